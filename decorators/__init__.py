@@ -1,0 +1,1 @@
+"""Decorators, one file each; the file's name is the YAML name."""

@@ -1,0 +1,107 @@
+"""
+The HBase data model as values, all bytes.
+
+A column is written `family:qualifier` and split at its first colon: the family is never empty and holds no colon,
+the qualifier
+may be empty and may hold colons. Names are short and repeat, so one bytes object for each column is made once and
+shared.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+MAX_ROW_KEY_BYTES = 32_767  # HBase keeps the length of a row key in a signed 16-bit number
+
+
+class Cell(NamedTuple):
+    """One version of one column, as read."""
+
+    family: bytes
+    qualifier: bytes
+    timestamp_ms: int
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """
+    A row as read.
+
+    Attributes:
+        cells: sorted by family, then qualifier (as bytes), then newest first.
+    """
+
+    key: bytes
+    cells: tuple[Cell, ...]
+
+
+@dataclass(slots=True)
+class Put:
+    """
+    New cells of one row, all of one time.
+
+    Not frozen: made once an event on the hot path, and puts of one row are merged in the buffer.
+
+    Attributes:
+        columns: column (`family:qualifier`) -> value; never empty.
+        wal: False skips the store's write-ahead log for this row.
+    """
+
+    row: bytes
+    columns: dict[bytes, bytes]
+    timestamp_ms: int
+    wal: bool = True
+
+
+@dataclass(slots=True)
+class Delete:
+    """
+    Hide what a row holds up to and including a time: the whole row, one family, or all versions of one column.
+
+    Attributes:
+        family: None for the whole row.
+        qualifier: None for the whole family.
+    """
+
+    row: bytes
+    timestamp_ms: int
+    family: bytes | None = None
+    qualifier: bytes | None = None
+    wal: bool = True
+
+
+Mutation = Put | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class FamilySpec:
+    """
+    A column family as it should be.
+
+    Attributes:
+        versions: how many versions of a cell are kept.
+        ttl_s: age in seconds after which cells vanish; None keeps them.
+        compression: none, gz, snappy, lz4 or zstd; a store may ignore it.
+        bloom: none, row or rowcol; a store may ignore it.
+    """
+
+    name: bytes
+    versions: int = 1
+    ttl_s: int | None = None
+    compression: str = "none"
+    bloom: str = "row"
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """A table as it should be: its families, and the row keys at which it is split when it is made."""
+
+    name: str
+    families: tuple[FamilySpec, ...] = ()
+    splits: tuple[bytes, ...] = field(default=())
+
+
+def split_column(column: bytes) -> tuple[bytes, bytes | None]:
+    """Family and qualifier of `family:qualifier`; the qualifier is None for a bare `family`."""
+    family, colon, qualifier = column.partition(b":")
+    return family, qualifier if colon else None

@@ -1,0 +1,63 @@
+"""What decorators, sinks, stores and sources have in common."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeVar, get_args
+
+from pydantic import BaseModel
+
+from ingest.api.event import Priority
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class Stability(Enum):
+    """How sure a user can be that a component stays as it is."""
+
+    STABLE = "stable"
+    BETA = "beta"
+    EXPERIMENTAL = "experimental"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """
+    One use of a component, shown in its page and run by the conformance suite.
+
+    Attributes:
+        title: what it shows.
+        settings: the options as YAML text.
+        body: text, or bytes when it is not text.
+        attributes: what the event has before; names and values as text.
+        after: attributes that differ afterwards, name -> value; None stands for "gone".
+        body_after: the body afterwards when it differs.
+        timestamp_ms_after: event time afterwards when it differs.
+        dropped: the event is dropped on purpose.
+        error: the event fails with this code.
+    """
+
+    title: str
+    settings: str = "{}"
+    body: str | bytes = ""
+    attributes: dict[str, str] = field(default_factory=dict)
+    host: str = ""
+    priority: Priority = Priority.INFO
+    key: str = ""
+    timestamp_ms: int = 0
+    nanos: int = 0
+    after: dict[str, str | None] = field(default_factory=dict)
+    body_after: str | bytes | None = None
+    timestamp_ms_after: int | None = None
+    dropped: bool = False
+    error: str | None = None
+
+
+def settings_class_of(component: type, bound: type[M]) -> type[M]:
+    """The settings model a component class names as its type argument, as in `class
+    Split(Decorator[SplitSettings])`."""
+    for parent in component.__mro__:
+        for base in getattr(parent, "__orig_bases__", ()):
+            for argument in get_args(base):
+                if isinstance(argument, type) and issubclass(argument, bound):
+                    return argument
+    return bound

@@ -1,0 +1,126 @@
+"""What flows: a record as the source gives it, and the event that decorators edit."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from ingest.api.errors import DecorateError
+
+
+class Priority(StrEnum):
+    """Flume's priorities, most urgent first."""
+
+    FATAL = "FATAL"
+    ERROR = "ERROR"
+    WARN = "WARN"
+    INFO = "INFO"
+    DEBUG = "DEBUG"
+    TRACE = "TRACE"
+
+
+class Origin(NamedTuple):
+    """
+    Where an event comes from; the same on every replay, unique for each event.
+
+    Attributes:
+        fan_out: number among the events made of one record, 0 without a fan-out.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    fan_out: int = 0
+
+
+_NOWHERE = Origin("", 0, 0)
+
+
+class Record(NamedTuple):
+    """
+    One record as its source holds it, before decoding.
+
+    Attributes:
+        key: None for a record without a key.
+        value: None for a tombstone.
+        headers: in the order of the record; names may repeat.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    timestamp_ms: int
+    headers: Sequence[tuple[str, bytes | None]] = ()
+
+
+@dataclass(slots=True)
+class Event:
+    """
+    A body with attributes; one owner at a time, edited in place by decorators.
+
+    Not frozen, because a chain of ten decorators would copy it ten times.
+
+    Attributes:
+        body: any bytes; empty for a tombstone.
+        attributes: name -> bytes, in the order they were set. A name that is not UTF-8 holds lone surrogates.
+        timestamp_ms: event time, epoch UTC; the source's time until a decorator sets it.
+        nanos: Flume's nanos; unique for each record of a topic below 10,000 records a partition and millisecond.
+        key: the record's key, b"" without one.
+        tombstone: the record had a null value.
+    """
+
+    body: bytes
+    attributes: dict[str, bytes] = field(default_factory=dict)
+    timestamp_ms: int = 0
+    nanos: int = 0
+    host: str = ""
+    priority: Priority = Priority.INFO
+    key: bytes = b""
+    origin: Origin = _NOWHERE
+    tombstone: bool = False
+
+    def set(self, name: str, value: bytes) -> None:
+        """Give an attribute a value, replacing the one it has."""
+        self.attributes[name] = value
+
+    def update(self, attributes: Mapping[str, bytes]) -> None:
+        """Set several attributes, or none of them when one is refused."""
+        self.attributes.update(attributes)
+
+
+class WriteOnceEvent(Event):
+    """
+    An event whose attributes can not be set again, as in Flume (`attributes: {existing: error}`).
+
+    Source: Flume's Attributes.set refuses a name that has a value.
+    """
+
+    __slots__ = ()
+
+    def set(self, name: str, value: bytes) -> None:
+        """Give a new attribute a value."""
+        if name in self.attributes:
+            raise _already_set(name)
+        self.attributes[name] = value
+
+    def update(self, attributes: Mapping[str, bytes]) -> None:
+        """Set several new attributes, or none of them when one exists."""
+        for name in attributes:
+            if name in self.attributes:
+                raise _already_set(name)
+        self.attributes.update(attributes)
+
+
+def _already_set(name: str) -> DecorateError:
+    return DecorateError(
+        f'attribute "{name}" already has a value',
+        code="attribute_exists",
+        hint="use another name, mask it first, or say attributes: {existing: replace}",
+    )
+
+
+def nanos_of(timestamp_ms: int, partition: int, offset: int) -> int:
+    """Nanos of a record without a `nanos` header: derived from its place, so a replay gives the same."""
+    return timestamp_ms * 1_000_000 + (offset % 10_000) * 100 + partition % 100

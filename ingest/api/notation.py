@@ -1,0 +1,56 @@
+"""How bytes and names are written in JSON: text when they are UTF-8, else `{"b64": …}`."""
+
+import base64
+import binascii
+
+from ingest.api.errors import DecodeError
+
+Notation = str | dict[str, str]
+
+
+def to_notation(value: bytes) -> Notation:
+    """The JSON form of bytes."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"b64": base64.b64encode(value).decode("ascii")}
+
+
+def from_notation(notation: object) -> bytes:
+    """
+    Bytes of a JSON form.
+
+    Raises:
+        DecodeError: it is neither text nor `{"b64": …}` with base64 in it.
+    """
+    match notation:
+        case str():
+            return name_to_bytes(notation)
+        case {"b64": str(text), **rest} if not rest:
+            try:
+                return base64.b64decode(text, validate=True)
+            except binascii.Error as error:
+                raise DecodeError(f'"{text}" is not base64: {error}', code="bad_notation") from error
+        case _:
+            raise DecodeError(
+                f"{notation!r} is neither text nor bytes",
+                code="bad_notation",
+                hint='write a string, or {"b64": "…"} for bytes',
+            )
+
+
+def name_to_bytes(name: str) -> bytes:
+    """Bytes of an attribute name; lone surrogates give back the bytes they stand for."""
+    try:
+        return name.encode()
+    except UnicodeEncodeError:
+        return name.encode("utf-8", "surrogateescape" if _is_escaped(name) else "surrogatepass")
+
+
+def name_from_bytes(value: bytes) -> str:
+    """Attribute name of any bytes; those that are not UTF-8 become lone surrogates (PEP 383)."""
+    return value.decode("utf-8", "surrogateescape")
+
+
+def _is_escaped(name: str) -> bool:
+    return all(not "\ud800" <= character <= "\udfff" or "\udc80" <= character <= "\udcff" for character in name)

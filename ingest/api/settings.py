@@ -1,0 +1,102 @@
+"""The base of every component's options: strict models whose fields carry their own documentation."""
+
+import re
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+_DURATION_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SIZE_BYTES = {"B": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+
+
+def _with_unit(value: object, units: dict[str, float], what: str, example: str) -> float:
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", value) if isinstance(value, str) else None
+    factor = units.get(match[2]) if match else None
+    if match is None or factor is None:
+        raise PydanticCustomError(
+            "bad_unit",
+            '"{value}" is not a {what}; write a number and one of {units}, as in "{example}"',
+            {"value": str(value), "what": what, "units": ", ".join(units), "example": example},
+        )
+    return float(match[1]) * factor
+
+
+def _duration(value: object) -> float:
+    return _with_unit(value, _DURATION_S, "duration", "5s")
+
+
+def _byte_size(value: object) -> int:
+    return int(_with_unit(value, {unit: float(size) for unit, size in _SIZE_BYTES.items()}, "size", "2MiB"))
+
+
+Duration = Annotated[
+    float,
+    BeforeValidator(_duration),
+    WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? ?(ms|s|m|h|d)$"}),
+]
+"""Seconds; written with a unit in YAML: `500ms`, `5s`, `2m`, `1h`, `7d`."""
+
+ByteSize = Annotated[
+    int, BeforeValidator(_byte_size), WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? ?([KMG]i?)?B$"})
+]
+"""Bytes; written with a unit in YAML: `512B`, `64KiB`, `2MiB`, `1GB`."""
+
+Secret = SecretStr
+"""Text that is never printed; `get_secret_value()` gives it to the one place that needs it."""
+
+
+class OnError(StrEnum):
+    """What becomes of a failed event."""
+
+    DEAD_LETTER = "dead_letter"
+    DROP = "drop"
+    STOP = "stop"
+
+
+def option(doc: str, *, default: Any = ..., example: object = None, **constraints: Any) -> Any:
+    """
+    A documented option of a component; without a default it is required.
+
+    Args:
+        doc: one or two sentences for the reference page.
+        default: value when the option is left out, as YAML would give it (`"5s"`, not `5.0`).
+        example: value for the reference page when there is no telling default.
+        constraints: pydantic's own (`ge`, `le`, `min_length`, …).
+    """
+    extra: Any = None if example is None else {"example": example}
+    return Field(default, description=doc, json_schema_extra=extra, validate_default=True, **constraints)
+
+
+class Model(BaseModel):
+    """Base of everything read from YAML: unknown keys are refused, nothing is converted silently, nothing changes
+    later."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True)
+
+
+class Settings(Model):
+    """
+    Options of a decorator or sink; every one has these three.
+
+    `when` is text here; the chain compiles it with `ingest.expressions`.
+    """
+
+    label: str | None = option(
+        "Name of this step in errors, metrics and `explain`; unique in its pipeline.", default=None, example="split-ts"
+    )
+    when: str | None = option(
+        "Condition; the step is passed over for events that do not meet it.",
+        default=None,
+        example="%{priority} == 'DEBUG'",
+    )
+    on_error: OnError | None = option(
+        "What becomes of an event that fails here: dead_letter, drop or stop; the pipeline's `on_error` when left out.",
+        default=None,
+        strict=False,
+    )
+
+
+class StoreSettings(Model):
+    """Options of a store."""

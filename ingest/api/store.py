@@ -1,0 +1,125 @@
+"""What a store is: the contract that memory, RocksDB and HBase keep alike."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
+
+from ingest.api.cells import Mutation, Row, TableSpec
+from ingest.api.component import settings_class_of
+from ingest.api.scans import Scan
+from ingest.api.settings import StoreSettings
+
+S = TypeVar("S", bound=StoreSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """
+    What a store can do; callers ask before, the contract suite skips by these alone.
+
+    Attributes:
+        written_by_driver: only one process may write, so tasks hand their mutations over to the driver.
+        atomic_row: all mutations of one row in one `apply` appear together or not at all.
+        creates_families: `ensure_table` adds a family to a live table.
+        creates_tables: a missing table is made at the first write.
+        wal_switch: `wal=False` makes a difference.
+    """
+
+    written_by_driver: bool
+    atomic_row: bool
+    creates_families: bool
+    creates_tables: bool
+    wal_switch: bool
+
+
+class Store(ABC, Generic[S]):
+    """
+    A place that keeps tables of rows, families and versioned cells.
+
+    Called by one thread. Order: constructed (no I/O), open, then any number of the other calls, then close. Closing
+    twice, or
+    without open, is fine. After apply returns, the mutations survive a crash of this process and, with the WAL on,
+    of one
+    server. apply may be called again with the same mutations; the result is the same.
+
+    A store never retries, batches, counts or logs: the writer around it does.
+
+    HBase's rules hold in every store: a cell is family, qualifier, timestamp, value; the newest timestamp wins, not
+    the last
+    call; two puts of one cell with one timestamp: the last call wins; a delete hides cells with a timestamp up to
+    its own, also
+    those that are written later, until the store compacts; rows come in byte order of their keys.
+    """
+
+    kind: ClassVar[str]
+    capabilities: ClassVar[Capabilities]
+
+    def __init__(self, settings: S) -> None:
+        self.settings = settings
+
+    @classmethod
+    def settings_class(cls) -> type[StoreSettings]:
+        """The options of this store."""
+        return settings_class_of(cls, StoreSettings)
+
+    @abstractmethod
+    def open(self) -> None:
+        """
+        Reach the store.
+
+        Raises:
+            StoreUnavailableError: it can not be reached.
+            ConflictError: another process holds it; the message names the owner.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of everything; fine to call twice or without open."""
+
+    @abstractmethod
+    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
+        """
+        Make mutations durable, in order.
+
+        Raises:
+            WriteRejectedError: some rows can never be written; good rows of the call may have been.
+            StoreUnavailableError: not reached or no answer; the outcome is unknown, so call again with the same.
+            StoreBusyError: call again later.
+            StoreRefusedError: no write to this table passes now.
+        """
+
+    @abstractmethod
+    def get(self, table: str, row: bytes, *, columns: Sequence[bytes] | None = None, versions: int = 1) -> Row | None:
+        """
+        One row, or None when it has no such cells.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+
+    @abstractmethod
+    def scan(self, table: str, scan: Scan) -> Iterator[Row]:
+        """
+        Rows of a range, in byte order; memory is bounded by one page.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+
+    @abstractmethod
+    def ensure_table(self, spec: TableSpec) -> None:
+        """
+        Make the table and those of its families that are missing; what exists stays as it is.
+
+        Raises:
+            SchemaError: something is missing that this store can not add to a live table.
+        """
+
+    @abstractmethod
+    def families(self, table: str) -> frozenset[bytes] | None:
+        """Names of the table's families; None when there is no such table."""
+
+    @abstractmethod
+    def tables(self) -> tuple[str, ...]:
+        """Names of all tables, sorted."""

@@ -1,0 +1,1 @@
+"""From events to durable cells, and reading them back."""
