@@ -1,0 +1,63 @@
+"""The time of a micro-batch: chosen once, before its tasks start, and the same on every replay."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ingest.api import CheckpointError
+from ingest.durable import write_durably
+
+STEP_MS = 2  # deletes of a batch are written at its time - 1, so two batches must be two apart
+RETAINED = 1_000  # far more than the 100 batches Spark keeps; a file is 13 bytes
+
+
+class BatchTimes:
+    """
+    `times/N` beside the checkpoint of a query.
+
+    The time of batch N is max(now, time of N-1 + 2 ms), so it rises whatever the clock does: HBase would hide an update that is
+    older than the value it replaces.
+
+    Args:
+        folder: where the files stand; made when missing.
+        now_ms: the clock.
+    """
+
+    def __init__(self, folder: Path, now_ms: Callable[[], int]) -> None:
+        self._folder = folder
+        self._now_ms = now_ms
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def of(self, batch_id: int) -> int:
+        """
+        The time of a batch in ms, stored before it is given out.
+
+        Raises:
+            CheckpointError: the stored time can not be read.
+        """
+        known = self._read(batch_id)
+        if known is not None:
+            return known
+        time_ms = max(self._now_ms(), self._newest_before(batch_id) + STEP_MS)
+        write_durably(self._folder / str(batch_id), str(time_ms).encode())
+        (self._folder / str(batch_id - RETAINED)).unlink(missing_ok=True)
+        return time_ms
+
+    def _newest_before(self, batch_id: int) -> int:
+        earlier = self._read(batch_id - 1)
+        if earlier is not None:
+            return earlier
+        numbers = [int(path.name) for path in self._folder.iterdir() if path.name.isdecimal()]
+        before = [number for number in numbers if number < batch_id]
+        return (self._read(max(before)) or 0) if before else 0
+
+    def _read(self, batch_id: int) -> int | None:
+        path = self._folder / str(batch_id)
+        try:
+            return int(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise CheckpointError(
+                f'the time of batch {batch_id} in "{path}" is damaged',
+                hint="restore the file, or its value from the timestamps of cells this batch wrote; any other value may hide updates",
+            ) from error

@@ -1,0 +1,48 @@
+"""The time of a micro-batch."""
+
+from pathlib import Path
+
+import pytest
+
+from ingest.api import CheckpointError
+from ingest.spark.batch_time import BatchTimes
+
+
+class Clock:
+    def __init__(self, *readings: int) -> None:
+        self.readings = list(readings)
+
+    def __call__(self) -> int:
+        return self.readings.pop(0)
+
+
+def test_first_batch_takes_the_clock(tmp_path: Path):
+    assert BatchTimes(tmp_path / "times", Clock(1000)).of(0) == 1000
+
+
+def test_replay_in_another_process_has_the_same_time(tmp_path: Path):
+    first = BatchTimes(tmp_path, Clock(1000)).of(7)
+    assert BatchTimes(tmp_path, Clock(9999)).of(7) == first
+
+
+def test_clock_set_back_still_rises_by_two(tmp_path: Path):
+    times = BatchTimes(tmp_path, Clock(1000, 400, 300))
+    assert [times.of(0), times.of(1), times.of(2)] == [1000, 1002, 1004]
+
+
+def test_gap_in_the_files_uses_the_newest_earlier_one(tmp_path: Path):
+    BatchTimes(tmp_path, Clock(5000)).of(3)
+    assert BatchTimes(tmp_path, Clock(10)).of(6) == 5002
+
+
+def test_damaged_time_is_refused_with_its_file(tmp_path: Path):
+    (tmp_path / "4").write_bytes(b"")
+    with pytest.raises(CheckpointError, match=str(tmp_path / "4")):
+        BatchTimes(tmp_path, Clock(1)).of(4)
+
+
+def test_old_times_are_removed(tmp_path: Path):
+    times = BatchTimes(tmp_path, lambda: 1)
+    times.of(0)
+    times.of(1000)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1000"]
