@@ -1,1 +1,4 @@
-"""The only door to pyspark and pyarrow: sessions, sources as frames, and the one place that acknowledges a micro-batch."""
+"""
+The only door to pyspark and pyarrow: sessions, sources as frames, and the one place that
+acknowledges a micro-batch.
+"""

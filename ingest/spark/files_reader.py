@@ -1,0 +1,240 @@
+"""
+Finished files as a stream: every line a record, identified by its path and byte offset.
+
+A file is taken as it is when it is discovered; its size and time of change go into the source offset, so a replay
+gives the same
+records. Plain files are cut into ranges at arbitrary bytes: a line belongs to the range in which its first byte lies.
+A gzip file
+is one range. A file that changes after it was discovered is refused, because offsets would no longer name the same
+lines.
+"""
+
+import glob
+import gzip
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from ingest.api import PositionLostError
+
+BATCH_BYTES = 64 * 1024 * 1024  # of files in one micro-batch: some seconds of work, and bounded memory
+RANGE_BYTES = 16 * 1024 * 1024  # of one task: several tasks for two cores even with one large file
+ROWS_PER_ARROW_BATCH = 10_000
+ARROW_BATCH_BYTES = 8 * 1024 * 1024
+
+SCHEMA = (
+    "topic string, partition int, offset long, key binary, value binary, timestamp_ms long, "
+    "headers array<struct<key: string, value: binary>>"
+)
+Offset = dict[str, dict[str, int]]
+"""path -> {size, mtime_ms, position}: bytes up to `position` have been read."""
+
+
+@dataclass
+class FileRange(InputPartition):
+    """The lines of one file whose first byte lies in [start, stop)."""
+
+    path: str
+    size: int
+    mtime_ms: int
+    start: int
+    stop: int
+
+
+class FilesSource(DataSource):
+    """Spark's view of the source; its one option `path` is a file, a folder or a glob."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "attr2hbase_files"
+
+    def schema(self) -> str:
+        """Columns of a record."""
+        return SCHEMA
+
+    def streamReader(self, schema: StructType) -> "FilesReader":  # noqa: ARG002, N802 - Spark's signature
+        """The reader Spark asks for offsets, ranges and records."""
+        return FilesReader(self.options["path"], int(self.options["max_event_bytes"]))
+
+
+class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Offsets, ranges and records of a set of files."""
+
+    def __init__(self, path: str, max_event_bytes: int) -> None:
+        self._path = path
+        self._max_event_bytes = max_event_bytes
+        self._target: Offset | None = None
+
+    def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
+        """Nothing has been read."""
+        return {}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        """So much of the files in one micro-batch."""
+        return ReadMaxBytes(BATCH_BYTES)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """Fix what a `--once` run reads."""
+        self._target = discovered(self._path, {})
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
+        """Where the next micro-batch ends: files in the order of their paths, until the limit is reached."""
+        known = self._target if self._target is not None else discovered(self._path, start)
+        room = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
+        end = {path: dict(file) for path, file in start.items()}
+        for path in sorted(known):
+            file = end.setdefault(path, known[path] | {"position": 0})
+            left = file["size"] - file["position"]
+            if left == 0:
+                continue
+            if room is not None and room <= 0:
+                if file["position"] == 0:
+                    del end[path]
+                break
+            step = left if room is None or path.endswith(".gz") else min(left, room)
+            file["position"] += step
+            room = None if room is None else room - step
+        return end
+
+    def partitions(self, start: Offset, end: Offset) -> list[FileRange]:
+        """Ranges for the tasks of one micro-batch."""
+        ranges = []
+        for path in sorted(end):
+            file = end[path]
+            begin = start.get(path, {}).get("position", 0)
+            width = file["size"] if path.endswith(".gz") else RANGE_BYTES
+            for first in range(begin, file["position"], max(width, 1)):
+                stop = min(first + width, file["position"])
+                ranges.append(FileRange(path, file["size"], file["mtime_ms"], first, stop))
+        return ranges
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Records of one range, in batches bounded by rows and bytes."""
+        piece = cast("FileRange", partition)
+        check_unchanged(piece.path, {"size": piece.size, "mtime_ms": piece.mtime_ms})
+        offsets: list[int] = []
+        lines: list[bytes] = []
+        held = 0
+        for offset, line in lines_of(piece, self._max_event_bytes):
+            offsets.append(offset)
+            lines.append(line)
+            held += len(line)
+            if len(lines) == ROWS_PER_ARROW_BATCH or held >= ARROW_BATCH_BYTES:
+                yield _arrow(piece, offsets, lines)
+                offsets, lines, held = [], [], 0
+        if lines:
+            yield _arrow(piece, offsets, lines)
+
+
+def discovered(path: str, known: Offset) -> Offset:
+    """
+    The files a path names, with their size and time as they were when first seen.
+
+    Raises:
+        PositionLostError: a file that was read before has changed.
+    """
+    found: Offset = {}
+    for name in _names(path):
+        if name in known:
+            check_unchanged(name, known[name])
+            continue
+        status = Path(name).stat()
+        found[name] = {"size": status.st_size, "mtime_ms": status.st_mtime_ns // 1_000_000, "position": 0}
+    return found | known
+
+
+def check_unchanged(path: str, known: dict[str, int]) -> None:
+    """
+    Refuse a file that is not what its offsets were taken from.
+
+    Raises:
+        PositionLostError: it has another size or time, or is gone.
+    """
+    try:
+        status = Path(path).stat()
+    except FileNotFoundError as error:
+        raise PositionLostError(
+            f'"{path}" is gone before all of it was read', hint="put it back, or start anew"
+        ) from error
+    if (status.st_size, status.st_mtime_ns // 1_000_000) != (known["size"], known["mtime_ms"]):
+        raise PositionLostError(
+            f'"{path}" has changed since it was taken: {known["size"]} bytes then, {status.st_size} now',
+            hint="the files source reads finished files; give what is new a file of its own",
+        )
+
+
+def lines_of(piece: FileRange, max_event_bytes: int) -> Iterator[tuple[int, bytes]]:
+    """
+    (offset, line without its end) of a range.
+
+    A line longer than `max_event_bytes` is cut one byte above the limit, so that decoding refuses it without its whole
+    length
+    in memory.
+    """
+    with _opened(piece.path) as file:
+        offset = 0
+        if piece.start > 0:
+            # the range begins inside a line unless the byte before it ends one
+            file.seek(piece.start - 1)
+            offset = piece.start - 1 + _skip_line(file)
+        unbounded = piece.path.endswith(".gz")
+        while unbounded or offset < piece.stop:
+            line = file.readline(max_event_bytes + 2)
+            if not line:
+                return
+            length = len(line)
+            if not line.endswith(b"\n"):
+                length += _skip_line(file)
+            yield offset, line.removesuffix(b"\n").removesuffix(b"\r")
+            offset += length
+
+
+def _skip_line(file: IO[bytes]) -> int:
+    skipped = 0
+    while piece := file.readline(1 << 20):
+        skipped += len(piece)
+        if piece.endswith(b"\n"):
+            break
+    return skipped
+
+
+def _opened(path: str) -> IO[bytes]:
+    return (
+        cast("IO[bytes]", gzip.open(path, "rb")) if path.endswith(".gz") else Path(path).open("rb", buffering=1 << 20)
+    )
+
+
+def _names(path: str) -> list[str]:
+    names = [os.path.join(path, "*")] if os.path.isdir(path) else [path]  # noqa: PTH118, PTH112 - a glob is text, not a path
+    hidden = (".", "_")
+    return sorted(
+        str(Path(name).resolve())
+        for pattern in names
+        for name in (glob.glob(pattern) if glob.has_magic(pattern) else [pattern])  # noqa: PTH207 - patterns may be absolute
+        if Path(name).is_file() and not Path(name).name.startswith(hidden)
+    )
+
+
+def _arrow(piece: FileRange, offsets: list[int], lines: list[bytes]) -> pa.RecordBatch:
+    count = len(lines)
+    headers = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
+    columns: list[Any] = [
+        pa.array([piece.path] * count, pa.string()),
+        pa.array([0] * count, pa.int32()),
+        pa.array(offsets, pa.int64()),
+        pa.array([b""] * count, pa.binary()),
+        pa.array(lines, pa.binary()),
+        pa.array([piece.mtime_ms] * count, pa.int64()),
+        pa.nulls(count, headers),
+    ]
+    return pa.RecordBatch.from_arrays(
+        columns, names=["topic", "partition", "offset", "key", "value", "timestamp_ms", "headers"]
+    )
