@@ -1,0 +1,174 @@
+"""HBase in one process (master, region server, ZooKeeper), and its two Thrift servers."""
+
+import json
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from local_servers import jars
+from local_servers.probes import thrift_is_ready
+from local_servers.processes import ServerProcess, free_ports
+
+_READY_TIMEOUT_S = 180.0
+_OPENED = [
+    *(
+        f"--add-opens=java.base/{package}=ALL-UNNAMED"
+        for package in (
+            "java.lang",
+            "java.lang.reflect",
+            "java.nio",
+            "java.util",
+            "jdk.internal.misc",
+            "sun.nio.ch",
+        )
+    ),
+    *(
+        f"--add-exports=java.base/{package}=ALL-UNNAMED"
+        for package in ("jdk.internal.misc", "sun.nio.ch", "sun.security.pkcs")
+    ),
+]
+_LOGGING = """log4j.rootLogger=WARN, console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.target=System.err
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %-5p %c{2}: %m%n
+"""
+
+
+class HBaseServer:
+    """
+    HBase whose data stands in a folder; started again it keeps its data and its ports.
+
+    The three processes are `hbase`, `thrift` and `thrift2`; a Thrift server waits for HBase and finds it again after a
+    restart.
+    """
+
+    name = "hbase"
+
+    def __init__(
+        self, folder: Path, *, heap: str = "1g", thrift_heap: str = "512m", properties: dict[str, str] | None = None
+    ) -> None:
+        self.folder = folder
+        self.hbase = ServerProcess("hbase", folder)
+        self.thrift = ServerProcess("thrift", folder)
+        self.thrift2 = ServerProcess("thrift2", folder)
+        self._heap = heap
+        self._thrift_heap = thrift_heap
+        self._properties = properties or {}
+
+    @property
+    def processes(self) -> tuple[ServerProcess, ServerProcess, ServerProcess]:
+        """All processes, in the order they start."""
+        return self.hbase, self.thrift, self.thrift2
+
+    @property
+    def port(self) -> int:
+        """Port of the Thrift server (the old interface, which happybase speaks)."""
+        return self._ports()["thrift"]
+
+    @property
+    def thrift2_port(self) -> int:
+        """Port of the Thrift2 server."""
+        return self._ports()["thrift2"]
+
+    @property
+    def endpoints(self) -> dict[str, str]:
+        """What a client needs to know."""
+        return {
+            "thrift": f"127.0.0.1:{self.port}",
+            "thrift2": f"127.0.0.1:{self.thrift2_port}",
+            "zookeeper": f"127.0.0.1:{self._ports()['zookeeper']}",
+        }
+
+    @property
+    def is_running(self) -> bool:
+        """Whether all its processes are there."""
+        return all(process.pid is not None for process in self.processes)
+
+    def start(self) -> None:
+        """
+        Start what is not running; `wait` follows.
+
+        Raises:
+            ServerError: Java, Maven or the jars are missing.
+        """
+        for process in self.processes:
+            self.start_one(process)
+
+    def start_one(self, process: ServerProcess) -> None:
+        """Start one of the processes if it is not running."""
+        if process.pid is not None:
+            return
+        heap = self._heap if process is self.hbase else self._thrift_heap
+        # cores are few on a laptop: the serial collector needs no threads of its own
+        java = [jars.java(), f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError", *_OPENED]
+        configuration = self._write_settings()
+        class_path = f"{configuration}:{jars.class_path('hbase')}"
+        process.start([*java, f"-Dhbase.log.dir={self.folder}", "-cp", class_path, *self._main(process)])
+
+    def wait(self) -> None:
+        """
+        Wait until both Thrift servers answer, and so HBase behind them.
+
+        Raises:
+            ServerError: a process ended or took too long.
+        """
+        self.thrift.wait_until(lambda: self._answers(self.port, "getTableNames"), timeout_s=_READY_TIMEOUT_S)
+        self.thrift2.wait_until(
+            lambda: self._answers(self.thrift2_port, "getThriftServerType"), timeout_s=_READY_TIMEOUT_S
+        )
+
+    def stop(self) -> bool:
+        """End all processes and wait, the Thrift servers first; False when none was running."""
+        stopped = [process.stop() for process in reversed(self.processes)]
+        return any(stopped)
+
+    def _answers(self, port: int, call: str) -> bool:
+        return self.hbase.pid is not None and thrift_is_ready(port, call)
+
+    def _main(self, process: ServerProcess) -> list[str]:
+        if process is self.hbase:
+            return ["org.apache.hadoop.hbase.master.HMaster", "start"]
+        package = "thrift" if process is self.thrift else "thrift2"
+        port = str(self.port if process is self.thrift else self.thrift2_port)
+        return [f"org.apache.hadoop.hbase.{package}.ThriftServer", "-p", port, "-b", "127.0.0.1", "start"]
+
+    def _ports(self) -> dict[str, int]:
+        kept = self.folder / "ports.json"
+        if not kept.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            kept.write_text(json.dumps(dict(zip(("thrift", "thrift2", "zookeeper"), free_ports(3), strict=True))))
+        return dict(json.loads(kept.read_text()))
+
+    def _write_settings(self) -> Path:
+        properties = {
+            "hbase.rootdir": (self.folder / "data").as_uri(),
+            "hbase.tmp.dir": str(self.folder / "tmp"),
+            "hbase.zookeeper.quorum": "127.0.0.1",
+            "hbase.zookeeper.property.dataDir": str(self.folder / "zookeeper"),
+            "hbase.zookeeper.property.clientPort": str(self._ports()["zookeeper"]),
+            "hbase.zookeeper.property.clientPortAddress": "127.0.0.1",
+            "hbase.cluster.distributed": "false",
+            "hbase.unsafe.stream.capability.enforce": "false",
+            "hbase.master.hostname": "localhost",
+            "hbase.regionserver.hostname": "localhost",
+            "hbase.wal.provider": "filesystem",
+            "hbase.master.info.port": "-1",
+            "hbase.regionserver.info.port": "-1",
+            "hbase.thrift.info.port": "-1",
+            "hbase.master.wait.on.regionservers.interval": "100",
+            "hbase.master.wait.on.regionservers.timeout": "500",
+            "hbase.regionserver.handler.count": "10",
+            # ZooKeeper, in the same process, ends first: without these the end takes 20 s of asking it again
+            "zookeeper.recovery.retry": "1",
+            "zookeeper.recovery.retry.intervalmill": "200",
+            **self._properties,
+        }
+        folder = self.folder / "conf"
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = [
+            f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
+            for name, value in properties.items()
+        ]
+        (folder / "hbase-site.xml").write_text("\n".join(["<configuration>", *lines, "</configuration>", ""]))
+        (folder / "log4j.properties").write_text(_LOGGING)
+        return folder

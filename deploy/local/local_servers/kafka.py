@@ -1,0 +1,129 @@
+"""One Kafka broker, its own controller (KRaft)."""
+
+import base64
+import json
+import subprocess
+import uuid
+from pathlib import Path
+
+from local_servers import jars
+from local_servers.errors import ServerError
+from local_servers.probes import kafka_is_ready
+from local_servers.processes import ServerProcess, free_ports
+
+_READY_TIMEOUT_S = 90.0
+# formatting is over before a compiler pays; it also needs no second core
+_SHORT_LIVED = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"]
+
+
+class KafkaServer:
+    """A broker whose data stands in a folder; started again it keeps its data and its port."""
+
+    name = "kafka"
+
+    def __init__(self, folder: Path, *, heap: str = "512m", properties: dict[str, str] | None = None) -> None:
+        self.folder = folder
+        self.process = ServerProcess("kafka", folder)
+        self._heap = heap
+        self._properties = properties or {}
+
+    @property
+    def port(self) -> int:
+        """Port of the broker; chosen at the first start."""
+        return self._ports()[0]
+
+    @property
+    def endpoints(self) -> dict[str, str]:
+        """What a client needs to know."""
+        return {"brokers": f"127.0.0.1:{self.port}"}
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process is there."""
+        return self.process.pid is not None
+
+    def start(self) -> None:
+        """
+        Start the process; `wait` follows.
+
+        Raises:
+            ServerError: Java, Maven or the jars are missing, or the data can not be formatted.
+        """
+        if self.is_running:
+            return
+        java, class_path = jars.java(), jars.class_path("kafka")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        settings = self._write_settings()
+        log = ["-Dlog4j2.level=WARN", "-Djava.awt.headless=true"]
+        if not (self.folder / "data" / "meta.properties").exists():
+            # the leading letter keeps it from looking like an option
+            cluster = "K" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[:21]
+            done = subprocess.run(
+                [
+                    java,
+                    *_SHORT_LIVED,
+                    *log,
+                    "-cp",
+                    class_path,
+                    "kafka.tools.StorageTool",
+                    "format",
+                    "-t",
+                    cluster,
+                    "-c",
+                    settings,
+                ],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode != 0:
+                raise ServerError(f"Kafka's data could not be formatted: {(done.stderr or done.stdout).strip()[-300:]}")
+        memory = [f"-Xmx{self._heap}", f"-Xms{self._heap}", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError"]
+        self.process.start([java, *memory, *log, "-cp", class_path, "kafka.Kafka", settings])
+
+    def wait(self) -> None:
+        """
+        Wait until the broker answers.
+
+        Raises:
+            ServerError: it ended or took too long.
+        """
+        self.process.wait_until(lambda: kafka_is_ready(self.port), timeout_s=_READY_TIMEOUT_S)
+
+    def stop(self) -> bool:
+        """End the broker and wait; False when it was not running."""
+        return self.process.stop()
+
+    def _ports(self) -> list[int]:
+        kept = self.folder / "ports.json"
+        if not kept.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            kept.write_text(json.dumps(free_ports(2)))
+        return list(json.loads(kept.read_text()))
+
+    def _write_settings(self) -> str:
+        port, controller = self._ports()
+        properties = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "log.dirs": str(self.folder / "data"),
+            "num.partitions": "1",
+            "auto.create.topics.enable": "false",
+            "offsets.topic.replication.factor": "1",
+            "offsets.topic.num.partitions": "4",  # 50 cost seconds at the first group, and one broker shares nothing
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "transaction.state.log.num.partitions": "4",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            "group.initial.rebalance.delay.ms": "0",
+            **self._properties,
+        }
+        path = self.folder / "server.properties"
+        path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+        return str(path)

@@ -1,0 +1,46 @@
+"""Is a server ready? Asked over its own protocol, with the standard library alone."""
+
+import socket
+import struct
+
+_TIMEOUT_S = 5.0
+
+
+def kafka_is_ready(port: int) -> bool:
+    """Whether a broker lists itself in its metadata answer."""
+    # Metadata, version 1, of no topic: api key 3, correlation id 1, client id "probe"
+    request = struct.pack(">hhih5si", 3, 1, 1, 5, b"probe", 0)
+    answer = _ask(port, request)
+    return bool(answer) and struct.unpack_from(">i", answer, 4)[0] > 0  # after the correlation id: how many brokers
+
+
+def thrift_is_ready(port: int, call: str = "getTableNames") -> bool:
+    """Whether a Thrift server answers a call without arguments with a result, not with an error."""
+    name = call.encode()
+    request = struct.pack(">Ii", 0x80010001, len(name)) + name + struct.pack(">iB", 1, 0)
+    answer = _ask(port, request, framed=False, at_least=4 + 4 + len(name) + 4 + 3)
+    # a reply (2) whose first field is number 0: the result; errors are numbered from 1
+    head = 12 + len(name)
+    return answer[:4] == b"\x80\x01\x00\x02" and struct.unpack_from(">h", answer, head + 1)[0] == 0
+
+
+def _ask(port: int, request: bytes, *, framed: bool = True, at_least: int = 0) -> bytes:
+    """The answer, or nothing when there was none."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_S) as connection:
+            connection.sendall((struct.pack(">i", len(request)) if framed else b"") + request)
+            if framed:
+                at_least = struct.unpack(">i", _read(connection, 4))[0]
+            return _read(connection, at_least)
+    except (OSError, EOFError):
+        return b""
+
+
+def _read(connection: socket.socket, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        piece = connection.recv(count - len(data))
+        if not piece:
+            raise EOFError
+        data += piece
+    return data
