@@ -25,6 +25,11 @@ class _Component(ABC, Generic[S]):
         """The options of this decorator."""
         return settings_class_of(cls, Settings)
 
+    @property
+    def drop_reason(self) -> str:
+        """Why it drops what it drops, for counts; the same for every event."""
+        return self.kind
+
 
 class Decorator(_Component[S]):
     """

@@ -1,0 +1,1 @@
+"""What a source is: its options, how its events are told apart, and how records become events."""

@@ -1,0 +1,221 @@
+"""Records become events: core fields from headers, formats, tombstones, limits."""
+
+import base64
+import io
+import json
+import pickle
+
+import fastavro
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.api import DecodeError, DecorateError, Event, Origin, Priority, Record, WriteOnceEvent, nanos_of
+from ingest.sources.decoding import Decoder
+
+AVRO = {
+    "type": "record",
+    "name": "AvroFlumeEvent",
+    "fields": [{"name": "headers", "type": {"type": "map", "values": "string"}}, {"name": "body", "type": "bytes"}],
+}
+
+
+def record(value=b"body", *, key=b"k", headers=(), timestamp_ms=1308748686334, partition=0, offset=7):
+    return Record("ticks", partition, offset, key, value, timestamp_ms, headers)
+
+
+def avro(headers, body):
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, AVRO, {"headers": headers, "body": body})
+    return out.getvalue()
+
+
+class TestRaw:
+    def test_a_record_without_headers(self):
+        expected = Event(
+            b"body",
+            {},
+            1308748686334,
+            1308748686334000700,
+            "",
+            Priority.INFO,
+            b"k",
+            Origin("ticks", 0, 7),
+        )
+        assert Decoder().decode(record()) == expected
+
+    @pytest.mark.parametrize(("partition", "offset"), [(0, 0), (3, 9_999), (99, 10_000), (101, 123_456_789)])
+    def test_nanos_are_those_of_the_formula(self, partition, offset):
+        event = Decoder().decode(record(partition=partition, offset=offset))
+        assert event.nanos == nanos_of(1308748686334, partition, offset)
+
+    def test_core_fields_come_from_headers(self):
+        headers = [("host", b"h1"), ("priority", b"WARN"), ("nanos", b"-12"), ("x", b"\xff")]
+        event = Decoder().decode(record(headers=headers))
+        assert (event.host, event.priority, event.nanos, event.attributes) == ("h1", Priority.WARN, -12, {"x": b"\xff"})
+
+    def test_priority_in_lower_case(self):
+        assert Decoder().decode(record(headers=[("priority", b"debug")])).priority is Priority.DEBUG
+
+    def test_host_of_any_bytes(self):
+        assert Decoder().decode(record(headers=[("host", b"\xff")])).host == "\udcff"
+
+    def test_last_of_repeated_headers_counts(self):
+        headers = [("x", b"1"), ("host", b"a"), ("x", b"2"), ("host", b"b")]
+        event = Decoder().decode(record(headers=headers))
+        assert (event.host, event.attributes) == ("b", {"x": b"2"})
+
+    def test_null_header_is_empty(self):
+        assert Decoder().decode(record(headers=[("x", None)])).attributes == {"x": b""}
+
+    def test_no_key_is_an_empty_key(self):
+        assert Decoder().decode(record(key=None)).key == b""
+
+    @pytest.mark.parametrize(
+        "header",
+        [
+            ("priority", b"LOUD"),
+            ("priority", b""),
+            ("nanos", b""),
+            ("nanos", b"-"),
+            ("nanos", b"1.5"),
+            ("nanos", b"1_0"),
+            ("nanos", b"9223372036854775808"),
+            ("nanos", b"9" * 5000),
+        ],
+        ids=lambda header: f"{header[0]}={header[1][:20]!r}",
+    )
+    def test_wrong_core_header_is_an_error(self, header):
+        with pytest.raises(DecodeError) as caught:
+            Decoder().decode(record(headers=[header]))
+        assert caught.value.code == "bad_header"
+
+    def test_largest_nanos(self):
+        event = Decoder().decode(record(headers=[("nanos", b"9223372036854775807")]))
+        assert event.nanos == 2**63 - 1
+
+
+class TestLimits:
+    def test_value_of_the_limit_passes(self):
+        assert Decoder(max_event_bytes=4).decode(record(b"1234")).body == b"1234"
+
+    def test_value_over_the_limit_is_an_error(self):
+        with pytest.raises(DecodeError) as caught:
+            Decoder(max_event_bytes=4).decode(record(b"12345"))
+        assert caught.value.code == "too_large"
+
+
+class TestTombstones:
+    def test_drop_says_why(self):
+        assert Decoder().decode(record(None)) == "tombstone"
+
+    def test_error(self):
+        with pytest.raises(DecodeError) as caught:
+            Decoder(tombstones="error").decode(record(None))
+        assert caught.value.code == "tombstone"
+
+    @pytest.mark.parametrize("name", ["raw", "json", "flume_avro"])
+    def test_delete_gives_an_event_with_an_empty_body(self, name):
+        event = Decoder(tombstones="delete", format=name).decode(record(None, headers=[("x", b"1")]))
+        assert (event.body, event.tombstone, event.attributes) == (b"", True, {"x": b"1"})
+
+    def test_empty_value_is_no_tombstone(self):
+        event = Decoder(tombstones="delete").decode(record(b""))
+        assert (event.body, event.tombstone) == (b"", False)
+
+
+class TestWriteOnce:
+    def test_replace_by_default(self):
+        event = Decoder().decode(record(headers=[("x", b"1")]))
+        event.set("x", b"2")
+        assert event.attributes == {"x": b"2"}
+
+    def test_error_refuses_a_second_value(self):
+        event = Decoder(existing="error").decode(record(headers=[("x", b"1"), ("x", b"2")]))
+        assert isinstance(event, WriteOnceEvent)
+        with pytest.raises(DecorateError):
+            event.set("x", b"3")
+
+
+class TestJson:
+    def decode(self, content, headers=()):
+        return Decoder(format="json").decode(record(json.dumps(content).encode(), headers=headers))
+
+    def test_body_and_headers(self):
+        content = {
+            "body": "größe",
+            "headers": {"host": "h", "n": 12, "f": 1.5, "t": True, "none": None, "b": {"b64": "/w=="}},
+        }
+        event = self.decode(content)
+        attributes = {"n": b"12", "f": b"1.5", "t": b"true", "none": b"", "b": b"\xff"}
+        assert (event.body, event.host, event.attributes) == ("größe".encode(), "h", attributes)
+
+    def test_both_are_optional(self):
+        event = self.decode({})
+        assert (event.body, event.attributes) == (b"", {})
+
+    def test_body_of_any_bytes(self):
+        assert self.decode({"body": {"b64": base64.b64encode(b"\x00\xff").decode()}}).body == b"\x00\xff"
+
+    def test_envelope_wins_over_the_record(self):
+        event = self.decode({"headers": {"x": "inner", "host": "in"}}, headers=[("x", b"outer"), ("host", b"out")])
+        assert (event.attributes, event.host) == ({"x": b"inner"}, "in")
+
+    @pytest.mark.parametrize(
+        ("value", "code"),
+        [
+            (b"{", "bad_json"),
+            (b"\xff", "bad_json"),
+            (b"[]", "bad_envelope"),
+            (b'{"level": "info"}', "bad_envelope"),
+            (b'{"headers": []}', "bad_envelope"),
+            (b'{"headers": {"a": []}}', "bad_notation"),
+            (b'{"body": 1}', "bad_notation"),
+            (b'{"body": {"b64": "?"}}', "bad_notation"),
+        ],
+    )
+    def test_other_values_are_errors(self, value, code):
+        with pytest.raises(DecodeError) as caught:
+            Decoder(format="json").decode(record(value))
+        assert caught.value.code == code
+
+
+class TestFlumeAvro:
+    def test_headers_and_body(self):
+        value = avro({"host": "h", "timestamp": "12"}, b"\x00\xff")
+        event = Decoder(format="flume_avro").decode(record(value, headers=[("host", b"outer")]))
+        assert (event.body, event.host, event.attributes) == (b"\x00\xff", "h", {"timestamp": b"12"})
+
+    @given(st.dictionaries(st.text(), st.text()), st.binary())
+    def test_what_was_written_is_read(self, headers, body):
+        event = Decoder(format="flume_avro").decode(record(avro({f"a{name}": v for name, v in headers.items()}, body)))
+        expected = {f"a{name}": value.encode() for name, value in headers.items()}
+        assert (event.body, event.attributes) == (body, expected)
+
+    def test_headers_that_are_not_utf_8_keep_their_bytes(self):
+        value = b"\x02\x02\xff\x02\xfe\x00\x00"  # one pair of one-byte strings, end of the map, empty body
+        assert Decoder(format="flume_avro").decode(record(value)).attributes == {"\udcff": b"\xfe"}
+
+    def test_bytes_behind_the_event_are_an_error(self):
+        with pytest.raises(DecodeError) as caught:
+            Decoder(format="flume_avro").decode(record(avro({}, b"") + b"x"))
+        assert caught.value.code == "bad_avro"
+
+
+@given(
+    st.sampled_from(["raw", "json", "flume_avro"]),
+    st.binary(),
+    st.binary(),
+    st.lists(st.tuples(st.sampled_from(["host", "priority", "nanos", "x", ""]), st.none() | st.binary())),
+)
+def test_any_record_is_an_event_or_an_error(name, key, value, headers):
+    try:
+        event = Decoder(format=name).decode(record(value, key=key, headers=headers))
+    except DecodeError:
+        return
+    assert isinstance(event, Event)
+
+
+def test_a_decoder_travels_to_the_workers():
+    decoder = pickle.loads(pickle.dumps(Decoder(format="flume_avro", existing="error", tombstones="delete")))  # noqa: S301 - our own
+    assert decoder.decode(record(avro({}, b"b"))).body == b"b"

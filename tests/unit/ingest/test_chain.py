@@ -1,0 +1,237 @@
+"""The chain: outcomes, conditions, errors, fan-outs and their numbers, watching."""
+
+import traceback
+from dataclasses import replace
+
+import pytest
+
+from ingest.api import DecorateBugError, DecorateError, Decorator, Event, FanOut, OnError, Origin, Settings
+from ingest.chain import Chain, Dropped, Failed, Kept, Step
+
+
+class Append(Decorator[Settings]):
+    """Appends a letter to the body."""
+
+    kind = "append"
+
+    def __init__(self, letter):
+        super().__init__(Settings())
+        self._letter = letter
+
+    def decorate(self, event):
+        event.body += self._letter
+        return True
+
+
+class Drop(Decorator[Settings]):
+    kind = "drop"
+    drop_reason = "unwanted"
+
+    def __init__(self):
+        super().__init__(Settings())
+
+    def decorate(self, event):
+        return False
+
+
+class Refuse(Decorator[Settings]):
+    kind = "refuse"
+
+    def __init__(self):
+        super().__init__(Settings())
+
+    def decorate(self, event):
+        raise DecorateError("no", code="refused")
+
+
+class Buggy(Decorator[Settings]):
+    kind = "buggy"
+
+    def __init__(self):
+        super().__init__(Settings())
+
+    def decorate(self, event):
+        return event.attributes["missing"]
+
+
+class Forgetful(Decorator[Settings]):
+    kind = "forgetful"
+
+    def __init__(self):
+        super().__init__(Settings())
+
+    def decorate(self, event):
+        return None
+
+
+class Split(FanOut[Settings]):
+    """One event for each piece of the body."""
+
+    kind = "pieces"
+
+    def __init__(self, separator=b","):
+        super().__init__(Settings())
+        self._separator = separator
+
+    def decorate(self, event):
+        for piece in event.body.split(self._separator):
+            if piece == b"!":
+                raise DecorateError("half way")
+            if piece:
+                yield replace(event, body=piece, attributes=dict(event.attributes))
+
+
+class Twice(FanOut[Settings]):
+    kind = "twice"
+
+    def __init__(self):
+        super().__init__(Settings())
+
+    def decorate(self, event):
+        return [event, event]
+
+
+class BodyIs:
+    def __init__(self, body):
+        self._body = body
+
+    def holds(self, event):
+        return event.body == self._body
+
+
+class Broken:
+    def holds(self, event):
+        raise ZeroDivisionError
+
+
+def chain(*decorators, condition=None, watcher=None):
+    steps = [
+        Step(each, f"{each.kind}-{index}", condition if index == 0 else None) for index, each in enumerate(decorators)
+    ]
+    return Chain(steps, watcher=watcher)
+
+
+def event(body=b"a"):
+    return Event(body, origin=Origin("t", 1, 2))
+
+
+def watch(*_):
+    pass
+
+
+@pytest.fixture(params=[None, watch], ids=["plain", "watched"])
+def watcher(request):
+    """Both ways through the chain give the same."""
+    return request.param
+
+
+class TestOutcomes:
+    def test_an_empty_chain_keeps_the_event(self, watcher):
+        one = event()
+        assert list(chain(watcher=watcher).run(one)) == [Kept(one)]
+
+    def test_steps_apply_in_order(self, watcher):
+        one = event()
+        (outcome,) = chain(Append(b"b"), Append(b"c"), watcher=watcher).run(one)
+        assert outcome == Kept(replace(one, body=b"abc"))
+
+    def test_a_dropped_event_names_reason_and_step(self, watcher):
+        (outcome,) = chain(Append(b"b"), Drop(), Append(b"c"), watcher=watcher).run(event())
+        assert outcome == Dropped("unwanted", "drop-1", replace(event(), body=b"ab"))
+
+    def test_reason_is_the_kind_by_default(self):
+        assert Append(b"x").drop_reason == "append"
+
+    def test_a_refused_event_keeps_its_error(self, watcher):
+        (outcome,) = chain(Append(b"b"), Refuse(), watcher=watcher).run(event())
+        assert isinstance(outcome, Failed)
+        expected = (Origin("t", 1, 2), "refused", "refuse-1", OnError.DEAD_LETTER, b"ab")
+        found = (outcome.origin, outcome.error.code, outcome.component, outcome.on_error, outcome.event.body)
+        assert found == expected
+
+    def test_on_error_is_that_of_the_step(self, watcher):
+        (outcome,) = Chain([Step(Refuse(), "r", on_error=OnError.STOP)], watcher=watcher).run(event())
+        assert outcome.on_error is OnError.STOP
+
+    def test_a_bug_keeps_its_traceback(self, watcher):
+        (outcome,) = chain(Buggy(), watcher=watcher).run(event())
+        assert isinstance(outcome.error, DecorateBugError)
+        assert (outcome.error.code, outcome.error.message) == ("decorator_bug", "KeyError: 'missing'")
+        assert 'event.attributes["missing"]' in "".join(traceback.format_exception(outcome.error))
+
+    def test_no_answer_is_a_bug_and_not_a_drop(self, watcher):
+        (outcome,) = chain(Forgetful(), watcher=watcher).run(event())
+        assert isinstance(outcome.error, DecorateBugError)
+        assert "decorate returned None" in outcome.error.message
+
+
+class TestConditions:
+    def test_a_step_applies_where_its_condition_holds(self, watcher):
+        (outcome,) = chain(Append(b"b"), condition=BodyIs(b"a"), watcher=watcher).run(event())
+        assert outcome.event.body == b"ab"
+
+    def test_a_step_is_passed_over_elsewhere(self, watcher):
+        (outcome,) = chain(Drop(), Append(b"c"), condition=BodyIs(b"z"), watcher=watcher).run(event())
+        assert outcome.event.body == b"ac"
+
+    def test_a_condition_that_raises_fails_the_event(self, watcher):
+        (outcome,) = chain(Append(b"b"), condition=Broken(), watcher=watcher).run(event())
+        assert (outcome.error.code, outcome.component) == ("decorator_bug", "append-0")
+
+
+class TestFanOut:
+    def test_events_are_numbered(self):
+        outcomes = chain(Split(), Append(b"!")).run(event(b"a,b,c"))
+        found = [(each.event.body, each.event.origin) for each in outcomes]
+        assert found == [(b"a!", Origin("t", 1, 2, 0)), (b"b!", Origin("t", 1, 2, 1)), (b"c!", Origin("t", 1, 2, 2))]
+
+    def test_origins_are_unique_over_two_fan_outs(self):
+        outcomes = chain(Split(b";"), Split(b",")).run(event(b"a,b;c;d,e"))
+        found = [(each.event.body, each.event.origin.fan_out) for each in outcomes]
+        assert found == [(b"a", 3), (b"b", 4), (b"c", 5), (b"d", 6), (b"e", 7)]
+
+    def test_an_event_that_failed_between_shares_no_origin(self):
+        refuse = Step(Refuse(), "refuse", BodyIs(b"?"))
+        outcomes = Chain([Step(Split(b";"), "1"), refuse, Step(Split(b","), "2")]).run(event(b"a,b;?;c"))
+        origins = [each.origin if isinstance(each, Failed) else each.event.origin for each in outcomes]
+        assert [type(each) for each in outcomes] == [Failed, Kept, Kept, Kept]
+        assert len(set(origins)) == len(origins)
+
+    def test_none_made_is_dropped(self):
+        assert chain(Split()).run(event(b"")) == [Dropped("pieces", "pieces-0", event(b""))]
+
+    def test_an_error_half_way_fails_the_whole(self):
+        (outcome,) = chain(Split()).run(event(b"a,!"))
+        assert (outcome.error.message, outcome.event.body) == ("half way", b"a,!")
+
+    def test_the_same_event_twice_is_a_bug(self):
+        (outcome,) = chain(Twice()).run(event())
+        assert outcome.error.code == "decorator_bug"
+
+    def test_a_condition_passes_a_fan_out_over(self):
+        one = event(b"a,b")
+        assert chain(Split(), condition=BodyIs(b"z")).run(one) == [Kept(one)]
+
+
+class TestWatching:
+    def test_every_step_that_ran_is_seen_with_before_and_after(self):
+        seen = []
+        steps = chain(
+            Append(b"b"),
+            Split(b"b"),
+            Append(b"c"),
+            watcher=lambda step, before, after: seen.append((step.name, before.body, [each.body for each in after])),
+        )
+        steps.run(event(b"ab1"))
+        assert seen == [
+            ("append-0", b"ab1", [b"ab1b"]),
+            ("pieces-1", b"ab1b", [b"a", b"1"]),
+            ("append-2", b"a", [b"ac"]),
+            ("append-2", b"1", [b"1c"]),
+        ]
+
+    def test_passed_over_and_failed_steps_are_not_seen(self):
+        seen = []
+        steps = chain(Drop(), Refuse(), condition=BodyIs(b"z"), watcher=lambda step, *_: seen.append(step.name))
+        steps.run(event())
+        assert seen == []
