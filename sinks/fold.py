@@ -1,0 +1,139 @@
+"""
+Several operations on one row key of a micro-batch become deletes and puts that need no order.
+
+In HBase a put after a delete with the same time stays invisible, whatever the order of the calls. So deletes carry
+the time before that of the puts, and a put that came before its delete is not sent at all: then every order of
+sending, and sending again, gives what the operations meant in the order they came.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ingest.api import Delete, MappingError, Put
+
+
+@dataclass(slots=True)
+class _Pending:
+    """
+    What is to be done with one row.
+
+    Shape: puts: (time, wal) -> column -> value; the deletes: what they cover -> time as it came, -1 for none.
+    """
+
+    puts: dict[tuple[int, bool], dict[bytes, bytes]] = field(default_factory=dict)
+    row_ms: int = -1
+    families_ms: dict[bytes, int] = field(default_factory=dict)
+    columns_ms: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
+    wal: bool = False
+
+
+class Fold:
+    """
+    Holds the operations of one partition and micro-batch by row key, for a sink that can delete.
+
+    Nothing can be sent before the end: a later delete would have to hide it, and can not, for it carries an earlier
+    time. So the memory this needs is that of a micro-batch's partition; `max_events_per_batch` bounds it.
+
+    Order: any number of `add`, then `deletes`, then `puts`, then `clear`.
+    """
+
+    def __init__(self) -> None:
+        self._tables: dict[str, dict[bytes, _Pending]] = {}
+
+    def add(self, table: str, mutation: Put | Delete) -> None:
+        """
+        Take in the next operation.
+
+        Raises:
+            MappingError: a delete at time 0; there is no time before it.
+        """
+        rows = self._tables.get(table)
+        if rows is None:
+            rows = self._tables[table] = {}
+        if isinstance(mutation, Put):
+            pending = rows.get(mutation.row)
+            if pending is None:
+                pending = rows[mutation.row] = _Pending()
+            _add_put(pending, mutation)
+            return
+        if mutation.timestamp_ms < 1:
+            raise MappingError(
+                f"a delete at time {mutation.timestamp_ms} can not be written, deletes carry the time before",
+                code="delete_at_zero",
+                hint="give the event a time after 1970",
+            )
+        pending = rows.get(mutation.row)
+        if pending is None:
+            pending = rows[mutation.row] = _Pending()
+        _add_delete(pending, mutation)
+
+    def deletes(self) -> Iterator[tuple[str, Delete]]:
+        """Every delete, one millisecond earlier than it came."""
+        for table, rows in self._tables.items():
+            for row, pending in rows.items():
+                if pending.row_ms >= 0:
+                    yield table, Delete(row, pending.row_ms - 1, wal=pending.wal)
+                for family, at in pending.families_ms.items():
+                    yield table, Delete(row, at - 1, family, wal=pending.wal)
+                for (family, qualifier), at in pending.columns_ms.items():
+                    yield table, Delete(row, at - 1, family, qualifier, wal=pending.wal)
+
+    def puts(self) -> Iterator[tuple[str, Put]]:
+        """Every put that no later delete removed; one for each row, time and WAL flag."""
+        for table, rows in self._tables.items():
+            for row, pending in rows.items():
+                for (at, wal), columns in pending.puts.items():
+                    yield table, Put(row, columns, at, wal)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._tables.clear()
+
+
+def _add_put(pending: _Pending, put: Put) -> None:
+    at, wal = put.timestamp_ms, put.wal
+    columns = pending.puts.get((at, wal))
+    if columns is None:
+        pending.puts[at, wal] = columns = {}
+    columns.update(put.columns)
+    other = pending.puts.get((at, not wal))
+    if other is not None:
+        # both go out with one time, in whatever order: the later value must be the only one
+        for column in put.columns:
+            other.pop(column, None)
+        if not other:
+            del pending.puts[at, not wal]
+
+
+def _add_delete(pending: _Pending, delete: Delete) -> None:
+    at, family, qualifier = delete.timestamp_ms, delete.family, delete.qualifier
+    pending.wal = pending.wal or delete.wal
+    for key, columns in list(pending.puts.items()):
+        if key[0] > at:
+            continue
+        if family is None:
+            covered = list(columns)
+        elif qualifier is None:
+            start = family + b":"
+            covered = [column for column in columns if column.startswith(start)]
+        else:
+            covered = [family + b":" + qualifier]
+        for column in covered:
+            columns.pop(column, None)
+        if not columns:
+            del pending.puts[key]
+    if family is None:
+        pending.row_ms = max(pending.row_ms, at)
+    elif qualifier is None:
+        pending.families_ms[family] = max(pending.families_ms.get(family, -1), at)
+    else:
+        pending.columns_ms[family, qualifier] = max(pending.columns_ms.get((family, qualifier), -1), at)
+    _drop_covered(pending)
+
+
+def _drop_covered(pending: _Pending) -> None:
+    for family in [family for family, at in pending.families_ms.items() if at <= pending.row_ms]:
+        del pending.families_ms[family]
+    for column, at in list(pending.columns_ms.items()):
+        if at <= max(pending.row_ms, pending.families_ms.get(column[0], -1)):
+            del pending.columns_ms[column]

@@ -1,0 +1,249 @@
+"""The reference store: HBase's rules on plain dictionaries, for tests, `test` and `explain`."""
+
+import time
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ingest.api import (
+    MAX_ROW_KEY_BYTES,
+    Capabilities,
+    Cell,
+    Delete,
+    FamilySpec,
+    LifecycleError,
+    Mutation,
+    NotFoundError,
+    Put,
+    Row,
+    Scan,
+    Store,
+    StoreRefusedError,
+    StoreSettings,
+    TableSpec,
+    WriteRejectedError,
+    split_column,
+)
+
+
+class MemorySettings(StoreSettings):
+    """Options of the memory store: none; what it holds ends with the process."""
+
+
+def now_ms() -> int:
+    """Milliseconds since the epoch, by the machine's clock."""
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(slots=True)
+class _Column:
+    """Versions of one cell, time -> value, and the newest delete of the column alone."""
+
+    versions: dict[int, bytes] = field(default_factory=dict)
+    deleted_ms: int = -1
+
+
+@dataclass(slots=True)
+class _RowData:
+    """Shape: columns: family -> qualifier -> column; deleted_ms: family -> newest delete of it."""
+
+    columns: dict[bytes, dict[bytes, _Column]] = field(default_factory=dict)
+    deleted_ms: dict[bytes, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Table:
+    """Rows, their keys in byte order, and the families."""
+
+    families: dict[bytes, FamilySpec] = field(default_factory=dict)
+    rows: dict[bytes, _RowData] = field(default_factory=dict)
+    keys: list[bytes] = field(default_factory=list)
+
+    def row(self, key: bytes) -> _RowData:
+        """The row, made when it is missing."""
+        data = self.rows.get(key)
+        if data is None:
+            data = self.rows[key] = _RowData()
+            insort(self.keys, key)
+        return data
+
+
+class MemoryStore(Store[MemorySettings]):
+    """
+    Tables in memory, with HBase's rules to the letter.
+
+    The other stores are compared with this one. The WAL flag changes nothing. What it holds stays after `close`, so
+    that a second `open` finds it.
+
+    Args:
+        clock_ms: what time it is, for the age of cells.
+    """
+
+    kind = "memory"
+    capabilities = Capabilities(
+        written_by_driver=True, atomic_row=True, creates_families=True, creates_tables=True, wal_switch=False
+    )
+
+    def __init__(self, settings: MemorySettings | None = None, *, clock_ms: Callable[[], int] = now_ms) -> None:
+        super().__init__(settings or MemorySettings())
+        self._clock_ms = clock_ms
+        self._tables: dict[str, _Table] = {}
+        self._is_open = False
+
+    def open(self) -> None:
+        """Be ready; there is nothing to reach."""
+        self._is_open = True
+
+    def close(self) -> None:
+        """Refuse further calls."""
+        self._is_open = False
+
+    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
+        """Write all mutations, or none when one is refused."""
+        self._check_open()
+        found = self._tables.get(table)
+        if found is None:
+            raise StoreRefusedError(f'there is no table "{table}"', hint="make it first, with `ingest table apply`")
+        refused = {index: reason for index, one in enumerate(mutations) if (reason := _refusal(found, one))}
+        if refused:
+            raise WriteRejectedError(next(iter(refused.values())), indexes=sorted(refused))
+        for mutation in mutations:
+            if isinstance(mutation, Put):
+                _put(found.row(mutation.row), mutation)
+            else:
+                _delete(found.row(mutation.row), mutation, found.families)
+
+    def get(self, table: str, row: bytes, *, columns: Sequence[bytes] | None = None, versions: int = 1) -> Row | None:
+        """One row as it is now."""
+        found = self._table(table)
+        data = found.rows.get(row)
+        return None if data is None else self._visible(found, row, data, columns, versions)
+
+    def scan(self, table: str, scan: Scan) -> Iterator[Row]:
+        """Rows of a range; rows written while the scan runs may or may not be seen."""
+        found = self._table(table)
+        start, stop = scan.bounds()
+        left = scan.limit
+        while left is None or left > 0:
+            low = bisect_left(found.keys, start)
+            high = len(found.keys) if stop is None else bisect_left(found.keys, stop)
+            page = found.keys[low:high]
+            page = page[: -scan.page_rows - 1 : -1] if scan.reverse else page[: scan.page_rows]
+            if not page:
+                return
+            for key in page:
+                row = self._visible(found, key, found.rows[key], scan.columns, scan.versions)
+                if row is not None:
+                    yield row
+                    if left is not None:
+                        left -= 1
+                        if left == 0:
+                            return
+            if scan.reverse:
+                stop = page[-1]
+            else:
+                start = page[-1] + b"\0"
+
+    def ensure_table(self, spec: TableSpec) -> None:
+        """Make the table and its families where they are missing."""
+        self._check_open()
+        found = self._tables.setdefault(spec.name, _Table())
+        for family in spec.families:
+            found.families.setdefault(family.name, family)
+
+    def families(self, table: str) -> frozenset[bytes] | None:
+        """Names of the table's families."""
+        self._check_open()
+        found = self._tables.get(table)
+        return None if found is None else frozenset(found.families)
+
+    def tables(self) -> tuple[str, ...]:
+        """Names of all tables."""
+        self._check_open()
+        return tuple(sorted(self._tables))
+
+    def compact(self) -> None:
+        """Forget what nobody can read any more, and the delete markers, as HBase does from time to time."""
+        for table in self._tables.values():
+            for key in list(table.keys):
+                data = table.rows[key]
+                visible = self._visible(table, key, data, None, versions=1 << 62)
+                data.columns = {}
+                data.deleted_ms = {}
+                if visible is None:
+                    del table.rows[key]
+                    table.keys.remove(key)
+                    continue
+                for cell in visible.cells:
+                    qualifiers = data.columns.setdefault(cell.family, {})
+                    qualifiers.setdefault(cell.qualifier, _Column()).versions[cell.timestamp_ms] = cell.value
+
+    def _visible(
+        self, table: _Table, key: bytes, data: _RowData, columns: Sequence[bytes] | None, versions: int
+    ) -> Row | None:
+        wanted = None if columns is None else [split_column(column) for column in columns]
+        now = self._clock_ms()
+        cells = []
+        for family in sorted(data.columns):
+            spec = table.families[family]
+            oldest = -1 if spec.ttl_s is None else now - spec.ttl_s * 1000
+            hidden_by_family = data.deleted_ms.get(family, -1)
+            for qualifier, column in sorted(data.columns[family].items()):
+                if wanted is not None and (family, None) not in wanted and (family, qualifier) not in wanted:
+                    continue
+                hidden = max(hidden_by_family, column.deleted_ms)
+                times = sorted((at for at in column.versions if at > hidden and at >= oldest), reverse=True)
+                cells += [
+                    Cell(family, qualifier, at, column.versions[at]) for at in times[: min(versions, spec.versions)]
+                ]
+        return Row(key, tuple(cells)) if cells else None
+
+    def _table(self, name: str) -> _Table:
+        self._check_open()
+        found = self._tables.get(name)
+        if found is None:
+            raise NotFoundError(f'there is no table "{name}"')
+        return found
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise LifecycleError("the memory store is not open")
+
+
+def _put(data: _RowData, put: Put) -> None:
+    for column, value in put.columns.items():
+        family, _, qualifier = column.partition(b":")
+        found = data.columns.setdefault(family, {}).setdefault(qualifier, _Column())
+        found.versions[put.timestamp_ms] = value
+
+
+def _delete(data: _RowData, delete: Delete, families: dict[bytes, FamilySpec]) -> None:
+    if delete.family is None:
+        # as in HBase a row delete is one marker for each family the table has now
+        for family in families:
+            data.deleted_ms[family] = max(delete.timestamp_ms, data.deleted_ms.get(family, -1))
+    elif delete.qualifier is None:
+        data.deleted_ms[delete.family] = max(delete.timestamp_ms, data.deleted_ms.get(delete.family, -1))
+    else:
+        column = data.columns.setdefault(delete.family, {}).setdefault(delete.qualifier, _Column())
+        column.deleted_ms = max(column.deleted_ms, delete.timestamp_ms)
+
+
+def _refusal(table: _Table, mutation: Mutation) -> str | None:
+    """Why a mutation can never be written."""
+    if not 0 < len(mutation.row) <= MAX_ROW_KEY_BYTES:
+        return f"the row key has {len(mutation.row)} bytes; 1 to {MAX_ROW_KEY_BYTES} are allowed"
+    if mutation.timestamp_ms < 0:
+        return f"the time {mutation.timestamp_ms} is negative"
+    if isinstance(mutation, Delete):
+        named: dict[bytes, bytes | None] = {} if mutation.family is None else {mutation.family: b""}
+    elif mutation.columns:
+        named = dict(split_column(column) for column in mutation.columns)
+    else:
+        return "the put has no cells"
+    for family, qualifier in named.items():
+        if qualifier is None:
+            return f'the column "{family.decode("utf-8", "replace")}" has no colon'
+        if family not in table.families:
+            return f'there is no family "{family.decode("utf-8", "replace")}"'
+    return None

@@ -1,0 +1,300 @@
+"""The one path to a store: an event is mapped, checked, folded, buffered and sent."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from zlib import crc32
+
+from ingest.api import (
+    MAX_ROW_KEY_BYTES,
+    Capabilities,
+    Delete,
+    Event,
+    MappingError,
+    Mutation,
+    Put,
+    StoreError,
+    StoreRefusedError,
+)
+from ingest.receipt import Counts
+from sinks.buffer import WriteBuffer
+from sinks.fold import Fold
+from sinks.mapping.mapper import Mapper, OnUnknown, Skipped
+from sinks.sending import Sender
+
+ASK_AGAIN_S = 60.0
+"""How long a store's answer about the families of a table holds when a family is missing in it."""
+MAX_KNOWN_COLUMNS = 100_000
+"""Columns of a table remembered as good; data that makes more columns than this pays for a look at each family."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteContext:
+    """
+    What a round of writing needs to know.
+
+    Attributes:
+        batch_time_ms: time of the micro-batch.
+        counts: where the writer adds what it sent.
+        patience_s: how long a chunk may be in flight before the round is given up.
+        families: (store, table) -> families that are known to exist.
+        closed: (store, table) that may not get further families.
+    """
+
+    batch_time_ms: int
+    counts: Counts = field(default_factory=Counts)
+    patience_s: float = 10.0
+    families: Mapping[tuple[str, str], frozenset[bytes]] = field(default_factory=dict)
+    closed: frozenset[tuple[str, str]] = frozenset()
+
+
+class Writer:
+    """
+    Events of one sink on their way into one store.
+
+    Called by one thread. Order: begin, any number of write, then flush; that is a round, one micro-batch of one
+    partition. A round that raised a StoreError or that was given up is simply begun again: the same events give the
+    same mutations. After flush returns without `needs_families`, all that was taken is durable.
+
+    Args:
+        mapper: event to mutation.
+        senders: connections; a row key always uses the same one.
+        store_name: name of the store in the configuration, for messages and receipts.
+        capabilities: of the store at the end, also when the senders lead to a handover.
+        deletes: whether the mapper may give deletes; then a whole round is held and folded before it is sent.
+        clock: monotonic seconds.
+
+    Attributes:
+        needs_families: (store, table) -> families this round met and that must be made first; the round has to be run
+            again then. An empty set stands for a table alone.
+    """
+
+    def __init__(
+        self,
+        mapper: Mapper[Any],
+        senders: Sequence[Sender],
+        store_name: str,
+        *,
+        capabilities: Capabilities,
+        deletes: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        options = mapper.settings
+        self._map = mapper.map
+        self._senders = tuple(senders)
+        self._store_name = store_name
+        self._capabilities = capabilities
+        default = OnUnknown.CREATE if capabilities.creates_families else OnUnknown.ERROR
+        self._on_unknown = options.families.on_unknown or default
+        self._clock = clock
+        # all buffers together hold what the option says
+        limit = max(1, options.write_buffer_size // len(self._senders))
+        self._buffers = tuple(WriteBuffer(limit, self._sending(sender)) for sender in self._senders)
+        self._only = self._buffers[0] if len(self._buffers) == 1 else None
+        self._fold = Fold() if deletes else None
+        self._known: dict[str, frozenset[bytes] | None] = {}
+        self._asked_at: dict[str, float] = {}
+        self._good: dict[str, set[bytes]] = {}
+        self._context = WriteContext(0)
+        self._batch_time_ms = 0
+        self.needs_families: dict[tuple[str, str], set[bytes]] = {}
+
+    def begin(self, context: WriteContext) -> None:
+        """
+        Start a round.
+
+        Raises:
+            StoreUnavailableError: a chunk of an earlier round is still in flight.
+        """
+        self._context = context
+        self._batch_time_ms = context.batch_time_ms
+        for _, table in self.needs_families:
+            # they were made meanwhile, most likely
+            self._asked_at.pop(table, None)
+        self.needs_families = {}
+        for buffer in self._buffers:
+            buffer.clear()
+        if self._fold is not None:
+            self._fold.clear()
+        for (store, table), names in context.families.items():
+            if store == self._store_name and not names <= (self._known.get(table) or frozenset()):
+                self._known[table] = names | (self._known.get(table) or frozenset())
+        for sender in self._senders:
+            sender.begin(context.patience_s)
+
+    def write(self, event: Event) -> str | None:
+        """
+        Take an event on its way to the store.
+
+        Returns:
+            None when it was taken, else the reason it becomes nothing, on purpose.
+
+        Raises:
+            MappingError: the event can not be written by this sink.
+            StoreError: the store does not take what was sent before; the round is over.
+        """
+        mapped = self._map(event, self._batch_time_ms)
+        if isinstance(mapped, Skipped):
+            return mapped.reason
+        table, mutation = mapped
+        row = mutation.row
+        if not 0 < len(row) <= MAX_ROW_KEY_BYTES or mutation.timestamp_ms < 0:
+            raise _unfit(mutation)
+        good = self._good.get(table)
+        if type(mutation) is not Put or good is None or not mutation.columns.keys() <= good:
+            reason = self._admit(table, mutation)
+            if reason is not None:
+                return reason
+        if self.needs_families:
+            return None
+        if self._fold is not None:
+            self._fold.add(table, mutation)
+        elif isinstance(mutation, Put):
+            (self._only or self._buffers[crc32(row) % len(self._buffers)]).put(table, mutation)
+        else:
+            raise TypeError("the mapper gave a delete, but the writer was made for puts alone")
+        return None
+
+    def flush(self) -> None:
+        """
+        Send the rest and return once all is durable; with `needs_families` only what is in flight is waited for.
+
+        Raises:
+            StoreError: the store does not take what was sent; the round is over.
+        """
+        try:
+            if not self.needs_families:
+                if self._fold is not None:
+                    self._drain(self._fold)
+                for buffer in self._buffers:
+                    buffer.flush()
+            for sender in self._senders:
+                sender.wait()
+        except StoreError:
+            self._forget()
+            raise
+        finally:
+            self._count()
+
+    def close(self) -> None:
+        """Let go of the store."""
+        for sender in self._senders:
+            sender.close()
+
+    def _drain(self, fold: Fold) -> None:
+        buffers = self._buffers
+        for table, delete in fold.deletes():
+            buffers[crc32(delete.row) % len(buffers)].delete(table, delete)
+        for buffer in buffers:
+            buffer.flush()
+        for table, put in fold.puts():
+            buffers[crc32(put.row) % len(buffers)].put(table, put)
+        fold.clear()
+
+    def _sending(self, sender: Sender) -> Callable[[Any], None]:
+        def send(chunk: Any) -> None:
+            try:
+                sender.submit(chunk)
+            except StoreError:
+                self._forget()
+                raise
+            finally:
+                self._count()
+
+        return send
+
+    def _count(self) -> None:
+        counts = self._context.counts
+        for sender in self._senders:
+            for sent in sender.taken():
+                counts.rows_sent += sent.rows * sent.attempts
+                counts.retries += max(0, sent.attempts - 1)
+                counts.flush_s.append(sent.seconds)
+                if sent.stored:
+                    counts.chunks += 1
+                    counts.cells += sent.cells
+                    counts.bytes += sent.size_bytes
+
+    def _forget(self) -> None:
+        """After an error what was known about tables may be what was wrong."""
+        self._known.clear()
+        self._asked_at.clear()
+        self._good.clear()
+
+    def _admit(self, table: str, mutation: Mutation) -> str | None:
+        """Check the families of a mutation that was not seen before; the reason when the event becomes nothing."""
+        if isinstance(mutation, Put):
+            families = {column.partition(b":")[0] for column in mutation.columns}
+        else:
+            families = set() if mutation.family is None else {mutation.family}
+        known = self._families_of(table, families)
+        if known is None and not self._capabilities.creates_tables:
+            raise StoreRefusedError(
+                f'there is no table "{table}" in store "{self._store_name}"',
+                code="no_table",
+                hint="make it with `ingest table apply`",
+            )
+        missing = families - (known or frozenset())
+        if missing or known is None:
+            return self._unknown(table, missing)
+        if isinstance(mutation, Put):
+            good = self._good.setdefault(table, set())
+            if len(good) > MAX_KNOWN_COLUMNS:
+                good.clear()
+            good.update(mutation.columns)
+        return None
+
+    def _unknown(self, table: str, missing: set[bytes]) -> str | None:
+        place = (self._store_name, table)
+        if not missing or (self._on_unknown is OnUnknown.CREATE and place not in self._context.closed):
+            self.needs_families.setdefault(place, set()).update(missing)
+            return None
+        if self._on_unknown is OnUnknown.DROP:
+            return "unknown_family"
+        names = ", ".join(f'"{name.decode("utf-8", "replace")}"' for name in sorted(missing))
+        if self._on_unknown is OnUnknown.CREATE:
+            hint = (
+                "the limit of families made by events is reached: raise `families: max_created`, or add it to `tables`"
+            )
+        else:
+            hint = "add it under `tables` and run `ingest table apply`, or say `families: {on_unknown: drop}`"
+            if self._capabilities.creates_families:
+                hint = "add it under `tables`, or say `families: {on_unknown: create}`"
+        noun = "family" if len(missing) == 1 else "families"
+        raise MappingError(f'no {noun} {names} in table "{table}"', code="unknown_family", hint=hint)
+
+    def _families_of(self, table: str, wanted: set[bytes]) -> frozenset[bytes] | None:
+        known = self._known.get(table)
+        if known is not None and wanted <= known:
+            return known
+        now = self._clock()
+        asked_at = self._asked_at.get(table)
+        if asked_at is None or now - asked_at >= ASK_AGAIN_S:
+            try:
+                found = self._senders[0].call(lambda store: store.families(table))
+            except StoreError:
+                self._forget()
+                raise
+            self._asked_at[table] = now
+            # what the driver made a moment ago may be newer than what this store's connection knows
+            if found is not None:
+                known = found | (known or frozenset())
+            self._known[table] = known
+        return known
+
+
+def _unfit(mutation: Put | Delete) -> MappingError:
+    if not mutation.row:
+        return MappingError("the row key is empty", code="empty_row_key", hint="give the key template a part that is")
+    if len(mutation.row) > MAX_ROW_KEY_BYTES:
+        return MappingError(
+            f"the row key has {len(mutation.row)} bytes, HBase allows {MAX_ROW_KEY_BYTES}",
+            code="row_key_too_long",
+            hint="shorten it, with a hash of the long part for example",
+        )
+    return MappingError(
+        f"the time {mutation.timestamp_ms} is negative, cells can not carry it",
+        code="negative_time",
+        hint="set a time after 1970, or say `timestamp: batch`",
+    )
