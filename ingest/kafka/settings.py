@@ -1,0 +1,319 @@
+"""
+How a Kafka cluster is reached and how safely; options only, nothing here imports a client.
+
+There is no free text for the client's login modules: they are built from fields, because a login module named by a
+configuration file can run code. For the same reason only listed client options are passed on.
+
+Source: CVE-2023-25194, CVE-2024-31141 and CVE-2025-27817 of Kafka's own clients.
+"""
+
+import re
+import stat
+from enum import StrEnum
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, model_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import Model, Secret, option
+
+_BROKER = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?):([0-9]{1,5})")
+_MAX_PORT = 65_535
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_LOGIN = "org.apache.kafka.common.security"
+
+ClientOption = Literal[
+    "check.crcs",
+    "client.dns.lookup",
+    "client.id",
+    "client.rack",
+    "connections.max.idle.ms",
+    "default.api.timeout.ms",
+    "fetch.max.bytes",
+    "fetch.max.wait.ms",
+    "fetch.min.bytes",
+    "heartbeat.interval.ms",
+    "max.partition.fetch.bytes",
+    "max.poll.records",
+    "metadata.max.age.ms",
+    "receive.buffer.bytes",
+    "reconnect.backoff.max.ms",
+    "reconnect.backoff.ms",
+    "request.timeout.ms",
+    "retry.backoff.max.ms",
+    "retry.backoff.ms",
+    "send.buffer.bytes",
+    "session.timeout.ms",
+    "socket.connection.setup.timeout.max.ms",
+    "socket.connection.setup.timeout.ms",
+]
+"""Client options that can change speed and patience, but neither safety nor what is read."""
+
+
+class Mechanism(StrEnum):
+    """How a client proves who it is."""
+
+    PLAIN = "plain"
+    SCRAM_SHA_256 = "scram_sha_256"
+    SCRAM_SHA_512 = "scram_sha_512"
+    GSSAPI = "gssapi"
+    OAUTHBEARER = "oauthbearer"
+
+    @property
+    def wire_name(self) -> str:
+        """Kafka's own name of it."""
+        return self.value.upper().replace("_", "-")
+
+
+def _joined(value: object) -> object:
+    """A list of brokers is as good as text with commas."""
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+        return ",".join(value)
+    return value
+
+
+def _brokers(text: str) -> str:
+    brokers = [broker.strip() for broker in text.split(",")]
+    for broker in brokers:
+        match = _BROKER.fullmatch(broker)
+        if match is None or not 0 < int(match[3]) <= _MAX_PORT:
+            raise PydanticCustomError(
+                "wrong_type", '"{broker}" is not a broker; write HOST:PORT, several with commas', {"broker": broker}
+            )
+    return ",".join(brokers)
+
+
+Brokers = Annotated[str, BeforeValidator(_joined), AfterValidator(_brokers)]
+"""`host:port`, several with commas between them or as a list."""
+
+
+def _number_as_text(value: object) -> object:
+    """Client options are numbers to people and text to Kafka."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int) else value
+
+
+ClientValue = Annotated[str, BeforeValidator(_number_as_text)]
+
+
+class TlsSettings(Model):
+    """TLS: the broker's certificate is always checked, its host name too."""
+
+    ca_file: str | None = option(
+        "PEM file with the certificates to trust; the system's when left out.", default=None, example="/etc/ssl/ca.pem"
+    )
+    key_file: str | None = option(
+        "PEM file with the client's private key (PKCS#8) and certificate chain, readable by its owner alone.",
+        default=None,
+        example="/etc/ssl/client.pem",
+    )
+    key_password: Secret | None = option(
+        "Password of the private key.", default=None, example="${secret:kafka_key_password}"
+    )
+
+    @model_validator(mode="after")
+    def _key_is_kept_safe(self) -> "TlsSettings":
+        if self.key_file is None:
+            return self
+        try:
+            mode = Path(self.key_file).stat().st_mode
+        except OSError:
+            return self  # may stand only where the pipeline runs; the client says so when it does not
+        if mode & _OTHERS:
+            raise PydanticCustomError(
+                "conflict",
+                'others can read the private key in "{path}"; run chmod 600 on it',
+                {"path": self.key_file, "option": "key_file"},
+            )
+        return self
+
+
+class SaslSettings(Model):
+    """SASL: which fields are needed depends on the mechanism."""
+
+    mechanism: Mechanism = option(
+        "plain, scram_sha_256, scram_sha_512, gssapi or oauthbearer.", example="scram_sha_512", strict=False
+    )
+    username: str | None = option("User of plain and scram.", default=None, example="ingest")
+    password: Secret | None = option("Password of plain and scram.", default=None, example="${secret:kafka_password}")
+    principal: str | None = option("Kerberos principal of gssapi.", default=None, example="ingest/h1@EXAMPLE.ORG")
+    keytab: str | None = option("Keytab of the principal.", default=None, example="/etc/ingest.keytab")
+    service_name: str = option("Kerberos service name of the brokers.", default="kafka")
+    token_url: str | None = option(
+        "Where oauthbearer gets its tokens.", default=None, example="https://login.example.org/token"
+    )
+    client_id: str | None = option("Client of oauthbearer.", default=None, example="ingest")
+    client_secret: Secret | None = option(
+        "Secret of that client.", default=None, example="${secret:kafka_client_secret}"
+    )
+    scope: str | None = option("Scope asked for by oauthbearer.", default=None, example="kafka")
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> "SaslSettings":
+        needed = {
+            Mechanism.GSSAPI: ("principal", "keytab"),
+            Mechanism.OAUTHBEARER: ("token_url", "client_id", "client_secret"),
+        }.get(self.mechanism, ("username", "password"))
+        for name in needed:
+            if getattr(self, name) is None:
+                raise PydanticCustomError(
+                    "missing", '{mechanism} needs "{name}"', {"mechanism": self.mechanism.value, "name": name}
+                )
+        for name in ("username", "principal", "keytab", "service_name", "token_url", "client_id", "scope"):
+            value = getattr(self, name)
+            if value is not None and _CONTROL.search(value):
+                raise PydanticCustomError("wrong_type", '"{name}" holds a control character', {"name": name})
+        return self
+
+    def login(self) -> str:
+        """The client's login module with its options, quoted; holds the secret."""
+        match self.mechanism:
+            case Mechanism.GSSAPI:
+                module = "com.sun.security.auth.module.Krb5LoginModule"
+                options = {"keyTab": self.keytab, "principal": self.principal, "useKeyTab": "true", "storeKey": "true"}
+            case Mechanism.OAUTHBEARER:
+                module = f"{_LOGIN}.oauthbearer.OAuthBearerLoginModule"
+                options = {"clientId": self.client_id, "clientSecret": _told(self.client_secret), "scope": self.scope}
+            case _:
+                name = "plain.PlainLoginModule" if self.mechanism is Mechanism.PLAIN else "scram.ScramLoginModule"
+                module = f"{_LOGIN}.{name}"
+                options = {"username": self.username, "password": _told(self.password)}
+        fields = "".join(f' {name}="{_escaped(value)}"' for name, value in options.items() if value is not None)
+        return f"{module} required{fields};"
+
+
+class SecuritySettings(Model):
+    """How a connection to Kafka is protected; without TLS only to this machine, unless `insecure: true`."""
+
+    tls: TlsSettings | None = option(
+        "TLS; `{}` trusts the system's certificates.", default=None, example={"ca_file": "/etc/ssl/ca.pem"}
+    )
+    sasl: SaslSettings | None = option(
+        "Who we are.", default=None, example={"mechanism": "scram_sha_512", "username": "ingest"}
+    )
+    insecure: bool = option("True allows brokers on other machines without TLS.", default=False)
+
+    @property
+    def protocol(self) -> str:
+        """Kafka's name of the combination."""
+        if self.sasl is None:
+            return "PLAINTEXT" if self.tls is None else "SSL"
+        return "SASL_PLAINTEXT" if self.tls is None else "SASL_SSL"
+
+    def java_options(self) -> dict[str, str]:
+        """Options of the Java client, without any prefix; they hold secrets."""
+        options = {"security.protocol": self.protocol}
+        if self.tls is not None:
+            options["ssl.endpoint.identification.algorithm"] = "https"
+            if self.tls.ca_file is not None:
+                options |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": self.tls.ca_file}
+            if self.tls.key_file is not None:
+                options |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": self.tls.key_file}
+            if self.tls.key_password is not None:
+                options["ssl.key.password"] = _told(self.tls.key_password)
+        if self.sasl is not None:
+            options |= {"sasl.mechanism": self.sasl.mechanism.wire_name, "sasl.jaas.config": self.sasl.login()}
+            if self.sasl.mechanism is Mechanism.GSSAPI:
+                options["sasl.kerberos.service.name"] = self.sasl.service_name
+            if self.sasl.token_url is not None:
+                options["sasl.oauthbearer.token.endpoint.url"] = self.sasl.token_url
+                options["sasl.login.callback.handler.class"] = f"{_LOGIN}.oauthbearer.OAuthBearerLoginCallbackHandler"
+        return options
+
+    def java_properties(self) -> dict[str, str]:
+        """System properties the Java virtual machine needs: the one URL that tokens may come from."""
+        if self.sasl is None or self.sasl.token_url is None:
+            return {}
+        return {"org.apache.kafka.sasl.oauthbearer.allowed.urls": self.sasl.token_url}
+
+    def python_options(self) -> dict[str, Any]:
+        """Options of kafka-python; they hold secrets. What makes tokens for oauthbearer is added by the caller."""
+        options: dict[str, Any] = {"security_protocol": self.protocol}
+        if self.tls is not None:
+            options |= {"ssl_check_hostname": True, "ssl_cafile": self.tls.ca_file, "ssl_certfile": self.tls.key_file}
+            if self.tls.key_password is not None:
+                options["ssl_password"] = _told(self.tls.key_password)
+        if self.sasl is not None:
+            options["sasl_mechanism"] = self.sasl.mechanism.wire_name
+            match self.sasl.mechanism:
+                case Mechanism.GSSAPI:
+                    options["sasl_kerberos_service_name"] = self.sasl.service_name
+                    options["sasl_kerberos_name"] = self.sasl.principal
+                case Mechanism.OAUTHBEARER:
+                    pass
+                case _:
+                    options["sasl_plain_username"] = self.sasl.username
+                    options["sasl_plain_password"] = _told(self.sasl.password)
+        return options
+
+
+class KafkaConnection(Model):
+    """Which cluster, and how it is reached."""
+
+    brokers: Brokers = option("Some brokers of the cluster, `host:port` each.", example="localhost:9092")
+    security: SecuritySettings = option("TLS and SASL.", default={}, example={"tls": {})
+    options: dict[ClientOption, ClientValue] = option(
+        "Options passed to the Kafka client; only those that change speed and patience are allowed.",
+        default={},
+        example={"fetch.max.bytes": 52428800},
+    )
+
+    @model_validator(mode="after")
+    def _is_protected(self) -> "KafkaConnection":
+        check_protected(self.brokers, self.security)
+        return self
+
+    @property
+    def broker_list(self) -> list[str]:
+        """Each broker as `host:port`."""
+        return self.brokers.split(",")
+
+    def java_options(self) -> dict[str, str]:
+        """Options of the Java client, without any prefix; they hold secrets."""
+        return {**self.options, "bootstrap.servers": self.brokers} | self.security.java_options()
+
+    def python_options(self) -> dict[str, Any]:
+        """What every client of kafka-python is made with; it holds secrets."""
+        return {"bootstrap_servers": self.broker_list} | self.security.python_options()
+
+
+def check_protected(brokers: str, security: SecuritySettings) -> None:
+    """
+    Refuse to talk in the clear over a network.
+
+    Raises:
+        PydanticCustomError: a broker is on another machine, there is no TLS and nobody said that this is fine.
+    """
+    if security.tls is not None or security.insecure:
+        return
+    for broker in brokers.split(","):
+        if not is_this_machine(broker.rpartition(":")[0]):
+            raise PydanticCustomError(
+                "conflict",
+                'broker "{broker}" is on another machine and there is no TLS; '
+                "add security: {tls: {}}, or {insecure: true} if the network is trusted",
+                {"broker": broker, "option": "brokers"},
+            )
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether a host name or address can only be this machine; names are not looked up."""
+    host = host.strip("[]").lower().rstrip(".")
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _told(secret: Secret | None) -> str:
+    return "" if secret is None else secret.get_secret_value()
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"')

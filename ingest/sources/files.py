@@ -1,0 +1,27 @@
+"""Options of finished files as a source."""
+
+from typing import ClassVar
+
+from ingest.api import ByteSize, Example, Model, Stability, option
+from ingest.sources.decoding import Format
+
+
+class FilesSource(Model):
+    """
+    Read finished files, a line an event; plain or gzip.
+
+    An event is identified by the path of its file (`%{topic}`) and its byte offset in it (`%{offset}`); its time is the
+    file's time of change. Both are noted when the file is discovered, so a replay gives the same. A file that changes
+    afterwards is refused.
+    """
+
+    kind: ClassVar[str] = "files"
+    stability: ClassVar[Stability] = Stability.STABLE
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example("every log of a folder", settings="{path: '/var/log/app/*.log.gz'}"),
+        Example("lines that hold JSON envelopes", settings="{path: ./data, format: json}"),
+    )
+
+    path: str = option("A file, a folder or a glob.", example="/var/log/app/*.log", min_length=1)
+    format: Format = option("How a line holds an event: raw, json or flume_avro.", default="raw", strict=False)
+    max_event_bytes: ByteSize = option("A longer line fails.", default="1MiB", ge=1)

@@ -1,0 +1,179 @@
+"""Options of Kafka as a source."""
+
+import re
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated, ClassVar
+from zoneinfo import ZoneInfo
+
+from pydantic import BeforeValidator, SkipValidation, ValidationInfo, WithJsonSchema, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import ByteSize, Example, Stability, option
+from ingest.kafka.settings import KafkaConnection
+from ingest.sources.decoding import Format, Tombstones
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_MAX_OFFSET = 2**63 - 1
+
+Offsets = dict[str, dict[int, int]]
+"""topic -> partition -> offset of the first event to read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """
+    Where a pipeline without a checkpoint begins.
+
+    Attributes:
+        at: `earliest`, `latest`, `time` or `offsets`.
+        time_ms: the first event at or after this time, when `at` is `time`.
+        offsets: when `at` is `offsets`; partitions that are not listed begin at their earliest event.
+        text: as it was written.
+    """
+
+    at: str
+    time_ms: int | None = None
+    offsets: Offsets = field(default_factory=dict)
+    text: str = ""
+
+    @classmethod
+    def parse(cls, text: str, zone: str = "UTC") -> "Start":
+        """
+        A start written as text; a time without an offset from UTC is in the given zone.
+
+        Raises:
+            ValueError: it is neither earliest, latest nor a time.
+        """
+        if text in ("earliest", "latest"):
+            return cls(text, text=text)
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError as error:
+            raise ValueError(
+                f'"{text}" is no place to start; write earliest, latest or a time, as in "2026-01-31T12:00:00Z"'
+            ) from error
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=ZoneInfo(zone))
+        return cls("time", time_ms=round(moment.timestamp() * 1000), text=text)
+
+
+def _start(value: object, info: ValidationInfo) -> object:
+    if isinstance(value, Start):
+        return value
+    if isinstance(value, dict):
+        return Start("offsets", offsets={topic: _partitions(topic, found) for topic, found in value.items()})
+    if not isinstance(value, str):
+        raise PydanticCustomError("wrong_type", "start wants earliest, latest, a time or offsets")
+    zone = info.context.get("timezone", "UTC") if isinstance(info.context, dict) else "UTC"
+    try:
+        return Start.parse(value, zone)
+    except (ValueError, OverflowError) as error:
+        raise PydanticCustomError("not_one_of", "{problem}", {"problem": str(error)}) from error
+
+
+def _partitions(topic: object, partitions: object) -> dict[int, int]:
+    if not isinstance(partitions, dict) or not partitions:
+        raise PydanticCustomError(
+            "wrong_type", 'offsets of "{topic}" are written {PARTITION: OFFSET, …}', {"topic": str(topic)}
+        )
+    result = {}
+    for partition, offset in partitions.items():
+        valid = re.fullmatch(r"[0-9]{1,9}", str(partition)) and type(offset) is int and 0 <= offset <= _MAX_OFFSET
+        if not valid:
+            raise PydanticCustomError(
+                "out_of_range",
+                '"{partition}: {offset}" of topic "{topic}" is not a partition and its offset',
+                {"topic": str(topic), "partition": str(partition), "offset": str(offset)},
+            )
+        result[int(partition)] = offset
+    return result
+
+
+StartOption = Annotated[
+    SkipValidation[Start],
+    BeforeValidator(_start),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": {"type": "object"}}]}),
+]
+
+
+class KafkaSource(KafkaConnection):
+    """
+    Read topics of a Kafka cluster.
+
+    Only committed records of transactions are read. Offsets are acknowledged after the events are durable, and then
+    committed to the consumer group, so that ordinary tools show the lag.
+    """
+
+    kind: ClassVar[str] = "kafka"
+    stability: ClassVar[Stability] = Stability.STABLE
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example("one topic", settings="{brokers: 'localhost:9092', topics: [ticks]}"),
+        Example(
+            "all topics of a kind, encrypted, from a given time",
+            settings=(
+                "{brokers: ['k1:9093', 'k2:9093'], topics_pattern: 'app-.*', start: 2026-01-31T12:00:00Z, "
+                "security: {tls: {}, sasl: {mechanism: scram_sha_512, username: ingest, password: '${secret:kafka}'}}}"
+            ),
+        ),
+    )
+
+    topics: list[str] | None = option("Topics to read.", default=None, example=["ticks"], min_length=1)
+    topics_pattern: str | None = option(
+        "Regular expression; topics whose whole name matches are read, new ones too.", default=None, example="app-.*"
+    )
+    group: str | None = option(
+        "Consumer group that acknowledged offsets are committed to; `attr2hbase-PIPELINE` when left out.",
+        default=None,
+        example="attr2hbase-ticks",
+        min_length=1,
+    )
+    start: StartOption = option(
+        "Where to begin without a checkpoint: earliest, latest, a time, or offsets `{topic: {partition: offset}}`.",
+        default="earliest",
+    )
+    max_events_per_batch: int = option(
+        "At most so many events in one micro-batch; bounds what a replay repeats.", default=200_000, ge=1
+    )
+    max_event_bytes: ByteSize = option("A record with a larger value fails.", default="1MiB", ge=1)
+    format: Format = option("How a value holds an event: raw, json or flume_avro.", default="raw", strict=False)
+    tombstones: Tombstones = option(
+        "Records without a value: drop, error, or delete the row their key names.", default="drop", strict=False
+    )
+
+    @field_validator("topics")
+    @classmethod
+    def _are_names(cls, topics: list[str] | None) -> list[str] | None:
+        for topic in topics or []:
+            if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
+                raise PydanticCustomError("wrong_type", '"{topic}" is not the name of a topic', {"topic": topic})
+        return topics
+
+    @field_validator("topics_pattern")
+    @classmethod
+    def _is_pattern(cls, pattern: str | None) -> str | None:
+        try:
+            re.compile(pattern or "")
+        except re.error as error:
+            column = (error.pos or 0) + 1
+            raise PydanticCustomError(
+                "bad_pattern", "{problem}", {"problem": f"bad pattern: {error.msg}", "column": column}
+            ) from error
+        return pattern
+
+    @field_validator("group")
+    @classmethod
+    def _has_group(cls, group: str | None, info: ValidationInfo) -> str | None:
+        if group is None and isinstance(info.context, dict) and "pipeline" in info.context:
+            return f"attr2hbase-{info.context['pipeline']}"
+        return group
+
+    @model_validator(mode="after")
+    def _has_topics(self) -> "KafkaSource":
+        if self.topics is None and self.topics_pattern is None:
+            raise PydanticCustomError("missing", 'kafka needs "topics" or "topics_pattern"')
+        if self.topics is not None and self.topics_pattern is not None:
+            raise PydanticCustomError(
+                "conflict", '"topics" and "topics_pattern" exclude each other', {"option": "topics_pattern"}
+            )
+        return self
