@@ -255,7 +255,7 @@ class KafkaConnection(Model):
     """Which cluster, and how it is reached."""
 
     brokers: Brokers = option("Some brokers of the cluster, `host:port` each.", example="localhost:9092")
-    security: SecuritySettings = option("TLS and SASL.", default={}, example={"tls": {})
+    security: SecuritySettings = option("TLS and SASL.", default={}, example={"tls": {}})
     options: dict[ClientOption, ClientValue] = option(
         "Options passed to the Kafka client; only those that change speed and patience are allowed.",
         default={},
