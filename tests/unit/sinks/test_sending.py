@@ -1,0 +1,231 @@
+"""One chunk in flight, errors surface, and nothing of a failed round is sent after the error."""
+
+import threading
+
+import pytest
+
+from ingest.api import (
+    FamilySpec,
+    Put,
+    Scan,
+    SchemaError,
+    StoreBusyError,
+    StoreRefusedError,
+    StoreUnavailableError,
+    TableSpec,
+    WriteRejectedError,
+)
+from sinks.buffer import Chunk
+from sinks.memory import MemoryStore
+from sinks.retry import Retry
+from sinks.sending import DirectSender, Sender, ThreadSender
+
+
+class Gated(MemoryStore):
+    """A memory store whose apply waits for a gate and raises what it is told; remembers who called what."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open()
+        self.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
+        self.close()
+        self.gate = threading.Event()
+        self.gate.set()
+        self.entered = threading.Event()
+        self.errors: list[Exception] = []
+        self.calls: list[str] = []
+        self.threads: set[int] = set()
+
+    def _called(self, what: str) -> None:
+        self.calls.append(what)
+        self.threads.add(threading.get_ident())
+
+    def open(self):
+        if hasattr(self, "calls"):
+            self._called("open")
+        super().open()
+
+    def close(self):
+        if hasattr(self, "calls"):
+            self._called("close")
+        super().close()
+
+    def apply(self, table, mutations):
+        self._called(mutations[0].row.decode())
+        self.entered.set()
+        assert self.gate.wait(30)
+        if self.errors:
+            raise self.errors.pop(0)
+        super().apply(table, mutations)
+
+    def keys(self) -> list[bytes]:
+        super().open()
+        return [row.key for row in self.scan("t", Scan())]
+
+
+def chunk(row: str) -> Chunk:
+    return Chunk("t", 1, wal=True, mutations=[Put(row.encode(), {b"f:q": b"v"}, 1)], cells=1, size_bytes=10)
+
+
+def submit_and_wait(sender: Sender, row: str) -> None:
+    sender.submit(chunk(row))
+    sender.wait()
+
+
+def quick() -> Retry:
+    return Retry(attempts=3, sleep=lambda seconds: None)
+
+
+@pytest.fixture
+def store() -> Gated:
+    return Gated()
+
+
+@pytest.fixture(params=[ThreadSender, DirectSender])
+def sender(request, store):
+    made = request.param(store, retry=quick())
+    yield made
+    store.gate.set()
+    made.close()
+
+
+@pytest.fixture
+def threaded(store):
+    made = ThreadSender(store, retry=quick())
+    yield made
+    store.gate.set()
+    made.close()
+
+
+def test_all_chunks_are_durable_after_wait(sender, store):
+    sender.begin(5)
+    for row in ("a", "b", "c"):
+        sender.submit(chunk(row))
+    sender.wait()
+    assert [(sent.rows, sent.attempts, sent.stored) for sent in sender.taken()] == [(1, 1, True)] * 3
+    assert sender.taken() == []
+    assert store.calls == ["open", "a", "b", "c"]
+    assert store.keys() == [b"a", b"b", b"c"]
+
+
+def test_error_surfaces_and_ends_the_round(sender, store):
+    store.errors = [SchemaError("differs")]
+    sender.begin(5)
+    with pytest.raises(SchemaError):
+        submit_and_wait(sender, "a")
+    for _ in range(2):
+        with pytest.raises(SchemaError):
+            sender.submit(chunk("b"))
+        with pytest.raises(SchemaError):
+            sender.call(lambda store: store.tables())
+    assert "b" not in store.calls
+
+    sender.begin(5)
+    sender.submit(chunk("b"))
+    sender.wait()
+    assert store.keys() == [b"b"]
+
+
+def test_refused_chunk_blocks_loudly(sender, store):
+    store.errors = [WriteRejectedError("cell too large")]
+    sender.begin(5)
+    with pytest.raises(StoreRefusedError, match='a chunk of 1 rows for table "t" was refused: cell too large'):
+        submit_and_wait(sender, "a")
+
+
+def test_question_comes_after_what_was_sent(sender, store):
+    sender.begin(5)
+    sender.submit(chunk("a"))
+    assert sender.call(lambda store: [row.key for row in store.scan("t", Scan())]) == [b"a"]
+
+
+def test_busy_store_is_asked_again(threaded, store):
+    store.errors = [StoreBusyError("busy"), StoreBusyError("busy")]
+    threaded.begin(5)
+    threaded.submit(chunk("a"))
+    threaded.wait()
+    assert [(sent.attempts, sent.stored) for sent in threaded.taken()] == [(3, True)]
+    assert store.calls == ["open", "a", "a", "a"]
+
+
+def test_store_is_opened_again_after_it_was_not_reached(threaded, store):
+    store.errors = [StoreUnavailableError("gone")]
+    threaded.begin(5)
+    threaded.submit(chunk("a"))
+    threaded.wait()
+    assert store.calls == ["open", "a", "close", "open", "a"]
+
+
+def test_spent_attempts_are_counted(threaded, store):
+    store.errors = [StoreUnavailableError("gone")] * 3
+    threaded.begin(5)
+    threaded.submit(chunk("a"))
+    with pytest.raises(StoreUnavailableError):
+        threaded.wait()
+    assert [(sent.attempts, sent.stored) for sent in threaded.taken()] == [(3, False)]
+
+
+def test_store_is_touched_by_one_thread_alone(threaded, store):
+    threaded.begin(5)
+    threaded.submit(chunk("a"))
+    threaded.call(lambda store: store.tables())
+    threaded.close()
+    assert store.calls == ["open", "a", "close"]
+    assert len(store.threads) == 1
+    assert threading.get_ident() not in store.threads
+
+
+def test_next_chunk_is_made_while_one_is_in_flight(threaded, store):
+    store.gate.clear()
+    threaded.begin(5)
+    threaded.submit(chunk("a"))
+    assert store.entered.wait(5)
+    store.gate.set()
+    threaded.submit(chunk("b"))
+    threaded.wait()
+    assert store.keys() == [b"a", b"b"]
+
+
+def test_patience_ends_the_round_and_the_late_chunk_is_waited_for(threaded, store):
+    store.gate.clear()
+    threaded.begin(0.01)
+    threaded.submit(chunk("a"))
+    with pytest.raises(StoreUnavailableError, match="a chunk has been in flight for"):
+        threaded.submit(chunk("b"))
+    with pytest.raises(StoreUnavailableError):
+        threaded.wait()
+    with pytest.raises(StoreUnavailableError, match="a chunk has been in flight for"):
+        threaded.begin(0.01)
+
+    threading.Timer(0.05, store.gate.set).start()
+    threaded.begin(30)
+    threaded.submit(chunk("c"))
+    threaded.wait()
+    assert [call for call in store.calls if call != "open"] == ["a", "c"]
+    assert [sent.stored for sent in threaded.taken()] == [True]
+
+
+def test_given_up_chunk_is_not_tried_again(threaded, store):
+    store.gate.clear()
+    store.errors = [StoreBusyError("busy")]
+    threaded.begin(0.01)
+    threaded.submit(chunk("a"))
+    with pytest.raises(StoreUnavailableError):
+        threaded.wait()
+    store.gate.set()
+    threaded.begin(30)
+    assert [call for call in store.calls if call != "open"] == ["a"]
+    threaded.wait()
+
+
+def test_close_does_not_wait_for_a_call_that_hangs(threaded, store):
+    store.gate.clear()
+    threaded.begin(0.01)
+    threaded.submit(chunk("a"))
+    threaded.close()
+    threaded.close()
+
+
+def test_close_without_use(sender):
+    sender.close()
+    sender.close()

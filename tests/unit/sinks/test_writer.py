@@ -1,0 +1,331 @@
+"""The writer checks, folds, buffers and sends; what it takes is durable after flush."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from ingest.api import (
+    MAX_ROW_KEY_BYTES,
+    Capabilities,
+    Cell,
+    Delete,
+    Event,
+    FamilySpec,
+    MappingError,
+    Mutation,
+    Put,
+    Scan,
+    StoreBusyError,
+    StoreRefusedError,
+    TableSpec,
+)
+from sinks.mapping.mapper import FamilyOptions, Mapped, Mapper, SinkSettings, Skipped
+from sinks.memory import MemoryStore
+from sinks.sending import DirectSender
+from sinks.writer import WriteContext, Writer
+
+BATCH_MS = 1_000
+
+
+class Scripted(Mapper[SinkSettings]):
+    """Gives what the event carries: body = row key, attributes = columns."""
+
+    kind = "scripted"
+
+    def map(self, event: Event, batch_time_ms: int) -> Mapped | Skipped:
+        if event.tombstone:
+            return Mapped("t", Delete(event.body, batch_time_ms))
+        if not event.attributes:
+            return Skipped("no_cells")
+        at = event.timestamp_ms or batch_time_ms
+        columns = {name.encode(): value for name, value in event.attributes.items()}
+        return Mapped(event.host or "t", Put(event.body, columns, at))
+
+
+class Recording(MemoryStore):
+    """Remembers calls, and fails when told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.applied: list[list[bytes]] = []
+        self.asked: list[str] = []
+        self.errors: list[Exception] = []
+
+    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
+        self.applied.append([mutation.row for mutation in mutations])
+        if self.errors:
+            raise self.errors.pop(0)
+        super().apply(table, mutations)
+
+    def families(self, table: str) -> frozenset[bytes] | None:
+        self.asked.append(table)
+        return super().families(table)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def event(row: bytes, at: int = 0, table: str = "", **columns: bytes) -> Event:
+    return Event(
+        row, {name.replace("_", ":", 1): value for name, value in columns.items()}, timestamp_ms=at, host=table
+    )
+
+
+@pytest.fixture
+def store() -> Recording:
+    made = Recording()
+    made.open()
+    made.ensure_table(TableSpec("t", (FamilySpec(b"f"), FamilySpec(b"g"))))
+    return made
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def make(store, clock):
+    def writer(
+        *, deletes: bool = False, senders: int = 1, capabilities: Capabilities | None = None, **options: object
+    ) -> Writer:
+        settings = SinkSettings.model_validate(options)
+        made = Writer(
+            Scripted(settings),
+            [DirectSender(store) for _ in range(senders)],
+            "logs",
+            capabilities=capabilities or store.capabilities,
+            deletes=deletes,
+            clock=clock,
+        )
+        made.begin(WriteContext(BATCH_MS))
+        return made
+
+    return writer
+
+
+def hbase_like() -> Capabilities:
+    return Capabilities(
+        written_by_driver=False, atomic_row=False, creates_families=False, creates_tables=False, wal_switch=True
+    )
+
+
+def rows(store: MemoryStore, table: str = "t") -> dict[bytes, tuple[Cell, ...]]:
+    return {row.key: row.cells for row in store.scan(table, Scan(versions=10))}
+
+
+def test_taken_is_durable_after_flush(make, store):
+    writer = make()
+    assert writer.write(event(b"r1", f_a=b"1")) is None
+    assert store.applied == []
+    writer.flush()
+    assert rows(store) == {b"r1": (Cell(b"f", b"a", BATCH_MS, b"1"),)}
+
+
+def test_skipped_says_why(make, store):
+    writer = make()
+    assert writer.write(event(b"r1")) == "no_cells"
+    writer.flush()
+    assert store.applied == []
+
+
+def test_counts_what_was_sent(make, store):
+    writer = make(write_buffer_size="300B")
+    context = WriteContext(BATCH_MS)
+    writer.begin(context)
+    for number in range(4):
+        writer.write(event(b"r%d" % number, f_a=b"1", f_b=b"2"))
+    writer.flush()
+    counts = context.counts
+    assert (counts.rows_sent, counts.cells, counts.chunks, counts.retries) == (4, 8, 2, 0)
+    assert len(counts.flush_s) == 2
+    assert counts.bytes == 4 * (48 + 2 + 2 * 32 + 2 * 3 + 2)
+
+
+def test_row_key_always_uses_the_same_connection(make, store):
+    writer = make(senders=3)
+    for turn in range(2):
+        for number in range(30):
+            writer.write(event(b"r%d" % number, f_a=b"%d" % turn))
+    writer.flush()
+    assert [len(chunk) for chunk in store.applied] == [len(set(chunk)) for chunk in store.applied]
+    assert len(store.applied) == 3
+    assert sorted(row for chunk in store.applied for row in chunk) == sorted(b"r%d" % number for number in range(30))
+
+
+class TestChecks:
+    @pytest.mark.parametrize(
+        ("bad", "code"),
+        [
+            pytest.param(event(b"", f_a=b"1"), "empty_row_key", id="empty"),
+            pytest.param(event(b"x" * (MAX_ROW_KEY_BYTES + 1), f_a=b"1"), "row_key_too_long", id="long"),
+            pytest.param(event(b"r", at=-1, f_a=b"1"), "negative_time", id="time"),
+        ],
+    )
+    def test_unfit_event_is_refused_and_the_rest_goes_on(self, make, store, bad, code):
+        writer = make()
+        with pytest.raises(MappingError) as caught:
+            writer.write(bad)
+        assert caught.value.code == code
+        writer.write(event(b"good", f_a=b"1"))
+        writer.flush()
+        assert list(rows(store)) == [b"good"]
+
+    def test_longest_row_key_passes(self, make, store):
+        writer = make()
+        writer.write(event(b"x" * MAX_ROW_KEY_BYTES, f_a=b"1"))
+        writer.flush()
+        assert len(rows(store)) == 1
+
+
+class TestFold:
+    def test_tombstone_and_new_value_in_one_batch(self, make, store):
+        store.apply("t", [Put(b"r", {b"f:old": b"0"}, BATCH_MS - 2)])
+        writer = make(deletes=True)
+        for _ in range(2):
+            writer.begin(WriteContext(BATCH_MS))
+            writer.write(event(b"r", f_a=b"1"))
+            writer.write(Event(b"r", tombstone=True))
+            writer.write(event(b"r", f_b=b"2"))
+            writer.flush()
+            assert rows(store) == {b"r": (Cell(b"f", b"b", BATCH_MS, b"2"),)}
+
+    def test_deletes_are_sent_before_puts(self, make, store):
+        writer = make(deletes=True)
+        writer.write(event(b"a", f_a=b"1"))
+        writer.write(Event(b"z", tombstone=True))
+        writer.flush()
+        assert store.applied == [[b"z"], [b"a"]]
+
+    def test_round_that_was_given_up_leaves_nothing(self, make, store):
+        writer = make(deletes=True)
+        writer.write(event(b"a", f_a=b"1"))
+        writer.begin(WriteContext(BATCH_MS))
+        writer.flush()
+        assert store.applied == []
+
+    def test_delete_from_a_writer_for_puts_is_a_bug(self, make):
+        with pytest.raises(TypeError):
+            make().write(Event(b"r", tombstone=True))
+
+
+class TestFamilies:
+    def test_known_families_are_asked_for_once(self, make, store):
+        writer = make()
+        for number in range(100):
+            writer.write(event(b"r", **{f"f_{number}": b"1"}))
+        assert store.asked == ["t"]
+
+    def test_what_the_driver_knows_is_not_asked_for(self, make, store):
+        writer = make()
+        writer.begin(WriteContext(BATCH_MS, families={("logs", "t"): frozenset([b"f"])}))
+        writer.write(event(b"r", f_a=b"1"))
+        assert store.asked == []
+
+    def test_create_is_noted_and_nothing_more_is_sent(self, make, store):
+        writer = make(write_buffer_size="1B")
+        writer.write(event(b"r1", f_a=b"1"))
+        assert writer.write(event(b"r2", new_a=b"1", f_a=b"1")) is None
+        assert writer.write(event(b"r3", other_a=b"1")) is None
+        assert writer.write(event(b"r4", f_a=b"1")) is None
+        writer.flush()
+        assert writer.needs_families == {("logs", "t"): {b"new", b"other"}}
+        assert store.applied == [[b"r1"]]
+
+        store.ensure_table(TableSpec("t", (FamilySpec(b"new"), FamilySpec(b"other"))))
+        writer.begin(WriteContext(BATCH_MS))
+        for one in (event(b"r1", f_a=b"1"), event(b"r2", new_a=b"1"), event(b"r3", other_a=b"1")):
+            writer.write(one)
+        writer.flush()
+        assert writer.needs_families == {}
+        assert list(rows(store)) == [b"r1", b"r2", b"r3"]
+
+    def test_missing_table_is_noted_where_the_store_can_make_it(self, make):
+        writer = make()
+        writer.write(event(b"r", table="absent", f_a=b"1"))
+        assert writer.needs_families == {("logs", "absent"): {b"f"}}
+
+    def test_missing_table_blocks_where_the_store_can_not_make_it(self, make):
+        writer = make(capabilities=hbase_like())
+        with pytest.raises(StoreRefusedError, match='there is no table "absent" in store "logs"'):
+            writer.write(event(b"r", table="absent", f_a=b"1"))
+
+    def test_closed_table_gets_no_family(self, make):
+        writer = make()
+        writer.begin(WriteContext(BATCH_MS, closed=frozenset([("logs", "t")])))
+        with pytest.raises(MappingError, match='no family "new" in table "t"') as caught:
+            writer.write(event(b"r", new_a=b"1"))
+        assert caught.value.code == "unknown_family"
+        assert "max_created" in str(caught.value)
+        assert writer.needs_families == {}
+
+    def test_error_names_families_table_and_the_way_out(self, make):
+        writer = make(capabilities=hbase_like())
+        with pytest.raises(MappingError) as caught:
+            writer.write(event(b"r", n2_a=b"1", n1_a=b"1", f_a=b"1"))
+        assert caught.value.code == "unknown_family"
+        assert caught.value.message == 'no families "n1", "n2" in table "t"'
+        assert "ingest table apply" in str(caught.value)
+
+    def test_drop_says_why(self, make, store):
+        writer = make(families=FamilyOptions(on_unknown="drop").model_dump())
+        assert writer.write(event(b"r", new_a=b"1")) == "unknown_family"
+        writer.flush()
+        assert store.applied == []
+
+    def test_missing_family_is_asked_for_again_after_a_minute(self, make, store, clock):
+        writer = make(families={"on_unknown": "drop"})
+        for _ in range(3):
+            assert writer.write(event(b"r", new_a=b"1")) == "unknown_family"
+        store.ensure_table(TableSpec("t", (FamilySpec(b"new"),)))
+        clock.now += 59
+        assert writer.write(event(b"r", new_a=b"1")) == "unknown_family"
+        clock.now += 1
+        assert writer.write(event(b"r", new_a=b"1")) is None
+        assert store.asked == ["t", "t"]
+
+    def test_error_makes_the_writer_ask_again(self, make, store):
+        writer = make()
+        store.errors = [StoreBusyError("busy")]
+        writer.write(event(b"r", f_a=b"1"))
+        with pytest.raises(StoreBusyError):
+            writer.flush()
+        writer.begin(WriteContext(BATCH_MS))
+        writer.write(event(b"r", f_a=b"1"))
+        assert store.asked == ["t", "t"]
+
+
+class TestErrors:
+    def test_error_ends_the_round_and_the_next_one_writes_all(self, make, store):
+        writer = make(write_buffer_size="1B")
+        store.errors = [StoreBusyError("busy")]
+        with pytest.raises(StoreBusyError):
+            writer.write(event(b"r1", f_a=b"1"))
+        with pytest.raises(StoreBusyError):
+            writer.flush()
+        context = WriteContext(BATCH_MS)
+        writer.begin(context)
+        writer.write(event(b"r1", f_a=b"1"))
+        writer.flush()
+        assert list(rows(store)) == [b"r1"]
+        assert context.counts.chunks == 1
+
+    def test_attempt_that_failed_counts_as_sent_alone(self, make, store):
+        writer = make()
+        context = WriteContext(BATCH_MS)
+        writer.begin(context)
+        store.errors = [StoreBusyError("busy")]
+        writer.write(event(b"r1", f_a=b"1"))
+        with pytest.raises(StoreBusyError):
+            writer.flush()
+        assert (context.counts.rows_sent, context.counts.chunks, context.counts.cells) == (1, 0, 0)
+
+    def test_close_lets_go_of_the_store(self, make, store):
+        writer = make()
+        writer.close()
+        writer.close()
