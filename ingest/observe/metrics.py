@@ -103,10 +103,10 @@ METRICS = (
     ),
     Metric("ingest_retries_total", Kind.COUNTER, "calls", "Calls to stores made again within acknowledged batches."),
     Metric(
-        "ingest_batch_attempts_abandoned_total",
+        "ingest_batch_attempts_total",
         Kind.COUNTER,
         "attempts",
-        "Attempts at a micro-batch that were not acknowledged and are made again.",
+        "Attempts at a micro-batch; more than batches when stores were blocked.",
     ),
     Metric(
         "ingest_pipeline_state", Kind.GAUGE, "", "1 for the state the pipeline is in, 0 for the others.", ("state",)
@@ -171,17 +171,19 @@ class Metrics:
         for pipeline in pipelines:
             self._declare(pipeline)
 
+    def attempted(self, pipeline: str, counts: Counts) -> None:
+        """Count an attempt at a micro-batch, whatever came of it; called for every attempt."""
+        with self._lock:
+            self._add("ingest_batch_attempts_total", pipeline, 1)
+            self._add("ingest_rows_sent_total", pipeline, counts.rows_sent)
+
     def observe_batch(self, pipeline: str, counts: Counts, seconds: float) -> None:
-        """
-        Count the attempt at a micro-batch that was acknowledged; its `rows_sent` too, so do not report it as
-        abandoned.
-        """
+        """Count the attempt at a micro-batch that was acknowledged; its rows sent are counted by `attempted`."""
         with self._lock:
             self._add("ingest_events_read_total", pipeline, counts.read)
             self._add("ingest_events_stored_total", pipeline, counts.stored)
             self._add_tally("ingest_events_dropped_total", pipeline, counts.dropped)
             self._add_tally("ingest_events_dead_lettered_total", pipeline, counts.dead_lettered)
-            self._add("ingest_rows_sent_total", pipeline, counts.rows_sent)
             self._add("ingest_cells_total", pipeline, counts.cells)
             self._add("ingest_bytes_total", pipeline, counts.bytes)
             self._add("ingest_chunks_total", pipeline, counts.chunks)
@@ -190,12 +192,6 @@ class Metrics:
             for flush_s in counts.flush_s:
                 flushes.observe(flush_s)
             self._histograms["ingest_batch_seconds"].labels(pipeline).observe(seconds)
-
-    def observe_abandoned(self, pipeline: str, counts: Counts) -> None:
-        """Count an attempt at a micro-batch that was not acknowledged: only what it sent to stores."""
-        with self._lock:
-            self._add("ingest_rows_sent_total", pipeline, counts.rows_sent)
-            self._add("ingest_batch_attempts_abandoned_total", pipeline, 1)
 
     def acknowledged(self, pipeline: str, at_s: float, batch_time_ms: int) -> None:
         """Say when a micro-batch was acknowledged, and which time its cells have."""

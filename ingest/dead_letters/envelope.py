@@ -1,0 +1,189 @@
+"""
+A dead letter: the record as its source held it, and everything that is known about why it could not pass.
+
+As JSON it is one line; bytes are text when they are UTF-8, else `{"b64": …}`. The keys, in this order::
+
+    format        1; a reader refuses a number it does not know
+    product       version that wrote it
+    id            topic/partition/offset/fan-out/component; a letter that was published again has the same id and
+    batch time pipeline component     the sink that refused the event, the decorator that failed, or "source" code
+          stable name of the error message       the same for people batch_time_ms time of the micro-batch; a replay
+    gives it to its cells fingerprint   of the pipeline's configuration fan_out       number among the events made of
+    one record attributes    [[name, value], …] at the failure; names may be bytes, so this is no mapping pointer
+      where the whole letter is, when this one was cut to fit; else null record        {topic, partition, offset,
+    timestamp_ms, key, value, headers: [[name, value], …]}
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from ingest import __version__
+from ingest.api import DecodeError, IntegrityError, Record
+from ingest.api.notation import Notation, from_notation, name_from_bytes, name_to_bytes, to_notation
+
+FORMAT = 1
+MAX_MESSAGE_CHARS = 4_000  # an error that quotes a body must not make its letter twice as large
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """
+    One event that could not pass.
+
+    Attributes:
+        record: as its source held it; without key, value and headers when there is a `pointer`.
+        fan_out: number among the events made of the record, 0 without a fan-out.
+        attributes: of the event when it failed; empty when it never became one.
+        component: name or label of the sink or decorator, "source" when the record could not be decoded.
+        batch_time_ms: of the micro-batch it failed in.
+        pointer: where the whole letter is, or None when this is the whole letter.
+        product: version that wrote it.
+    """
+
+    record: Record
+    fan_out: int
+    attributes: Mapping[str, bytes]
+    pipeline: str
+    component: str
+    code: str
+    message: str
+    batch_time_ms: int
+    fingerprint: str
+    pointer: str | None = None
+    product: str = __version__
+
+    @property
+    def key(self) -> bytes:
+        """
+        What it is the letter of: `topic/partition/offset/fan-out/component`.
+
+        The last part holds no slash, so that two letters never share a key.
+        """
+        record = self.record
+        component = _plain(self.component).replace("%", "%25").replace("/", "%2F")
+        place = f"/{record.partition}/{record.offset}/{self.fan_out}/{component}"
+        return name_to_bytes(record.topic) + place.encode()
+
+    @property
+    def id(self) -> str:
+        """The key as text, for people and commands."""
+        return self.key.decode("utf-8", "backslashreplace")
+
+    def pointing_to(self, pointer: str) -> "DeadLetter":
+        """The letter without what can be large, naming the place of the whole."""
+        stub = self.record._replace(key=None, value=None, headers=())
+        return replace(self, record=stub, attributes={}, pointer=pointer)
+
+    def to_json(self) -> bytes:
+        """One line, without the line feed."""
+        record = self.record
+        return orjson.dumps(
+            {
+                "format": FORMAT,
+                "product": self.product,
+                "id": self.id,
+                "pipeline": _plain(self.pipeline),
+                "component": _plain(self.component),
+                "code": _plain(self.code),
+                "message": _plain(self.message, MAX_MESSAGE_CHARS),
+                "batch_time_ms": self.batch_time_ms,
+                "fingerprint": self.fingerprint,
+                "fan_out": self.fan_out,
+                "attributes": [[_name(name), to_notation(value)] for name, value in self.attributes.items()],
+                "pointer": None if self.pointer is None else _plain(self.pointer),
+                "record": {
+                    "topic": _name(record.topic),
+                    "partition": record.partition,
+                    "offset": record.offset,
+                    "timestamp_ms": record.timestamp_ms,
+                    "key": _optional(record.key),
+                    "value": _optional(record.value),
+                    "headers": [[_name(name), _optional(value)] for name, value in record.headers],
+                },
+            }
+        )
+
+    @classmethod
+    def from_json(cls, line: bytes) -> "DeadLetter":
+        """
+        The letter of a line.
+
+        Raises:
+            IntegrityError: it is no dead letter, or one of a newer format.
+        """
+        try:
+            content = orjson.loads(line)
+            if content["format"] != FORMAT:
+                raise IntegrityError(
+                    f"dead letter has format {content['format']!r}, this version reads {FORMAT}",
+                    hint="read it with the version that wrote it or a later one",
+                )
+            return cls(
+                record=_record_of(content["record"]),
+                fan_out=_integer(content["fan_out"]),
+                attributes={
+                    name_from_bytes(from_notation(name)): from_notation(value) for name, value in content["attributes"]
+                },
+                pipeline=_text(content["pipeline"]),
+                component=_text(content["component"]),
+                code=_text(content["code"]),
+                message=_text(content["message"]),
+                batch_time_ms=_integer(content["batch_time_ms"]),
+                fingerprint=_text(content["fingerprint"]),
+                pointer=None if content["pointer"] is None else _text(content["pointer"]),
+                product=_text(content["product"]),
+            )
+        except (ValueError, TypeError, KeyError, DecodeError) as error:
+            raise IntegrityError(f"this is not a dead letter: {error!r}") from error
+
+
+def letters_of(lines: Sequence[bytes]) -> list[DeadLetter]:
+    """Letters as a receipt carries them."""
+    return [DeadLetter.from_json(line) for line in lines]
+
+
+def _record_of(content: Mapping[str, Any]) -> Record:
+    return Record(
+        topic=name_from_bytes(from_notation(content["topic"])),
+        partition=_integer(content["partition"]),
+        offset=_integer(content["offset"]),
+        key=_optional_of(content["key"]),
+        value=_optional_of(content["value"]),
+        timestamp_ms=_integer(content["timestamp_ms"]),
+        headers=tuple(
+            (name_from_bytes(from_notation(name)), _optional_of(value)) for name, value in content["headers"]
+        ),
+    )
+
+
+def _plain(text: str, limit: int | None = None) -> str:
+    """Text that JSON can hold: what is not Unicode is escaped, what is too long is cut."""
+    clean = text.encode("utf-8", "backslashreplace").decode()
+    return clean if limit is None or len(clean) <= limit else clean[: limit - 1] + "…"
+
+
+def _name(name: str) -> Notation:
+    return to_notation(name_to_bytes(name))
+
+
+def _optional(value: bytes | None) -> Notation | None:
+    return None if value is None else to_notation(value)
+
+
+def _optional_of(notation: object) -> bytes | None:
+    return None if notation is None else from_notation(notation)
+
+
+def _integer(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is not a whole number")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not text")
+    return value

@@ -1,0 +1,257 @@
+"""Log lines on stderr: structured, bounded, and without secrets, bodies or control characters."""
+
+import json
+import logging
+import re
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, TextIO
+from urllib.parse import quote
+
+import structlog
+from structlog.typing import EventDict, FilteringBoundLogger, Processor
+
+from ingest.api import Event, Record
+
+REPEATS = 5  # of one line in one window; the sixth says nothing new
+REPEAT_WINDOW_S = 60.0
+MAX_TRACKED_LINES = 1_000
+MAX_VALUE_CHARS = 2_000
+MAX_EXCEPTION_CHARS = 20_000
+
+_PRODUCT_LOGGERS = ("ingest", "decorators", "sinks")
+_HIDDEN = "***"
+# C0 and C1 controls, line and paragraph separators, marks that turn the direction of text, lone surrogates
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class LogLevel(StrEnum):
+    """The least urgent lines that are written."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+    @property
+    def number(self) -> int:
+        """The standard library's number of it."""
+        return logging.getLevelNamesMapping()[self.name]
+
+
+class LogFormat(StrEnum):
+    """How a line looks."""
+
+    JSON = "json"
+    CONSOLE = "console"
+
+
+class Mask:
+    """
+    Hides known secrets in any text, also as they look inside JSON, a URL or a Python literal.
+
+    Every secret counts, however short: a log that reads badly is better than one that tells.
+    """
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        forms = {form for secret in secrets if secret for form in _forms_of(secret)}
+        longest_first = sorted(forms, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if forms else None
+
+    def __call__(self, text: str) -> str:
+        """The text with `***` for each secret."""
+        return text if self._pattern is None else self._pattern.sub(_HIDDEN, text)
+
+
+def logger(name: str) -> FilteringBoundLogger:
+    """
+    The logger of a room, as in `logger(__name__)`.
+
+    Fields go as keywords, never into the text: `log.warning("store blocked", pipeline=…, table=…)`. Lines of the same
+    text, logger and pipeline are limited, so nothing need be counted by the caller. Never called once an event.
+    """
+    bound: FilteringBoundLogger = structlog.get_logger(logger=name)
+    return bound
+
+
+def set_up(
+    *,
+    level: LogLevel = LogLevel.INFO,
+    log_format: LogFormat = LogFormat.JSON,
+    mask: Callable[[str], str] = str,
+    stream: TextIO | None = None,
+    monotonic: Callable[[], float] = time.monotonic,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> None:
+    """
+    Decide where the log lines of this process go; called by `main`, again when the configuration is known, and again to
+    change the level.
+
+    What libraries say through `logging` comes the same way, from warning up.
+
+    Args:
+        level: of our own lines.
+        log_format: JSON for machines, console for people.
+        mask: hides secrets.
+        stream: stderr when left out.
+        monotonic: seconds, for the limit on repeated lines.
+        now: the time in the lines.
+    """
+
+    def stamp(_logger: object, _method: str, line: EventDict) -> EventDict:
+        line["time"] = now().isoformat(timespec="milliseconds")
+        return line
+
+    processors: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        _RepeatLimit(monotonic),
+        stamp,
+        structlog.processors.format_exc_info,
+        _Cleaner(mask),
+        _as_json if log_format is LogFormat.JSON else _as_text,
+    ]
+    structlog.configure(
+        processors=processors,
+        wrapper_class=structlog.make_filtering_bound_logger(level.number),
+        context_class=dict,
+        logger_factory=lambda *_names: _Lines(stream),
+        cache_logger_on_first_use=False,
+    )
+    root = logging.getLogger()
+    for handler in [handler for handler in root.handlers if isinstance(handler, _StandardHandler)]:
+        root.removeHandler(handler)
+    root.addHandler(_StandardHandler())
+    root.setLevel(logging.WARNING)
+    for name in _PRODUCT_LOGGERS:
+        logging.getLogger(name).setLevel(level.number)
+
+
+def _forms_of(secret: str) -> set[str]:
+    escaped = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1]}
+    return {secret, quote(secret, safe="", errors="surrogatepass"), *escaped}
+
+
+class _RepeatLimit:
+    """Lets a line through a few times a window; the first of the next window says how many were left out."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._seen: OrderedDict[tuple[object, ...], tuple[float, int]] = OrderedDict()
+
+    def __call__(self, _logger: object, method: str, line: EventDict) -> EventDict:
+        key = (method, str(line.get("logger")), str(line.get("pipeline")), str(line.get("event")))
+        with self._lock:
+            now_s = self._monotonic()
+            since_s, count = self._seen.get(key, (now_s, 0))
+            if now_s - since_s >= REPEAT_WINDOW_S:
+                if count > REPEATS:
+                    line["suppressed"] = count - REPEATS
+                since_s, count = now_s, 0
+            self._seen[key] = (since_s, count + 1)
+            self._seen.move_to_end(key)
+            if len(self._seen) > MAX_TRACKED_LINES:
+                self._seen.popitem(last=False)
+        if count >= REPEATS:
+            raise structlog.DropEvent
+        return line
+
+
+class _Cleaner:
+    """Turns every value into plain JSON data without secrets, bodies or endless text."""
+
+    def __init__(self, mask: Callable[[str], str]) -> None:
+        self._mask = mask
+
+    def __call__(self, _logger: object, _method: str, line: EventDict) -> EventDict:
+        kept = {name: line[name] for name in ("time", "level") if name in line}
+        exception = line.pop("exception", None)
+        cleaned = {self._text(str(name)): self._plain(value) for name, value in line.items()}
+        if exception is not None:
+            cleaned["exception"] = self._text(str(exception), MAX_EXCEPTION_CHARS)
+        return cleaned | kept
+
+    def _plain(self, value: object) -> object:  # noqa: PLR0911 one return a kind of value
+        match value:
+            case None | bool() | int() | float():
+                return value
+            case str():
+                return self._text(value)
+            case bytes() | bytearray() | memoryview():
+                return f"<{len(value)} bytes>"
+            case Record():
+                return self._text(f"<record {value.topic}/{value.partition}/{value.offset}>")
+            case Event():
+                return self._text("<event {}/{}/{}/{}>".format(*value.origin))
+            case Mapping():
+                return {self._text(str(name)): self._plain(inner) for name, inner in value.items()}
+            case list() | tuple() | set() | frozenset():
+                return [self._plain(inner) for inner in value]
+            case _:
+                return self._text(str(value))
+
+    def _text(self, value: str, limit: int = MAX_VALUE_CHARS) -> str:
+        masked = self._mask(value)  # before it is cut: half a secret is still one
+        return masked if len(masked) <= limit else f"{masked[:limit]}… ({len(masked)} characters)"
+
+
+def _as_json(_logger: object, _method: str, line: MutableMapping[str, Any]) -> str:
+    first = {name: line.pop(name) for name in ("time", "level", "event") if name in line}
+    text = json.dumps(first | dict(line), ensure_ascii=False)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _as_text(_logger: object, _method: str, line: MutableMapping[str, Any]) -> str:
+    exception = line.pop("exception", None)
+    head = [str(line.pop("time", "")), f"{line.pop('level', ''):<7}", str(line.pop("event", ""))]
+    fields = [f"{name}={_quoted(value)}" for name, value in sorted(line.items())]
+    lines = [" ".join([*head, *fields]), *(exception.splitlines() if exception else [])]
+    return "\n".join(_UNSAFE.sub(_escape, each) for each in lines)
+
+
+def _quoted(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return json.dumps(text, ensure_ascii=False) if isinstance(value, str) and re.search(r'[\s"=]', text) else text
+
+
+def _escape(match: re.Match[str]) -> str:
+    number = ord(match[0])
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"  # noqa: PLR2004 two hexadecimal digits
+
+
+class _Lines:
+    """Where lines end up. A full or closed stderr loses lines; it must not stop a pipeline."""
+
+    _lock = threading.Lock()
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+
+    def msg(self, line: str) -> None:
+        stream = self._stream or sys.stderr
+        with self._lock:
+            try:
+                stream.write(line + "\n")
+                stream.flush()
+            except (OSError, ValueError):
+                pass  # there is nowhere left to say it
+
+    debug = info = warning = error = critical = msg
+
+
+class _StandardHandler(logging.Handler):
+    """Brings the lines of libraries the same way as ours."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            text = record.getMessage()
+        except (TypeError, ValueError, KeyError):  # their arguments do not fit their text
+            text = str(record.msg)
+        level = max((each for each in (10, 20, 30, 40, 50) if each <= record.levelno), default=logging.DEBUG)
+        logger(record.name).log(level, text, exc_info=record.exc_info or False)
