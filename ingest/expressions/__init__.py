@@ -1,0 +1,42 @@
+"""
+The `%{...}` language: templates, conditions and patterns, all compiled before the first event.
+
+- `Template`: text with tags. `%{name}` is a part of the event (body, host, hostname, key, nanos, offset, partition,
+  priority, timestamp, topic) or an attribute; `%{'any name'}` is always the attribute; `%{lower(host)}` calls a
+  function; `%Y-%m-%d` writes the event's timestamp in the pipeline's zone; `%%` is a percent sign.
+- `Condition`: `%{priority} == 'DEBUG' and not exists(user)`, with `< <= > >= != in matches` and parentheses.
+- `Pattern`: a regular expression on bytes.
+- `FUNCTIONS`: every function with its parameters, documentation and examples.
+- `ExpressionSyntaxError`: text that is none of these, with the column.
+
+The first three are types for the fields of a component's settings. Values are bytes and go in as they are; an absent
+attribute is empty. The grammar is in `grammar`; text becomes nodes in `parser`, nodes become closures in `compiler`.
+"""
+
+from ingest.expressions.condition import Condition
+from ingest.expressions.dates import DATE_DOCS, date_format, zone_of
+from ingest.expressions.functions import FUNCTIONS, Function, FunctionExample, Parameter
+from ingest.expressions.grammar import CORE_NAMES, ExpressionSyntaxError, quoted
+from ingest.expressions.numbers import Number, read_number, write_number
+from ingest.expressions.pattern import Match, Pattern
+from ingest.expressions.template import Template
+
+__all__ = [
+    "CORE_NAMES",
+    "DATE_DOCS",
+    "FUNCTIONS",
+    "Condition",
+    "ExpressionSyntaxError",
+    "Function",
+    "FunctionExample",
+    "Match",
+    "Number",
+    "Parameter",
+    "Pattern",
+    "Template",
+    "date_format",
+    "quoted",
+    "read_number",
+    "write_number",
+    "zone_of",
+]

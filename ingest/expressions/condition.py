@@ -1,0 +1,200 @@
+"""Conditions: what `when:` and rules ask of an event, compiled once; an option type."""
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from ingest.api.event import Event
+from ingest.api.notation import name_to_bytes
+from ingest.expressions import nodes
+from ingest.expressions.compiler import Compiler, Count, Expression
+from ingest.expressions.numbers import read_number
+from ingest.expressions.option_type import DEFAULT_ZONE, option_schema
+from ingest.expressions.parser import parse_condition
+
+Holds = Callable[[Event], bool]
+
+_Compare = Callable[[Any, Any], bool]
+
+_OPERATORS: dict[str, _Compare] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """
+    A question to an event, answered yes or no; an option type.
+
+    Values compare as bytes, and as numbers when one side is a number (written without quotes, or a number by nature
+    such as `%{offset}`) and the other side is not quoted text. What is not a number equals none and is neither smaller
+    nor greater. An absent attribute is empty, as everywhere; `exists` tells the difference. A core value exists when it
+    is not empty.
+
+    Equal to another of the same text and zone; pickled as those two.
+
+    Attributes:
+        text: as it was written.
+        zone: name of the time zone of its dates.
+        references: what it reads: core names, attributes as `attribute:NAME`.
+        holds: whether an event meets it. Raises ExpressionError when a function has no value.
+    """
+
+    text: str
+    zone: str
+    references: frozenset[str] = field(compare=False, repr=False)
+    holds: Holds = field(compare=False, repr=False)
+
+    @classmethod
+    def parse(cls, text: str, zone: str = DEFAULT_ZONE) -> "Condition":
+        """
+        Read and compile a condition.
+
+        Raises:
+            ExpressionSyntaxError: the text is no condition; with the column.
+        """
+        builder = _Builder(Compiler(text, zone))
+        holds = builder.clause(parse_condition(text))
+        return cls(text=text, zone=zone, references=frozenset(builder.references), holds=holds)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Condition.parse, (self.text, self.zone)
+
+    def __str__(self) -> str:
+        return self.text
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return option_schema(cls, cls.parse, "bad_expression")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"type": "string", "format": "condition"}
+
+
+class _Builder:
+    """Clauses -> closures; collects what they read."""
+
+    def __init__(self, compiler: Compiler) -> None:
+        self._compiler = compiler
+        self.references: set[str] = set()
+
+    def clause(self, clause: nodes.Clause) -> Holds:  # noqa: PLR0911 - a case each
+        match clause:
+            case nodes.And(parts):
+                return _all_of([self.clause(part) for part in parts])
+            case nodes.Or(parts):
+                return _any_of([self.clause(part) for part in parts])
+            case nodes.Not(part):
+                holds = self.clause(part)
+                return lambda event: not holds(event)
+            case nodes.Comparison():
+                return self._comparison(clause)
+            case nodes.Membership(left, items):
+                return self._membership(left, items)
+            case nodes.Match(left, pattern):
+                search, value = self._compiler.pattern(pattern).search, _text(self._expression(left))
+                return lambda event: search(value(event)) is not None
+            case nodes.Exists(node):
+                return self._exists(node)
+
+    def _expression(self, node: nodes.Node) -> Expression:
+        expression = self._compiler.expression(node)
+        self.references |= expression.references
+        return expression
+
+    def _exists(self, node: nodes.Node) -> Holds:
+        value = self._expression(node).value
+        match node:
+            case nodes.Attribute(name):
+                return lambda event: name in event.attributes
+            case nodes.Core():
+                return lambda event: bool(value(event))
+            case _:
+                return lambda event: value(event) is not None
+
+    def _comparison(self, clause: nodes.Comparison) -> Holds:
+        left, right = self._expression(clause.left), self._expression(clause.right)
+        compare = _OPERATORS[clause.operator]
+        if _compares_numbers((clause.left, left), (clause.right, right)):
+            return _of_numbers(compare, _count(left), _count(right), otherwise=clause.operator == "!=")
+        fixed = right.constant
+        match clause.left:
+            case nodes.Attribute(name) if fixed is not None and clause.operator == "==":
+                return lambda event: event.attributes.get(name, b"") == fixed
+        first, second = _text(left), _text(right)
+        if fixed is not None:
+            return lambda event: compare(first(event), fixed)
+        return lambda event: compare(first(event), second(event))
+
+    def _membership(self, left: nodes.Node, items: tuple[nodes.Text | nodes.Number, ...]) -> Holds:
+        expression = self._expression(left)
+        texts = frozenset(name_to_bytes(item.text) for item in items if isinstance(item, nodes.Text))
+        numbers = frozenset(read_number(item.text.encode("ascii")) for item in items if isinstance(item, nodes.Number))
+        text = _text(expression)
+        if not numbers:
+            return lambda event: text(event) in texts
+        count = _count(expression)
+
+        def holds(event: Event) -> bool:
+            if text(event) in texts:
+                return True
+            number = count(event)
+            return number is not None and number in numbers
+
+        return holds
+
+
+def _compares_numbers(*sides: tuple[nodes.Node, Expression]) -> bool:
+    is_number = any(isinstance(node, nodes.Number) or expression.number is not None for node, expression in sides)
+    return is_number and not any(isinstance(node, nodes.Text) for node, _ in sides)
+
+
+def _of_numbers(compare: _Compare, first: Count, second: Count, *, otherwise: bool) -> Holds:
+    def holds(event: Event) -> bool:
+        left, right = first(event), second(event)
+        return otherwise if left is None or right is None else compare(left, right)
+
+    return holds
+
+
+def _text(expression: Expression) -> Callable[[Event], bytes]:
+    value = expression.value
+    return lambda event: value(event) or b""
+
+
+def _count(expression: Expression) -> Count:
+    """The number an expression stands for, None when it is not one."""
+    if expression.number is not None:
+        return expression.number
+    value = expression.value
+    if expression.constant is not None:
+        number = read_number(expression.constant)
+        return lambda _event: number
+    return lambda event: read_number(value(event) or b"")
+
+
+def _all_of(parts: list[Holds]) -> Holds:
+    match parts:
+        case [first, second]:
+            return lambda event: first(event) and second(event)
+        case _:
+            return lambda event: all(part(event) for part in parts)
+
+
+def _any_of(parts: list[Holds]) -> Holds:
+    match parts:
+        case [first, second]:
+            return lambda event: first(event) or second(event)
+        case _:
+            return lambda event: any(part(event) for part in parts)

@@ -1,0 +1,30 @@
+"""
+The functions of the language, by family; `FUNCTIONS` has them all by name.
+
+- `text`: case, parts, replacing, padding, defaults
+- `time`: dates, truncation, inverted time
+- `hash`: digests, buckets, encodings
+- `number`: exact arithmetic, hexadecimal, 8-byte and inverted numbers
+- `event`: identity and ids of an event
+
+A family is a module with a table `FUNCTIONS`; the parser knows none of them.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ingest.expressions.functions import event, hash, number, text, time  # noqa: A004 - a family, not the builtin
+from ingest.expressions.functions.function import OF_EVENT, Function, FunctionExample, Kind, Parameter
+
+FUNCTIONS: Mapping[str, Function] = MappingProxyType(
+    {
+        function.name: function
+        for function in sorted(
+            text.FUNCTIONS + time.FUNCTIONS + hash.FUNCTIONS + number.FUNCTIONS + event.FUNCTIONS,
+            key=lambda function: function.name,
+        )
+    }
+)
+"""Name -> function, in the order of the names."""
+
+__all__ = ["FUNCTIONS", "OF_EVENT", "Function", "FunctionExample", "Kind", "Parameter"]

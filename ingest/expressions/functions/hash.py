@@ -1,0 +1,138 @@
+"""Functions that make digests and encodings of bytes."""
+
+import base64
+import binascii
+import hashlib
+import zlib
+from collections.abc import Callable
+
+from ingest.api.errors import ExpressionError
+from ingest.expressions.functions.function import Function, FunctionExample, Kind, Parameter
+
+Change = Callable[[bytes], bytes]
+
+_WRITERS: dict[str, Change] = {
+    "hex": lambda data: data.hex().encode("ascii"),
+    "base64": base64.b64encode,
+    "base64url": base64.urlsafe_b64encode,
+    "bytes": lambda data: data,
+}
+_READERS: dict[str, Change] = {
+    "hex": binascii.unhexlify,
+    "base64": lambda data: base64.b64decode(data, validate=True),
+    "base64url": lambda data: base64.b64decode(data, altchars=b"-_", validate=True),
+}
+
+
+def _digest(algorithm: str) -> Callable[[str], Change]:
+    def make(form: str) -> Change:
+        write = _WRITERS[form]
+        return lambda value: write(hashlib.new(algorithm, value, usedforsecurity=False).digest())
+
+    return make
+
+
+def _encode(form: str) -> Change:
+    return _WRITERS[form]
+
+
+def _decode(form: str) -> Change:
+    read = _READERS[form]
+
+    def decode(value: bytes) -> bytes:
+        try:
+            return read(value)
+        except ValueError as error:
+            raise ExpressionError(f"the value is not {form}: {error}", code="bad_encoding") from error
+
+    return decode
+
+
+def _bucket(count: int) -> Change:
+    names = tuple(b"%0*d" % (len(str(count - 1)), number) for number in range(count))
+    return lambda value: names[zlib.crc32(value) % count]
+
+
+_VALUE = Parameter("value", Kind.VALUE, "what is worked on")
+_FORM = Parameter(
+    "form",
+    Kind.CHOICE,
+    "how the digest is written; hex when left out",
+    required=False,
+    default="hex",
+    choices=tuple(_WRITERS),
+)
+
+FUNCTIONS = (
+    Function(
+        "md5",
+        "The MD5 digest.",
+        _digest("md5"),
+        (_VALUE, _FORM),
+        (
+            FunctionExample("%{md5(id)}", "900150983cd24fb0d6963f7d28e17f72", {"id": "abc"}),
+            FunctionExample("%{md5('abc', 'bytes')}", bytes.fromhex("900150983cd24fb0d6963f7d28e17f72")),
+        ),
+    ),
+    Function(
+        "sha1",
+        "The SHA-1 digest.",
+        _digest("sha1"),
+        (_VALUE, _FORM),
+        (
+            FunctionExample("%{sha1(id)}", "a9993e364706816aba3e25717850c26c9cd0d89d", {"id": "abc"}),
+            FunctionExample("%{sha1(id, 'base64')}", "qZk+NkcGgWq6PiVxeFDCbJzQ2J0=", {"id": "abc"}),
+        ),
+    ),
+    Function(
+        "sha256",
+        "The SHA-256 digest.",
+        _digest("sha256"),
+        (_VALUE, _FORM),
+        (
+            FunctionExample(
+                "%{sha256(id)}", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", {"id": "abc"}
+            ),
+            FunctionExample("%{substring(sha256(id), 0, 8)}", "ba7816bf", {"id": "abc"}),
+        ),
+    ),
+    Function(
+        "crc32",
+        "The CRC-32 checksum, in eight hexadecimal digits.",
+        lambda: lambda value: b"%08x" % zlib.crc32(value),
+        (_VALUE,),
+        (FunctionExample("%{crc32(id)}", "352441c2", {"id": "abc"}), FunctionExample("%{crc32('')}", "00000000")),
+    ),
+    Function(
+        "bucket",
+        "A number from 0 to count - 1, always the same for the same value, with leading zeros: a prefix that spreads "
+        "row keys.",
+        _bucket,
+        (_VALUE, Parameter("count", Kind.INTEGER, "how many buckets", minimum=1, maximum=65_536)),
+        (
+            FunctionExample("%{bucket(id, 16)}-%{id}", "02-abc", {"id": "abc"}),
+            FunctionExample("%{bucket(id, 1)}", "0", {"id": "abc"}),
+        ),
+    ),
+    Function(
+        "encode",
+        "Bytes written as text.",
+        _encode,
+        (_VALUE, Parameter("form", Kind.CHOICE, "how", choices=("hex", "base64", "base64url"))),
+        (
+            FunctionExample("%{encode(id, 'hex')}", "616263", {"id": "abc"}),
+            FunctionExample("%{encode(id, 'base64')}", "YWJj", {"id": "abc"}),
+        ),
+    ),
+    Function(
+        "decode",
+        "The bytes that a text stands for.",
+        _decode,
+        (_VALUE, Parameter("form", Kind.CHOICE, "how it is written", choices=tuple(_READERS))),
+        (
+            FunctionExample("%{decode('00ff', 'hex')}", b"\x00\xff"),
+            FunctionExample("%{decode(id, 'base64')}", "abc", {"id": "YWJj"}),
+            FunctionExample("%{decode(id, 'hex')}", attributes={"id": "xyz"}, error="bad_encoding"),
+        ),
+    ),
+)

@@ -1,0 +1,196 @@
+"""Functions on numbers. Arithmetic is exact on whole numbers and on decimals alike."""
+
+import struct
+from decimal import ROUND_DOWN, Decimal, DecimalException
+
+from ingest.api.errors import ExpressionError
+from ingest.expressions.functions.function import Function, FunctionExample, Kind, Parameter
+from ingest.expressions.numbers import EXACT, Number
+
+_LARGEST = 2**63 - 1
+
+
+def _add(*numbers: Number) -> Number:
+    total: Number = numbers[0]
+    for number in numbers[1:]:
+        if isinstance(total, int) and isinstance(number, int):
+            total += number
+        else:
+            total = EXACT.add(Decimal(total), Decimal(number))
+    return total
+
+
+def _subtract(left: Number, right: Number) -> Number:
+    if isinstance(left, int) and isinstance(right, int):
+        return left - right
+    return EXACT.subtract(Decimal(left), Decimal(right))
+
+
+def _multiply(*numbers: Number) -> Number:
+    total: Number = numbers[0]
+    for number in numbers[1:]:
+        if isinstance(total, int) and isinstance(number, int):
+            total *= number
+        else:
+            total = EXACT.multiply(Decimal(total), Decimal(number))
+    return total
+
+
+def _divide(left: Number, right: Number) -> int:
+    _refuse_zero(right)
+    return _floor(left, right)
+
+
+def _modulo(left: Number, right: Number) -> Number:
+    _refuse_zero(right)
+    if isinstance(left, int) and isinstance(right, int):
+        return left % right
+    return EXACT.subtract(Decimal(left), EXACT.multiply(Decimal(_floor(left, right)), Decimal(right)))
+
+
+def _floor(left: Number, right: Number) -> int:
+    if isinstance(left, int) and isinstance(right, int):
+        return left // right
+    try:
+        quotient = EXACT.divide(Decimal(left), Decimal(right))
+        return int(quotient.to_integral_value("ROUND_FLOOR"))
+    except DecimalException as error:
+        raise ExpressionError("the quotient is too large", code="number_too_large") from error
+
+
+def _refuse_zero(divisor: Number) -> None:
+    if divisor == 0:
+        raise ExpressionError("division by zero", code="division_by_zero")
+
+
+def _int(number: Number) -> int:
+    return number if isinstance(number, int) else int(number.to_integral_value(ROUND_DOWN))
+
+
+def _hex(number: Number) -> bytes:
+    return b"%x" % _int(number)
+
+
+def _long(number: Number) -> int:
+    whole = _int(number)
+    if not -_LARGEST - 1 <= whole <= _LARGEST:
+        raise ExpressionError(f'"{whole}" does not fit into 8 bytes', code="number_too_large")
+    return whole
+
+
+def _long_bytes(number: Number) -> bytes:
+    return struct.pack(">q", _long(number))
+
+
+def _inverted(number: Number) -> bytes:
+    whole = _long(number)
+    if whole < 0:
+        raise ExpressionError(f'"{whole}" is negative and has no place in an inverted order', code="negative_number")
+    return b"%019d" % (_LARGEST - whole)
+
+
+_NUMBER = Parameter("number", Kind.NUMBER, "what is worked on")
+_BY = Parameter("by", Kind.NUMBER, "the divisor")
+
+FUNCTIONS = (
+    Function(
+        "add",
+        "The sum.",
+        lambda: _add,
+        (_NUMBER, Parameter("other", Kind.NUMBER, "what is added", repeated=True)),
+        (
+            FunctionExample("%{add(n, 1)}", "8", {"n": "7"}),
+            FunctionExample("%{add(n, 0.1)}", "0.3", {"n": "0.2"}),
+            FunctionExample("%{add(n, 1)}", attributes={"n": "seven"}, error="not_a_number"),
+        ),
+        gives_number=True,
+    ),
+    Function(
+        "sub",
+        "The difference.",
+        lambda: _subtract,
+        (_NUMBER, Parameter("other", Kind.NUMBER, "what is taken away")),
+        (
+            FunctionExample("%{sub(n, 10)}", "-3", {"n": "7"}),
+            FunctionExample("%{sub(timestamp, 1)}", "-1"),
+        ),
+        gives_number=True,
+    ),
+    Function(
+        "mul",
+        "The product.",
+        lambda: _multiply,
+        (_NUMBER, Parameter("other", Kind.NUMBER, "what it is multiplied by", repeated=True)),
+        (
+            FunctionExample("%{mul(n, 1000)}", "7000", {"n": "7"}),
+            FunctionExample("%{mul(n, 1.5)}", "10.5", {"n": "7"}),
+        ),
+        gives_number=True,
+    ),
+    Function(
+        "div",
+        "The whole quotient, rounded down.",
+        lambda: _divide,
+        (_NUMBER, _BY),
+        (
+            FunctionExample("%{div(n, 2)}", "3", {"n": "7"}),
+            FunctionExample("%{div(n, 2)}", "-4", {"n": "-7"}),
+            FunctionExample("%{div(1, n)}", attributes={"n": "0"}, error="division_by_zero"),
+        ),
+        gives_number=True,
+    ),
+    Function(
+        "mod",
+        "What the whole quotient leaves; it has the sign of the divisor.",
+        lambda: _modulo,
+        (_NUMBER, _BY),
+        (
+            FunctionExample("%{mod(offset, 2)}", "0"),
+            FunctionExample("%{mod(n, 4)}", "1", {"n": "-7"}),
+            FunctionExample("%{mod(n, 0)}", attributes={"n": "1"}, error="division_by_zero"),
+        ),
+        gives_number=True,
+    ),
+    Function(
+        "int",
+        "The number without its fraction and without leading zeros.",
+        lambda: _int,
+        (_NUMBER,),
+        (
+            FunctionExample("%{int(n)}", "7", {"n": "007"}),
+            FunctionExample("%{int(n)}", "-2", {"n": "-2.9"}),
+            FunctionExample("%{int(n)}", attributes={"n": ""}, error="not_a_number"),
+        ),
+        gives_number=True,
+    ),
+    Function(
+        "hex",
+        "A whole number in hexadecimal digits.",
+        lambda: _hex,
+        (_NUMBER,),
+        (
+            FunctionExample("%{hex(n)}", "ff", {"n": "255"}),
+            FunctionExample("%{pad_left(hex(n), 4, '0')}", "00ff", {"n": "255"}),
+        ),
+    ),
+    Function(
+        "long_bytes",
+        "A whole number as 8 bytes, most significant first, as HBase's own tools write a long.",
+        lambda: _long_bytes,
+        (_NUMBER,),
+        (
+            FunctionExample("%{long_bytes(n)}", b"\x00\x00\x00\x00\x00\x00\x01\x00", {"n": "256"}),
+            FunctionExample("%{long_bytes(n)}", attributes={"n": "9223372036854775808"}, error="number_too_large"),
+        ),
+    ),
+    Function(
+        "inverted",
+        "The largest 64-bit number minus this one, in 19 digits: larger numbers sort first.",
+        lambda: _inverted,
+        (_NUMBER,),
+        (
+            FunctionExample("%{inverted(n)}", "9223372036854775800", {"n": "7"}),
+            FunctionExample("%{inverted(n)}", attributes={"n": "-1"}, error="negative_number"),
+        ),
+    ),
+)

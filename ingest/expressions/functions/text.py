@@ -1,0 +1,290 @@
+"""Functions on text. Text is UTF-8; bytes that are not stay as they are."""
+
+from collections.abc import Callable
+
+from ingest.api.event import Event
+from ingest.expressions.functions.function import Function, FunctionExample, Kind, Parameter
+from ingest.expressions.pattern import Pattern
+
+_MAX_WIDTH = 4096  # characters; a pad wider than this is a slip of the pen
+
+Change = Callable[[bytes], bytes]
+
+
+def _characters(value: bytes) -> str:
+    return value.decode("utf-8", "surrogateescape")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _lower(value: bytes) -> bytes:
+    return value.lower() if value.isascii() else _bytes(_characters(value).lower())
+
+
+def _upper(value: bytes) -> bytes:
+    return value.upper() if value.isascii() else _bytes(_characters(value).upper())
+
+
+def _reverse(value: bytes) -> bytes:
+    return value[::-1] if value.isascii() else _bytes(_characters(value)[::-1])
+
+
+def _length(value: bytes) -> int:
+    return len(value) if value.isascii() else len(_characters(value))
+
+
+def _substring(start: int, length: int | None) -> Change:
+    stop = None if length is None else start + length
+
+    def cut(value: bytes) -> bytes:
+        return value[start:stop] if value.isascii() else _bytes(_characters(value)[start:stop])
+
+    return cut
+
+
+def _pad(width: int, fill: bytes, *, left: bool) -> Change:
+    filler = _characters(fill)
+
+    def pad(value: bytes) -> bytes:
+        missing = width - _length(value)
+        if missing <= 0:
+            return value
+        padding = _bytes((filler * missing)[:missing])
+        return padding + value if left else value + padding
+
+    return pad
+
+
+def _replace(old: bytes, new: bytes) -> Change:
+    return lambda value: value.replace(old, new)
+
+
+def _replace_pattern(pattern: Pattern, new: bytes) -> Change:
+    return lambda value: pattern.replace(new, value)
+
+
+def _extract(pattern: Pattern, group: int) -> Callable[[bytes], bytes | None]:
+    if group > pattern.groups:
+        raise ValueError(f"the pattern has no group {group}, only {pattern.groups}")
+    search = pattern.search
+
+    def extract(value: bytes) -> bytes | None:
+        match = search(value)
+        return None if match is None else match[group]
+
+    return extract
+
+
+def _piece(separator: bytes, index: int) -> Callable[[bytes], bytes | None]:
+    def piece(value: bytes) -> bytes | None:
+        pieces = value.split(separator, index + 1)
+        return pieces[index] if index < len(pieces) else None
+
+    return piece
+
+
+def _default(*values: bytes | None) -> bytes | None:
+    for value in values:
+        if value:
+            return value
+    return values[-1]
+
+
+def _concat(*values: bytes | None) -> bytes:
+    return b"".join([value for value in values if value])
+
+
+_TEXT = Parameter("text", Kind.VALUE, "what is worked on")
+_FILL = Parameter(
+    "fill", Kind.TEXT, "what it is filled with; blanks when left out", required=False, default=b" ", minimum=1
+)
+
+FUNCTIONS = (
+    Function(
+        "lower",
+        "The text in lower case.",
+        lambda: _lower,
+        (_TEXT,),
+        (
+            FunctionExample("%{lower(level)}", "warn", {"level": "WARN"}),
+            FunctionExample("%{lower(city)}", "überlingen", {"city": "ÜBERLINGEN"}),
+        ),
+    ),
+    Function(
+        "upper",
+        "The text in upper case.",
+        lambda: _upper,
+        (_TEXT,),
+        (
+            FunctionExample("%{upper(level)}", "WARN", {"level": "warn"}),
+            FunctionExample("%{upper(%{'2hb_cf:q'})}", "X", {"2hb_cf:q": "x"}),
+        ),
+    ),
+    Function(
+        "trim",
+        "The text without white space at both ends.",
+        lambda: bytes.strip,
+        (_TEXT,),
+        (FunctionExample("[%{trim(x)}]", "[a b]", {"x": " a b\t\r\n"}), FunctionExample("[%{trim(x)}]", "[]")),
+    ),
+    Function(
+        "reverse",
+        "The text from its last character to its first; spreads keys that count up.",
+        lambda: _reverse,
+        (_TEXT,),
+        (
+            FunctionExample("%{reverse(id)}", "3210001", {"id": "1000123"}),
+            FunctionExample("%{reverse(id)}", "é1", {"id": "1é"}),
+        ),
+    ),
+    Function(
+        "length",
+        "How many characters the text has.",
+        lambda: _length,
+        (_TEXT,),
+        (
+            FunctionExample("%{length(city)}", "4", {"city": "Köln"}),
+            FunctionExample("%{length(body)}", "0"),
+        ),
+        gives_number=True,
+    ),
+    Function(
+        "byte_length",
+        "How many bytes the value has.",
+        lambda: len,
+        (_TEXT,),
+        (
+            FunctionExample("%{byte_length(city)}", "5", {"city": "Köln"}),
+            FunctionExample("%{byte_length('')}", "0"),
+        ),
+        gives_number=True,
+    ),
+    Function(
+        "substring",
+        "A part of the text, counted in characters; what is past the end is empty.",
+        _substring,
+        (
+            _TEXT,
+            Parameter("start", Kind.INTEGER, "first character, from 0"),
+            Parameter("length", Kind.INTEGER, "how many; to the end when left out", required=False),
+        ),
+        (
+            FunctionExample("%{substring(id, 2, 3)}", "cde", {"id": "abcdef"}),
+            FunctionExample("%{substring(id, 4)}", "ef", {"id": "abcdef"}),
+            FunctionExample("%{substring(id, 9)}", "", {"id": "abcdef"}),
+        ),
+    ),
+    Function(
+        "replace",
+        "The text with every occurrence of a text replaced by another.",
+        _replace,
+        (
+            _TEXT,
+            Parameter("old", Kind.TEXT, "text that goes", minimum=1),
+            Parameter("new", Kind.TEXT, "text that comes"),
+        ),
+        (
+            FunctionExample("%{replace(path, '/', '.')}", "a.b.c", {"path": "a/b/c"}),
+            FunctionExample("%{replace(path, '/', '')}", "abc", {"path": "a/b/c"}),
+        ),
+    ),
+    Function(
+        "replace_pattern",
+        "The text with every place where a pattern is found replaced by a text, taken literally.",
+        _replace_pattern,
+        (
+            _TEXT,
+            Parameter("pattern", Kind.PATTERN, "what goes"),
+            Parameter("new", Kind.TEXT, "text that comes"),
+        ),
+        (
+            FunctionExample("%{replace_pattern(url, '[0-9]+', 'N')}", "/user/N/N", {"url": "/user/17/3"}),
+            FunctionExample(r"%{replace_pattern(url, 'u(.)', '\1')}", r"\1er", {"url": "user"}),
+        ),
+    ),
+    Function(
+        "extract",
+        "What a pattern finds first, or one group of it; absent when it is not found.",
+        _extract,
+        (
+            _TEXT,
+            Parameter("pattern", Kind.PATTERN, "what is looked for"),
+            Parameter("group", Kind.INTEGER, "which group; the whole when left out", required=False, default=0),
+        ),
+        (
+            FunctionExample("%{extract(url, '[0-9]+')}", "17", {"url": "/user/17/3"}),
+            FunctionExample("%{extract(url, '/([0-9]+)$', 1)}", "3", {"url": "/user/17/3"}),
+            FunctionExample("%{default(extract(url, 'x'), 'none')}", "none", {"url": "/user"}),
+        ),
+    ),
+    Function(
+        "piece",
+        "One piece of a text between separators; absent when there are not so many.",
+        _piece,
+        (
+            _TEXT,
+            Parameter("separator", Kind.TEXT, "text between two pieces", minimum=1),
+            Parameter("index", Kind.INTEGER, "which piece, from 0"),
+        ),
+        (
+            FunctionExample("%{piece(host, '.', 0)}", "web1", {}, lambda: Event(b"", host="web1.example.com")),
+            FunctionExample("[%{piece(x, ':', 5)}]", "[]", {"x": "a:b"}),
+        ),
+    ),
+    Function(
+        "default",
+        "The first of the values that is neither absent nor empty, else the last.",
+        lambda: _default,
+        (
+            Parameter("value", Kind.VALUE, "what is wanted"),
+            Parameter("other", Kind.VALUE, "what is taken in its place", repeated=True),
+        ),
+        (
+            FunctionExample("%{default(user, 'nobody')}", "nobody"),
+            FunctionExample("%{default(user, login, 'nobody')}", "ann", {"login": "ann"}),
+            FunctionExample("%{default(user, 'nobody')}", "bob", {"user": "bob"}),
+        ),
+        lenient=True,
+    ),
+    Function(
+        "concat",
+        "The values one after the other; absent ones are empty.",
+        lambda: _concat,
+        (Parameter("value", Kind.VALUE, "a part", repeated=True),),
+        (
+            FunctionExample("%{concat(a, '-', b)}", "1-2", {"a": "1", "b": "2"}),
+            FunctionExample("%{lower(concat(a, '-', b))}", "x-", {"a": "X"}),
+        ),
+        lenient=True,
+    ),
+    Function(
+        "pad_left",
+        "The text filled up in front to a width; longer text stays as it is.",
+        lambda width, fill: _pad(width, fill, left=True),
+        (
+            _TEXT,
+            Parameter("width", Kind.INTEGER, "characters in all", maximum=_MAX_WIDTH),
+            _FILL,
+        ),
+        (
+            FunctionExample("%{pad_left(id, 5, '0')}", "00042", {"id": "42"}),
+            FunctionExample("%{pad_left(id, 1, '0')}", "42", {"id": "42"}),
+        ),
+    ),
+    Function(
+        "pad_right",
+        "The text filled up behind to a width; longer text stays as it is.",
+        lambda width, fill: _pad(width, fill, left=False),
+        (
+            _TEXT,
+            Parameter("width", Kind.INTEGER, "characters in all", maximum=_MAX_WIDTH),
+            _FILL,
+        ),
+        (
+            FunctionExample("[%{pad_right(id, 5)}]", "[ab   ]", {"id": "ab"}),
+            FunctionExample("%{pad_right(id, 5, '.-')}", "ab.-.", {"id": "ab"}),
+        ),
+    ),
+)

@@ -1,0 +1,126 @@
+"""Functions on time. A time is milliseconds since 1970 in UTC; left out, it is the event's timestamp."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from ingest.api.event import Event
+from ingest.expressions.dates import Format, date_format, datetime_of, seconds_of
+from ingest.expressions.functions.function import Function, FunctionExample, Kind, Parameter
+from ingest.expressions.nodes import DateLetter, Text
+from ingest.expressions.numbers import Number
+
+_UNITS = ("second", "minute", "hour", "day", "week", "month", "year")
+_LATEST_MS = 2**63 - 1  # the largest time a cell can have
+
+
+def _date(pieces: tuple[Text | DateLetter, ...], zone: ZoneInfo) -> Callable[[Number], bytes]:
+    write: Format = date_format(pieces, zone)
+    return lambda time: write(int(time))
+
+
+def _iso(zone: ZoneInfo) -> Callable[[Number], bytes]:
+    def iso(time: Number) -> bytes:
+        time_ms = int(time)
+        moment = datetime_of(time_ms, zone)
+        text = f"{moment.replace(microsecond=time_ms % 1000 * 1000).isoformat(timespec='milliseconds')}"
+        return (text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text).encode("ascii")
+
+    return iso
+
+
+def _truncate(unit: str, zone: ZoneInfo) -> Callable[[Number], int]:
+    def truncate(time: Number) -> int:
+        time_ms = int(time)
+        moment = datetime_of(time_ms, zone)
+        if unit in {"second", "minute", "hour"}:
+            over_s = {"second": 0, "minute": moment.second, "hour": moment.minute * 60 + moment.second}[unit]
+            return (time_ms // 1000 - over_s) * 1000
+        return int(_first_day(moment, unit).timestamp()) * 1000
+
+    return truncate
+
+
+def _first_day(moment: datetime, unit: str) -> datetime:
+    """Midnight, in the moment's zone, of the day its day, week, month or year begins with."""
+    day = moment.replace(hour=0, minute=0, second=0, fold=0)
+    match unit:
+        case "week":
+            return day - timedelta(days=day.weekday())
+        case "month":
+            return day.replace(day=1)
+        case "year":
+            return day.replace(month=1, day=1)
+        case _:
+            return day
+
+
+def _inverted(time: Number) -> bytes:
+    return b"%019d" % (_LATEST_MS - int(time))
+
+
+def _event() -> Event:
+    return Event(b"", timestamp_ms=1_309_275_728_123)  # 2011-06-28T15:42:08.123Z
+
+
+_TIME = Parameter("time", Kind.TIME, "the event's timestamp when left out", required=False)
+_ZONE = Parameter("zone", Kind.ZONE, "the pipeline's `timezone` when left out", required=False)
+
+FUNCTIONS = (
+    Function(
+        "date",
+        "A time as text, by date letters.",
+        _date,
+        (_TIME, Parameter("format", Kind.FORMAT, "text with date letters such as %Y"), _ZONE),
+        (
+            FunctionExample("%{date('%Y-%m-%d')}", "2011-06-28", event=_event),
+            FunctionExample("%{date('%Y%m%d%H', 'Asia/Tokyo')}", "2011062900", event=_event),
+            FunctionExample("%{date(seen, '%D')}", "01/01/70", {"seen": "0"}),
+            FunctionExample("%{date(seen, '%D')}", attributes={"seen": "today"}, error="not_a_number"),
+        ),
+    ),
+    Function(
+        "iso",
+        "A time in the form of ISO 8601, with milliseconds.",
+        _iso,
+        (_TIME, _ZONE),
+        (
+            FunctionExample("%{iso()}", "2011-06-28T15:42:08.123Z", event=_event),
+            FunctionExample("%{iso('Asia/Tokyo')}", "2011-06-29T00:42:08.123+09:00", event=_event),
+            FunctionExample("%{iso(0)}", "1970-01-01T00:00:00.000Z"),
+        ),
+    ),
+    Function(
+        "epoch_s",
+        "A time as whole seconds.",
+        lambda: lambda time: seconds_of(int(time)),
+        (_TIME,),
+        (
+            FunctionExample("%{epoch_s()}", "1309275728", event=_event),
+            FunctionExample("%{epoch_s(1999)}", "1"),
+        ),
+        gives_number=True,
+    ),
+    Function(
+        "truncate_time",
+        "The milliseconds at which a time's second, minute, hour, day, week (Monday), month or year begins in a zone.",
+        _truncate,
+        (_TIME, Parameter("unit", Kind.CHOICE, "what is cut to", choices=_UNITS), _ZONE),
+        (
+            FunctionExample("%{truncate_time('hour')}", "1309273200000", event=_event),
+            FunctionExample("%{truncate_time('day', 'Asia/Tokyo')}", "1309273200000", event=_event),
+            FunctionExample("%{date(truncate_time('month'), '%Y-%m-%d')}", "2011-06-01", event=_event),
+        ),
+        gives_number=True,
+    ),
+    Function(
+        "inverted_time",
+        "The largest time minus this one, in 19 digits: row keys that end with it put the newest first.",
+        lambda: _inverted,
+        (_TIME,),
+        (
+            FunctionExample("%{inverted_time()}", "9223370727579047684", event=_event),
+            FunctionExample("%{inverted_time(0)}", "9223372036854775807"),
+        ),
+    ),
+)

@@ -1,0 +1,159 @@
+"""
+The grammar of the `%{...}` language, its tokens, and the error for text that does not follow it.
+
+::
+
+    template   = { text | "%%" | "%" letter | tag }
+    tag        = "%{" ( name | quoted | call ) "}"
+    call       = word "(" [ argument { "," argument } ] ")"
+    argument   = name | number | quoted | call | tag
+
+    condition  = conjunct { "or" conjunct }
+    conjunct   = negation { "and" negation }
+    negation   = "not" negation | "(" condition ")" | exists | comparison
+    exists     = "exists" "(" ( name | quoted | tag ) ")"
+    comparison = operand ( "==" | "!=" | "<" | "<=" | ">" | ">=" ) operand
+               | operand [ "not" ] "in" "(" constant { "," constant } ")"
+               | operand [ "not" ] "matches" quoted
+    operand    = tag | constant
+    constant   = quoted | number
+
+    name       = one or more of A-Z a-z 0-9 _ . -
+    number     = [ "-" ] digits [ "." digits ]
+    quoted     = "'" … "'" | '"' … '"'       a quote inside is written twice
+    letter     = one of the date letters
+
+A quoted name that is a tag of its own, as in `%{'2hb_cf:q'}`, or that `exists` asks for, is always an attribute; quoted
+text anywhere else is that text. A bare name is one of the core names if it can be, else an attribute. Blanks are free
+inside tags and conditions.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable
+from enum import Enum
+from typing import NamedTuple
+
+CORE_NAMES = (
+    "body",
+    "host",
+    "hostname",
+    "key",
+    "nanos",
+    "offset",
+    "partition",
+    "priority",
+    "timestamp",
+    "topic",
+)
+"""Names that stand for a part of the event itself and win over attributes."""
+
+DATE_LETTERS = "aAbBcdmyYjDHIklMSpstz"
+"""Letters that may follow a percent sign."""
+
+MAX_DEPTH = 40  # far above what anybody writes, far below what Python's stack holds
+
+
+class ExpressionSyntaxError(ValueError):
+    """
+    The text is not a template, condition or pattern.
+
+    Attributes:
+        message: what is wrong, without the place.
+        column: where, in characters from 1.
+        text: what was read; "" when not known.
+    """
+
+    def __init__(self, message: str, column: int, text: str = "") -> None:
+        super().__init__(message, column, text)
+        self.message = message
+        self.column = column
+        self.text = text
+
+    def __str__(self) -> str:
+        return f"column {self.column}: {self.message}"
+
+    @property
+    def caret(self) -> str:
+        """The text with a caret under the column, on two lines."""
+        shown = self.text.replace("\n", " ").replace("\t", " ")
+        return f"{shown}\n{' ' * (self.column - 1)}^"
+
+
+class TokenKind(Enum):
+    """What stands inside tags and conditions."""
+
+    WORD = "name or number"
+    QUOTED = "quoted text"
+    TAG = "%{"
+    END_TAG = "}"
+    OPEN = "("
+    CLOSE = ")"
+    COMMA = ","
+    OPERATOR = "operator"
+    UNCLOSED = "quote that is never closed"
+    OTHER = "other"
+    END = "end"
+
+
+class Token(NamedTuple):
+    """A piece of text; `value` is what quoted text stands for, else what is written."""
+
+    kind: TokenKind
+    value: str
+    start: int
+    end: int
+
+
+_TOKEN = re.compile(
+    r"""(?P<WORD>[A-Za-z0-9_.-]+)
+    |(?P<QUOTED>'(?:[^']|'')*'|"(?:[^"]|"")*")
+    |(?P<UNCLOSED>['"])
+    |(?P<TAG>%\{)
+    |(?P<END_TAG>\})
+    |(?P<OPEN>\()
+    |(?P<CLOSE>\))
+    |(?P<COMMA>,)
+    |(?P<OPERATOR>[=!<>]=?|=~|&&?|\|\|?)
+    |(?P<OTHER>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+def token_at(text: str, position: int) -> Token:
+    """The token at or after a position, blanks passed over."""
+    blanks = _BLANKS.match(text, position)
+    start = position if blanks is None else blanks.end()
+    match = _TOKEN.match(text, start)
+    if match is None:
+        return Token(TokenKind.END, "", start, start)
+    kind = TokenKind[str(match.lastgroup)]
+    value = match[0]
+    if kind is TokenKind.QUOTED:
+        quote = value[0]
+        value = value[1:-1].replace(quote * 2, quote)
+    return Token(kind, value, start, match.end())
+
+
+def is_number(word: str) -> bool:
+    """Whether a word is a number where one may stand."""
+    return _NUMBER.fullmatch(word) is not None
+
+
+def is_name(text: str) -> bool:
+    """Whether a name can be written without quotes."""
+    return _NAME.fullmatch(text) is not None
+
+
+def quoted(text: str) -> str:
+    """Text as a quoted literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """`; did you mean "…"` when a known word is near, else nothing."""
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f'; did you mean "{near[0]}"' if near else ""

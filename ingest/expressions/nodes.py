@@ -1,0 +1,196 @@
+"""What a parsed template or condition is made of: plain values that can be written again as text."""
+
+from dataclasses import dataclass, field
+
+from ingest.expressions.grammar import is_name, is_number, quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text that stands for itself; between tags of a template, or quoted."""
+
+    text: str
+    column: int = field(default=1, compare=False)
+
+    def written(self) -> str:
+        """As a quoted literal."""
+        return quoted(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number as it is written."""
+
+    text: str
+    column: int = field(default=1, compare=False)
+
+    def written(self) -> str:
+        """As an argument."""
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """A part of the event itself, by its core name."""
+
+    name: str
+    column: int = field(default=1, compare=False)
+
+    def written(self) -> str:
+        """As an argument."""
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """The value of an attribute; `quoted` when the text said so, which hides core names."""
+
+    name: str
+    quoted: bool = False
+    column: int = field(default=1, compare=False)
+
+    def written(self) -> str:
+        """As an argument."""
+        bare = not self.quoted and is_name(self.name) and not is_number(self.name)
+        return self.name if bare else self.tag()
+
+    def tag(self) -> str:
+        """As a tag."""
+        return "%{" + (quoted(self.name) if self.quoted else self.name) + "}"
+
+
+@dataclass(frozen=True, slots=True)
+class DateLetter:
+    """A percent sign and a date letter."""
+
+    letter: str
+    column: int = field(default=1, compare=False)
+
+    def written(self) -> str:
+        """As part of a template; it can not be an argument."""
+        return "%" + self.letter
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function with its arguments."""
+
+    name: str
+    arguments: tuple["Node", ...]
+    column: int = field(default=1, compare=False)
+
+    def written(self) -> str:
+        """As an argument."""
+        return f"{self.name}({', '.join(argument.written() for argument in self.arguments)})"
+
+
+Node = Text | Number | Core | Attribute | DateLetter | Call
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two operands and what must hold between them."""
+
+    operator: str
+    left: Node
+    right: Node
+
+    def written(self) -> str:
+        """As a condition."""
+        return f"{operand(self.left)} {self.operator} {operand(self.right)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """An operand that must be one of several constants."""
+
+    left: Node
+    items: tuple[Text | Number, ...]
+
+    def written(self) -> str:
+        """As a condition."""
+        return f"{operand(self.left)} in ({', '.join(item.written() for item in self.items)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """An operand in which a pattern must be found."""
+
+    left: Node
+    pattern: Text
+
+    def written(self) -> str:
+        """As a condition."""
+        return f"{operand(self.left)} matches {self.pattern.written()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """A value that must be there."""
+
+    node: Node
+
+    def written(self) -> str:
+        """As a condition."""
+        return f"exists({operand(self.node)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """A condition that must not hold."""
+
+    condition: "Clause"
+
+    def written(self) -> str:
+        """As a condition."""
+        return f"not ({self.condition.written()})"
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Conditions that must all hold."""
+
+    conditions: tuple["Clause", ...]
+
+    def written(self) -> str:
+        """As a condition."""
+        return " and ".join(f"({condition.written()})" for condition in self.conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Conditions of which one must hold."""
+
+    conditions: tuple["Clause", ...]
+
+    def written(self) -> str:
+        """As a condition."""
+        return " or ".join(f"({condition.written()})" for condition in self.conditions)
+
+
+Clause = Comparison | Membership | Match | Exists | Not | And | Or
+
+
+def operand(node: Node) -> str:
+    """A node as it stands in a condition."""
+    match node:
+        case Attribute():
+            return node.tag()
+        case Text() | Number():
+            return node.written()
+        case _:
+            return "%{" + node.written() + "}"
+
+
+def template(nodes: tuple[Node, ...]) -> str:
+    """Nodes as the text of a template."""
+    pieces = []
+    for node in nodes:
+        match node:
+            case Text(text):
+                pieces.append(text.replace("%", "%%"))
+            case DateLetter():
+                pieces.append(node.written())
+            case _:
+                pieces.append(operand(node))
+    return "".join(pieces)

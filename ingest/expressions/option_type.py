@@ -1,0 +1,57 @@
+"""What makes templates, conditions and patterns types of pydantic fields, written as text in YAML."""
+
+from collections.abc import Callable
+from typing import LiteralString, Protocol, TypeVar
+
+from pydantic import ValidationInfo, ValidatorFunctionWrapHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from ingest.expressions.grammar import ExpressionSyntaxError
+
+DEFAULT_ZONE = "UTC"
+
+
+class _Written(Protocol):
+    @property
+    def text(self) -> str: ...
+
+
+T = TypeVar("T", bound=_Written)
+
+
+def option_schema(kind: type[T], parse: Callable[[str, str], T], error: LiteralString) -> CoreSchema:
+    """
+    The schema of a field that is text in YAML and parsed in Python.
+
+    Args:
+        kind: the type itself; a value of it passes as it is.
+        parse: makes the value of its text and the pipeline's time zone.
+        error: pydantic's type of the error for text that can not be parsed; its context has the column.
+    """
+
+    def validate(value: object, text_of: ValidatorFunctionWrapHandler, info: ValidationInfo) -> T:
+        if isinstance(value, kind):
+            return value
+        text = text_of(value)
+        context = info.context
+        zone = context.get("timezone", DEFAULT_ZONE) if isinstance(context, dict) else DEFAULT_ZONE
+        try:
+            return parse(text, zone)
+        except ExpressionSyntaxError as problem:
+            raise PydanticCustomError(
+                error,
+                "{problem}",
+                {"column": problem.column, "problem": problem.message, "caret": problem.caret},
+            ) from problem
+
+    return core_schema.with_info_wrap_validator_function(
+        validate,
+        core_schema.str_schema(strict=True),
+        serialization=core_schema.plain_serializer_function_ser_schema(
+            _text_of, return_schema=core_schema.str_schema(), when_used="always"
+        ),
+    )
+
+
+def _text_of(value: _Written) -> str:
+    return value.text
