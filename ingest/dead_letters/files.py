@@ -1,0 +1,141 @@
+"""Dead letters in files under the state folder, one file a micro-batch."""
+
+import errno
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+from ingest.api import IngestError, IntegrityError, NotFoundError, StoreUnavailableError
+from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.marks import Marks
+from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark
+from ingest.durable import sync_folder, write_durably
+
+_SUFFIX = ".jsonl"
+_MARKS = ".replayed"
+_POSITION = re.compile(r"([0-9]{15}-[0-9]{10}):([0-9]{1,9})")
+
+
+class FileDeadLetters(DeadLetterQueue):
+    """
+    `dead-letters/PIPELINE/BATCH_TIME-BATCH.jsonl`: a line a letter.
+
+    A file appears whole or not at all, and publishing a batch again replaces its file, so there are no duplicates.
+    The batch time stands first: it rises with every batch and survives in the checkpoint, whereas batch numbers
+    begin again with a new one. Names are padded, so that their order is the order of the batches. A position is
+    `BATCH_TIME-BATCH:LINE`, lines counted from 0. The folder is for its owner alone, because letters hold bodies.
+
+    Args:
+        state_dir: of the configuration.
+    """
+
+    def __init__(self, state_dir: Path, pipeline: str) -> None:
+        self._folder = folder_of(state_dir, pipeline)
+
+    def publish(self, letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
+        """Replace the file of the batch, or remove it when there are no letters."""
+        path = self._path(batch_id, batch_time_ms)
+        try:
+            if letters:
+                make_folder(self._folder)
+                write_durably(path, b"\n".join(letters) + b"\n")
+            elif path.exists():
+                path.unlink()
+                sync_folder(self._folder)
+        except OSError as error:
+            raise unavailable(self._folder, error) from error
+
+    def pointers(self, count: int, batch_id: int, batch_time_ms: int) -> list[str]:
+        """For people: the file and line of each letter of a batch of so many."""
+        path = self._path(batch_id, batch_time_ms)
+        return [f"{path}:{line}" for line in range(count)]
+
+    def follow(self, pointer: str) -> DeadLetter:
+        """
+        The whole letter a pointer names.
+
+        Only the name counts and the folder is our own: a pointer comes from a topic, and must not open other files.
+
+        Raises:
+            NotFoundError: it is not on this machine.
+        """
+        return self.read(pointer.rpartition("/")[2].replace(_SUFFIX, "")).letter
+
+    def entries(self) -> Iterator[Entry]:
+        """All letters, oldest batch first."""
+        for path in self._files():
+            yield from self._entries_of(path)
+
+    def read(self, position: str) -> Entry:
+        """The letter at `BATCH_TIME-BATCH:LINE`."""
+        match = _POSITION.fullmatch(position)
+        if match is not None:
+            try:
+                for number, entry in enumerate(self._entries_of(self._folder / (match[1] + _SUFFIX))):
+                    if number == int(match[2]):
+                        return entry
+            except FileNotFoundError:
+                pass
+        raise NotFoundError(
+            f'no dead letter "{position}" in "{self._folder}"', hint="'ingest dead-letters list' shows what there is"
+        )
+
+    def mark(self, marks: Mapping[str, Mark]) -> None:
+        """Note marks beside the files of their letters."""
+        by_file: dict[str, dict[str, Mark]] = {}
+        for position, mark in marks.items():
+            stem, _, line = position.partition(":")
+            by_file.setdefault(stem, {})[line] = mark
+        try:
+            for stem, lines in by_file.items():
+                Marks(self._folder / (stem + _MARKS)).add(lines)
+        except OSError as error:
+            raise unavailable(self._folder, error) from error
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _path(self, batch_id: int, batch_time_ms: int) -> Path:
+        return self._folder / f"{batch_time_ms:015d}-{batch_id:010d}{_SUFFIX}"
+
+    def _files(self) -> list[Path]:
+        if not self._folder.is_dir():
+            return []
+        return sorted(path for path in self._folder.iterdir() if _POSITION.fullmatch(f"{path.stem}:0"))
+
+    def _entries_of(self, path: Path) -> Iterator[Entry]:
+        marks = Marks(path.with_suffix(_MARKS)).load()
+        with path.open("rb") as file:
+            for number, line in enumerate(file):
+                try:
+                    letter = DeadLetter.from_json(line)
+                except IntegrityError as error:
+                    raise IntegrityError(
+                        f'"{path}", line {number + 1}: {error}', hint="move the file away; the others are not touched"
+                    ) from error
+                yield Entry(f"{path.stem}:{number}", letter, marks.get(str(number)))
+
+
+def folder_of(state_dir: Path, pipeline: str) -> Path:
+    """Where the letters of a pipeline stand; its name can not lead anywhere else."""
+    name = quote(pipeline, safe="", errors="surrogatepass")
+    return state_dir / "dead-letters" / (f"%2E{name[1:]}" if name.startswith(".") else name)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it durably, readable by their owner alone."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(mode=0o700, exist_ok=True)
+        sync_folder(each.parent)
+
+
+def unavailable(folder: Path, error: OSError) -> IngestError:
+    """What a failed write means: wait for room or for rights, but never trust a disk again that lost a write."""
+    message = f'dead letters can not be written to "{folder}": {error.strerror or error}'
+    if error.errno == errno.EIO:
+        return IntegrityError(message, hint="the disk fails; put state_dir on another one and start again")
+    return StoreUnavailableError(
+        message, code="dead_letters_unavailable", hint="make room or give rights there; the batch is tried again"
+    )

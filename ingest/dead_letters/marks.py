@@ -1,0 +1,52 @@
+"""Which letters were replayed: a file of lines beside them, since the letters themselves never change."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import orjson
+
+from ingest.dead_letters.queue import Mark, ReplayOutcome
+from ingest.durable import sync_folder
+
+
+class Marks:
+    """
+    Marks in one file, appended to and never rewritten, so that two replays at a time lose none.
+
+    A line cut short by a crash is passed over: its letter is replayed once more, which does no harm.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def add(self, marks: Mapping[str, Mark]) -> None:
+        """Append marks; durable when it returns."""
+        if not marks:
+            return
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lines = [
+            orjson.dumps([position, mark.outcome.value, mark.at_ms, mark.code.encode("utf-8", "replace").decode()])
+            for position, mark in marks.items()
+        ]
+        # an empty line first: it ends whatever a crash may have cut short
+        with self._path.open("ab") as file:
+            file.write(b"\n" + b"\n".join(lines) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        sync_folder(self._path.parent)
+
+    def load(self) -> dict[str, Mark]:
+        """The last mark of each position."""
+        try:
+            lines = self._path.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return {}
+        marks = {}
+        for line in lines:
+            try:
+                position, outcome, at_ms, code = orjson.loads(line)
+                marks[str(position)] = Mark(ReplayOutcome(outcome), int(at_ms), str(code))
+            except (ValueError, TypeError):
+                continue
+        return marks

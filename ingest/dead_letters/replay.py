@@ -1,0 +1,197 @@
+"""Dead letters once more through the pipeline as it is configured now."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from ingest.api import IngestError, Record
+from ingest.dead_letters.envelope import letters_of
+from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark, ReplayOutcome
+from ingest.receipt import Receipt, Verdict
+
+CHUNK_RECORDS = 500  # between two marks: a replay that is cut off repeats at most so many
+CHUNK_BYTES = 16 * 1024 * 1024
+
+Process = Callable[[Sequence[Record], int], Receipt]
+"""Runs records, with a batch time, through the pipeline; what it reports as durable is."""
+
+_Place = tuple[str, int, int]
+
+
+class ReplayStoppedError(IngestError):
+    """A replay could not go on; what it did is marked, and it can be run again."""
+
+    code = "replay_stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """
+    Which letters; a filter left out lets everything pass.
+
+    Attributes:
+        ids: positions or letter ids.
+        codes: of errors.
+        since_ms: earliest batch time.
+        until_ms: first batch time that is too late.
+        has_replayed: also letters that a replay brought through before.
+    """
+
+    ids: frozenset[str] = frozenset()
+    codes: frozenset[str] = frozenset()
+    since_ms: int | None = None
+    until_ms: int | None = None
+    has_replayed: bool = False
+
+    def holds(self, entry: Entry) -> bool:
+        """Whether an entry is selected."""
+        letter = entry.letter
+        is_done = entry.mark is not None and entry.mark.outcome is ReplayOutcome.REPLAYED
+        return (
+            (self.has_replayed or not is_done)
+            and (not self.ids or entry.position in self.ids or letter.id in self.ids)
+            and (not self.codes or letter.code in self.codes)
+            and (self.since_ms is None or letter.batch_time_ms >= self.since_ms)
+            and (self.until_ms is None or letter.batch_time_ms < self.until_ms)
+        )
+
+
+@dataclass(slots=True)
+class ReplayReport:
+    """
+    What became of the letters; selected = replayed + failed again + cut, unless the replay was stopped.
+
+    Attributes:
+        failed_again: error code -> letters.
+        cut: positions of letters whose whole is not on this machine.
+    """
+
+    selected: int = 0
+    replayed: int = 0
+    failed_again: Counter[str] = field(default_factory=Counter)
+    cut: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """
+    Records of one batch time that are run together, each once, in the order of their source.
+
+    Attributes:
+        entries: the letters they come from; several when a record was fanned out or refused by several sinks.
+    """
+
+    batch_time_ms: int
+    records: tuple[Record, ...]
+    entries: tuple[Entry, ...]
+
+
+def chunks_of(entries: Iterable[Entry]) -> Iterator[Chunk]:
+    """Entries that come by batch time, cut into chunks that fit in memory."""
+    for _, batch in groupby(entries, key=lambda entry: entry.letter.batch_time_ms):
+        by_record: dict[_Place, list[Entry]] = {}
+        for entry in batch:
+            by_record.setdefault(_place(entry.letter.record), []).append(entry)
+        waiting: list[list[Entry]] = []
+        waiting_bytes = 0
+        for _, group in sorted(by_record.items()):
+            size = _size(group[0].letter.record)
+            if waiting and (len(waiting) >= CHUNK_RECORDS or waiting_bytes + size > CHUNK_BYTES):
+                yield _chunk(waiting)
+                waiting, waiting_bytes = [], 0
+            waiting.append(group)
+            waiting_bytes += size
+        yield _chunk(waiting)
+
+
+def replay(
+    queue: DeadLetterQueue,
+    selection: Selection,
+    process: Process,
+    *,
+    now_ms: Callable[[], int],
+    on_progress: Callable[[int], None] = lambda _letters: None,
+) -> ReplayReport:
+    """
+    Run selected letters through the present configuration, at the batch time they failed in.
+
+    The cells get the time they would have had, so a replay never hides a value that was written later. It may be cut
+    off and run
+    again: the same letters give the same cells. A record is run whole, so what other sinks or other parts of a
+        fan-out stored of it is written once more, the same. Each letter is marked when its chunk is durable; letters
+        that fail again stay selectable.
+
+    Args:
+        queue: where the letters are.
+        selection: which of them.
+        process: must return a receipt with verdict `durable` only when all its rows are stored; dead letters in it
+            are not published again, since theirs are in the queue already.
+        now_ms: for the marks.
+        on_progress: told how many letters each chunk was.
+
+    Raises:
+        ReplayStoppedError: `process` reports anything but `durable`.
+    """
+    report = ReplayReport()
+    for chunk in chunks_of(_whole_letters(queue, selection, report)):
+        receipt = process(chunk.records, chunk.batch_time_ms)
+        if receipt.verdict is not Verdict.DURABLE:
+            raise ReplayStoppedError(
+                f"stopped after {report.replayed + report.failed_again.total()} dead letters: "
+                f"{receipt.message or receipt.verdict}",
+                code=receipt.code or None,
+                hint="what is done is marked; run the same command again",
+            )
+        marks = _marks(chunk, receipt, now_ms())
+        queue.mark(marks)
+        for mark in marks.values():
+            if mark.outcome is ReplayOutcome.REPLAYED:
+                report.replayed += 1
+            else:
+                report.failed_again[mark.code] += 1
+        on_progress(len(marks))
+    return report
+
+
+def _whole_letters(queue: DeadLetterQueue, selection: Selection, report: ReplayReport) -> Iterator[Entry]:
+    for entry in queue.entries():
+        if not selection.holds(entry):
+            continue
+        report.selected += 1
+        if entry.letter.pointer is None:
+            yield entry
+        else:
+            report.cut.append(entry.position)
+
+
+def _marks(chunk: Chunk, receipt: Receipt, now_ms: int) -> dict[str, Mark]:
+    """
+    A letter failed again when any event of its record did: the configuration, and with it the fan-out, may be
+    another.
+    """
+    failed = {_place(letter.record): letter.code for letter in letters_of(receipt.dead_letters)}
+    marks = {}
+    for entry in chunk.entries:
+        code = failed.get(_place(entry.letter.record))
+        outcome = ReplayOutcome.REPLAYED if code is None else ReplayOutcome.FAILED_AGAIN
+        marks[entry.position] = Mark(outcome, now_ms, code or "")
+    return marks
+
+
+def _chunk(groups: Sequence[Sequence[Entry]]) -> Chunk:
+    first = groups[0][0].letter
+    return Chunk(
+        batch_time_ms=first.batch_time_ms,
+        records=tuple(group[0].letter.record for group in groups),
+        entries=tuple(entry for group in groups for entry in group),
+    )
+
+
+def _place(record: Record) -> _Place:
+    return record.topic, record.partition, record.offset
+
+
+def _size(record: Record) -> int:
+    headers = sum(len(name) + len(value or b"") for name, value in record.headers)
+    return len(record.value or b"") + len(record.key or b"") + headers
