@@ -217,9 +217,10 @@ class _Section(NamedTuple):
 
 def deliver(store: Store[Any], handed: Sequence[Handed]) -> None:
     """
-    Write files of mutations into their store and remove them; returns when all is durable.
+    Write files of mutations into their store; returns when all is durable.
 
-    Doing it again after a failure writes the same: a file goes only when all files are in the store.
+    Doing it again, after a failure or not, writes the same: the files stay, the caller removes them when every store
+    has what is its own.
 
     Args:
         store: open, and the one the files are for.
@@ -242,8 +243,6 @@ def deliver(store: Store[Any], handed: Sequence[Handed]) -> None:
             size += section.size_bytes
     if waiting and place is not None:
         store.apply(place[0], waiting)
-    for one in handed:
-        Path(one.path).unlink(missing_ok=True)
 
 
 def remove_leftovers(folder: str) -> int:

@@ -76,7 +76,6 @@ def test_mutations_arrive_as_they_were(tmp_path_factory, first, second):
     deliver(store, [one] if one else [])
     assert [m for table, some in store.calls if table == "t" for m in some] == in_runs(first)
     assert [m for table, some in store.calls if table == "u" for m in some] == in_runs(second)
-    assert list(folder.iterdir()) == []
 
 
 def test_nothing_written_hands_nothing_over(tmp_path):
@@ -108,8 +107,9 @@ def test_delivered_twice_is_the_same(tmp_path):
     store = MemoryStore()
     store.open()
     store.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
+    file = handed(tmp_path / "a", ("t", [Put(b"r", {b"f:q": b"v"}, 5)]))
     for _ in range(2):
-        deliver(store, [handed(tmp_path / "a", ("t", [Put(b"r", {b"f:q": b"v"}, 5)]))])
+        deliver(store, [file])
     assert [row.key for row in store.scan("t", Scan())] == [b"r"]
 
 
