@@ -1,1 +1,12 @@
-"""Decorators, one file each; the file's name is the YAML name."""
+"""The built-in decorators: one file each, named as in YAML. Only names here, so importing the package is free."""
+
+BUILTIN = {
+    "filter": "decorators.filter:Filter",
+    "format": "decorators.format:Format",
+    "mask": "decorators.mask:Mask",
+    "regex": "decorators.regex:Regex",
+    "rename": "decorators.rename:Rename",
+    "select": "decorators.select:Select",
+    "split": "decorators.split:Split",
+    "value": "decorators.value:Value",
+}

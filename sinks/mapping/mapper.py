@@ -4,8 +4,12 @@ from abc import ABC, abstractmethod
 from enum import StrEnum
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
+from pydantic import field_validator
+from pydantic_core import PydanticCustomError
+
 from ingest.api import ByteSize, Event, Example, Model, Mutation, Settings, Stability, option
 from ingest.api.component import settings_class_of
+from ingest.expressions import Condition, Pattern
 
 
 class Timestamp(StrEnum):
@@ -42,7 +46,7 @@ class ColumnOptions(Model):
 
     max_per_row: int | None = option("At most so many cells of one event.", default=None, ge=1, example=500)
     max_value_bytes: ByteSize | None = option("Largest value of a cell.", default=None, example="1MiB")
-    name_pattern: str | None = option(
+    name_pattern: Pattern | None = option(
         "Qualifiers must match this regular expression in full.", default=None, example="[a-z0-9_]+"
     )
 
@@ -50,11 +54,26 @@ class ColumnOptions(Model):
 class Rule(Model):
     """What is different for some events: they skip the WAL, or they delete."""
 
-    when: str = option("Condition for the rule; the first rule that holds wins.", example="%{priority} == 'DEBUG'")
+    when: Condition = option(
+        "Condition for the rule; the first rule that holds wins.", example="%{priority} == 'DEBUG'"
+    )
     write_to_wal: bool | None = option("False skips the store's write-ahead log for these events.", default=None)
     delete: str | dict[str, str] | None = option(
         "Delete instead of write: `row`, `{family: cf}` or `{column: 'cf:q'}`.", default=None, example="row"
     )
+
+    @field_validator("delete")
+    @classmethod
+    def _one_form(cls, delete: str | dict[str, str] | None) -> str | dict[str, str] | None:
+        match delete:
+            case None | "row":
+                return delete
+            case {"family": family, **rest} if not rest and family and ":" not in family:
+                return delete
+            case {"column": column, **rest} if not rest and column.find(":") > 0:
+                return delete
+            case _:
+                raise PydanticCustomError("wrong_type", "delete is `row`, `{family: cf}` or `{column: 'cf:q'}`")
 
 
 class SinkSettings(Settings):

@@ -1,0 +1,73 @@
+"""Make a new body of text and other parts of the event."""
+
+from enum import StrEnum
+
+from ingest.api import Decorator, Event, Example, ExpressionError, Settings, option
+from ingest.expressions import Template
+
+
+class OnMissing(StrEnum):
+    """What an attribute the template names, but the event does not have, leads to."""
+
+    EMPTY = "empty"
+    ERROR = "error"
+
+
+class FormatSettings(Settings):
+    """Options of the format decorator."""
+
+    template: Template = option("Template of the new body.", example="%{host} %{body}")
+    on_missing: OnMissing = option(
+        "When the template names an attribute the event does not have: it is `empty` text, or the event fails "
+        "(`error`).",
+        default="empty",
+        strict=False,
+    )
+
+
+class Format(Decorator[FormatSettings]):
+    """
+    Replace the body with the expansion of a template; everything else stays.
+
+    Bytes stay bytes: the old body or an attribute in the template is put in as it is.
+
+    Source: Flume decorator `format`.
+    """
+
+    kind = "format"
+    examples = (
+        Example(
+            "the host in front",
+            settings="{template: '%{host} %{body}'}",
+            body="up 3 days",
+            host="web-1",
+            body_after="web-1 up 3 days",
+        ),
+        Example(
+            "what is put in is not expanded again",
+            settings="{template: '%{body}!'}",
+            body="%{host}",
+            body_after="%{host}!",
+        ),
+        Example(
+            "an absent attribute fails the event",
+            settings="{template: '%{user}', on_missing: error}",
+            error="no_attribute",
+        ),
+    )
+
+    def __init__(self, settings: FormatSettings) -> None:
+        super().__init__(settings)
+        self._render = settings.template.render
+        self._asks = settings.on_missing is OnMissing.ERROR and settings.template.constant is None
+
+    def decorate(self, event: Event) -> bool:
+        """Replace the body."""
+        if self._asks:
+            missing = self.settings.template.missing(event)
+            if missing is not None:
+                raise ExpressionError(
+                    f'no attribute "{missing}" for "{self.settings.template.text}"', code="no_attribute"
+                )
+        event.body = self._render(event)
+        return True

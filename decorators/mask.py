@@ -1,0 +1,36 @@
+"""Remove some attributes."""
+
+from ingest.api import Decorator, Event, Example, Settings, option
+
+
+class MaskSettings(Settings):
+    """Options of the mask decorator."""
+
+    attributes: list[str] = option("Names of the attributes to remove.", example=["password"], min_length=1)
+
+
+class Mask(Decorator[MaskSettings]):
+    """
+    Remove the listed attributes; those the event does not have are passed over.
+
+    A removed attribute can be set again, also where attributes are written once.
+
+    Source: Flume decorator `mask`.
+    """
+
+    kind = "mask"
+    examples = (
+        Example("one of two", settings="{attributes: [a]}", attributes={"a": "1", "b": "2"}, after={"a": None}),
+        Example("an absent one is passed over", settings="{attributes: [c]}", attributes={"a": "1"}, after={}),
+    )
+
+    def __init__(self, settings: MaskSettings) -> None:
+        super().__init__(settings)
+        self._names = tuple(settings.attributes)
+
+    def decorate(self, event: Event) -> bool:
+        """Remove the attributes."""
+        attributes = event.attributes
+        for name in self._names:
+            attributes.pop(name, None)
+        return True

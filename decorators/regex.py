@@ -1,0 +1,187 @@
+"""Put what groups of a regular expression found into attributes."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Self
+
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.expressions import Pattern
+
+
+class OnNoMatch(StrEnum):
+    """What a text without a match leads to."""
+
+    EMPTY = "empty"
+    UNSET = "unset"
+    DROP = "drop"
+    ERROR = "error"
+
+
+class OnUnmatched(StrEnum):
+    """What a group that took no part in the match leads to."""
+
+    UNSET = "unset"
+    EMPTY = "empty"
+    ERROR = "error"
+
+
+class RegexSettings(Settings):
+    """Options of the regex decorator."""
+
+    pattern: Pattern = option("Regular expression; its first match counts.", example="(\\d+):(\\d+)")
+    index: int | None = option(
+        "Which group, 0 for the whole match; goes with `attribute`.", default=None, example=1, ge=0
+    )
+    attribute: str | None = option("Attribute that receives the group.", default=None, example="2hb_web:status")
+    attributes: list[str] | None = option(
+        "Names for the groups from 1 on; an empty name skips its group. Without `attribute` and `attributes` the "
+        "named groups `(?P<name>…)` become attributes.",
+        default=None,
+        example=["ip", "", "user"],
+        min_length=1,
+    )
+    prefix: str = option("Put before every attribute name.", default="", example="2hb_web:")
+    source: str | None = option("Attribute that is searched; the body when left out.", default=None, example="path")
+    on_no_match: OnNoMatch | None = option(
+        "A text without a match: `unset` sets nothing, `empty` sets empty values, `drop` drops the event, `error` "
+        "fails it. Left out: `empty` with `attribute`, else `unset`.",
+        default=None,
+        strict=False,
+    )
+    on_unmatched: OnUnmatched = option(
+        "A group that took no part in the match: its attribute stays `unset`, is `empty`, or the event fails "
+        "(`error`).",
+        default="unset",
+        strict=False,
+    )
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if (self.index is None) is not (self.attribute is None) or (
+            self.attributes is not None and self.attribute is not None
+        ):
+            raise PydanticCustomError("conflict", "regex needs `index` and `attribute`, or `attributes` without them")
+        if self.attributes is not None and len(self.attributes) > self.pattern.groups:
+            raise PydanticCustomError(
+                "out_of_range",
+                "{names} attributes, but the pattern has {groups} groups",
+                {"names": len(self.attributes), "groups": self.pattern.groups},
+            )
+        if self.attributes is None and self.attribute is None and not self.pattern.names:
+            raise PydanticCustomError(
+                "missing", "regex needs `index` and `attribute`, `attributes`, or a pattern with named groups"
+            )
+        return self
+
+    def groups(self) -> dict[str, int]:
+        """Attribute name -> number of the group, in the order of the groups."""
+        if self.attribute is not None:
+            return {self.prefix + self.attribute: self.index or 0}
+        if self.attributes is not None:
+            return {self.prefix + name: number for number, name in enumerate(self.attributes, 1) if name}
+        return {self.prefix + name: number for name, number in self.pattern.names.items()}
+
+
+class Regex(Decorator[RegexSettings]):
+    """
+    Search the body, or an attribute, once and put groups of the first match into attributes.
+
+    The pattern is searched, not matched in full; it works on bytes, so values are bytes of the text as they are. A
+    group number the pattern does not have gives what a text without a match gives.
+
+    Source: Flume decorators `regex` (`index` and `attribute`) and `regexAll` (`attributes`).
+    """
+
+    kind = "regex"
+    examples = (
+        Example(
+            "one group",
+            settings="{pattern: '(\\d+):(\\d+):(\\d+)', index: 3, attribute: x}",
+            body="55:66:33:22",
+            after={"x": "33"},
+        ),
+        Example(
+            "named groups become columns",
+            settings="{pattern: '(?P<ip>\\S+) (?P<status>\\d+)', prefix: '2hb_web:'}",
+            body="10.0.0.1 404",
+            after={"2hb_web:ip": "10.0.0.1", "2hb_web:status": "404"},
+        ),
+        Example(
+            "groups by place",
+            settings="{pattern: '(\\d):(\\d):(\\d)', attributes: [d1, '', d2]}",
+            body="1:2:3.4foobar5",
+            after={"d1": "1", "d2": "3"},
+        ),
+        Example(
+            "an optional group that took no part",
+            settings="{pattern: '(?P<a>\\d)(?P<b>x)?'}",
+            body="1",
+            after={"a": "1"},
+        ),
+        Example(
+            "no match is an error where it must not be",
+            settings="{pattern: '(?P<a>\\d+)', on_no_match: error}",
+            body="abc",
+            error="no_match",
+        ),
+    )
+
+    def __init__(self, settings: RegexSettings) -> None:
+        super().__init__(settings)
+        groups = {name: number for name, number in settings.groups().items() if number <= settings.pattern.groups}
+        single = settings.attribute is not None
+        self._source = settings.source
+        self._search = settings.pattern.search
+        self._names = tuple(groups)
+        self._numbers = tuple(groups.values())
+        self._is_whole = self._numbers == tuple(range(1, settings.pattern.groups + 1))
+        self._empty = dict.fromkeys(settings.groups(), b"")
+        self._on_no_match = settings.on_no_match or (OnNoMatch.EMPTY if single else OnNoMatch.UNSET)
+
+    @property
+    def drop_reason(self) -> str:
+        """Only a text without a match is dropped."""
+        return "no_match"
+
+    def decorate(self, event: Event) -> bool:
+        """Set the attributes."""
+        text = event.body if self._source is None else event.attributes.get(self._source)
+        match = None if text is None else self._search(text)
+        if match is None or not self._names:
+            return self._no_match(event)
+        if self._is_whole:
+            values = match.groups()
+        elif len(self._numbers) == 1:
+            values = (match[self._numbers[0]],)
+        else:
+            values = match.group(*self._numbers)
+        found = dict(zip(self._names, values, strict=True))
+        if not all(values) and None in values:
+            found = self._filled(found)
+        event.update(found)
+        return True
+
+    def _filled(self, found: Mapping[str, bytes | None]) -> dict[str, bytes]:
+        policy = self.settings.on_unmatched
+        if policy is OnUnmatched.EMPTY:
+            return {name: value or b"" for name, value in found.items()}
+        filled = {name: value for name, value in found.items() if value is not None}
+        if policy is OnUnmatched.ERROR:
+            missing = next(name for name in found if name not in filled)
+            raise DecorateError(f'the group for "{missing}" took no part in the match', code="unmatched_group")
+        return filled
+
+    def _no_match(self, event: Event) -> bool:
+        match self._on_no_match:
+            case OnNoMatch.EMPTY:
+                event.update(self._empty)
+            case OnNoMatch.DROP:
+                return False
+            case OnNoMatch.ERROR:
+                raise DecorateError(f'"{self.settings.pattern.text}" was not found', code="no_match")
+            case OnNoMatch.UNSET:
+                pass
+        return True

@@ -1,0 +1,51 @@
+"""Keep some attributes and remove all others."""
+
+from pydantic import field_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import Decorator, Event, Example, Settings, option
+
+
+class SelectSettings(Settings):
+    """Options of the select decorator."""
+
+    attributes: list[str] = option("Names of the attributes to keep.", example=["2hb_", "2hb_web:url"], min_length=1)
+
+    @field_validator("attributes")
+    @classmethod
+    def _each_once(cls, names: list[str]) -> list[str]:
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                raise PydanticCustomError("conflict", '"{name}" is listed twice', {"name": name})
+        return names
+
+
+class Select(Decorator[SelectSettings]):
+    """
+    Keep the listed attributes alone; those the event does not have are passed over.
+
+    Body, host, priority and times stay.
+
+    Source: Flume decorator `select`.
+    """
+
+    kind = "select"
+    examples = (
+        Example(
+            "one of two",
+            settings="{attributes: [a]}",
+            attributes={"a": "1", "b": "2"},
+            after={"b": None},
+        ),
+        Example("an absent one is passed over", settings="{attributes: [a, c]}", attributes={"a": "1"}, after={}),
+    )
+
+    def __init__(self, settings: SelectSettings) -> None:
+        super().__init__(settings)
+        self._names = frozenset(settings.attributes)
+
+    def decorate(self, event: Event) -> bool:
+        """Remove the others."""
+        names = self._names
+        event.attributes = {name: value for name, value in event.attributes.items() if name in names}
+        return True

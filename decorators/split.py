@@ -1,0 +1,102 @@
+"""Put pieces of a split text into attributes."""
+
+from collections.abc import Callable
+from typing import Self
+
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.notation import name_to_bytes
+from ingest.expressions import Pattern
+
+_SPECIAL = frozenset("\\.^$*+?{}[]|()")
+
+
+class SplitSettings(Settings):
+    """Options of the split decorator."""
+
+    separator: Pattern = option("Regular expression that stands between two pieces.", example=":")
+    index: int | None = option("Which piece, from 0; goes with `attribute`.", default=None, example=0, ge=0)
+    attribute: str | None = option("Attribute that receives the piece.", default=None, example="2hb_colfam:ts")
+    attributes: list[str] | None = option(
+        "Instead of `index` and `attribute`: names for the pieces from the first on; an empty name skips its piece.",
+        default=None,
+        example=["2hb_colfam:ts", "", "2hb_colfam:value"],
+        min_length=1,
+    )
+    source: str | None = option("Attribute that is split; the body when left out.", default=None, example="path")
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        one = (self.index is not None, self.attribute is not None)
+        if one != ((False, False) if self.attributes is not None else (True, True)):
+            raise PydanticCustomError("conflict", "split needs `index` and `attribute`, or `attributes` without them")
+        return self
+
+
+class Split(Decorator[SplitSettings]):
+    """
+    Split the body, or an attribute, and keep one piece or several.
+
+    A piece past the end is empty, as are the trailing empty pieces that the original removed. The pieces are bytes of
+    the text as they are.
+
+    Source: Flume decorator `split`.
+    """
+
+    kind = "split"
+    examples = (
+        Example(
+            "first piece of two",
+            settings="{separator: ':', index: 0, attribute: ts}",
+            body="2238947398:56",
+            after={"ts": "2238947398"},
+        ),
+        Example("past the end", settings="{separator: ':', index: 2, attribute: x}", body="a:b::", after={"x": ""}),
+        Example(
+            "several at once",
+            settings="{separator: ' +', attributes: [user, '', action]}",
+            body="ann  10.0.0.1 login",
+            after={"user": "ann", "action": "login"},
+        ),
+        Example(
+            "an attribute",
+            settings="{source: path, separator: '/', index: 1, attribute: app}",
+            attributes={"path": "/shop/cart"},
+            after={"app": "shop"},
+        ),
+    )
+
+    def __init__(self, settings: SplitSettings) -> None:
+        super().__init__(settings)
+        names = settings.attributes if settings.attributes is not None else [settings.attribute or ""]
+        first = settings.index or 0
+        self._source = settings.source
+        self._attribute = names[0]
+        self._index = first
+        self._places = (
+            None if settings.attributes is None else [(name, number) for number, name in enumerate(names) if name]
+        )
+        self._split = _splitter(settings.separator, first + len(names))
+
+    def decorate(self, event: Event) -> bool:
+        """Set the attributes."""
+        text = event.body if self._source is None else event.attributes.get(self._source)
+        if text is None:
+            raise DecorateError(f'no attribute "{self._source}" to split', code="no_attribute")
+        pieces = self._split(text)
+        if self._places is None:
+            event.set(self._attribute, pieces[self._index] if self._index < len(pieces) else b"")
+        else:
+            count = len(pieces)
+            event.update({name: pieces[index] if index < count else b"" for name, index in self._places})
+        return True
+
+
+def _splitter(separator: Pattern, most: int) -> Callable[[bytes], list[bytes]]:
+    """Splits no further than is asked for where the separator is plain text."""
+    if separator.text and _SPECIAL.isdisjoint(separator.text):
+        literal = name_to_bytes(separator.text)
+        return lambda text: text.split(literal, most)
+    return separator.split

@@ -1,0 +1,194 @@
+"""Attributes named `2hb_family:qualifier` become cells: columns and families are made by the data."""
+
+from enum import StrEnum
+from typing import Self
+
+from pydantic import field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import MAX_ROW_KEY_BYTES, Event, Example, MappingError, Put, option, split_column
+from ingest.api.notation import name_to_bytes
+from ingest.expressions import Template
+from sinks.mapping.guards import NameGuard, check_row_key, check_time, size_guard
+from sinks.mapping.mapper import Mapped, Mapper, SinkSettings, Skipped, Timestamp
+from sinks.mapping.rules import WHOLE_ROW, Target, treatment_of
+from sinks.mapping.tables import TableNames
+from sinks.mapping.values import PRIORITY_BYTES, time_bytes
+
+_MOST_NAMES = 20_000  # prepared columns; names come from the data, so there must be an end
+_NO_ROW_KEY = Skipped("no_row_key")
+_NO_CELLS = Skipped("no_cells")
+
+
+class OnMissingKey(StrEnum):
+    """What an event without a row key leads to."""
+
+    DROP = "drop"
+    ERROR = "error"
+
+
+class Attr2HBaseSettings(SinkSettings):
+    """Options of the attr2hbase sink."""
+
+    table: Template = option("Table that events go to; a template.", example="mytable")
+    attr_prefix: str = option(
+        "Attributes that begin so become cells, and the one named exactly so is the row key; may be empty.",
+        default="2hb_",
+    )
+    sys_family: str | None = option(
+        "Family for the columns `timestamp` (8 bytes, milliseconds), `host` and `priority` of every event, and for "
+        "attributes without a family.",
+        default=None,
+        example="sys",
+    )
+    write_body: str | None = option(
+        "Column, `family:qualifier`, for the body when it is not empty.", default=None, example="raw:line"
+    )
+    on_missing_key: OnMissingKey = option(
+        "An event without a row key: `drop` counts it under no_row_key, `error` fails it.", default="drop", strict=False
+    )
+
+    @field_validator("sys_family")
+    @classmethod
+    def _family(cls, family: str | None) -> str | None:
+        if family is not None and ":" in family:
+            raise PydanticCustomError("wrong_type", '"{family}" is no name of a family', {"family": family})
+        return family or None
+
+    @field_validator("write_body")
+    @classmethod
+    def _column(cls, column: str | None) -> str | None:
+        if column and [bool(part) for part in column.split(":")] != [True, True]:
+            raise PydanticCustomError(
+                "wrong_type", '"{column}" is no column; write family:qualifier, both of them', {"column": column}
+            )
+        return column or None
+
+    @field_validator("table")
+    @classmethod
+    def _constant_table(cls, table: Template) -> Template:
+        if table.constant is not None and not TableNames.is_legal(table.constant):
+            raise PydanticCustomError("wrong_type", '"{table}" is no name of a table', {"table": table.text})
+        return table
+
+    @model_validator(mode="after")
+    def _own_columns_are_allowed(self) -> Self:
+        guard = NameGuard(self.families, self.columns.model_copy(update={"name_pattern": None}))
+        for name, column in (("sys_family", self.sys_family), ("write_body", self.write_body)):
+            if column is not None:
+                refusal = guard.refusal(split_column(column.encode())[0], b"")
+                if refusal is not None:
+                    raise PydanticCustomError("conflict", "{name}: {why}", {"name": name, "why": refusal[1]})
+        return self
+
+
+class Attr2HBase(Mapper[Attr2HBaseSettings]):
+    """
+    Write the attributes that say where they belong.
+
+    The attribute named exactly as the prefix is the row key. Every longer name that begins with the prefix is a cell:
+    the rest is split at its first colon into family and qualifier. A rest without both goes to `sys_family` under its
+    whole name, or, without one, is passed over. Of equal columns the later one stays: system cells, then the body,
+    then attributes in their order. An event without any cell is nothing to send. A tombstone that reaches the sink
+    (source option `tombstones: delete`) deletes the row its key names.
+
+    Source: Flume sink `attr2hbase`.
+    """
+
+    kind = "attr2hbase"
+    examples = (
+        Example(
+            "two columns of one family",
+            settings="{table: mytable}",
+            attributes={"2hb_": "r1", "2hb_colfam:ts": "2238947398", "2hb_colfam:value": "56", "other": "x"},
+        ),
+        Example(
+            "system cells, and an attribute without a family",
+            settings="{table: mytable, sys_family: sys}",
+            attributes={"2hb_": "r1", "2hb_any": "x"},
+            host="h1",
+        ),
+    )
+
+    def __init__(self, settings: Attr2HBaseSettings) -> None:
+        super().__init__(settings)
+        self._prefix = settings.attr_prefix
+        self._sys_family = None if settings.sys_family is None else name_to_bytes(settings.sys_family)
+        self._sys_columns = tuple((self._sys_family or b"") + name for name in (b":timestamp", b":host", b":priority"))
+        self._body_column = None if settings.write_body is None else settings.write_body.encode()
+        self._names = NameGuard(settings.families, settings.columns)
+        self._columns: dict[str, bytes] = {}
+        self._check_sizes = size_guard(settings.columns)
+        self._treatment = treatment_of(settings.rules, write_to_wal=settings.write_to_wal)
+        self._wal = settings.write_to_wal
+        self._of_event = settings.timestamp is Timestamp.EVENT
+        self._table_names = TableNames(settings.table)
+        self._table = self._table_names.constant
+
+    def map(self, event: Event, batch_time_ms: int) -> Mapped | Skipped:
+        """One put, or one delete, of the row the event names."""
+        row = event.attributes.get(self._prefix)
+        if row is None:
+            if self.settings.on_missing_key is OnMissingKey.DROP:
+                return _NO_ROW_KEY
+            raise MappingError(f'no attribute "{self._prefix}" for the row key', code="no_row_key")
+        if not 0 < len(row) <= MAX_ROW_KEY_BYTES:
+            check_row_key(row)
+        if self._of_event:
+            batch_time_ms = event.timestamp_ms
+            check_time(batch_time_ms)
+        wal = self._wal
+        target: Target | None = None
+        if self._treatment is not None:
+            wal, target = self._treatment(event)
+        if event.tombstone:
+            target = WHOLE_ROW
+        if target is not None:
+            return Mapped(self._table_of(event), target.delete(row, batch_time_ms, wal=wal))
+        cells = self._cells(event)
+        if not cells:
+            return _NO_CELLS
+        if self._check_sizes is not None:
+            self._check_sizes(cells)
+        return Mapped(self._table or self._table_of(event), Put(row, cells, batch_time_ms, wal))
+
+    def _table_of(self, event: Event) -> str:
+        return self._table or self._table_names.of(event)
+
+    def _cells(self, event: Event) -> dict[bytes, bytes]:
+        cells: dict[bytes, bytes] = {}
+        if self._sys_family is not None:
+            time, host, priority = self._sys_columns
+            cells[time] = time_bytes(event.timestamp_ms)
+            cells[host] = name_to_bytes(event.host)
+            cells[priority] = PRIORITY_BYTES[event.priority]
+        if self._body_column is not None and event.body:
+            cells[self._body_column] = event.body
+        columns = self._columns
+        for name, value in event.attributes.items():
+            try:
+                column = columns[name]
+            except KeyError:
+                column = self._prepare(name)
+            if column:
+                cells[column] = value
+        return cells
+
+    def _prepare(self, name: str) -> bytes:
+        """The column of an attribute, b"" when it is none; what may not be written is not remembered."""
+        column = b""
+        if name.startswith(self._prefix) and name != self._prefix:
+            rest = name_to_bytes(name.removeprefix(self._prefix))
+            family, _, qualifier = rest.partition(b":")
+            if not (family and qualifier):
+                family, qualifier = self._sys_family or b"", rest
+            if family:
+                refusal = self._names.refusal(family, qualifier)
+                if refusal is not None:
+                    code, message = refusal
+                    raise MappingError(message, code=code)
+                column = family + b":" + qualifier
+        if len(self._columns) >= _MOST_NAMES:
+            self._columns.clear()
+        self._columns[name] = column
+        return column

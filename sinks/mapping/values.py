@@ -1,0 +1,22 @@
+"""How what is no text in an event becomes the bytes of a cell."""
+
+import struct
+
+from ingest.api import MappingError, Priority
+
+PRIORITY_BYTES = {priority: priority.value.encode() for priority in Priority}
+
+_pack = struct.Struct(">q").pack
+
+
+def time_bytes(timestamp_ms: int) -> bytes:
+    """
+    A time as 8 bytes, big-endian, as HBase's own tools write a long.
+
+    Raises:
+        MappingError: it does not fit.
+    """
+    try:
+        return _pack(timestamp_ms)
+    except struct.error as error:
+        raise MappingError(f"the time {timestamp_ms} ms has no 64 bits", code="bad_timestamp") from error
