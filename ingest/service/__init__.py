@@ -1,0 +1,1 @@
+"""The long-lived service: its supervisor, its signals, its HTTP end."""
