@@ -1,6 +1,7 @@
 """HBase in one process (master, region server, ZooKeeper), and its two Thrift servers."""
 
 import json
+import shutil
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -98,6 +99,9 @@ class HBaseServer:
         """Start one of the processes if it is not running."""
         if process.pid is not None:
             return
+        if process is self.hbase:
+            # Holds who is alive and nothing else that counts; after a kill it would say for 30 s that the dead are.
+            shutil.rmtree(self.folder / "zookeeper", ignore_errors=True)
         heap = self._heap if process is self.hbase else self._thrift_heap
         # cores are few on a laptop: the serial collector needs no threads of its own
         java = [jars.java(), f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError", *_OPENED]
@@ -148,6 +152,8 @@ class HBaseServer:
             "hbase.zookeeper.property.clientPort": str(self._ports()["zookeeper"]),
             "hbase.zookeeper.property.clientPortAddress": "127.0.0.1",
             "hbase.cluster.distributed": "false",
+            # else 16000 and 16020, where a second one on the same machine fails; clients learn them from ZooKeeper
+            "hbase.localcluster.assign.random.ports": "true",
             "hbase.unsafe.stream.capability.enforce": "false",
             "hbase.master.hostname": "localhost",
             "hbase.regionserver.hostname": "localhost",

@@ -122,6 +122,9 @@ class KafkaServer:
             "share.coordinator.state.topic.replication.factor": "1",
             "share.coordinator.state.topic.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
+            # after a kill the broker may register again only once its old session is over: 9 s by default
+            "broker.session.timeout.ms": "3000",
+            "broker.heartbeat.interval.ms": "1000",
             **self._properties,
         }
         path = self.folder / "server.properties"

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -69,12 +70,12 @@ class ServerProcess:
     def stop(self, *, grace_s: float = 20.0) -> bool:
         """End the process with SIGTERM, after the grace with SIGKILL; False when there was none."""
         if not self.signal(signal.SIGTERM):
-            self._pid_file.unlink(missing_ok=True)
+            self._forget()
             return False
         self.signal(signal.SIGCONT)  # a paused process takes no SIGTERM
         if not _reached(lambda: self.pid is None, grace_s):
             return self.kill()
-        self._pid_file.unlink(missing_ok=True)
+        self._forget()
         return True
 
     def kill(self) -> bool:
@@ -82,7 +83,7 @@ class ServerProcess:
         was_there = self.signal(signal.SIGKILL)
         if was_there and not _reached(lambda: self.pid is None, 10.0):
             raise ServerError(f"{self.name} with pid {self.pid} does not end after SIGKILL")
-        self._pid_file.unlink(missing_ok=True)
+        self._forget()
         return was_there
 
     def wait_until(self, ready: Callable[[], bool], *, timeout_s: float) -> None:
@@ -96,7 +97,14 @@ class ServerProcess:
         if self.pid is None:
             raise ServerError(f"{self.name} ended while it was starting: {self._last_words()}; see {self.log}")
         if not reached:
-            raise ServerError(f"{self.name} was not ready within {timeout_s:.0f} s; see {self.log}")
+            said = self._last_words()
+            raise ServerError(f"{self.name} was not ready within {timeout_s:.0f} s: {said}; see {self.log}")
+
+    def _forget(self) -> None:
+        if self._child is not None:
+            self._child.wait(10)
+            self._child = None
+        self._pid_file.unlink(missing_ok=True)
 
     def _last_words(self) -> str:
         lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
@@ -105,12 +113,23 @@ class ServerProcess:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports nobody listens on now; all held open until the last is found, so they differ."""
+    """
+    Ports nobody listens on now; all held until the last is found, so they differ.
+
+    From below the range out of which systems give ports to outgoing connections: a server that is started again on its
+    port must not find a client there.
+    """
+    candidates = random.SystemRandom().sample(range(15_000, 32_000), 1_000)
+    found: list[int] = []
     with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+        for port in candidates:
+            if len(found) == count:
+                break
+            one = held.enter_context(socket.socket())
+            with contextlib.suppress(OSError):
+                one.bind(("127.0.0.1", port))
+                found.append(port)
+    return found
 
 
 def _reached(condition: Callable[[], bool], timeout_s: float) -> bool:

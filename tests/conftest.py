@@ -1,0 +1,77 @@
+"""Marks by folder, and real servers that start when the first test asks for them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:  # the clients these need are slow to import, and most runs start no server
+    from tests.support.servers import HBase, Kafka
+
+_HERE = Path(__file__).resolve().parent
+_MARKED_FOLDERS = ("integration", "fault")
+_STARTED = pytest.StashKey["list[Kafka | HBase]"]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Nothing is started yet; and two habits of kafka-python are none of ours."""
+    # how it reads its own files, and that it forgets sockets that never came to be connected
+    config.addinivalue_line("filterwarnings", r"ignore:unclosed <socket.*laddr=\('0\.0\.0\.0':ResourceWarning")
+    config.addinivalue_line("filterwarnings", r"ignore:.*Use files\(\) instead:DeprecationWarning")
+    config.stash[_STARTED] = []
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by the folder they stand in."""
+    for item in items:
+        folder = item.path.relative_to(_HERE).parts[0]
+        if folder in _MARKED_FOLDERS:
+            item.add_marker(folder)
+
+
+@pytest.fixture(scope="session")
+def servers_folder() -> Iterator[Path]:
+    """A folder for servers; all that run in it end with the session, however that ends."""
+    from tests.support.servers import TestFolder
+
+    folder = TestFolder()
+    try:
+        yield folder.path
+    finally:
+        folder.close()
+
+
+@pytest.fixture(scope="session")
+def kafka(servers_folder: Path, pytestconfig: pytest.Config) -> "Iterator[Kafka]":
+    """A Kafka broker; running again before the next test if one has hurt it."""
+    from tests.support.servers import Kafka
+
+    server = Kafka(servers_folder / "kafka")
+    try:
+        server.start()
+        pytestconfig.stash[_STARTED].append(server)
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture(scope="session")
+def hbase(servers_folder: Path, pytestconfig: pytest.Config) -> "Iterator[HBase]":
+    """HBase, Thrift and Thrift2; running again before the next test if one has hurt them."""
+    from tests.support.servers import HBase
+
+    server = HBase(servers_folder / "hbase")
+    try:
+        server.start()
+        pytestconfig.stash[_STARTED].append(server)
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture(autouse=True)
+def _servers_heal(pytestconfig: pytest.Config) -> Iterator[None]:
+    yield
+    for server in pytestconfig.stash[_STARTED]:
+        server.start()

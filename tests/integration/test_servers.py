@@ -1,0 +1,43 @@
+"""The servers the other tests stand on: what is sent is there, and is still there after a kill."""
+
+from tests.support.names import unique
+from tests.support.servers import Given, HBase, Kafka
+
+
+def test_kafka_keeps_keys_headers_partitions_and_timestamps(kafka: Kafka) -> None:
+    topic = kafka.create_topic("kept", partitions=2)
+    assert (
+        kafka.produce(
+            topic, [Given("a", key="k", headers=[("h", b"1"), ("h", b"")], partition=1, timestamp_ms=7), b"b"]
+        )
+        == 2
+    )
+    found = {record.value: record for record in kafka.records(topic)}
+    assert (found[b"a"].key, found[b"a"].partition, found[b"a"].timestamp) == (b"k", 1, 7)
+    assert list(found[b"a"].headers) == [("h", b"1"), ("h", b"")]
+    assert sum(kafka.ends(topic).values()) == 2
+
+
+def test_kafka_killed_comes_back_with_its_records(kafka: Kafka) -> None:
+    topic = kafka.create_topic("killed")
+    kafka.produce(topic, ["x"])
+    kafka.kill()
+    kafka.start()
+    kafka.produce(topic, ["y"])
+    assert [record.value for record in kafka.records(topic)] == [b"x", b"y"]
+
+
+def test_hbase_killed_comes_back_with_its_rows(hbase: HBase) -> None:
+    table = hbase.create_table(unique("killed"), families=["cf"])
+    with hbase.connection() as connection:
+        connection.table(table).put(b"r", {b"cf:q": b"v"}, timestamp=5)
+    hbase.kill()
+    hbase.start()
+    assert hbase.rows(table) == {b"r": {b"cf:q": (b"v", 5)}}
+
+
+def test_hbase_paused_goes_on(hbase: HBase) -> None:
+    table = hbase.create_table("paused")
+    hbase.pause("thrift")
+    hbase.start()
+    assert hbase.rows(table) == {}

@@ -1,0 +1,261 @@
+"""Kafka and HBase for tests: real ones, started at first use, in a temporary folder, ended with the session."""
+
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import happybase
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import NewTopic
+
+from tests.support.local import HBaseServer, KafkaServer, ServerProcess
+from tests.support.names import unique
+
+HBaseProcess = Literal["hbase", "thrift", "thrift2"]
+
+
+class TestFolder:
+    """A temporary folder whose servers end when it is closed, or when this process is gone."""
+
+    __test__ = False
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="attr2hbase-tests-"))
+        self._watchdog = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("watchdog.py")), str(self.path)],
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def close(self) -> None:
+        """End the servers, remove the folder."""
+        assert self._watchdog.stdin is not None
+        self._watchdog.stdin.close()
+        self._watchdog.wait(60)
+
+
+@dataclass(frozen=True)
+class Given:
+    """A record to produce; a `str` is encoded as UTF-8."""
+
+    value: bytes | str | None
+    key: bytes | str | None = None
+    headers: Sequence[tuple[str, bytes]] = ()
+    partition: int | None = None
+    timestamp_ms: int | None = None
+
+
+class Kafka:
+    """A running broker."""
+
+    def __init__(self, folder: Path) -> None:
+        self.server = KafkaServer(folder)
+        self._producer: KafkaProducer | None = None
+
+    @property
+    def brokers(self) -> str:
+        """host:port."""
+        return f"127.0.0.1:{self.server.port}"
+
+    def create_topic(self, name: str = "topic", *, partitions: int = 1, config: dict[str, str] | None = None) -> str:
+        """Make a topic; its name begins with the given one and is new."""
+        topic = unique(name)
+        with self.admin() as admin:
+            admin.create_topics([NewTopic(topic, partitions, 1, topic_configs=config or {})])
+            admin.wait_for_topics([topic])
+        return topic
+
+    def produce(self, topic: str, records: Iterable[Given | bytes | str]) -> int:
+        """
+        Send records and wait until the broker has them all; about 45,000 a second.
+
+        Returns:
+            how many were sent.
+        """
+        producer = self.producer()
+        sent = []
+        for record in records:
+            given = record if isinstance(record, Given) else Given(record)
+            sent.append(
+                producer.send(
+                    topic,
+                    value=_bytes(given.value),
+                    key=_bytes(given.key),
+                    headers=[(name, value) for name, value in given.headers],
+                    partition=given.partition,
+                    timestamp_ms=given.timestamp_ms,
+                )
+            )
+        producer.flush()
+        for future in sent:
+            future.get(timeout=0)
+        return len(sent)
+
+    def records(self, topic: str, *, read_committed: bool = False) -> list:
+        """Every record of a topic up to its present end, by partition and offset (kafka-python's ConsumerRecord)."""
+        consumer = KafkaConsumer(
+            bootstrap_servers=self.brokers,
+            enable_auto_commit=False,
+            isolation_level="read_committed" if read_committed else "read_uncommitted",
+        )
+        try:
+            parts = [TopicPartition(topic, number) for number in sorted(consumer.partitions_for_topic(topic) or ())]
+            ends = consumer.end_offsets(parts)
+            consumer.assign(parts)
+            consumer.seek_to_beginning(*parts)
+            found = []
+            while any(consumer.position(part) < ends[part] for part in parts):
+                for records in consumer.poll(timeout_ms=200).values():
+                    found += records
+        finally:
+            consumer.close()
+        return sorted(found, key=lambda record: (record.partition, record.offset))
+
+    def ends(self, topic: str) -> dict[int, int]:
+        """Partition -> offset after its last record."""
+        consumer = KafkaConsumer(bootstrap_servers=self.brokers, enable_auto_commit=False)
+        try:
+            parts = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
+            return {part.partition: offset for part, offset in consumer.end_offsets(parts).items()}
+        finally:
+            consumer.close()
+
+    def committed(self, group: str, topic: str) -> dict[int, int]:
+        """Partition -> offset a consumer group has committed; partitions without one are left out."""
+        with self.admin() as admin:
+            found = admin.list_group_offsets({group: None})[group]
+        return {part.partition: kept.offset for part, kept in found.items() if part.topic == topic and kept.offset >= 0}
+
+    @contextmanager
+    def admin(self) -> Iterator[KafkaAdminClient]:
+        """An admin client of kafka-python."""
+        admin = KafkaAdminClient(bootstrap_servers=self.brokers)
+        try:
+            yield admin
+        finally:
+            admin.close()
+
+    def producer(self) -> KafkaProducer:
+        """The session's producer."""
+        if self._producer is None:
+            self._producer = KafkaProducer(
+                bootstrap_servers=self.brokers, linger_ms=10, batch_size=256 * 1024, max_request_size=16 * 1024 * 1024
+            )
+        return self._producer
+
+    def kill(self) -> None:
+        """End the broker with SIGKILL."""
+        self.server.process.kill()
+
+    def stop(self) -> None:
+        """End the broker with SIGTERM."""
+        self.server.stop()
+
+    def pause(self) -> None:
+        """Freeze the broker: connections stay, nothing answers."""
+        assert self.server.process.signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a frozen broker go on."""
+        self.server.process.signal(signal.SIGCONT)
+
+    def start(self) -> None:
+        """Start the broker again on its data and port, if it is not running; ready when this returns."""
+        self.resume()
+        if not self.server.is_running:
+            self.server.start()
+            self.server.wait()
+
+    def close(self) -> None:
+        """End the client and the broker."""
+        if self._producer is not None:
+            self._producer.close(timeout=5)
+        self.kill()
+
+
+class HBase:
+    """A running HBase with a Thrift and a Thrift2 server, each a process of its own."""
+
+    host = "127.0.0.1"
+
+    def __init__(self, folder: Path) -> None:
+        self.server = HBaseServer(folder)
+
+    @property
+    def port(self) -> int:
+        """Port of the Thrift server."""
+        return self.server.port
+
+    @property
+    def thrift2_port(self) -> int:
+        """Port of the Thrift2 server."""
+        return self.server.thrift2_port
+
+    def kill(self, process: HBaseProcess = "hbase") -> None:
+        """End a process with SIGKILL."""
+        self._process(process).kill()
+
+    def stop(self, process: HBaseProcess = "hbase") -> None:
+        """End a process with SIGTERM."""
+        self._process(process).stop()
+
+    def pause(self, process: HBaseProcess = "hbase") -> None:
+        """Freeze a process: connections stay, nothing answers."""
+        assert self._process(process).signal(signal.SIGSTOP)
+
+    def resume(self, process: HBaseProcess = "hbase") -> None:
+        """Let a frozen process go on."""
+        self._process(process).signal(signal.SIGCONT)
+
+    def start(self) -> None:
+        """Start what is not running again on its data and ports, let go on what is frozen; ready when this returns."""
+        was_whole = self.server.is_running
+        for process in self.server.processes:
+            process.signal(signal.SIGCONT)
+        if not was_whole:
+            self.server.start()
+            self.server.wait()
+
+    @contextmanager
+    def connection(self, *, timeout_ms: int = 60_000) -> Iterator[happybase.Connection]:
+        """A connection of happybase's own, for looking at tables behind the product's back."""
+        connection = happybase.Connection(self.host, self.port, timeout=timeout_ms)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def create_table(self, name: str = "table", *, families: Sequence[str] = ("cf",), versions: int = 1) -> str:
+        """Make a table; its name begins with the given one and is new."""
+        table = unique(name)
+        with self.connection() as connection:
+            connection.create_table(table, {family: {"max_versions": versions} for family in families})
+        return table
+
+    def rows(self, table: str) -> dict[bytes, dict[bytes, tuple[bytes, int]]]:
+        """Row key -> column -> (value, timestamp) of a whole table."""
+        with self.connection() as connection:
+            return dict(connection.table(table).scan(include_timestamp=True))
+
+    def versions(self, table: str, row: bytes, column: bytes, *, most: int = 100) -> list[tuple[bytes, int]]:
+        """(value, timestamp) of each version of a cell, newest first."""
+        with self.connection() as connection:
+            return connection.table(table).cells(row, column, versions=most, include_timestamp=True)
+
+    def close(self) -> None:
+        """End all its processes."""
+        for process in self.server.processes:
+            process.kill()
+
+    def _process(self, name: HBaseProcess) -> ServerProcess:
+        return {process.name: process for process in self.server.processes}[name]
+
+
+def _bytes(value: bytes | str | None) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value
