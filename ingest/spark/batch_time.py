@@ -60,5 +60,6 @@ class BatchTimes:
         except ValueError as error:
             raise CheckpointError(
                 f'the time of batch {batch_id} in "{path}" is damaged',
-                hint="restore the file, or its value from the timestamps of cells this batch wrote; any other value may hide updates",
+                hint="restore the file, or its value from the timestamps of the cells this batch wrote; "
+                "any other value may hide updates",
             ) from error

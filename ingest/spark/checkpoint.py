@@ -85,7 +85,8 @@ class Checkpoint:
                 self._verify_file(self.folder / name / str(number))
         newest_planned, newest_committed = max(planned, default=-1), max(committed, default=-1)
         if newest_committed > newest_planned:
-            raise self._damaged(self.folder / "offsets" / str(newest_committed), "is missing, its commit is there")
+            missing = self.folder / "offsets" / str(newest_committed)
+            raise self._damaged(missing, "is missing, its commit is there")
         for number in range(max(newest_planned - 1, 0), newest_planned):
             for name, numbers in (("offsets", planned), ("commits", committed)):
                 if number not in numbers:

@@ -1,0 +1,199 @@
+"""
+Composition root: a checked configuration becomes a plan, a plan becomes live parts.
+
+A plan is data: checked settings and import paths, resolved on the driver and pickled once. Each worker process makes
+the live pipeline of it once. Names from YAML are never imported in a worker, only what the driver resolved.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, cast
+
+from ingest.api import OnError, Settings, Store, StoreSettings
+from ingest.catalog import Catalog
+from ingest.chain import Chain, Step
+from ingest.config.model import Component, Configuration, Pipeline
+from ingest.expressions import Condition
+from ingest.sources.decoding import Decoder
+from ingest.task import Outlet, Task
+from sinks.handover import Handover
+from sinks.mapping.mapper import Mapper, SinkSettings
+from sinks.sending import DirectSender, Sender, ThreadSender
+from sinks.writer import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class DecoratorPart:
+    """
+    A step of the chain.
+
+    Attributes:
+        name: label, or what tells it from others of its kind, for errors and metrics.
+        component: import path, `module:Class`.
+        on_error: the pipeline's rule filled in.
+    """
+
+    name: str
+    component: str
+    settings: Settings
+    on_error: OnError
+
+
+@dataclass(frozen=True, slots=True)
+class SinkPart:
+    """A sink; attributes as DecoratorPart, and the name of its store."""
+
+    name: str
+    component: str
+    settings: SinkSettings
+    on_error: OnError
+    store: str
+
+
+@dataclass(frozen=True, slots=True)
+class StorePart:
+    """A store that sinks of the plan use."""
+
+    name: str
+    component: str
+    settings: StoreSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """
+    One pipeline as data.
+
+    Attributes:
+        decoding: keyword arguments of Decoder.
+        stores: name -> store, for those its sinks use.
+    """
+
+    pipeline: str
+    fingerprint: str
+    timezone: str
+    on_error: OnError
+    decoding: Mapping[str, Any]
+    decorators: tuple[DecoratorPart, ...]
+    sinks: tuple[SinkPart, ...]
+    stores: Mapping[str, StorePart]
+
+
+def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) -> Plan:
+    """
+    The plan of a pipeline.
+
+    Raises:
+        CatalogError: a component can not be imported.
+    """
+    sinks = []
+    for name, component in _named(pipeline.sinks):
+        settings = cast("SinkSettings", component.settings)
+        path = _path(catalog.load("sinks", component.kind))
+        # loading a configuration fills in the only store, or refuses a sink without one
+        store = cast("str", settings.store)
+        sinks.append(SinkPart(name, path, settings, settings.on_error or pipeline.on_error, store))
+    decorators = []
+    for name, component in _named(pipeline.decorators):
+        options = cast("Settings", component.settings)
+        path = _path(catalog.load("decorators", component.kind))
+        decorators.append(DecoratorPart(name, path, options, options.on_error or pipeline.on_error))
+    return Plan(
+        pipeline=pipeline.name,
+        fingerprint=pipeline.fingerprint,
+        timezone=pipeline.timezone,
+        on_error=pipeline.on_error,
+        decoding=_decoding(pipeline),
+        decorators=tuple(decorators),
+        sinks=tuple(sinks),
+        stores={sink.store: store_part(configuration, sink.store, catalog) for sink in sinks},
+    )
+
+
+def store_part(configuration: Configuration, name: str, catalog: Catalog) -> StorePart:
+    """A store of the configuration as part of a plan."""
+    component = configuration.stores[name]
+    return StorePart(name, _path(catalog.load("stores", component.kind)), cast("StoreSettings", component.settings))
+
+
+def live_chain(plan: Plan) -> Chain:
+    """The decorators of a plan, compiled."""
+    return Chain(
+        [Step(_made(part), part.name, _condition(part.settings, plan), part.on_error) for part in plan.decorators]
+    )
+
+
+def live_mappers(plan: Plan) -> list[tuple[SinkPart, Mapper[Any]]]:
+    """The sinks of a plan, without stores."""
+    return [(part, _made(part)) for part in plan.sinks]
+
+
+def live_decoder(plan: Plan) -> Decoder:
+    """What makes events of the source's records."""
+    return Decoder(**plan.decoding)
+
+
+def live_store(part: StorePart) -> Store[Any]:
+    """A store, not yet open."""
+    return cast("Store[Any]", _made(part))
+
+
+def live_task(plan: Plan) -> Task:
+    """Everything a worker process needs, once for each pipeline."""
+    handovers: dict[str, Handover] = {}
+    outlets = []
+    for part, mapper in live_mappers(plan):
+        store = plan.stores[part.store]
+        capabilities = live_store(store).capabilities
+        senders: list[Sender]
+        if capabilities.written_by_driver:
+            senders = [DirectSender(handovers.setdefault(part.store, Handover(part.store)))]
+        else:
+            # a store that many may write says how many connections each of them opens
+            connections: int = getattr(store.settings, "connections", 1)
+            senders = [ThreadSender(live_store(store)) for _ in range(connections)]
+        writer = Writer(mapper, senders, part.store, capabilities=capabilities, deletes=_deletes(plan, mapper.settings))
+        outlets.append(Outlet(part.name, writer, part.on_error, _condition(part.settings, plan)))
+    return Task(
+        pipeline=plan.pipeline,
+        fingerprint=plan.fingerprint,
+        decoder=live_decoder(plan),
+        chain=live_chain(plan),
+        outlets=outlets,
+        handovers=handovers,
+        on_error=plan.on_error,
+    )
+
+
+def _named(components: Sequence[Component]) -> list[tuple[str, Component]]:
+    kinds = [component.kind for component in components]
+    named = []
+    for number, component in enumerate(components, start=1):
+        plain = component.kind if kinds.count(component.kind) == 1 else f"{component.kind}#{number}"
+        named.append((cast("Settings", component.settings).label or plain, component))
+    return named
+
+
+def _decoding(pipeline: Pipeline) -> dict[str, Any]:
+    source = pipeline.source.settings
+    options = ("format", "max_event_bytes", "tombstones")
+    return {name: getattr(source, name) for name in options if hasattr(source, name)} | {"existing": pipeline.existing}
+
+
+def _deletes(plan: Plan, settings: SinkSettings) -> bool:
+    """Whether a sink may ever delete: then the operations of a batch are held and folded before any is sent."""
+    return plan.decoding.get("tombstones") == "delete" or any(rule.delete is not None for rule in settings.rules)
+
+
+def _condition(settings: Settings, plan: Plan) -> Condition | None:
+    return None if settings.when is None else Condition.parse(settings.when, plan.timezone)
+
+
+def _path(component: type) -> str:
+    return f"{component.__module__}:{component.__qualname__}"
+
+
+def _made(part: DecoratorPart | SinkPart | StorePart) -> Any:
+    module, _, name = part.component.partition(":")
+    return getattr(import_module(module), name)(part.settings)

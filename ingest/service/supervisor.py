@@ -1,0 +1,162 @@
+"""Runs the pipelines of a configuration until they end or are told to: states, back-off, restart, drain."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ingest.api import Disposition, IngestError
+from ingest.observe.health import Health, State
+from ingest.observe.logs import logger
+from ingest.service.lifecycle import Stop
+from ingest.service.watch import PipelineWatch
+from ingest.spark.query import PipelineQuery
+
+POLL_S = 0.1  # between looks at the queries: a pipeline that ended is noticed, a signal acted on
+RESTART_S = (1.0, 2.0, 5.0, 10.0, 30.0)  # before a query that failed is started again; the last one repeats
+STEADY_S = 60.0  # a query that ran for so long starts its back-off anew
+BLOCKED_STOP_S = 2.0  # what a blocked batch gets on a stop: it can not finish, an operator wants the process gone
+
+_log = logger(__name__)
+
+
+@dataclass(slots=True)
+class Member:
+    """
+    One pipeline under supervision.
+
+    Attributes:
+        start: starts the query, again after a failure.
+        tick: called between looks, for what follows the checkpoint (group offsets, lag); never raises for the source.
+        close: the last commit of group offsets, then letting go; called once.
+    """
+
+    name: str
+    query: PipelineQuery
+    watch: PipelineWatch
+    start: Callable[[], None]
+    close: Callable[[], None]
+    failures: int = 0
+    started_at: float = 0.0
+    restart_at: float | None = None
+    over: bool = False
+    error: BaseException | None = None
+
+
+class Supervisor:
+    """
+    Keeps pipelines going; each fails, restarts and ends for itself.
+
+    Args:
+        stopping: set when nothing may start or wait any more; the jobs share it.
+        is_alive: whether Spark's JVM still is.
+    """
+
+    def __init__(
+        self,
+        members: Iterable[Member],
+        *,
+        health: Health,
+        stop: Stop,
+        stopping: threading.Event,
+        stop_timeout_s: float,
+        is_alive: Callable[[], bool],
+    ) -> None:
+        self._members = list(members)
+        self._health = health
+        self._stop = stop
+        self._stopping = stopping
+        self._stop_timeout_s = stop_timeout_s
+        self._is_alive = is_alive
+
+    def run(self) -> list[BaseException]:
+        """Start all, keep them going, and return when all have ended: the errors of those that failed for good."""
+        for member in self._members:
+            self._start(member)
+        while not self._stop.asked.wait(POLL_S) and not all(member.over for member in self._members):
+            if not self._is_alive():
+                error = IngestError(
+                    "the Java process of Spark has ended",
+                    code="jvm_lost",
+                    hint="start again: unacknowledged batches run again; see its log lines above for the reason",
+                )
+                for member in self._members:
+                    self._give_up(member, member.error or error)
+                break
+            for member in self._members:
+                self._look_at(member)
+        self._end()
+        return [member.error for member in self._members if member.error is not None]
+
+    def _start(self, member: Member) -> None:
+        member.restart_at = None
+        member.started_at = time.monotonic()
+        try:
+            member.start()
+        except IngestError as error:
+            self._failed(member, error)
+        else:
+            _log.info("pipeline started", pipeline=member.name)
+
+    def _look_at(self, member: Member) -> None:
+        if member.over:
+            return
+        if member.restart_at is not None:
+            if time.monotonic() >= member.restart_at:
+                self._start(member)
+            return
+        if not member.query.ended():
+            if not member.watch.is_blocked and member.query.is_reading():
+                self._health.change(member.name, State.RUNNING)
+            return
+        error = member.query.failure()
+        if error is None:
+            member.over = True
+            self._health.change(member.name, State.STOPPED)
+        else:
+            self._failed(member, error)
+
+    def _failed(self, member: Member, error: BaseException) -> None:
+        if isinstance(error, IngestError) and error.disposition is not Disposition.RETRY:
+            self._give_up(member, error)
+            return
+        if time.monotonic() - member.started_at > STEADY_S:
+            member.failures = 0
+        wait_s = RESTART_S[min(member.failures, len(RESTART_S) - 1)]
+        member.failures += 1
+        member.restart_at = time.monotonic() + wait_s
+        code = error.code if isinstance(error, IngestError) else "query_failed"
+        member.watch.blocked(code, f"{error}; the query starts again in {wait_s:g} s")
+
+    def _give_up(self, member: Member, error: BaseException) -> None:
+        member.over = True
+        member.error = error
+        self._health.change(member.name, State.FAILED, str(error))
+        _log.error("pipeline failed", pipeline=member.name, reason=str(error))
+
+    def _end(self) -> None:
+        running = [member for member in self._members if not member.over]
+        for member in running:
+            self._health.change(member.name, State.STOPPING)
+        deadline = time.monotonic() + self._stop_timeout_s
+        for member in running:
+            member.query.refuse_batches()
+        for member in running:
+            while not member.query.drained() and time.monotonic() < deadline and not self._stop.at_once.is_set():
+                if member.watch.is_blocked:
+                    deadline = min(deadline, time.monotonic() + BLOCKED_STOP_S)
+                    if not member.query.wait_drained(BLOCKED_STOP_S):
+                        break
+                member.query.wait_drained(POLL_S)
+            if not member.query.drained():
+                _log.warning("batch abandoned, it runs again after a restart", pipeline=member.name)
+        self._stopping.set()
+        threads = [threading.Thread(target=member.query.stop, daemon=True) for member in running]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for member in self._members:
+            member.close()
+            if not member.over:
+                self._health.change(member.name, State.STOPPED)

@@ -1,0 +1,93 @@
+"""Tells health, metrics, log and whoever follows a run what happens to one pipeline."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ingest.observe.health import Health, State
+from ingest.observe.logs import logger
+from ingest.observe.metrics import Metrics
+from ingest.receipt import Counts
+
+_log = logger(__name__)
+
+
+@dataclass(slots=True)
+class Totals:
+    """
+    What a pipeline has acknowledged since this process started.
+
+    Attributes:
+        counts: sums over the acknowledged batches.
+        batches: how many.
+        seconds: from the start of the first batch to the end of the last.
+    """
+
+    counts: Counts = field(default_factory=Counts)
+    batches: int = 0
+    seconds: float = 0.0
+
+
+class PipelineWatch:
+    """
+    Called from the thread of the query; see `ingest.spark.job.Watch`.
+
+    Args:
+        follow: told the totals after each acknowledged batch.
+    """
+
+    def __init__(self, pipeline: str, health: Health, metrics: Metrics, follow: Callable[[str, Totals], None]) -> None:
+        self._pipeline = pipeline
+        self._health = health
+        self._metrics = metrics
+        self._follow = follow
+        self._blocked = False
+        self._started: float | None = None
+        self.totals = Totals()
+
+    def running(self) -> None:
+        """The pipeline makes progress."""
+        if self._blocked:
+            self._blocked = False
+            _log.warning("pipeline goes on", pipeline=self._pipeline)
+        self._health.change(self._pipeline, State.RUNNING)
+
+    def blocked(self, code: str, message: str) -> None:
+        """The batch can not be made durable now."""
+        if not self._blocked:
+            self._blocked = True
+            _log.error("pipeline is blocked", pipeline=self._pipeline, code=code, reason=message)
+        self._health.change(self._pipeline, State.BLOCKED, f"{code}: {message}")
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the last thing heard is that the pipeline is blocked."""
+        return self._blocked
+
+    def attempted(self, counts: Counts) -> None:
+        """One attempt at a batch ended."""
+        self._metrics.attempted(self._pipeline, counts)
+
+    def acknowledged(self, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:
+        """A batch is durable."""
+        now = time.monotonic()
+        if self._started is None:
+            self._started = now - seconds
+        self.totals.counts.add(counts)
+        self.totals.counts.flush_s.clear()
+        self.totals.batches += 1
+        self.totals.seconds = now - self._started
+        self._metrics.observe_batch(self._pipeline, counts, seconds)
+        self._metrics.acknowledged(self._pipeline, time.time(), batch_time_ms)
+        _log.info(
+            "batch acknowledged",
+            pipeline=self._pipeline,
+            batch=batch_id,
+            read=counts.read,
+            stored=counts.stored,
+            dropped=counts.dropped.total(),
+            dead_lettered=counts.dead_lettered.total(),
+            seconds=round(seconds, 3),
+        )
+        self.running()
+        self._follow(self._pipeline, self.totals)

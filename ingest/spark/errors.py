@@ -1,0 +1,47 @@
+"""
+What Spark's exceptions mean, told by the classes named in their text: exceptions of tasks and of
+the JVM arrive as text alone.
+"""
+
+import re
+
+from ingest.api import IngestError, PositionLostError, SourceUnavailableError
+
+_LOST = re.compile(
+    r"(KafkaIllegalStateException|OffsetOutOfRangeException|Some data may have been lost|"
+    r"partitions are gone|Partition .* offset was changed|PositionLostError)"
+)
+_UNAVAILABLE = re.compile(
+    r"org\.apache\.kafka\.common\.errors\.(TimeoutException|DisconnectException|NetworkException|"
+    r"BrokerNotAvailableException|NotLeaderOrFollowerException|LeaderNotAvailableException|"
+    r"CoordinatorNotAvailableException|RetriableException)"
+    r"|Failed to construct kafka consumer|No resolvable bootstrap urls"
+    r"|Failed to create new KafkaAdminClient"
+    r"|Cannot fetch record .* Timeout|Timeout of \d+ms expired|TimeoutException: (Call|Failed to get)"
+)
+
+
+def translated(error: BaseException) -> IngestError | None:
+    """
+    The source's condition behind an exception of Spark, or None when it is none of ours.
+
+    Source: Spark's KafkaMicroBatchStream and KafkaDataConsumer name lost data so; Kafka's clients name the rest.
+    """
+    text = str(error)
+    lost = _LOST.search(text)
+    if lost is not None:
+        return PositionLostError(
+            f"records that were not read yet are gone: {_sentence(text, lost.start())}",
+            hint="look at the topic's retention; to go on with what is left, move the checkpoint away and run "
+            "`ingest run --start-from earliest`",
+        )
+    unavailable = _UNAVAILABLE.search(text)
+    if unavailable is not None:
+        return SourceUnavailableError(f"Kafka does not answer: {_sentence(text, unavailable.start())}")
+    return None
+
+
+def _sentence(text: str, place: int) -> str:
+    start = text.rfind("\n", 0, place) + 1
+    stop = text.find("\n", place)
+    return text[start : stop if stop >= 0 else None].strip()[:500]

@@ -1,0 +1,263 @@
+"""
+One streaming query: foreachBatch -> tasks -> receipts -> dead letters -> ack.
+
+The law: nothing is acknowledged before it is durable. A micro-batch is acknowledged in one place, by `Job.on_batch`
+returning;
+Spark then writes `commits/N`. Whatever happens before that, the batch runs again with the same records and the same
+time.
+"""
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from ingest.api import Disposition, IngestError, Store
+from ingest.receipt import Counts, Receipt, Verdict, receipts_of
+from ingest.spark.batch_time import BatchTimes
+from ingest.spark.errors import translated
+from ingest.spark.rows import RECEIPT_SCHEMA
+from ingest.spark.worker import process
+from ingest.task import MAX_DEAD_LETTER_BYTES, Assignment, TooManyDeadLettersError
+from sinks.families import FamilyRegistry
+from sinks.handover import deliver
+
+PATIENCE_S = 10.0  # a chunk in flight for longer means blocked; an operator is told within 15 s of an outage
+MAX_PATIENCE_S = 180.0  # a store that is slow and not dead gets through: the patience doubles with each attempt
+BACK_OFF_S = (0.5, 1.0, 2.0, 5.0)  # between attempts of a blocked batch; the last one repeats
+JOB_RETRIES = 3  # of a Spark job that failed for no reason of ours, such as a killed worker
+
+
+class AbandonedError(IngestError):
+    """The service stops: the batch stays unacknowledged and runs again after a restart."""
+
+    code = "abandoned"
+
+
+class StoppedError(IngestError):
+    """A task reports that this pipeline can not go on."""
+
+    code = "stopped"
+
+
+class Watch(Protocol):
+    """Who is told what happens to a pipeline; called from the thread of the query."""
+
+    def running(self) -> None:
+        """The pipeline makes progress."""
+
+    def blocked(self, code: str, message: str) -> None:
+        """The batch can not be made durable now and will be tried again."""
+
+    def attempted(self, counts: Counts) -> None:
+        """One attempt at a batch ended, durable or not."""
+
+    def acknowledged(self, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:
+        """A batch is durable."""
+
+
+class Job:
+    """
+    What runs for each micro-batch of one pipeline.
+
+    Args:
+        pipeline: its name.
+        plan: the pickled plan, unpickled once by each worker process.
+        stores: the open stores that only the driver may write, by name.
+        incoming: store name -> folder for files that tasks hand over.
+        lock: held while driver stores are used, because pipelines share them.
+        publish: makes dead letters durable, after asking the error budget; called once a batch with all letters and
+            counts.
+        stopping: set when the service stops; ends every wait.
+
+    Attributes:
+        idle: set while no batch runs.
+        finished_batch: the newest batch this process made durable.
+        failure: what the last batch that was left unacknowledged failed with.
+    """
+
+    def __init__(  # noqa: PLR0913 - the collaborators of a batch, each used once
+        self,
+        *,
+        pipeline: str,
+        plan: bytes,
+        batch_times: BatchTimes,
+        stores: Mapping[str, Store],
+        families: FamilyRegistry,
+        incoming: Mapping[str, Path],
+        publish: Callable[[Sequence[bytes], int, Counts, int], None],
+        lock: threading.Lock,
+        watch: Watch,
+        stopping: threading.Event,
+    ) -> None:
+        self._pipeline = pipeline
+        self._plan = plan
+        self._batch_times = batch_times
+        self._stores = stores
+        self._families = families
+        self._incoming = incoming
+        self._publish = publish
+        self._lock = lock
+        self._watch = watch
+        self._stopping = stopping
+        self._draining = threading.Event()
+        self.idle = threading.Event()
+        self.idle.set()
+        self.finished_batch: int | None = None
+        self.failure: IngestError | None = None
+
+    def refuse_batches(self) -> None:
+        """Let the running batch finish and start no other."""
+        self._draining.set()
+
+    def on_batch(self, frame: DataFrame, batch_id: int) -> None:
+        """Make one micro-batch durable. Returning acknowledges it; it raises to leave it unacknowledged."""
+        self.idle.clear()
+        try:
+            if self._draining.is_set() or self._stopping.is_set():
+                raise AbandonedError(f"the service stops; batch {batch_id} runs again after a restart")
+            started = time.monotonic()
+            batch_time_ms = self._batch_times.of(batch_id)
+            counts, letters = self._run_until_durable(frame, batch_id, batch_time_ms)
+            self._until_possible(partial(self._publish, letters, batch_id, counts, batch_time_ms))
+            self.finished_batch = batch_id
+            self._watch.acknowledged(batch_id, batch_time_ms, counts, time.monotonic() - started)
+        except IngestError as error:
+            # Spark tells the waiting thread the text of an exception only, so the error itself stands here
+            self.failure = error
+            raise
+        finally:
+            self.idle.set()
+
+    def _run_until_durable(self, frame: DataFrame, batch_id: int, batch_time_ms: int) -> tuple[Counts, list[bytes]]:
+        attempt = 0
+        while True:
+            receipts = self._attempt(frame, batch_id, batch_time_ms, attempt)
+            attempt += 1
+            worst = _worst(receipts)
+            match worst.verdict:
+                case Verdict.DURABLE:
+                    self._until_possible(partial(self._deliver, receipts))
+                    self._watch.running()
+                    return _summed(receipts), _letters(receipts)
+                case Verdict.NEEDS_FAMILIES:
+                    self._until_possible(partial(self._create_families, receipts))
+                case Verdict.BLOCKED:
+                    self._wait(worst.code, worst.message, attempt)
+                case Verdict.STOP:
+                    raise StoppedError(worst.message, code=worst.code)
+
+    def _attempt(self, frame: DataFrame, batch_id: int, batch_time_ms: int, attempt: int) -> list[Receipt]:
+        folders = {store: folder / f"{self._pipeline}-{batch_id}-{attempt}" for store, folder in self._incoming.items()}
+        for folder in folders.values():
+            folder.mkdir(parents=True, exist_ok=True)
+        with self._lock:
+            families = self._families.known()
+        assignment = Assignment(
+            batch_id=batch_id,
+            batch_time_ms=batch_time_ms,
+            patience_s=min(PATIENCE_S * 2**attempt, MAX_PATIENCE_S),
+            incoming={store: str(folder) for store, folder in folders.items()},
+            families=families,
+            closed=self._families.closed(),
+        )
+        try:
+            receipts = self._run_tasks(frame, assignment)
+        except BaseException:
+            _remove(folders.values())
+            raise
+        self._watch.attempted(_summed(receipts))
+        if _worst(receipts).verdict is not Verdict.DURABLE:
+            _remove(folders.values())
+        return receipts
+
+    def _run_tasks(self, frame: DataFrame, assignment: Assignment) -> list[Receipt]:
+        task = partial(process, self._pipeline, self._plan, assignment)
+        retries = 0
+        while True:
+            try:
+                rows = frame.mapInArrow(task, RECEIPT_SCHEMA).collect()
+            except (Py4JError, PySparkException) as error:
+                if self._stopping.is_set():
+                    raise AbandonedError("the service stops while tasks run") from error
+                cause = translated(error)
+                if cause is not None and cause.disposition is Disposition.RETRY:
+                    self._wait(cause.code, str(cause), 1)
+                    continue
+                retries += 1
+                if cause is not None:
+                    raise cause from error
+                if retries > JOB_RETRIES:
+                    raise
+                self._wait("job_failed", f"a Spark job failed, try {retries} of {JOB_RETRIES}", retries)
+            else:
+                return receipts_of((row.kind, bytes(row.payload)) for row in rows)
+
+    def _deliver(self, receipts: Sequence[Receipt]) -> None:
+        handed = [file for receipt in receipts for file in receipt.handed]
+        for name, store in self._stores.items():
+            files = [file for file in handed if file.store == name]
+            if files:
+                with self._lock:
+                    deliver(store, files)
+        _remove({Path(file.path).parent for file in handed})
+
+    def _create_families(self, receipts: Sequence[Receipt]) -> None:
+        needed: dict[tuple[str, str], set[bytes]] = {}
+        for receipt in receipts:
+            for place, names in receipt.needs_families.items():
+                needed.setdefault(place, set()).update(names)
+        for (store, table), names in sorted(needed.items()):
+            with self._lock:
+                self._families.create(store, table, names)
+
+    def _until_possible(self, action: Callable[[], None]) -> None:
+        attempt = 0
+        while True:
+            try:
+                return action()
+            except IngestError as error:
+                if error.disposition is not Disposition.RETRY:
+                    raise
+                attempt += 1
+                self._wait(error.code, str(error), attempt)
+
+    def _wait(self, code: str, message: str, attempt: int) -> None:
+        """Tell that the batch is blocked and wait before the next try; raises when the service stops meanwhile."""
+        self._watch.blocked(code, message)
+        if self._stopping.wait(BACK_OFF_S[min(attempt, len(BACK_OFF_S)) - 1]):
+            raise AbandonedError(f"the service stops while blocked: {message}")
+
+
+def _worst(receipts: Sequence[Receipt]) -> Receipt:
+    order = [Verdict.DURABLE, Verdict.NEEDS_FAMILIES, Verdict.BLOCKED, Verdict.STOP]
+    return max(receipts, key=lambda receipt: order.index(receipt.verdict), default=Receipt())
+
+
+def _summed(receipts: Sequence[Receipt]) -> Counts:
+    total = Counts()
+    for receipt in receipts:
+        total.add(receipt.counts)
+    return total
+
+
+def _letters(receipts: Sequence[Receipt]) -> list[bytes]:
+    letters = [letter for receipt in receipts for letter in receipt.dead_letters]
+    if sum(map(len, letters)) > MAX_DEAD_LETTER_BYTES:
+        raise TooManyDeadLettersError(
+            f"more than {MAX_DEAD_LETTER_BYTES >> 20} MiB of dead letters in one micro-batch",
+            hint="mend the pipeline, or set max_events_per_batch lower",
+        )
+    return letters
+
+
+def _remove(folders: Iterable[Path]) -> None:
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,127 @@
+"""One pipeline as a streaming query: its checkpoint, its job and its way to stop."""
+
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import StreamingQuery
+
+from ingest.api import IngestError
+from ingest.spark.checkpoint import Checkpoint
+from ingest.spark.errors import translated
+from ingest.spark.job import AbandonedError, Job
+
+STOP_WAIT_S = 5.0  # Spark cancels tasks in milliseconds; a JVM that does not answer is left behind
+POLL_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """
+    When a query looks for new records.
+
+    Attributes:
+        once: read what is there now, in as many batches as it takes, then end.
+        every_s: pause between starts of batches; 0 goes on at once.
+    """
+
+    once: bool = False
+    every_s: float = 0.0
+
+
+class PipelineQuery:
+    """
+    A started pipeline.
+
+    Called by the thread of the service. Order: start, then `ended` until it is true or `stop`; a query that ended may
+    be
+    started again and goes on at its checkpoint.
+    """
+
+    def __init__(self, name: str, checkpoint: Checkpoint, job: Job) -> None:
+        self.name = name
+        self._checkpoint = checkpoint
+        self._job = job
+        self._query: StreamingQuery | None = None
+
+    def start(self, frame: DataFrame, trigger: Trigger) -> None:
+        """Start reading; returns at once."""
+        writer = frame.writeStream.queryName(self.name).foreachBatch(self._job.on_batch)
+        writer = writer.option("checkpointLocation", _location(self._checkpoint.folder))
+        if trigger.once:
+            writer = writer.trigger(availableNow=True)
+        elif trigger.every_s > 0:
+            writer = writer.trigger(processingTime=f"{int(trigger.every_s * 1000)} milliseconds")
+        self._job.failure = None
+        self._query = writer.start()
+
+    def ended(self) -> bool:
+        """Whether the query has ended, well or not."""
+        return self._query is None or not self._query.isActive
+
+    def failure(self) -> BaseException | None:
+        """Why the query ended; None when it read all there was, or was stopped."""
+        if self._job.failure is not None:
+            return None if isinstance(self._job.failure, AbandonedError) else self._job.failure
+        if self._query is None:
+            return None
+        error = self._query.exception()
+        if error is None:
+            return None
+        return translated(error) or error
+
+    def is_reading(self) -> bool:
+        """Whether the query has come so far that it looks for records."""
+        if self._query is None or not self._query.isActive:
+            return False
+        status = self._query.status
+        return bool(status["isTriggerActive"] or status["isDataAvailable"] or self._query.lastProgress is not None)
+
+    def refuse_batches(self) -> None:
+        """Let the running batch finish and start no other."""
+        self._job.refuse_batches()
+
+    def wait_drained(self, timeout_s: float) -> bool:
+        """Wait until no batch runs and the last one is committed; False when that takes longer."""
+        deadline = time.monotonic() + timeout_s
+        if not self._job.idle.wait(timeout_s):
+            return False
+        while not self.drained():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(POLL_S)
+        return True
+
+    def drained(self) -> bool:
+        """Whether no batch runs and the last one that became durable is in the commit log."""
+        if self.ended():
+            return True
+        finished = self._job.finished_batch
+        newest = self._checkpoint.newest_commit()
+        return self._job.idle.is_set() and (finished is None or (newest is not None and newest >= finished))
+
+    def stop(self) -> None:
+        """End the query now; a running batch stays uncommitted."""
+        query = self._query
+        if query is None:
+            return
+        # Spark cancels the tasks at once and then waits for our callback, which a broken JVM would make endless
+        thread = threading.Thread(target=_stop, args=(query,), name=f"stop-{self.name}", daemon=True)
+        thread.start()
+        thread.join(STOP_WAIT_S)
+
+
+def _stop(query: StreamingQuery) -> None:
+    try:
+        query.stop()
+    except (Py4JError, PySparkException, OSError) as error:
+        raise IngestError(f"the query did not stop: {error}") from error
+
+
+def _location(folder: Path) -> str:
+    # not as_uri(): Hadoop takes the text after file:// as it is, per cent signs too
+    return f"file://{folder.resolve()}"

@@ -1,0 +1,71 @@
+"""A source as one streaming frame: topic, partition, offset, key, value, timestamp_ms, headers."""
+
+import json
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader knows
+
+from ingest.sources import files, kafka
+from ingest.spark.files_reader import FilesSource
+
+EARLIEST = -2  # what Spark writes for "the first offset there is"
+
+
+def read_kafka(
+    session: SparkSession,
+    source: kafka.KafkaSource,
+    start: kafka.Start,
+    partitions: Mapping[str, int],
+) -> DataFrame:
+    """
+    A stream of Kafka records.
+
+    Args:
+        session: Spark's.
+        source: which topics of which cluster.
+        start: where a query without a checkpoint begins.
+        partitions: topic -> number of partitions; Spark wants an offset for each when it is given any.
+    """
+    raw = session.readStream.format("kafka").options(**kafka_options(source, start, partitions)).load()
+    millis = F.unix_millis("timestamp").alias("timestamp_ms")
+    return raw.select("topic", "partition", "offset", "key", "value", millis, "headers")
+
+
+def kafka_options(source: kafka.KafkaSource, start: kafka.Start, partitions: Mapping[str, int]) -> dict[str, str]:
+    """Options of Spark's Kafka source; they hold secrets."""
+    options = {f"kafka.{name}": value for name, value in source.java_options().items()}
+    options |= {
+        # records of aborted transactions never happened
+        "kafka.isolation.level": "read_committed",
+        "failOnDataLoss": "true",
+        "includeHeaders": "true",
+        "maxOffsetsPerTrigger": str(source.max_events_per_batch),
+    }
+    if source.topics is not None:
+        options["subscribe"] = ",".join(source.topics)
+    else:
+        options["subscribePattern"] = str(source.topics_pattern)
+    match start.at:
+        case "time":
+            options["startingTimestamp"] = str(start.time_ms)
+            # nothing as new as that in a partition: begin with what comes
+            options["startingOffsetsByTimestampStrategy"] = "latest"
+        case "offsets":
+            offsets = {
+                topic: {
+                    str(number): start.offsets.get(topic, {}).get(number, EARLIEST)
+                    for number in range(max(count, 1 + max(start.offsets.get(topic, {0: 0}))))
+                }
+                for topic, count in partitions.items()
+            }
+            options["startingOffsets"] = json.dumps(offsets)
+        case _:
+            options["startingOffsets"] = start.at
+    return options
+
+
+def read_files(session: SparkSession, source: files.FilesSource) -> DataFrame:
+    """A stream of the lines of finished files."""
+    reader = session.readStream.format(FilesSource.name())
+    return reader.options(path=source.path, max_event_bytes=str(source.max_event_bytes)).load()

@@ -1,0 +1,65 @@
+"""Arrow batches to records, and receipts to Arrow batches."""
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ingest.api import Record
+from ingest.receipt import Receipt
+
+RECEIPT_SCHEMA = "kind string, payload binary"
+
+_ROWS_PER_BATCH = 1_000  # of dead letters: at the 1 MiB an event may have, still far below Arrow's 2 GiB
+
+
+def records_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Record]:
+    """
+    Records of batches in the shape of `reading`.
+
+    Whole columns are converted at once, which costs a fraction of asking Arrow for each row.
+    """
+    for batch in batches:
+        columns = [batch.column(name) for name in ("topic", "partition", "offset", "key", "value", "timestamp_ms")]
+        headers = batch.column("headers")
+        plain = headers.null_count == len(headers)
+        yield from map(
+            Record._make,
+            zip(
+                *(column.to_pylist() for column in columns),
+                ((),) * len(headers) if plain else _headers(headers),
+                strict=True,
+            ),
+        )
+
+
+def rows_of(receipt: Receipt) -> Iterator[pa.RecordBatch]:
+    """A receipt as batches of (kind, payload)."""
+    kinds: list[str] = []
+    payloads: list[bytes] = []
+    for kind, payload in receipt.rows():
+        kinds.append(kind)
+        payloads.append(payload)
+        if len(kinds) == _ROWS_PER_BATCH:
+            yield _batch(kinds, payloads)
+            kinds, payloads = [], []
+    if kinds:
+        yield _batch(kinds, payloads)
+
+
+def _headers(column: pa.ListArray) -> Iterator[tuple[tuple[str, bytes | None], ...]]:
+    pairs = column.flatten()
+    names = pc.struct_field(pairs, "key").to_pylist()
+    values = pc.struct_field(pairs, "value").to_pylist()
+    flat = list(zip(names, values, strict=True))
+    start = 0
+    for length in pc.list_value_length(column).to_pylist():
+        stop = start + (length or 0)
+        yield tuple(flat[start:stop])
+        start = stop
+
+
+def _batch(kinds: list[str], payloads: list[bytes]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [pa.array(kinds, pa.string()), pa.array(payloads, pa.binary())], names=["kind", "payload"]
+    )

@@ -1,0 +1,96 @@
+"""The Spark session: settings the pipelines depend on, each set where it takes effect."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from ingest.api import ConfigError
+from ingest.spark.files_reader import FilesSource
+
+REQUIRED = {
+    "spark.sql.session.timeZone": "UTC",
+    # a batch of Arrow rows is held whole by a worker: bounded by bytes, so that large events can not fill it
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(8 * 1024 * 1024),
+    # live chains, compiled patterns and store connections stay in the worker process
+    "spark.python.worker.reuse": "true",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    # speculation would write every slow partition twice
+    "spark.speculation": "false",
+}
+
+LOCAL = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+}
+
+DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # a table of a few columns needs no compiled stages; interpreting starts a batch sooner (docs/performance.md)
+    "spark.sql.streaming.metricsEnabled": "false",
+}
+
+DEFAULT_MASTER = "local[*,4]"  # plain local[*] gives up when one worker process is killed
+
+
+def open_session(
+    name: str,
+    *,
+    master: str | None,
+    driver_memory: str | None,
+    conf: Mapping[str, str],
+    jars: Sequence[Path],
+) -> SparkSession:
+    """
+    The session all pipelines of a service share.
+
+    Under spark-submit (SPARK_ENV_LOADED is set and a gateway waits) the JVM already runs: master, memory and jars were
+    given
+    there and are left alone.
+
+    Raises:
+        ConfigError: the configuration sets a Spark setting the pipelines depend on.
+    """
+    for key, value in conf.items():
+        if REQUIRED.get(key, value) != value:
+            raise ConfigError(
+                f'spark.conf may not set "{key}" to "{value}"', hint=f'the pipelines need "{REQUIRED[key]}"'
+            )
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(name)
+    settings = DEFAULTS | dict(conf) | REQUIRED
+    if not is_submitted():
+        chosen = master or DEFAULT_MASTER
+        if chosen.startswith("local"):
+            settings = LOCAL | settings
+        builder = builder.master(chosen)
+        if driver_memory is not None:
+            builder = builder.config("spark.driver.memory", driver_memory)
+        if jars:
+            builder = builder.config("spark.jars", ",".join(str(jar) for jar in jars))
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    session.dataSource.register(FilesSource)
+    return session
+
+
+def is_submitted() -> bool:
+    """Whether spark-submit started this process, so that a JVM is already there."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def is_alive(session: SparkSession) -> bool:
+    """Whether the JVM behind a session still runs and has not stopped its context."""
+    context: SparkContext = session.sparkContext
+    try:
+        return not context._jsc.sc().isStopped()  # noqa: SLF001 - PySpark has no public way to ask
+    except Exception:  # noqa: BLE001 - py4j raises whatever its broken socket gives; any of it means the JVM is gone
+        return False

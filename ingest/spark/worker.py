@@ -1,0 +1,48 @@
+"""
+What runs inside a Python worker process of Spark.
+
+Spark reuses worker processes, so the live pipeline (compiled chain, prepared column names, open connections) is built
+once in
+each and kept in the one module-level cache of this product; see the ADR on the workers' cache.
+"""
+
+import pickle
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from ingest.build import live_task
+from ingest.spark.rows import records_of, rows_of
+from ingest.task import Assignment, Task
+
+_live: dict[str, tuple[bytes, Task]] = {}
+
+
+def process(
+    pipeline: str, plan: bytes, assignment: Assignment, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Run one partition and give its receipt as rows."""
+    task = _task(pipeline, plan)
+    context = TaskContext.get()
+    if context is not None:
+        assignment = replace(assignment, task_id=f"{context.partitionId():06d}-{context.taskAttemptId()}")
+    remaining = iter(batches)
+    receipt = task.run(records_of(remaining), assignment)
+    for _ in remaining:
+        # a worker that leaves input unread is thrown away by Spark, and with it the connections and what is in flight
+        pass
+    yield from rows_of(receipt)
+
+
+def _task(pipeline: str, plan: bytes) -> Task:
+    known = _live.get(pipeline)
+    if known is not None and known[0] == plan:
+        return known[1]
+    if known is not None:
+        known[1].close()
+    # the plan comes from our own driver, over the channel that brought this very function
+    task = live_task(pickle.loads(plan))  # noqa: S301
+    _live[pipeline] = (plan, task)
+    return task

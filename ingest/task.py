@@ -1,0 +1,236 @@
+"""
+One partition of one micro-batch: records through the chain into the stores, and a receipt of what became of each.
+
+Plain iterators: knows no Kafka, no HBase, no Spark. The one place that looks at an error's disposition.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ingest.api import Disposition, Event, EventError, IngestError, OnError, Record
+from ingest.chain import Chain, Dropped, Failed, Kept
+from ingest.dead_letters.envelope import DeadLetter
+from ingest.expressions import Condition
+from ingest.receipt import Receipt, Verdict
+from ingest.sources.decoding import Decoder
+from sinks.handover import Handover
+from sinks.writer import WriteContext, Writer
+
+MAX_DEAD_LETTER_BYTES = 64 * 1024 * 1024  # of one batch: more is no longer an exception, and would fill the driver
+
+
+class StoppedByEventError(IngestError):
+    """An event failed where `on_error` says stop."""
+
+    code = "stopped_by_event"
+
+
+class TooManyDeadLettersError(IngestError):
+    """The dead letters of one batch do not fit in the driver."""
+
+    code = "dead_letters_too_large"
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """
+    What a task is told about its micro-batch.
+
+    Attributes:
+        task_id: unique for each attempt of each task of the batch; names the files it hands over.
+        patience_s: how long a chunk may be in flight before the task reports that it is blocked.
+        incoming: store name -> folder for the files handed over to the driver.
+        families: (store, table) -> families, for stores that only the driver may write.
+        closed: (store, table) pairs that may get no more families.
+    """
+
+    batch_id: int
+    batch_time_ms: int
+    task_id: str = "0"
+    patience_s: float = 10.0
+    incoming: Mapping[str, str] = field(default_factory=dict)
+    families: Mapping[tuple[str, str], frozenset[bytes]] = field(default_factory=dict)
+    closed: frozenset[tuple[str, str]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Outlet:
+    """A live sink: its name in errors, its writer, what becomes of events it refuses, and which events it wants."""
+
+    name: str
+    writer: Writer
+    on_error: OnError
+    condition: Condition | None = None
+
+
+class Task:
+    """
+    A live pipeline, kept by a worker process and run once for each partition of each micro-batch.
+
+    Args:
+        pipeline: name, for dead letters.
+        fingerprint: of the configuration, for dead letters.
+        on_error: what becomes of records that can not be decoded.
+        handovers: store name -> what stands in for a store that only the driver may write.
+    """
+
+    def __init__(
+        self,
+        *,
+        pipeline: str,
+        fingerprint: str,
+        decoder: Decoder,
+        chain: Chain,
+        outlets: Sequence[Outlet],
+        handovers: Mapping[str, Handover],
+        on_error: OnError,
+    ) -> None:
+        self._pipeline = pipeline
+        self._fingerprint = fingerprint
+        self._decode = decoder.decode
+        self._run_chain = chain.run
+        self._outlets = tuple(outlets)
+        self._handovers = handovers
+        self._on_error = on_error
+        self._receipt = Receipt()
+        self._letter_bytes = 0
+        self._batch_time_ms = 0
+
+    def run(self, records: Iterable[Record], assignment: Assignment) -> Receipt:
+        """
+        Decorate, map and write one partition; report what became of every event. Never raises for a
+        store's condition.
+        """
+        receipt = self._receipt = Receipt()
+        self._letter_bytes = 0
+        self._batch_time_ms = assignment.batch_time_ms
+        context = WriteContext(
+            batch_time_ms=assignment.batch_time_ms,
+            counts=receipt.counts,
+            patience_s=assignment.patience_s,
+            families=assignment.families,
+            closed=assignment.closed,
+        )
+        try:
+            for store, handover in self._handovers.items():
+                tables = {table: names for (name, table), names in assignment.families.items() if name == store}
+                handover.begin(str(Path(assignment.incoming[store]) / f"{assignment.task_id}.puts"), tables)
+            for outlet in self._outlets:
+                outlet.writer.begin(context)
+            for record in records:
+                self._take(record)
+            for outlet in self._outlets:
+                outlet.writer.flush()
+            handed = [handover.finish() for handover in self._handovers.values()]
+            receipt.handed = [file for file in handed if file is not None]
+        except IngestError as error:
+            match error.disposition:
+                case Disposition.STOP:
+                    receipt.verdict = Verdict.STOP
+                case Disposition.RETRY | Disposition.DIVERT:
+                    # a refused chunk blocks loudly: none of its rows may be passed over
+                    receipt.verdict = Verdict.BLOCKED
+            receipt.code, receipt.message = error.code, str(error)
+            return receipt
+        for outlet in self._outlets:
+            for place, names in outlet.writer.needs_families.items():
+                receipt.needs_families.setdefault(place, set()).update(names)
+        if receipt.needs_families:
+            receipt.verdict = Verdict.NEEDS_FAMILIES
+        return receipt
+
+    def close(self) -> None:
+        """Let go of connections."""
+        for outlet in self._outlets:
+            outlet.writer.close()
+
+    def _take(self, record: Record) -> None:
+        counts = self._receipt.counts
+        try:
+            event = self._decode(record)
+        except EventError as error:
+            counts.read += 1
+            self._fail(record, None, error, "source", self._on_error)
+            return
+        if not isinstance(event, Event):
+            counts.read += 1
+            counts.dropped[event] += 1
+            return
+        for outcome in self._run_chain(event):
+            counts.read += 1
+            match outcome:
+                case Kept(kept):
+                    self._write(record, kept)
+                case Dropped():
+                    counts.dropped[outcome.reason] += 1
+                case Failed():
+                    fan_out = outcome.origin.fan_out
+                    self._fail(record, outcome.event, outcome.error, outcome.component, outcome.on_error, fan_out)
+
+    def _write(self, record: Record, event: Event) -> None:
+        """Give the event to every sink; it counts once: dead-lettered before stored before dropped."""
+        counts = self._receipt.counts
+        stored = failed = False
+        skipped = "no_sink"
+        for outlet in self._outlets:
+            if outlet.condition is not None and not outlet.condition.holds(event):
+                continue
+            try:
+                reason = outlet.writer.write(event)
+            except EventError as error:
+                self._fail(record, event, error, outlet.name, outlet.on_error, event.origin.fan_out, counted=not failed)
+                failed = True
+                continue
+            if reason is None:
+                stored = True
+            else:
+                skipped = reason
+        if failed:
+            return
+        if stored:
+            counts.stored += 1
+        else:
+            counts.dropped[skipped] += 1
+
+    def _fail(
+        self,
+        record: Record,
+        event: Event | None,
+        error: EventError,
+        component: str,
+        on_error: OnError,
+        fan_out: int = 0,
+        *,
+        counted: bool = True,
+    ) -> None:
+        counts = self._receipt.counts
+        match on_error:
+            case OnError.STOP:
+                place = f"{record.topic}/{record.partition}/{record.offset}"
+                raise StoppedByEventError(
+                    f'"{component}" refused event {place}: {error}',
+                    hint="on_error says stop; mend the event or the step, or say on_error: dead_letter",
+                ) from error
+            case OnError.DROP:
+                counts.dropped["on_error"] += counted
+            case OnError.DEAD_LETTER:
+                counts.dead_lettered[error.code] += counted
+                letter = DeadLetter(
+                    record=record,
+                    fan_out=fan_out,
+                    attributes={} if event is None else event.attributes,
+                    pipeline=self._pipeline,
+                    component=component,
+                    code=error.code,
+                    message=str(error),
+                    batch_time_ms=self._batch_time_ms,
+                    fingerprint=self._fingerprint,
+                ).to_json()
+                self._letter_bytes += len(letter)
+                if self._letter_bytes > MAX_DEAD_LETTER_BYTES:
+                    raise TooManyDeadLettersError(
+                        f"more than {MAX_DEAD_LETTER_BYTES >> 20} MiB of dead letters in one micro-batch",
+                        hint=f"the last one: {error}; mend the pipeline, or set max_events_per_batch lower",
+                    )
+                self._receipt.dead_letters.append(letter)

@@ -1,0 +1,61 @@
+"""Families that events ask for: made by the driver alone, and only so many."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ingest.api import FamilySpec, Store, TableSpec
+
+
+class FamilyRegistry:
+    """
+    Which families exist in the stores of a pipeline, and the making of missing ones.
+
+    The limit counts families of a table that the configuration does not declare, so it holds over restarts without a
+    count of our own. Called by the thread of the query.
+
+    Args:
+        stores: the open stores of the pipeline, by name.
+        declared: (store, table) -> the table as the configuration declares it.
+        limits: store name -> how many undeclared families a table may have.
+    """
+
+    def __init__(
+        self,
+        stores: Mapping[str, Store[Any]],
+        declared: Mapping[tuple[str, str], TableSpec],
+        limits: Mapping[str, int],
+    ) -> None:
+        self._stores = stores
+        self._declared = declared
+        self._limits = limits
+        self._closed: set[tuple[str, str]] = set()
+
+    def known(self) -> dict[tuple[str, str], frozenset[bytes]]:
+        """Families of every table in stores that only the driver may write; tasks can not ask those themselves."""
+        return {
+            (name, table): store.families(table) or frozenset()
+            for name, store in self._stores.items()
+            if store.capabilities.written_by_driver
+            for table in store.tables()
+        }
+
+    def closed(self) -> frozenset[tuple[str, str]]:
+        """(store, table) pairs whose limit is reached: tasks refuse further families there."""
+        return frozenset(self._closed)
+
+    def create(self, store: str, table: str, names: Iterable[bytes]) -> None:
+        """
+        Make the table and as many of the families as the limit allows, in byte order; close the table when some are left.
+
+        Raises:
+            StoreError: the store did not do it.
+        """
+        spec = self._declared.get((store, table), TableSpec(table))
+        declared = {family.name for family in spec.families}
+        existing = self._stores[store].families(table) or frozenset()
+        missing = sorted(set(names) - existing - declared)
+        room = max(0, self._limits[store] - len(existing - declared))
+        made = tuple(FamilySpec(name) for name in missing[:room])
+        self._stores[store].ensure_table(TableSpec(table, spec.families + made, spec.splits))
+        if len(missing) > room:
+            self._closed.add((store, table))
