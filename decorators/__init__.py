@@ -3,10 +3,12 @@
 BUILTIN = {
     "filter": "decorators.filter:Filter",
     "format": "decorators.format:Format",
+    "json": "decorators.json:Json",
     "mask": "decorators.mask:Mask",
     "regex": "decorators.regex:Regex",
     "rename": "decorators.rename:Rename",
     "select": "decorators.select:Select",
     "split": "decorators.split:Split",
+    "timestamp": "decorators.timestamp:Timestamp",
     "value": "decorators.value:Value",
 }

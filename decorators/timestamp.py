@@ -1,0 +1,294 @@
+"""Set the event time from a text."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime, tzinfo
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.expressions import zone_of
+
+_MOST_TEXTS = 4_096  # remembered texts: events that follow each other often have the same time
+_LONGEST_TEXT = 64  # bytes of a remembered text
+_SHOWN_BYTES = 60  # of an unreadable text in a message
+_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+_FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999
+_HOURS_OF_HALF_A_DAY = 12
+
+_MONTHS = {name: number for number, name in enumerate(b"jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
+_EPOCHS = {"epoch_s": (1_000, 1), "epoch_ms": (1, 1), "epoch_us": (1, 1_000), "epoch_ns": (1, 1_000_000)}
+_EPOCH = re.compile(rb"(-?\d{1,20})(?:\.(\d{1,18}))?")
+_ISO_NAMES = frozenset({"iso8601", "rfc3339"})
+_APACHE = "%d/%b/%Y:%H:%M:%S %z"
+_FIRST_SHORT_YEAR = 69  # POSIX: 69 to 99 are of the last century
+_ISO = re.compile(
+    rb"(?P<Y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)(?:[Tt ](?P<H>\d\d):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9})\d*)?)?"
+    rb" ?(?P<z>[Zz]|[+-]\d\d(?::?\d\d)?)?)?"
+)
+_DIRECTIVES = {
+    "Y": r"(?P<Y>\d{4})",
+    "m": r"(?P<m>1[0-2]|0?[1-9])",
+    "d": r"(?P<d>3[01]|[12]\d|0?[1-9]| [1-9])",
+    "e": r"(?P<d>3[01]|[12]\d|0?[1-9]| [1-9])",
+    "j": r"(?P<j>\d{1,3})",
+    "y": r"(?P<y>\d\d)",
+    "H": r"(?P<H>2[0-3]|[01]?\d)",
+    "I": r"(?P<I>1[0-2]|0?[1-9])",
+    "M": r"(?P<M>[0-5]?\d)",
+    "S": r"(?P<S>60|[0-5]?\d)",
+    "f": r"(?P<f>\d{1,9})\d*",
+    "L": r"(?P<f>\d{3})",
+    "p": r"(?P<p>[AaPp][Mm])",
+    "b": r"(?P<b>[A-Za-z]{3})",
+    "B": r"(?P<b>[A-Za-z]{3})[a-z]*",
+    "h": r"(?P<b>[A-Za-z]{3})",
+    "a": r"[A-Za-z]{3}",
+    "A": r"[A-Za-z]+",
+    "z": r"(?P<z>[Zz]|[+-]\d\d:?\d\d)",
+    "Z": r"(?P<z>[Zz]|UTC|GMT)",
+    "T": r"(?P<H>2[0-3]|[01]?\d):(?P<M>[0-5]\d):(?P<S>60|[0-5]\d)",
+    "F": r"(?P<Y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)",
+    "%": "%",
+    "n": r"\s+",
+    "t": r"\s+",
+}
+
+Parse = Callable[[bytes], int | None]
+"""Milliseconds of a text, None when it is not in this form."""
+
+
+class OnUnparsed(StrEnum):
+    """What a text that is no time leads to."""
+
+    ERROR = "error"
+    KEEP = "keep"
+
+
+def _as_list(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+def _known_format(text: str) -> str:
+    parser(text, UTC)
+    return text
+
+
+class TimestampSettings(Settings):
+    """Options of the timestamp decorator."""
+
+    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="time")
+    formats: Annotated[list[Annotated[str, AfterValidator(_known_format)]], BeforeValidator(_as_list)] = option(
+        "One or several; the first that fits counts. `iso8601` (or `rfc3339`), `apache`, `epoch_s`, `epoch_ms`, "
+        "`epoch_us`, `epoch_ns`, or letters as in strptime: %Y %y %m %b %B %d %e %j %H %I %M %S %f %L %p %z %Z %a %A "
+        "%F %T %n %%.",
+        default=["iso8601"],
+        example=["apache", "%Y-%m-%d %H:%M:%S"],
+        min_length=1,
+    )
+    zone: str | None = option(
+        "Time zone of texts that do not name one; the pipeline's `timezone` when left out.",
+        default=None,
+        example="Europe/Berlin",
+    )
+    on_unparsed: OnUnparsed = option(
+        "A text that is no time, or an absent attribute: the event fails (`error`) or keeps the time it has (`keep`).",
+        default="error",
+        strict=False,
+    )
+
+    @field_validator("zone")
+    @classmethod
+    def _known_zone(cls, zone: str | None, info: ValidationInfo) -> str:
+        if zone is None:
+            context = info.context
+            zone = context.get("timezone", "UTC") if isinstance(context, dict) else "UTC"
+        try:
+            zone_of(zone)
+        except ValueError as error:
+            raise PydanticCustomError("not_one_of", "{error}", {"error": str(error)}) from error
+        return zone
+
+
+class Timestamp(Decorator[TimestampSettings]):
+    """
+    Read the event time out of the body or an attribute.
+
+    The time is kept in milliseconds, finer digits are cut off. Names of months are English, whatever the machine's
+    language. The `nanos` of the event stay.
+
+    Source: ours; the letters are those of C's strptime.
+    """
+
+    kind = "timestamp"
+    examples = (
+        Example(
+            "an access log",
+            settings="{source: time, formats: apache}",
+            attributes={"time": "10/Oct/2000:13:55:36 -0700"},
+            timestamp_ms_after=971211336000,
+        ),
+        Example(
+            "several forms, and a zone for those without one",
+            settings="{formats: ['%d.%m.%Y %H:%M', iso8601], zone: Europe/Berlin}",
+            body="26.07.2010 11:48",
+            timestamp_ms_after=1280137680000,
+        ),
+        Example("seconds with a fraction", settings="{formats: epoch_s}", body="1.5", timestamp_ms_after=1500),
+        Example("no time", settings="{formats: iso8601}", body="yesterday", error="bad_time"),
+        Example("no time, kept", settings="{on_unparsed: keep}", body="yesterday", timestamp_ms=7),
+    )
+
+    def __init__(self, settings: TimestampSettings) -> None:
+        super().__init__(settings)
+        zone = zone_of(settings.zone or "UTC")
+        self._source = settings.source
+        self._parsers = [parser(text, zone) for text in settings.formats]
+        self._known: dict[bytes, int] = {}
+
+    def decorate(self, event: Event) -> bool:
+        """Set the event time."""
+        text = event.body if self._source is None else event.attributes.get(self._source)
+        if text is not None:
+            time = self._known.get(text)
+            if time is None:
+                time = self._parse(text)
+            if time is not None:
+                event.timestamp_ms = time
+                return True
+        if self.settings.on_unparsed is OnUnparsed.KEEP:
+            return True
+        if text is None:
+            raise DecorateError(f'no attribute "{self._source}" to read a time from', code="no_attribute")
+        raise DecorateError(
+            f"{text[:_SHOWN_BYTES]!r} is no time of the form {' or '.join(self.settings.formats)}", code="bad_time"
+        )
+
+    def _parse(self, text: bytes) -> int | None:
+        for parse in self._parsers:
+            time = parse(text)
+            if time is not None:
+                if len(text) <= _LONGEST_TEXT:
+                    if len(self._known) >= _MOST_TEXTS:
+                        self._known.clear()
+                    self._known[text] = time
+                return time
+        return None
+
+
+def parser(text: str, zone: tzinfo) -> Parse:
+    """
+    A function for one form of times.
+
+    Raises:
+        PydanticCustomError: there is no such form.
+    """
+    if text in _EPOCHS:
+        return _epoch_parser(*_EPOCHS[text])
+    if text in _ISO_NAMES:
+        return _date_parser(_ISO, zone)
+    letters = _APACHE if text == "apache" else text
+    if "%" not in letters:
+        raise PydanticCustomError("bad_pattern", '"{text}" is no form of times', {"text": text})
+    return _date_parser(_compiled(letters), zone)
+
+
+def _compiled(letters: str) -> re.Pattern[bytes]:
+    pieces = []
+    seen: set[str] = set()
+    for piece in re.findall(r"%.?|[^%\s]+|\s+", letters, re.DOTALL):
+        if piece[0] != "%":
+            pieces.append(r"\s+" if piece.isspace() else re.escape(piece))
+            continue
+        directive = _DIRECTIVES.get(piece[1:])
+        if directive is None:
+            raise PydanticCustomError(
+                "bad_pattern", '"{piece}" in "{text}" is no letter of a time', {"piece": piece, "text": letters}
+            )
+        names = set(re.findall(r"\?P<(\w)>", directive))
+        if names & seen:
+            raise PydanticCustomError("bad_pattern", '"{text}" names a part twice', {"text": letters})
+        seen |= names
+        pieces.append(directive)
+    if not ({"Y", "y"} & seen and ({"m", "b"} & seen or "j" in seen) and ({"d", "j"} & seen)):
+        raise PydanticCustomError("bad_pattern", '"{text}" has no whole date', {"text": letters})
+    return re.compile("".join(pieces).encode())
+
+
+def _date_parser(pattern: re.Pattern[bytes], zone: tzinfo) -> Parse:
+    fullmatch = pattern.fullmatch
+
+    def parse(text: bytes) -> int | None:
+        match = fullmatch(text.strip())
+        if match is None:
+            return None
+        try:
+            time = _milliseconds(match.groupdict(), zone)
+        except (ValueError, OverflowError):
+            return None  # the 30th of February, or an hour that no calendar has
+        return time if _FIRST_MS <= time <= _LAST_MS else None
+
+    return parse
+
+
+def _milliseconds(parts: dict[str, bytes | None], zone: tzinfo) -> int:
+    day = _day(parts)
+    hour, minute, second = (int(parts.get(name) or 0) for name in "HMS")
+    half = parts.get("p")
+    if parts.get("I"):
+        hour = int(parts["I"] or 0)
+        if half:
+            hour = hour % _HOURS_OF_HALF_A_DAY + (_HOURS_OF_HALF_A_DAY if half.lower() == b"pm" else 0)
+    if not (hour < 24 and minute < 60 and second <= 60):  # noqa: PLR2004 - the clock
+        raise ValueError("no such time of day")
+    fraction_ms = int((parts.get("f") or b"0")[:3].ljust(3, b"0"))
+    offset = parts.get("z")
+    if offset is None:
+        midnight = datetime(day.year, day.month, day.day, hour, minute, tzinfo=zone)
+        return (round(midnight.timestamp()) + second) * 1000 + fraction_ms
+    seconds = ((day.toordinal() - _EPOCH_ORDINAL) * 24 + hour) * 3600 + minute * 60 + second
+    return (seconds - _offset_s(offset)) * 1000 + fraction_ms
+
+
+def _day(parts: dict[str, bytes | None]) -> date:
+    year = int(parts.get("Y") or 0)
+    short = parts.get("y")
+    if short is not None:
+        year = int(short) + (2000 if int(short) < _FIRST_SHORT_YEAR else 1900)
+    of_year = parts.get("j")
+    if of_year is not None:
+        day = date.fromordinal(date(year, 1, 1).toordinal() + int(of_year) - 1)
+        if day.year != year:
+            raise ValueError("no such day of the year")
+        return day
+    name = parts.get("b")
+    month = int(parts.get("m") or 0) if name is None else _MONTHS.get(name.lower(), 0)
+    return date(year, month, int(parts.get("d") or 0))
+
+
+def _offset_s(offset: bytes) -> int:
+    if offset[:1] not in b"+-":
+        return 0
+    digits = offset[1:].replace(b":", b"")
+    minutes = int(digits[:2]) * 60 + int(digits[2:] or 0)
+    if int(digits[:2]) >= 24 or int(digits[2:] or 0) >= 60:  # noqa: PLR2004 - the clock
+        raise ValueError("no such offset")
+    return minutes * (-60 if offset[:1] == b"-" else 60)
+
+
+def _epoch_parser(factor: int, divisor: int) -> Parse:
+    fullmatch = _EPOCH.fullmatch
+
+    def parse(text: bytes) -> int | None:
+        match = fullmatch(text.strip())
+        if match is None:
+            return None
+        fraction = match[2] or b""
+        digits = int(match[1] + fraction)  # exact, where a float would round
+        time = digits * factor // (divisor * 10 ** len(fraction))
+        return time if _FIRST_MS <= time <= _LAST_MS else None
+
+    return parse
