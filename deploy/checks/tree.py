@@ -1,0 +1,89 @@
+"""
+What no linter looks at: links between our Markdown files lead somewhere, and no product file has grown too long.
+
+    python deploy/checks/tree.py
+
+Prints every finding as file:line: message; exit 1 when there is one.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+MOST_LINES = 400  # of a Python file of the product: what can be read in one go
+PRODUCT = ("ingest/", "decorators/", "sinks/", "deploy/")
+
+_FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"`[^`\n]*`")
+_LINK = re.compile(r"!?\[[^\]\n]*\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")
+_HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$", re.MULTILINE)
+_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+
+
+def main() -> int:
+    """Run both checks on what git tracks, or would."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    names = [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+    findings = [finding for name in names for finding in (*broken_links(name), *length(name))]
+    for finding in findings:
+        print(finding, file=sys.stderr)
+    return 1 if findings else 0
+
+
+def broken_links(name: str) -> Iterator[str]:
+    """Links of a Markdown file to a file or heading that is not there."""
+    if not name.endswith(".md"):
+        return
+    file = ROOT / name
+    text = without_code(file.read_text(encoding="utf-8"))
+    for match in _LINK.finditer(text):
+        target, _, anchor = match[1].partition("#")
+        if _ELSEWHERE.match(target):
+            continue
+        place = f"{name}:{text.count(chr(10), 0, match.start()) + 1}"
+        linked = (file.parent / target).resolve() if target else file
+        if not linked.exists():
+            yield f'{place}: no file "{target}"'
+        elif not linked.is_relative_to(ROOT):
+            yield f'{place}: "{target}" is outside the project'
+        elif anchor and linked.suffix == ".md" and anchor not in anchors(linked):
+            yield f'{place}: no heading "#{anchor}" in {linked.relative_to(ROOT)}'
+
+
+def anchors(file: Path) -> set[str]:
+    """Anchors of the headings of a Markdown file, as code hosts make them."""
+    found: set[str] = set()
+    for heading in _HEADING.findall(_FENCE.sub("", file.read_text(encoding="utf-8"))):
+        plain = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()).replace(" ", "-")
+        number = 0
+        while (anchor := plain if number == 0 else f"{plain}-{number}") in found:
+            number += 1
+        found.add(anchor)
+    return found
+
+
+def without_code(text: str) -> str:
+    """The text with code blanked out, every line where it was."""
+    text = _FENCE.sub(lambda match: "\n" * match[0].count("\n"), text)
+    return _CODE.sub(lambda match: " " * len(match[0]), text)
+
+
+def length(name: str) -> Iterator[str]:
+    """A finding when a Python file of the product is too long."""
+    if name.endswith(".py") and name.startswith(PRODUCT):
+        count = (ROOT / name).read_bytes().count(b"\n")
+        if count > MOST_LINES:
+            yield f"{name}:{count}: longer than {MOST_LINES} lines; split it by what it answers"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

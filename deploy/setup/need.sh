@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Says in one line what is missing on this machine and how to get it; exit 3 when something is.
+#   need.sh python | java | maven
+set -uo pipefail
+
+missing() {
+    echo "missing: $1" >&2
+    exit 3
+}
+
+python_of() {
+    for name in "${PYTHON:-python3}" python3.13 python3.12 python3.11; do
+        if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            command -v "$name"
+            return
+        fi
+    done
+    return 1
+}
+
+case "${1:-}" in
+python)
+    found=$(python_of) || missing "Python 3.11 or newer; get it: apt-get install python3 python3-venv (or name yours: PYTHON=/path/to/python3 make setup)"
+    "$found" -c 'import ensurepip, venv' 2>/dev/null || missing "the venv module of $found; get it: apt-get install python3-venv"
+    echo "$found"
+    ;;
+java)
+    java="${JAVA_HOME:+$JAVA_HOME/bin/}java"
+    version=$("$java" -version 2>&1 | sed -nE 's/.* version "([0-9]+).*/\1/p' | head -n 1)
+    [ -n "$version" ] || missing "Java 17 ($java does not run); get it: apt-get install openjdk-17-jre-headless"
+    [ "$version" -ge 17 ] || missing "Java 17 ($java is version $version); get it: apt-get install openjdk-17-jre-headless, and set JAVA_HOME to it"
+    ;;
+maven)
+    mvn --version >/dev/null 2>&1 || missing "Maven, which fetches the jars of Kafka and HBase; get it: apt-get install maven"
+    ;;
+*)
+    echo "usage: need.sh python|java|maven" >&2
+    exit 2
+    ;;
+esac

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Makes .venv, or brings it up to date: the locked dependencies by their hashes, then this project in place.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+python=$(deploy/setup/need.sh python)
+if ! .venv/bin/python -c '' 2>/dev/null; then
+    echo "making .venv with $("$python" --version)"
+    "$python" -m venv --clear .venv
+fi
+export PIP_DISABLE_PIP_VERSION_CHECK=1
+echo "installing the locked dependencies (some 430 MB of packages the first time, most of it Spark)"
+.venv/bin/python -m pip install --quiet --require-hashes -r requirements.lock
+.venv/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+echo "ready: .venv/bin/ingest"
