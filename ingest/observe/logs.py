@@ -75,7 +75,7 @@ def logger(name: str) -> FilteringBoundLogger:
     Fields go as keywords, never into the text: `log.warning("store blocked", pipeline=…, table=…)`. Lines of the same
     text, logger and pipeline are limited, so nothing need be counted by the caller. Never called once an event.
     """
-    bound: FilteringBoundLogger = structlog.get_logger(logger=name)
+    bound: FilteringBoundLogger = structlog.get_logger(name)
     return bound
 
 
@@ -103,15 +103,16 @@ def set_up(
         now: the time in the lines.
     """
 
-    def stamp(_logger: object, _method: str, line: EventDict) -> EventDict:
+    def stamp(lines: "_Lines", _method: str, line: EventDict) -> EventDict:
+        line["logger"] = lines.name
         line["time"] = now().isoformat(timespec="milliseconds")
         return line
 
     processors: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
-        _RepeatLimit(monotonic),
         stamp,
+        _RepeatLimit(monotonic),
         structlog.processors.format_exc_info,
         _Cleaner(mask),
         _as_json if log_format is LogFormat.JSON else _as_text,
@@ -120,7 +121,7 @@ def set_up(
         processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(level.number),
         context_class=dict,
-        logger_factory=lambda *_names: _Lines(stream),
+        logger_factory=lambda name="": _Lines(stream, name),
         cache_logger_on_first_use=False,
     )
     root = logging.getLogger()
@@ -230,8 +231,9 @@ class _Lines:
 
     _lock = threading.Lock()
 
-    def __init__(self, stream: TextIO | None) -> None:
+    def __init__(self, stream: TextIO | None, name: str) -> None:
         self._stream = stream
+        self.name = name
 
     def msg(self, line: str) -> None:
         stream = self._stream or sys.stderr

@@ -19,7 +19,7 @@ from ingest.observe.logs import logger
 MAX_CONNECTIONS = 16  # a scraper and two probes need three
 CONNECTION_S = 5.0  # whole life of a connection; a page takes milliseconds
 SILENCE_S = 2.0  # longest wait for the next byte
-SWEEP_S = 0.5  # how often connections that live too long are looked for
+SWEEP_S = 0.1  # how often connections that live too long are looked for
 
 _TEXT = "text/plain; charset=utf-8"
 _JSON = "application/json"

@@ -1,0 +1,64 @@
+"""States of pipelines."""
+
+import pytest
+
+from ingest.observe.health import Health, PipelineHealth, State
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.mark.parametrize(
+    ("states", "is_live", "is_ready"),
+    [
+        ([], True, False),
+        ([State.STARTING], True, False),
+        ([State.RUNNING], True, True),
+        ([State.RUNNING, State.STARTING], True, False),
+        ([State.BLOCKED], True, False),
+        ([State.STOPPING], True, False),
+        ([State.STOPPED], True, False),
+        ([State.FAILED], False, False),
+        ([State.FAILED, State.RUNNING], True, False),
+        ([State.FAILED, State.FAILED], False, False),
+    ],
+    ids=lambda value: "+".join(value) if isinstance(value, list) else None,
+)
+def test_live_and_ready(states, is_live, is_ready):
+    health = Health()
+    for number, state in enumerate(states):
+        health.change(f"pipeline-{number}", state)
+    assert (health.is_live(), health.is_ready()) == (is_live, is_ready)
+
+
+def test_snapshot_is_sorted_with_reason_and_since():
+    clock = Clock()
+    health = Health(["b", "a"], clock=clock)
+    clock.now_s = 105.0
+    health.change("b", State.BLOCKED, "store_unavailable: no answer")
+    assert health.snapshot() == (
+        PipelineHealth("a", State.STARTING, "", 100.0),
+        PipelineHealth("b", State.BLOCKED, "store_unavailable: no answer", 105.0),
+    )
+
+
+def test_another_reason_does_not_start_the_state_again():
+    clock = Clock()
+    told = []
+    health = Health(["a"], clock=clock, on_change=lambda pipeline, state: told.append((pipeline, state)))
+    health.change("a", State.BLOCKED, "first")
+    clock.now_s = 130.0
+    health.change("a", State.BLOCKED, "second")
+    assert health.snapshot() == (PipelineHealth("a", State.BLOCKED, "second", 100.0),)
+    assert told == [("a", State.STARTING), ("a", State.BLOCKED)]
+
+
+def test_reason_is_masked():
+    health = Health(["a"], mask=lambda text: text.replace("hunter2", "***"))
+    health.change("a", State.FAILED, "login with hunter2 refused")
+    assert health.snapshot()[0].reason == "login with *** refused"

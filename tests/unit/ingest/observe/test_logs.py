@@ -1,0 +1,211 @@
+"""Log lines: their form, their bounds, and what never stands in them."""
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+import structlog
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.api import Event, Origin, Record
+from ingest.observe.logs import MAX_VALUE_CHARS, REPEAT_WINDOW_S, REPEATS, LogFormat, LogLevel, Mask, logger, set_up
+
+NOON = datetime(2024, 5, 1, 12, 0, 0, 123000, UTC)
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    for name in ("ingest", "decorators", "sinks"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
+    structlog.reset_defaults()
+
+
+def output(**options) -> io.StringIO:
+    stream = io.StringIO()
+    set_up(stream=stream, now=lambda: NOON, **options)
+    return stream
+
+
+def lines(stream: io.StringIO) -> list[dict]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_json_line_has_time_level_event_logger_and_fields():
+    stream = output()
+    logger("ingest.spark.job").warning("store blocked", pipeline="ticks", attempt=3)
+    assert lines(stream) == [
+        {
+            "time": "2024-05-01T12:00:00.123+00:00",
+            "level": "warning",
+            "event": "store blocked",
+            "logger": "ingest.spark.job",
+            "pipeline": "ticks",
+            "attempt": 3,
+        }
+    ]
+    assert list(lines(stream)[0])[:3] == ["time", "level", "event"]
+
+
+def test_console_line_reads_from_left_to_right():
+    stream = output(log_format=LogFormat.CONSOLE)
+    logger("a").info("batch stored", pipeline="ticks", reason="no row key", rows=5)
+    expected = '2024-05-01T12:00:00.123+00:00 info    batch stored logger=a pipeline=ticks reason="no row key" rows=5\n'
+    assert stream.getvalue() == expected
+
+
+def test_level_can_be_changed_for_loggers_that_exist():
+    stream = output(level=LogLevel.WARNING)
+    log = logger("a")
+    log.info("unseen")
+    set_up(stream=stream, level=LogLevel.DEBUG)
+    log.debug("seen")
+    assert [line["event"] for line in lines(stream)] == ["seen"]
+
+
+def test_exception_is_one_field_without_local_values():
+    stream = output()
+
+    def fails() -> None:
+        body = b"topsecretbody"
+        raise ValueError(len(body))
+
+    try:
+        fails()
+    except ValueError:
+        logger("a").exception("bug")
+    [line] = lines(stream)
+    assert line["level"] == "error"
+    assert line["exception"].endswith("ValueError: 13")
+    assert "topsecretbody" not in line["exception"]
+
+
+class TestBounds:
+    def test_repeated_line_is_limited_and_then_counted(self):
+        now_s = [0.0]
+        stream = output(monotonic=lambda: now_s[0])
+        log = logger("a")
+        for _ in range(REPEATS + 7):
+            log.warning("again")
+        log.warning("another")
+        now_s[0] = REPEAT_WINDOW_S
+        log.warning("again")
+        events = [(line["event"], line.get("suppressed")) for line in lines(stream)]
+        assert events == [("again", None)] * REPEATS + [("another", None), ("again", 7)]
+
+    def test_pipelines_do_not_silence_each_other(self):
+        stream = output()
+        for pipeline in ("a", "b"):
+            for _ in range(REPEATS + 1):
+                logger("x").warning("blocked", pipeline=pipeline)
+        assert len(lines(stream)) == 2 * REPEATS
+
+    def test_long_text_is_cut(self):
+        stream = output()
+        logger("a").info("big", value="x" * 5000)
+        assert lines(stream)[0]["value"] == "x" * MAX_VALUE_CHARS + "… (5000 characters)"
+
+    def test_bodies_are_sizes(self):
+        stream = output()
+        event = Event(b"topsecret", {"a": b"topsecret"}, origin=Origin("t", 1, 2))
+        record = Record("t", 1, 2, b"topsecret", b"topsecret", 0)
+        logger("a").info("seen", body=b"topsecret", event_=event, record=record, nested={"list": [b"topsecret", None]})
+        [line] = lines(stream)
+        assert [line["body"], line["event_"], line["record"], line["nested"]] == [
+            "<9 bytes>",
+            "<event t/1/2/0>",
+            "<record t/1/2>",
+            {"list": ["<9 bytes>", None]},
+        ]
+
+    @pytest.mark.parametrize("stream", [io.StringIO()], ids=["closed"])
+    def test_closed_stderr_stops_nobody(self, stream):
+        stream.close()
+        set_up(stream=stream)
+        logger("a").error("nobody hears this")
+
+
+class TestControlCharacters:
+    HOSTILE = 'a\x1b[31m\r\nlevel=error\x9b\u202e\u2028"=\x7f\ud800'
+
+    @pytest.mark.parametrize("log_format", list(LogFormat))
+    def test_one_line_stays_one_line(self, log_format):
+        stream = output(log_format=log_format)
+        logger("a").info(self.HOSTILE, **{self.HOSTILE: self.HOSTILE})
+        text = stream.getvalue()
+        assert text.count("\n") == 1
+        assert [each for each in text[:-1] if not each.isprintable()] == []
+
+    @given(text=st.text(), name=st.text())
+    def test_json_gives_the_text_back(self, text, name):
+        stream = output()
+        logger("a").info("x", value=text, nested={name: [text]})
+        assert stream.getvalue().splitlines() == [stream.getvalue()[:-1]]
+        [line] = lines(stream)
+        assert (line["value"], line["nested"]) == (text, {name: [text]})
+
+
+class TestSecrets:
+    def test_never_stand_in_a_line(self):
+        stream = output(mask=Mask(["hunter2", "pa ss/w\"ö'"]))
+        try:
+            raise ValueError("hunter2 refused")  # noqa: TRY301
+        except ValueError:
+            logger("a").exception(
+                "hunter2",
+                hunter2=1,
+                url="sasl://me:pa%20ss%2Fw%22%C3%B6%27@host",
+                nested=['{"p": "pa ss/w\\"ö\'"}', {"hunter2": "hunter2"}],
+            )
+        assert "hunter2" not in stream.getvalue()
+        assert "ss/w" not in stream.getvalue()
+        assert "ss%2Fw" not in stream.getvalue()
+        assert lines(stream)[0]["event"] == "***"
+
+    def test_longer_secret_goes_before_one_inside_it(self):
+        assert Mask(["abc", "abcdef"])("abcdef abc") == "*** ***"
+
+    def test_without_secrets_text_is_unchanged(self):
+        assert Mask(["", ""])("a") == "a"
+
+    @given(secret=st.text(min_size=1).filter(lambda text: "*" not in text), around=st.text(max_size=5))
+    def test_mask_leaves_no_secret(self, secret, around):
+        masked = Mask([secret])(around.replace("*", "") + secret + around.replace("*", ""))
+        assert secret not in masked.split("***")
+
+
+class TestStandardLogging:
+    def test_libraries_come_through_from_warning_up(self):
+        stream = output()
+        logging.getLogger("kafka.conn").info("connecting")
+        logging.getLogger("kafka.conn").warning("broker %s is away", "b1")
+        logging.getLogger("py4j").log(45, "odd level")
+        assert [(line["logger"], line["level"], line["event"]) for line in lines(stream)] == [
+            ("kafka.conn", "warning", "broker b1 is away"),
+            ("py4j", "error", "odd level"),
+        ]
+
+    def test_our_own_come_through_at_our_level(self):
+        stream = output(level=LogLevel.DEBUG)
+        logging.getLogger("sinks.hbase.store").debug("opened")
+        assert [line["event"] for line in lines(stream)] == ["opened"]
+
+    def test_arguments_that_do_not_fit_are_left_out(self):
+        stream = output()
+        record = logging.LogRecord("kafka", logging.WARNING, "", 1, "%d of %d", ("x",), None)
+        logging.getLogger().handlers[-1].handle(record)
+        assert lines(stream)[0]["event"] == "%d of %d"
+
+    def test_set_up_twice_writes_once(self):
+        output()
+        stream = output()
+        logging.getLogger("kafka").warning("once")
+        assert [line["event"] for line in lines(stream)] == ["once"]

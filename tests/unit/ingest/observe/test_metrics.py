@@ -1,0 +1,198 @@
+"""Metrics: what a scrape shows, and that it stays bounded."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from ingest.observe.health import Health, State
+from ingest.observe.metrics import MAX_LABEL_VALUES, MAX_PARTITIONS, METRICS, Metrics, reference
+from ingest.receipt import Counts
+
+REQUIRED = {
+    "ingest_events_read_total",
+    "ingest_events_stored_total",
+    "ingest_events_dropped_total",
+    "ingest_events_dead_lettered_total",
+    "ingest_rows_sent_total",
+    "ingest_cells_total",
+    "ingest_bytes_total",
+    "ingest_chunks_total",
+    "ingest_flush_seconds",
+    "ingest_batch_seconds",
+    "ingest_retries_total",
+    "ingest_pipeline_state",
+    "ingest_lag_records",
+    "ingest_last_ack_timestamp_seconds",
+}
+
+
+def samples(metrics: Metrics) -> dict[str, float]:
+    _, content = metrics.render()
+    lines = [line for line in content.decode().splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+def fresh(*pipelines: str) -> Metrics:
+    return Metrics(pipelines, process=False)
+
+
+def test_table_has_every_required_metric():
+    assert {metric.name for metric in METRICS} >= REQUIRED
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_row_of_the_table_keeps_the_rules(metric):
+    assert re.fullmatch(r"ingest_[a-z_]+", metric.name)
+    assert metric.name.endswith("_total") == (metric.kind == "counter")
+    assert metric.help.endswith(".")
+    assert set(metric.labels) <= {"reason", "error", "state", "topic", "partition", "component"}
+    assert bool(metric.buckets) == (metric.kind == "histogram")
+
+
+def test_reference_has_a_row_for_each_metric():
+    rows = reference().splitlines()[2:]
+    assert [row.split("`")[1] for row in rows] == [metric.name for metric in METRICS]
+
+
+def test_acknowledged_batch_is_counted_once():
+    metrics = fresh("ticks")
+    counts = Counts(
+        read=10,
+        stored=6,
+        dropped=Counter({"no_row_key": 3}),
+        dead_lettered=Counter({"decode": 1}),
+        rows_sent=7,
+        cells=12,
+        bytes=340,
+        chunks=2,
+        retries=1,
+        flush_s=[0.002, 0.3],
+    )
+    metrics.attempted("ticks", counts)
+    metrics.observe_batch("ticks", counts, 0.4)
+    shown = samples(metrics)
+    assert {name: value for name, value in shown.items() if "bucket" not in name} == {
+        'ingest_events_read_total{pipeline="ticks"}': 10,
+        'ingest_events_stored_total{pipeline="ticks"}': 6,
+        'ingest_events_dropped_total{pipeline="ticks",reason="no_row_key"}': 3,
+        'ingest_events_dead_lettered_total{error="decode",pipeline="ticks"}': 1,
+        'ingest_rows_sent_total{pipeline="ticks"}': 7,
+        'ingest_cells_total{pipeline="ticks"}': 12,
+        'ingest_bytes_total{pipeline="ticks"}': 340,
+        'ingest_chunks_total{pipeline="ticks"}': 2,
+        'ingest_retries_total{pipeline="ticks"}': 1,
+        'ingest_flush_seconds_count{pipeline="ticks"}': 2,
+        'ingest_flush_seconds_sum{pipeline="ticks"}': 0.302,
+        'ingest_batch_seconds_count{pipeline="ticks"}': 1,
+        'ingest_batch_seconds_sum{pipeline="ticks"}': 0.4,
+        'ingest_batch_attempts_total{pipeline="ticks"}': 1,
+        'ingest_dead_letter_publish_failures_total{pipeline="ticks"}': 0,
+        'ingest_group_commit_failures_total{pipeline="ticks"}': 0,
+    }
+    assert shown['ingest_flush_seconds_bucket{le="0.0025",pipeline="ticks"}'] == 1
+
+
+def test_attempt_that_is_made_again_counts_only_rows_sent():
+    metrics = fresh("ticks")
+    counts = Counts(read=5, stored=5, rows_sent=5, cells=5)
+    metrics.attempted("ticks", counts)
+    metrics.attempted("ticks", counts)
+    metrics.observe_batch("ticks", counts, 1.0)
+    shown = samples(metrics)
+    names = ["rows_sent", "batch_attempts", "events_read", "events_stored", "cells"]
+    assert [shown[f'ingest_{name}_total{{pipeline="ticks"}}'] for name in names] == [10, 2, 5, 5, 5]
+
+
+def test_declared_pipeline_starts_at_zero_without_an_acknowledgement():
+    shown = samples(fresh("ticks"))
+    assert shown['ingest_events_read_total{pipeline="ticks"}'] == 0
+    assert not [name for name in shown if "last_ack" in name]
+
+
+def test_acknowledgement_and_batch_time_are_seconds():
+    metrics = fresh()
+    metrics.acknowledged("ticks", 1308748686.5, 1308748686334)
+    assert samples(metrics) == {
+        'ingest_last_ack_timestamp_seconds{pipeline="ticks"}': 1308748686.5,
+        'ingest_last_batch_time_seconds{pipeline="ticks"}': 1308748686.334,
+    }
+
+
+def test_state_follows_health():
+    metrics = fresh()
+    health = Health(["ticks"], on_change=metrics.state)
+    health.change("ticks", State.RUNNING)
+    health.change("ticks", State.BLOCKED, "store_unavailable")
+    shown = samples(metrics)
+    assert {state: shown[f'ingest_pipeline_state{{pipeline="ticks",state="{state}"}}'] for state in State} == {
+        State.STARTING: 0,
+        State.RUNNING: 0,
+        State.BLOCKED: 1,
+        State.STOPPING: 0,
+        State.STOPPED: 0,
+        State.FAILED: 0,
+    }
+
+
+def test_ten_thousand_reasons_stay_bounded_and_add_up():
+    metrics = fresh()
+    metrics.observe_batch("ticks", Counts(dropped=Counter({f"reason-{number}": 1 for number in range(10_000)})), 0.1)
+    metrics.observe_batch("ticks", Counts(dropped=Counter({"reason-0": 5})), 0.1)
+    dropped = {name: value for name, value in samples(metrics).items() if name.startswith("ingest_events_dropped")}
+    assert len(dropped) == MAX_LABEL_VALUES + 1
+    assert sum(dropped.values()) == 10_005
+    assert dropped['ingest_events_dropped_total{pipeline="ticks",reason="reason-0"}'] == 6
+
+
+@pytest.mark.parametrize("value", ["x" * 65, "line\nbreak", "lone \ud800"], ids=["long", "control", "surrogate"])
+def test_data_in_place_of_a_name_is_other(value):
+    metrics = fresh()
+    metrics.observe_batch("ticks", Counts(dead_lettered=Counter({value: 2})), 0.1)
+    assert samples(metrics)['ingest_events_dead_lettered_total{error="other",pipeline="ticks"}'] == 2
+
+
+def test_lag_is_the_last_one_said():
+    metrics = fresh()
+    metrics.lag("ticks", "t", 0, 70)
+    metrics.lag("ticks", "t", 0, 3)
+    assert samples(metrics) == {'ingest_lag_records{partition="0",pipeline="ticks",topic="t"}': 3}
+
+
+def test_lag_of_too_many_partitions_is_summed():
+    metrics = fresh()
+    for round_lag in (9, 2):
+        for partition in range(MAX_PARTITIONS + 10):
+            metrics.lag("ticks", "t", partition, round_lag)
+    shown = samples(metrics)
+    assert len(shown) == MAX_PARTITIONS + 1
+    assert shown['ingest_lag_records{partition="other",pipeline="ticks",topic="other"}'] == 20
+
+
+def test_path_that_is_not_utf8_is_rendered():
+    metrics = fresh()
+    metrics.lag("files", "/data/\udcff.log", 0, 1)
+    assert list(samples(metrics)) == ['ingest_lag_records{partition="0",pipeline="files",topic="/data/\\\\udcff.log"}']
+
+
+def test_failures_are_counted():
+    metrics = fresh()
+    metrics.dead_letter_publish_failed("ticks")
+    metrics.group_commit_failed("ticks")
+    assert samples(metrics) == {
+        'ingest_dead_letter_publish_failures_total{pipeline="ticks"}': 1,
+        'ingest_group_commit_failures_total{pipeline="ticks"}': 1,
+    }
+
+
+def test_two_objects_share_nothing():
+    first, second = fresh(), fresh()
+    first.group_commit_failed("ticks")
+    assert samples(second) == {}
+
+
+def test_process_metrics_are_there_when_asked_for():
+    content_type, content = Metrics().render()
+    assert content_type.startswith("text/plain")
+    assert b"process_resident_memory_bytes" in content
+    assert b"_created" not in content

@@ -1,0 +1,195 @@
+"""The HTTP end: what it answers, and that clients can not hurt it."""
+
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+
+import ingest.service.http as module
+from ingest.api import ConfigError, ConflictError, NotFoundError
+from ingest.observe.health import Health, State
+from ingest.observe.metrics import Metrics
+from ingest.service.http import MAX_CONNECTIONS, HttpEndpoint, address_of
+
+
+@pytest.fixture
+def health() -> Health:
+    return Health(["ticks"], clock=lambda: 1308748686.3344)
+
+
+@pytest.fixture
+def endpoint(health: Health) -> Iterator[HttpEndpoint]:
+    metrics = Metrics(["ticks"])
+    with HttpEndpoint("127.0.0.1:0", health=health, render=metrics.render) as started:
+        yield started
+
+
+def place(endpoint: HttpEndpoint) -> tuple[str, int]:
+    parts = urlsplit(endpoint.url)
+    assert parts.hostname is not None
+    assert parts.port is not None
+    return parts.hostname, parts.port
+
+
+def ask(endpoint: HttpEndpoint, path: str, method: str = "GET", body: bytes | None = None):
+    connection = http.client.HTTPConnection(*place(endpoint), timeout=10)
+    try:
+        connection.request(method, path, body)
+        answer = connection.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read()
+    finally:
+        connection.close()
+
+
+def until(condition) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.01)
+
+
+def test_metrics_are_rendered(endpoint):
+    status, headers, content = ask(endpoint, "/metrics?x=1")
+    assert status == 200
+    assert headers["Content-Type"].startswith("text/plain")
+    assert b'ingest_events_read_total{pipeline="ticks"} 0.0\n' in content
+
+
+def test_probes_follow_the_states(endpoint, health):
+    seen = []
+    for state in (State.STARTING, State.RUNNING, State.BLOCKED, State.FAILED):
+        health.change("ticks", state, "")
+        seen.append((ask(endpoint, "/livez")[0], ask(endpoint, "/readyz")[0]))
+    assert seen == [(200, 503), (200, 200), (200, 503), (503, 503)]
+
+
+def test_probe_says_why_in_one_line(endpoint, health):
+    health.change("ticks", State.BLOCKED, "no answer\r\nfrom h1")
+    assert ask(endpoint, "/readyz")[2] == b"not ready\nticks: blocked: no answer from h1\n"
+
+
+def test_pipelines_are_json(endpoint, health):
+    health.change("ticks", State.BLOCKED, 'table "x" is disabled')
+    status, headers, content = ask(endpoint, "/pipelines")
+    assert (status, headers["Content-Type"]) == (200, "application/json")
+    assert json.loads(content) == {
+        "pipelines": [
+            {"name": "ticks", "state": "blocked", "reason": 'table "x" is disabled', "since_ms": 1308748686334}
+        ]
+    }
+
+
+@pytest.mark.parametrize("path", ["/", "/metrics/", "/../metrics", "/control/stop"])
+def test_other_pages_are_not_there(endpoint, path):
+    assert ask(endpoint, path)[0] == 404
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS", "TRACE", "X"])
+def test_only_get_is_answered(endpoint, method):
+    status, headers, content = ask(endpoint, "/metrics", method)
+    assert (status, headers["Allow"]) == (405, "GET")
+    assert content == (b"" if method == "HEAD" else b"only GET is answered\n")
+
+
+def test_page_that_fails_is_an_error_and_the_next_one_is_fine(health):
+    def render():
+        raise RuntimeError("bug")
+
+    with HttpEndpoint("127.0.0.1:0", health=health, render=render) as endpoint:
+        assert [ask(endpoint, "/metrics")[0], ask(endpoint, "/livez")[0]] == [500, 200]
+
+
+@pytest.mark.parametrize(
+    "rubbish", [b"\x00\xff\r\n\r\n", b"GET\r\n", b"GET /livez HTTP/9.9\r\n\r\n", b"A" * 100_000, b""], ids=range(5)
+)
+def test_rubbish_hurts_nobody(endpoint, rubbish):
+    with socket.create_connection(place(endpoint), timeout=10) as client:
+        try:
+            client.sendall(rubbish)
+            client.shutdown(socket.SHUT_WR)
+            while client.recv(65536):
+                pass
+        except OSError:
+            pass  # it may hang up while we still send
+    assert ask(endpoint, "/livez")[0] == 200
+
+
+class TestHangingClients:
+    def test_silent_ones_are_bounded_and_get_out_of_the_way(self, endpoint, monkeypatch):
+        monkeypatch.setattr(module, "CONNECTION_S", 0.2)
+        before = threading.active_count()
+        clients = [socket.create_connection(place(endpoint), timeout=10) for _ in range(3 * MAX_CONNECTIONS)]
+        try:
+            until(lambda: threading.active_count() > before)
+            assert threading.active_count() <= before + MAX_CONNECTIONS
+            until(lambda: threading.active_count() == before)
+            assert ask(endpoint, "/livez")[0] == 200
+        finally:
+            for client in clients:
+                client.close()
+
+    def test_one_that_dribbles_is_cut_off(self, endpoint, monkeypatch):
+        monkeypatch.setattr(module, "CONNECTION_S", 0.2)
+        with socket.create_connection(place(endpoint), timeout=10) as client:
+
+            def is_cut_off() -> bool:
+                try:
+                    client.sendall(b"G")
+                except OSError:
+                    return True
+                return False
+
+            until(is_cut_off)
+
+    def test_one_that_does_not_read_is_left(self, health):
+        with HttpEndpoint("127.0.0.1:0", health=health, render=lambda: ("text/plain", bytes(50_000_000))) as endpoint:
+            before = threading.active_count()
+            with socket.create_connection(place(endpoint), timeout=10) as client:
+                client.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+                until(lambda: threading.active_count() > before)
+                assert ask(endpoint, "/livez")[0] == 200
+                until(lambda: threading.active_count() == before)
+
+
+class TestListening:
+    def test_busy_port_names_the_way_out(self, endpoint, health):
+        listen = "{}:{}".format(*place(endpoint))
+        with pytest.raises(ConflictError, match=rf'"{listen}" is in use; .*listen to another port'):
+            HttpEndpoint(listen, health=health, render=lambda: ("", b"")).start()
+
+    def test_foreign_address_is_refused(self, health):
+        with pytest.raises(NotFoundError, match=r'can not listen on "192\.0\.2\.1:0"'):
+            HttpEndpoint("192.0.2.1:0", health=health, render=lambda: ("", b"")).start()
+
+    def test_port_is_free_after_stop(self, endpoint, health):
+        listen = "{}:{}".format(*place(endpoint))
+        ask(endpoint, "/livez")
+        endpoint.stop()
+        endpoint.stop()
+        with HttpEndpoint(listen, health=health, render=lambda: ("", b"")) as again:
+            assert ask(again, "/livez")[0] == 200
+
+    def test_stop_without_start_is_fine(self, health):
+        HttpEndpoint("127.0.0.1:0", health=health, render=lambda: ("", b"")).stop()
+
+    @pytest.mark.parametrize(
+        ("listen", "expected"),
+        [
+            ("127.0.0.1:9464", ("127.0.0.1", 9464)),
+            ("localhost:0", ("localhost", 0)),
+            ("[::1]:9464", ("::1", 9464)),
+            ("10.0.0.1:65535", ("10.0.0.1", 65535)),
+        ],
+    )
+    def test_address_is_taken_apart(self, listen, expected):
+        assert address_of(listen) == expected
+
+    @pytest.mark.parametrize("listen", ["", "9464", ":9464", "h:", "h:x", "h:65536", "::1:9464", "h:-1", "h:٣"])
+    def test_other_text_is_refused(self, listen):
+        with pytest.raises(ConfigError, match="write host:port"):
+            address_of(listen)
