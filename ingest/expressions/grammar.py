@@ -114,7 +114,7 @@ _TOKEN = re.compile(
     |(?P<OPEN>\()
     |(?P<CLOSE>\))
     |(?P<COMMA>,)
-    |(?P<OPERATOR>[=!<>]=?|=~|&&?|\|\|?)
+    |(?P<OPERATOR>=~|[=!<>]=?|&&?|\|\|?)
     |(?P<OTHER>.)""",
     re.VERBOSE | re.DOTALL,
 )

@@ -9,7 +9,6 @@ Number = int | Decimal
 
 EXACT = Context(prec=60)  # digits; sums and products of two 64-bit numbers with fractions stay exact
 MAX_DIGITS = 100  # longer text is no number but a mistake, and work on it is not free
-_MAX = 10**1000  # larger results come of a product gone wild
 
 _INTEGER = re.compile(rb"[+-]?[0-9]{1,%d}" % MAX_DIGITS)
 _DECIMAL = re.compile(rb"[+-]?[0-9]{1,50}(?:\.[0-9]{1,50})?(?:[eE][+-]?[0-9]{1,2})?")
@@ -17,7 +16,7 @@ _DECIMAL = re.compile(rb"[+-]?[0-9]{1,50}(?:\.[0-9]{1,50})?(?:[eE][+-]?[0-9]{1,2
 
 def read_number(value: bytes) -> Number | None:
     """The number a text stands for (`7`, `-0.5`, `1e3`), or None."""
-    if _INTEGER.fullmatch(value):
+    if (value.isdigit() and len(value) <= MAX_DIGITS) or _INTEGER.fullmatch(value):
         return int(value)
     if _DECIMAL.fullmatch(value):
         return Decimal(value.decode("ascii"))
@@ -31,6 +30,7 @@ def write_number(number: Number) -> bytes:
     Raises:
         ExpressionError: it is too large.
     """
-    if not -_MAX < number < _MAX:
-        raise ExpressionError("the result is too large to be written", code="number_too_large")
-    return b"%d" % number if isinstance(number, int) else f"{number:f}".encode("ascii")
+    try:
+        return b"%d" % number if isinstance(number, int) else f"{number:f}".encode("ascii")
+    except ValueError as error:  # Python's own limit, 4300 digits
+        raise ExpressionError("the result is too large to be written", code="number_too_large") from error

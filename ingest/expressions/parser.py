@@ -149,7 +149,7 @@ class _Parser:
                 if token.kind is TokenKind.CLOSE:
                     break
                 if token.kind is not TokenKind.COMMA:
-                    raise self._unexpected(token, f'"," or ")" in the arguments of {name.value}')
+                    raise self._unexpected(token, f'"," or ")" after an argument of {name.value}')
         self._depth -= 1
         return Call(name.value, tuple(arguments), name.start + 1)
 
@@ -234,7 +234,7 @@ class _Parser:
         else:
             raise self._unexpected(token, "a name")
         if self._next_or_peek(TokenKind.CLOSE) is None:
-            raise self._unexpected(self._peek(), '")"; a function is written as exists(%{name(…)})')
+            raise self._unexpected(self._peek(), '")" (a function is asked for as exists(%{name(…)}))')
         return Exists(node)
 
     def _comparison(self) -> Clause:
@@ -252,7 +252,7 @@ class _Parser:
             case (TokenKind.WORD, "matches", _, _):
                 clause = Match(left, self._pattern())
             case _:
-                raise self._unexpected(token, '"==", "!=", "<", "<=", ">", ">=", "in" or "matches"')
+                raise self._unexpected(token, "a comparison (== != < <= > >= in matches)")
         return Not(clause) if negated else clause
 
     def _pattern(self) -> Text:
@@ -263,7 +263,7 @@ class _Parser:
 
     def _items(self) -> tuple[Text | Number, ...]:
         if self._next_or_peek(TokenKind.OPEN) is None:
-            raise self._unexpected(self._peek(), 'a list such as ("a", "b") after in')
+            raise self._unexpected(self._peek(), "a list such as ('a', 'b')")
         items: list[Text | Number] = []
         while True:
             token = self._peek()
@@ -295,7 +295,7 @@ class _Parser:
                     f"{quoted(token.value)} for the text",
                     token.start,
                 )
-        raise self._unexpected(token, "a value such as %{name}, 'text' or 5")
+        raise self._unexpected(token, "a value (%{name}, 'text' or 5)")
 
     # tokens
 
@@ -329,7 +329,7 @@ class _Parser:
             return self._error("the quote is never closed; a quote inside quoted text is written twice", token.start)
         right = _SPELLINGS.get(token.value) if token.kind is TokenKind.OPERATOR else None
         hint = f'; did you mean "{right}"' if right else ""
-        return self._error(f"{wanted} expected, found {_shown(token)}{hint}", token.start)
+        return self._error(f"expected {wanted}, found {_shown(token)}{hint}", token.start)
 
     def _error(self, message: str, position: int) -> ExpressionSyntaxError:
         return ExpressionSyntaxError(message, position + 1, self._text)

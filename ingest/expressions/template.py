@@ -127,6 +127,8 @@ def _renderer(nodes: Sequence[Node], parts: Sequence[Expression]) -> Render:  # 
             return lambda event: pattern % (value(event) or b"")
         case [first, second]:
             return lambda event: pattern % (first(event) or b"", second(event) or b"")
+        case [first, second, third]:
+            return lambda event: pattern % (first(event) or b"", second(event) or b"", third(event) or b"")
         case _:
             return lambda event: pattern % tuple([value(event) or b"" for value in values])
 

@@ -1,14 +1,15 @@
 """Functions that tell an event by where it comes from; the same on every replay."""
 
-import hashlib
 import uuid
 from collections.abc import Callable
+from hashlib import sha1
 
 from ingest.api.event import Event, Origin
 from ingest.api.notation import name_to_bytes
 from ingest.expressions.functions.function import Function, FunctionExample, Kind, Parameter
 
 _IDENTITY = frozenset({"topic", "partition", "offset", "fan_out"})
+_VARIANTS = {f"{digit:x}": "89ab"[digit % 4] for digit in range(16)}  # the upper two bits are 10
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "urn:attr2hbase:event")
 
 
@@ -32,11 +33,9 @@ def _uuid(salt: bytes) -> Callable[[Event], bytes]:
 
     def make(event: Event) -> bytes:
         # what uuid.uuid5 does (RFC 9562 5.5), without its objects: a third of the time
-        digest = bytearray(hashlib.sha1(namespace + _identity(event), usedforsecurity=False).digest()[:16])
-        digest[6] = digest[6] & 0x0F | 0x50
-        digest[8] = digest[8] & 0x3F | 0x80
-        text = digest.hex()
-        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}".encode("ascii")
+        text = sha1(namespace + _identity(event), usedforsecurity=False).hexdigest()
+        variant = _VARIANTS[text[16]]
+        return f"{text[:8]}-{text[8:12]}-5{text[13:16]}-{variant}{text[17:20]}-{text[20:32]}".encode("ascii")
 
     return make
 

@@ -24,10 +24,12 @@ _READERS: dict[str, Change] = {
 }
 
 
-def _digest(algorithm: str) -> Callable[[str], Change]:
+def _digest(algorithm: Callable[..., "hashlib._Hash"]) -> Callable[[str], Change]:
     def make(form: str) -> Change:
+        if form == "hex":
+            return lambda value: algorithm(value, usedforsecurity=False).hexdigest().encode("ascii")
         write = _WRITERS[form]
-        return lambda value: write(hashlib.new(algorithm, value, usedforsecurity=False).digest())
+        return lambda value: write(algorithm(value, usedforsecurity=False).digest())
 
     return make
 
@@ -67,7 +69,7 @@ FUNCTIONS = (
     Function(
         "md5",
         "The MD5 digest.",
-        _digest("md5"),
+        _digest(hashlib.md5),
         (_VALUE, _FORM),
         (
             FunctionExample("%{md5(id)}", "900150983cd24fb0d6963f7d28e17f72", {"id": "abc"}),
@@ -77,7 +79,7 @@ FUNCTIONS = (
     Function(
         "sha1",
         "The SHA-1 digest.",
-        _digest("sha1"),
+        _digest(hashlib.sha1),
         (_VALUE, _FORM),
         (
             FunctionExample("%{sha1(id)}", "a9993e364706816aba3e25717850c26c9cd0d89d", {"id": "abc"}),
@@ -87,7 +89,7 @@ FUNCTIONS = (
     Function(
         "sha256",
         "The SHA-256 digest.",
-        _digest("sha256"),
+        _digest(hashlib.sha256),
         (_VALUE, _FORM),
         (
             FunctionExample(

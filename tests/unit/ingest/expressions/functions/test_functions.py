@@ -1,0 +1,246 @@
+"""Every function does what its examples say, and each misuse is an error where it stands."""
+
+import hashlib
+import uuid
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.api import Event, ExpressionError, Origin
+from ingest.expressions import FUNCTIONS, ExpressionSyntaxError, Function, FunctionExample, Template, functions
+
+EXAMPLES = [
+    pytest.param(example, id=f"{function.name}-{number}")
+    for function in FUNCTIONS.values()
+    for number, example in enumerate(function.examples)
+]
+
+
+def rendered(text: str, zone: str = "UTC", **attributes: bytes) -> bytes:
+    return Template.parse(text, zone).render(Event(b"", attributes))
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_example(example: FunctionExample) -> None:
+    template = Template.parse(example.template)
+    if example.error is not None:
+        with pytest.raises(ExpressionError) as raised:
+            template.render(example.input())
+        assert raised.value.code == example.error
+    else:
+        expected = example.result.encode() if isinstance(example.result, str) else example.result
+        assert template.render(example.input()) == expected
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda function: function.name)
+class TestDeclaration:
+    def test_says_what_it_does(self, function: Function) -> None:
+        assert function.doc.endswith(".")
+        assert all(parameter.doc for parameter in function.parameters)
+        assert len(function.examples) >= 2
+        assert all(f"{function.name}(" in example.template for example in function.examples)
+
+    def test_parameters_that_may_be_left_out_stand_at_an_end(self, function: Function) -> None:
+        required = [parameter.required for parameter in function.parameters]
+        if required and function.parameters[0].kind is functions.Kind.TIME:
+            required = required[1:]
+        assert required == sorted(required, reverse=True)
+
+    def test_only_the_last_parameter_is_repeated(self, function: Function) -> None:
+        assert not any(parameter.repeated for parameter in function.parameters[:-1])
+
+
+LIMITED = [function for function in FUNCTIONS.values() if not any(one.repeated for one in function.parameters)]
+DEMANDING = [function for function in FUNCTIONS.values() if any(one.required for one in function.parameters)]
+
+
+@pytest.mark.parametrize("function", LIMITED, ids=lambda function: function.name)
+def test_too_many_arguments_are_refused(function: Function) -> None:
+    arguments = ", ".join(["x"] * (len(function.parameters) + 1))
+    with pytest.raises(ExpressionSyntaxError, match=r"takes .* not") as raised:
+        Template.parse(f"%{{{function.name}({arguments})}}")
+    assert raised.value.column == 3
+
+
+@pytest.mark.parametrize("function", DEMANDING, ids=lambda function: function.name)
+def test_too_few_arguments_are_refused(function: Function) -> None:
+    with pytest.raises(ExpressionSyntaxError, match=r"takes .* not 0"):
+        Template.parse(f"%{{{function.name}()}}")
+
+
+def test_names_are_in_order() -> None:
+    assert list(FUNCTIONS) == sorted(FUNCTIONS)
+
+
+def test_signature_shows_what_may_be_left_out() -> None:
+    assert [FUNCTIONS[name].signature for name in ("date", "add", "uuid", "substring")] == [
+        "date([time], format, [zone])",
+        "add(number, other, …)",
+        "uuid([salt])",
+        "substring(text, start, [length])",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "says"),
+    [
+        ("%{lowr(a)}", 3, 'did you mean "lower"'),
+        ("%{zzz(a)}", 3, 'unknown function "zzz"'),
+        ("%{upper(lowr(a))}", 9, 'did you mean "lower"'),
+        ("%{substring(a, 'x')}", 16, "must be a whole number"),
+        ("%{substring(a, 1.5)}", 16, "must be a whole number"),
+        ("%{substring(a, b)}", 16, "must be a whole number"),
+        ("%{substring(a, -1)}", 16, "must be 0 to"),
+        ("%{bucket(a, 0)}", 13, "must be 1 to 65536"),
+        ("%{pad_left(a, 100000)}", 15, "must be 0 to 4096"),
+        ("%{pad_left(a, 5, '')}", 18, "must not be empty"),
+        ("%{replace(a, '', 'b')}", 14, "must not be empty"),
+        ("%{replace(a, b, 'c')}", 14, "must be quoted text"),
+        ("%{piece(a, '', 0)}", 12, "must not be empty"),
+        ("%{md5(a, 'hexx')}", 10, 'did you mean "hex"'),
+        ("%{truncate_time('fortnight')}", 17, "is not one of"),
+        ("%{extract(a, 'b(')}", 16, "bad pattern"),
+        ("%{extract(a, 'b', 1)}", 3, "no group 1"),
+        ("%{replace_pattern(a, '(', 'b')}", 23, "bad pattern"),
+        ("%{date('%Q')}", 9, 'unknown tag "%Q"'),
+        ("%{date('%Y %{host}')}", 12, "date letters"),
+        ("%{date('%Y', 'Europe/Berln')}", 14, 'did you mean "Europe/Berlin"'),
+        ("%{date('%Y', 5)}", 14, "must be a quoted time zone"),
+        ("%{date(5)}", 3, 'lacks its "format"'),
+        ("%{iso('Nowhere')}", 7, "is not a time zone"),
+        ("%{epoch_s('x')}", 11, "must be a time"),
+        ("%{add('x', 1)}", 7, "must be a number"),
+        ("%{add(a, '1')}", 10, "must be a number"),
+        ("%{add(1, lower('x'))}", 10, "must be a number"),
+        ("%{div(1, 0)}", 3, "division by zero"),
+        ("%{decode('zz', 'hex')}", 3, "not hex"),
+        ("%{extract('a', 'b')}", 3, "never has a value"),
+        ("%{uuid(x)}", 8, "must be quoted text"),
+    ],
+)
+def test_misuse_is_an_error_where_it_stands(text: str, column: int, says: str) -> None:
+    with pytest.raises(ExpressionSyntaxError) as raised:
+        Template.parse(text)
+    assert raised.value.column == column
+    assert says in raised.value.message
+
+
+class TestText:
+    @given(st.binary())
+    def test_bytes_that_are_not_text_survive(self, value: bytes) -> None:
+        assert rendered("%{concat(substring(x, 0, 3), substring(x, 3))}", x=value) == value
+        assert rendered("%{pad_left(x, 0)}%{pad_right(x, 0)}", x=value) == value * 2
+        assert rendered("%{decode(encode(x, 'base64'), 'base64')}", x=value) == value
+        assert rendered("%{decode(encode(x, 'base64url'), 'base64url')}", x=value) == value
+        assert rendered("%{decode(encode(x, 'hex'), 'hex')}", x=value) == value
+
+    @given(st.text())
+    def test_works_on_characters(self, text: str) -> None:
+        value = text.encode()
+        assert rendered("%{lower(x)}", x=value) == text.lower().encode()
+        assert rendered("%{upper(x)}", x=value) == text.upper().encode()
+        assert rendered("%{reverse(x)}", x=value) == text[::-1].encode()
+        assert rendered("%{length(x)}", x=value) == str(len(text)).encode()
+        assert rendered("%{substring(x, 1, 2)}", x=value) == text[1:3].encode()
+        assert rendered("%{pad_left(x, 5, 'é')}", x=value) == text.rjust(5, "é").encode()
+
+    def test_group_that_took_no_part_is_absent(self) -> None:
+        assert rendered("%{default(extract(x, '(a)|b', 1), 'none')}", x=b"b") == b"none"
+
+
+class TestHash:
+    @given(st.binary())
+    def test_digests_are_those_of_the_library(self, value: bytes) -> None:
+        for name in ("md5", "sha1", "sha256"):
+            digest = hashlib.new(name, value)
+            assert rendered(f"%{{{name}(x)}}", x=value) == digest.hexdigest().encode()
+            assert rendered(f"%{{{name}(x, 'bytes')}}", x=value) == digest.digest()
+
+    @given(st.binary(), st.integers(1, 1000))
+    def test_bucket_is_in_range_and_of_one_width(self, value: bytes, count: int) -> None:
+        bucket = rendered(f"%{{bucket(x, {count})}}", x=value)
+        assert int(bucket) == zlib.crc32(value) % count
+        assert len(bucket) == len(str(count - 1))
+
+
+class TestTime:
+    @pytest.mark.parametrize(
+        ("unit", "expected"),
+        [
+            ("second", "2024-03-31T15:42:08.000+02:00"),
+            ("minute", "2024-03-31T15:42:00.000+02:00"),
+            ("hour", "2024-03-31T15:00:00.000+02:00"),
+            ("day", "2024-03-31T00:00:00.000+01:00"),
+            ("week", "2024-03-25T00:00:00.000+01:00"),
+            ("month", "2024-03-01T00:00:00.000+01:00"),
+            ("year", "2024-01-01T00:00:00.000+01:00"),
+        ],
+    )
+    def test_truncation_keeps_to_the_zone_through_a_change_of_the_clock(self, unit: str, expected: str) -> None:
+        template = Template.parse(f"%{{iso(truncate_time('{unit}'))}}", "Europe/Berlin")
+        assert template.render(Event(b"", timestamp_ms=1_711_892_528_999)) == expected.encode()
+
+    @given(st.integers(0, 2**53), st.integers(0, 2**53))
+    def test_inverted_times_sort_the_other_way(self, one: int, other: int) -> None:
+        first, second = (rendered("%{inverted_time(x)}", x=b"%d" % time) for time in (one, other))
+        assert (first > second) == (one < other)
+        assert len(first) == 19
+
+    def test_zone_is_the_pipelines_unless_it_is_given(self) -> None:
+        assert rendered("%{date(0, '%H')} %{date(0, '%H', 'UTC')}", "Asia/Tokyo") == b"09 00"
+
+    def test_time_outside_the_calendar_fails_the_event(self) -> None:
+        for call in ("date(x, '%Y')", "iso(x)", "truncate_time(x, 'day')"):
+            with pytest.raises(ExpressionError):
+                rendered(f"%{{{call}}}", x=b"9" * 30)
+
+
+INTEGERS = st.integers(-(2**63), 2**63 - 1)
+
+
+class TestNumber:
+    @given(INTEGERS, INTEGERS)
+    def test_whole_numbers_are_exact(self, a: int, b: int) -> None:
+        values = {"a": b"%d" % a, "b": b"%d" % b}
+        assert rendered("%{add(a, b)}", **values) == b"%d" % (a + b)
+        assert rendered("%{sub(a, b)}", **values) == b"%d" % (a - b)
+        assert rendered("%{mul(a, b)}", **values) == b"%d" % (a * b)
+        assert rendered("%{long_bytes(a)}", **values) == a.to_bytes(8, "big", signed=True)
+        if b:
+            assert rendered("%{div(a, b)}", **values) == b"%d" % (a // b)
+            assert rendered("%{mod(a, b)}", **values) == b"%d" % (a % b)
+
+    @given(st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1))
+    def test_inverted_numbers_sort_the_other_way(self, a: int, b: int) -> None:
+        first, second = (rendered("%{inverted(x)}", x=b"%d" % number) for number in (a, b))
+        assert (first > second) == (a < b)
+
+    def test_decimals(self) -> None:
+        values = {"a": b"7.5", "b": b"-2"}
+        template = "%{add(a, b)} %{sub(a, b)} %{mul(a, b)} %{div(a, b)} %{mod(a, b)} %{int(a)} %{hex(a)}"
+        assert rendered(template, **values) == b"5.5 9.5 -15.0 -4 -0.5 7 7"
+
+    def test_product_gone_wild_fails_the_event(self) -> None:
+        template = "%{mul(" + ", ".join(["x"] * 50) + ")}"
+        with pytest.raises(ExpressionError):
+            rendered(template, x=b"9" * 100)
+
+
+class TestIdentity:
+    @given(st.text(max_size=5), st.integers(0, 99), st.integers(0, 2**40), st.integers(0, 9))
+    def test_uuid_is_version_5_and_differs_with_the_origin(
+        self, topic: str, partition: int, offset: int, fan_out: int
+    ) -> None:
+        template = Template.parse("%{uuid()}")
+        origin = Origin(topic, partition, offset, fan_out)
+        made = uuid.UUID(template.render(Event(b"", origin=origin)).decode())
+        name = Template.parse("%{origin()}").render(Event(b"", origin=origin))
+        namespace = uuid.uuid5(uuid.NAMESPACE_URL, "urn:attr2hbase:event")
+        expected = hashlib.sha1(namespace.bytes + name, usedforsecurity=False).digest()[:16]
+        assert made == uuid.UUID(bytes=expected, version=5)
+        assert template.render(Event(b"", origin=origin._replace(offset=offset + 1))) != str(made).encode()
+
+    def test_salt_gives_another_series(self) -> None:
+        assert rendered("%{uuid('a')}") != rendered("%{uuid('b')}") != rendered("%{uuid()}")

@@ -1,0 +1,196 @@
+"""Text becomes nodes and can be written again; what is no template or condition says where."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.expressions import ExpressionSyntaxError, nodes, quoted
+from ingest.expressions.grammar import CORE_NAMES, DATE_LETTERS, MAX_DEPTH, is_number
+from ingest.expressions.nodes import Attribute, Call, Core, DateLetter, Node, Number, Text
+from ingest.expressions.parser import parse_condition, parse_template
+
+
+class TestTemplate:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("", ()),
+            ("plain", (Text("plain"),)),
+            ("100%%", (Text("100%"),)),
+            ("%%{henry}", (Text("%{henry}"),)),
+            ("%{host}", (Core("host"),)),
+            ("%{ host }", (Core("host"),)),
+            ("%{user}", (Attribute("user"),)),
+            ("%{2hb_}", (Attribute("2hb_"),)),
+            ("%{123}", (Attribute("123"),)),
+            ("%{a.b-c_d}", (Attribute("a.b-c_d"),)),
+            ("%{'host'}", (Attribute("host", quoted=True),)),
+            ("%{'2hb_cf:q'}", (Attribute("2hb_cf:q", quoted=True),)),
+            ('%{"it\'s"}', (Attribute("it's", quoted=True),)),
+            ("%{'it''s'}", (Attribute("it's", quoted=True),)),
+            ("%{''}", (Attribute("", quoted=True),)),
+            ("%Y-%m", (DateLetter("Y"), Text("-"), DateLetter("m"))),
+            ("%{lower(host)}", (Call("lower", (Core("host"),)),)),
+            ("%{f()}", (Call("f", ()),)),
+            ("%{f( 'x' , -1.5, g(a), %{'b:c'} )}", (
+                Call("f", (Text("x"), Number("-1.5"), Call("g", (Attribute("a"),)), Attribute("b:c", quoted=True))),
+            )),
+        ],
+    )  # fmt: skip
+    def test_text_becomes_nodes(self, text: str, expected: tuple[Node, ...]) -> None:
+        assert parse_template(text) == expected
+
+    @pytest.mark.parametrize(
+        ("text", "column", "says"),
+        [
+            ("100%", 4, 'stray "%"'),
+            ("a % b", 3, 'stray "%"'),
+            ("%é", 1, 'stray "%"'),
+            ("%P", 1, 'did you mean "%p"'),
+            ("ab%Q", 3, 'unknown tag "%Q"'),
+            ("%_", 1, "unknown tag"),
+            ("%5", 1, "unknown tag"),
+            ("%{", 1, "unclosed tag"),
+            ("x%{host", 2, "unclosed tag"),
+            ("%{}", 1, "empty tag"),
+            ("%{ }", 1, "empty tag"),
+            ("ab%{a:b}", 3, "%{'a:b'}"),
+            ("%{größe}", 1, "%{'größe'}"),
+            ("%{a b}", 1, "%{'a b'}"),
+            ("%{'a}", 3, "never closed"),
+            ("%{'a' b}", 7, 'unexpected "b"'),
+            ("%{lower(host}", 13, 'expected "," or ")"'),
+            ("%{lower(host", 13, "found the end"),
+            ("%{lower(,)}", 9, "expected an argument"),
+            ("%{lower('x)}", 9, "never closed"),
+            ("%{1x(a)}", 3, "can not be the name of a function"),
+            ("%{" + "f(" * (MAX_DEPTH + 1), 3 + 2 * MAX_DEPTH, "nested"),
+        ],
+    )
+    def test_what_is_no_template_says_where(self, text: str, column: int, says: str) -> None:
+        with pytest.raises(ExpressionSyntaxError) as raised:
+            parse_template(text)
+        assert raised.value.column == column
+        assert says in raised.value.message
+
+    def test_an_error_points_with_a_caret(self) -> None:
+        with pytest.raises(ExpressionSyntaxError) as raised:
+            parse_template("ab%{a:b}")
+        assert raised.value.caret == "ab%{a:b}\n  ^"
+        assert str(raised.value).startswith("column 3: ")
+
+
+class TestCondition:
+    @pytest.mark.parametrize(
+        ("text", "column", "says"),
+        [
+            ("", 1, "found the end"),
+            ("%{a}", 5, "expected a comparison"),
+            ("host == 'x'", 1, "write %{host}"),
+            ("lower(host) == 'x'", 1, "write %{lower(…)}"),
+            ("%{a} = 'x'", 6, 'did you mean "=="'),
+            ("%{a} == 'x' && %{b} == 'y'", 13, 'did you mean "and"'),
+            ("%{a} == 'x' || %{b} == 'y'", 13, 'did you mean "or"'),
+            ("! exists(a)", 1, 'did you mean "not"'),
+            ("%{a} =~ 'x'", 6, 'did you mean "matches"'),
+            ("%{a} in 'x'", 9, "expected a list"),
+            ("%{a} in ()", 10, "expected a value"),
+            ("%{a} in (%{b})", 10, "quoted text and numbers only"),
+            ("%{a} in ('b' 'c')", 14, 'expected "," or ")"'),
+            ("%{a} matches b", 14, "expected a quoted pattern"),
+            ("(%{a} == 1", 11, 'expected "and", "or" or ")"'),
+            ("%{a} == 1)", 10, 'expected "and", "or" or the end'),
+            ("exists", 7, 'expected "("'),
+            ("exists()", 8, "expected a name"),
+            ("exists(%{a}", 12, 'expected ")"'),
+            ("exists(lower(a))", 13, "exists(%{name(…)})"),
+            ("%{a} == 'x", 9, "never closed"),
+            ("%{a:b} == 1", 1, "%{'a:b'}"),
+            ("%{a} == 1 or", 13, "found the end"),
+            ("not " * (MAX_DEPTH + 1) + "exists(a)", 1 + 4 * MAX_DEPTH, "nested"),
+        ],
+    )
+    def test_what_is_no_condition_says_where(self, text: str, column: int, says: str) -> None:
+        with pytest.raises(ExpressionSyntaxError) as raised:
+            parse_condition(text)
+        assert raised.value.column == column
+        assert says in raised.value.message
+
+    def test_and_binds_closer_than_or_and_not_closest(self) -> None:
+        plain = parse_condition("exists(a) or not exists(b) and exists(c)")
+        grouped = parse_condition("exists(a) or ((not exists(b)) and exists(c))")
+        assert plain == grouped
+
+
+TEXTS = st.text(max_size=8)
+NAMES = st.from_regex(r"[A-Za-z0-9_.-]{1,6}", fullmatch=True)
+ATTRIBUTES = st.one_of(
+    TEXTS.map(lambda name: Attribute(name, quoted=True)),
+    NAMES.filter(lambda name: name not in CORE_NAMES).map(Attribute),
+)
+CORES = st.sampled_from(CORE_NAMES).map(Core)
+NUMBERS = st.from_regex(r"-?[0-9]{1,4}(\.[0-9]{1,3})?", fullmatch=True).map(Number)
+ARGUMENTS = st.recursive(
+    st.one_of(TEXTS.map(Text), NUMBERS, ATTRIBUTES, CORES),
+    lambda inner: st.builds(
+        Call, st.from_regex(r"[a-z_][a-z0-9_]{0,5}", fullmatch=True), st.lists(inner, max_size=3).map(tuple)
+    ),
+    max_leaves=6,
+)
+TAGS = ARGUMENTS.filter(lambda node: not isinstance(node, Text | Number))
+PARTS = st.one_of(TEXTS.filter(bool).map(Text), st.sampled_from(DATE_LETTERS).map(DateLetter), TAGS)
+
+
+def _texts_joined(parts: list[Node]) -> tuple[Node, ...]:
+    joined: list[Node] = []
+    for part in parts:
+        if joined and isinstance(part, Text) and isinstance(joined[-1], Text):
+            joined[-1] = Text(joined[-1].text + part.text)
+        else:
+            joined.append(part)
+    return tuple(joined)
+
+
+OPERANDS = st.one_of(TAGS, TEXTS.map(Text), NUMBERS)
+CLAUSES = st.recursive(
+    st.one_of(
+        st.builds(nodes.Comparison, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), OPERANDS, OPERANDS),
+        st.builds(nodes.Membership, OPERANDS, st.lists(st.one_of(TEXTS.map(Text), NUMBERS), min_size=1).map(tuple)),
+        st.builds(nodes.Match, OPERANDS, TEXTS.map(Text)),
+        st.builds(nodes.Exists, TAGS),
+    ),
+    lambda inner: st.one_of(
+        inner.map(nodes.Not),
+        st.lists(inner, min_size=2, max_size=3).map(lambda parts: nodes.And(tuple(parts))),
+        st.lists(inner, min_size=2, max_size=3).map(lambda parts: nodes.Or(tuple(parts))),
+    ),
+    max_leaves=5,
+)
+
+
+class TestRoundTrips:
+    @given(st.lists(PARTS, max_size=6).map(_texts_joined))
+    def test_a_template_written_and_read_is_the_same(self, template: tuple[Node, ...]) -> None:
+        assert parse_template(nodes.template(template)) == template
+
+    @given(CLAUSES)
+    def test_a_condition_written_and_read_is_the_same(self, clause: nodes.Clause) -> None:
+        assert parse_condition(clause.written()) == clause
+
+    @given(st.text())
+    def test_quoted_text_is_read_as_it_was(self, text: str) -> None:
+        assert parse_template(f"%{{f({quoted(text)})}}") == (Call("f", (Text(text),)),)
+
+    @given(st.text(alphabet=st.sampled_from("%{}()'\",.aY0-= \nén<>!"), max_size=30))
+    def test_no_text_does_anything_but_parse_or_say_where(self, text: str) -> None:
+        for parse in (parse_template, parse_condition):
+            try:
+                parse(text)
+                column = 1
+            except ExpressionSyntaxError as error:
+                column = error.column
+            assert 1 <= column <= len(text) + 1
+
+    def test_a_number_is_digits_with_at_most_one_point(self) -> None:
+        words = ["1", "-1", "1.5", "1.", ".5", "1.5.2", "1e3", "--1", "", "٣"]
+        assert [word for word in words if is_number(word)] == ["1", "-1", "1.5"]

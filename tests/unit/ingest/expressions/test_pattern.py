@@ -1,0 +1,111 @@
+"""Patterns work on bytes, split as Java does but for trailing pieces, and say where they are wrong."""
+
+import pickle
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.expressions import ExpressionSyntaxError, Pattern
+
+
+def test_search_finds_the_first_place() -> None:
+    match = Pattern.parse(r"(\d+):(\d+)").search(b"a 55:66 77:88")
+    assert match is not None
+    assert (match[0], match[1], match[2]) == (b"55:66", b"55", b"66")
+
+
+def test_match_and_fullmatch_are_anchored() -> None:
+    pattern = Pattern.parse("ab")
+    assert pattern.match(b"xab") is None
+    assert pattern.match(b"abx") is not None
+    assert pattern.fullmatch(b"abx") is None
+    assert pattern.fullmatch(b"ab") is not None
+
+
+def test_groups_are_counted_and_named() -> None:
+    pattern = Pattern.parse(r"(?P<ip>\S+) (\S+) (?P<user>\S+)")
+    assert pattern.groups == 3
+    assert dict(pattern.names) == {"ip": 1, "user": 3}
+
+
+def test_dot_is_one_byte_and_stops_at_a_newline() -> None:
+    pattern = Pattern.parse("a.b")
+    assert pattern.fullmatch(b"a\xffb") is not None
+    assert pattern.search(b"a\nb") is None
+
+
+def test_text_beyond_ascii_is_utf8() -> None:
+    assert Pattern.parse("größe").search("die größe".encode()) is not None
+
+
+@pytest.mark.parametrize(
+    ("separator", "data", "expected"),
+    [
+        (":", b"a:b::", [b"a", b"b", b"", b""]),
+        (r"\|", b"a|b", [b"a", b"b"]),
+        (r"\.", b"a.b", [b"a", b"b"]),
+        ("--", b"a--b-c", [b"a", b"b-c"]),
+        (r"\s+", b"a \t b", [b"a", b"b"]),
+        ("[,;]", b",a;b", [b"", b"a", b"b"]),
+        ("(,)|(;)", b"a,b;c", [b"a", b"b", b"c"]),
+        ("(x)", b"abc", [b"abc"]),
+        (r"\t", b"a\tb", [b"a", b"b"]),
+        (r"\d", b"a1b", [b"a", b"b"]),
+        (":", b"", [b""]),
+        ("é", "aéb".encode(), [b"a", b"b"]),
+    ],
+)
+def test_split_gives_all_pieces_and_no_groups(separator: str, data: bytes, expected: list[bytes]) -> None:
+    assert Pattern.parse(separator).split(data) == expected
+
+
+@given(st.text(min_size=1, max_size=3), st.binary(max_size=20))
+def test_escaped_text_splits_as_literal(separator: str, data: bytes) -> None:
+    literal = separator.encode()
+    assert Pattern.parse(re.escape(separator)).split(data + literal + data) == (data + literal + data).split(literal)
+
+
+@given(st.lists(st.binary(max_size=4), min_size=1, max_size=5))
+def test_grouped_separator_splits_like_the_bare_one(pieces: list[bytes]) -> None:
+    data = b", ".join(pieces)
+    assert Pattern.parse(r"(,)( )").split(data) == Pattern.parse(r",[ ]").split(data)
+
+
+def test_replace_takes_the_replacement_literally() -> None:
+    assert Pattern.parse("[0-9]+").replace(rb"\1\n", b"a1b22") == rb"a\1\nb\1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [("(", 1), ("ab(", 3), ("é(", 2), ("a**", 3), ("[a", 1), ("a{99999999999}", 1), ("(" * 5000 + ")" * 5000, 1)],
+)
+def test_bad_pattern_says_where(text: str, column: int) -> None:
+    with pytest.raises(ExpressionSyntaxError, match="bad pattern") as raised:
+        Pattern.parse(text)
+    assert raised.value.column == column
+
+
+def test_brackets_that_python_wonders_about_are_fine() -> None:
+    assert Pattern.parse("[[a]").search(b"[") is not None
+
+
+def test_is_equal_by_text_and_pickled_so() -> None:
+    pattern = Pattern.parse("a(b)")
+    again = pickle.loads(pickle.dumps(pattern))  # noqa: S301 - our own bytes
+    assert again == pattern
+    assert hash(again) == hash(pattern)
+    assert again != Pattern.parse("ab")
+    assert again.groups == 1
+    assert str(again) == "a(b)"
+
+
+@given(st.text(max_size=20))
+def test_no_text_does_anything_but_compile_or_say_where(text: str) -> None:
+    try:
+        Pattern.parse(text)
+        column = 1
+    except ExpressionSyntaxError as error:
+        column = error.column
+    assert 1 <= column <= len(text) + 1

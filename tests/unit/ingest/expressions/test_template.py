@@ -1,0 +1,248 @@
+"""Templates give what Flume's escapes gave, and what was added to them."""
+
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.api import Event, ExpressionError, Origin, Priority
+from ingest.expressions import CORE_NAMES, ExpressionSyntaxError, Template
+
+TIME_MS = 1_309_275_728_123  # 2011-06-28T15:42:08.123Z, a Tuesday
+
+
+def event(**attributes: bytes) -> Event:
+    return Event(
+        b"the body",
+        attributes,
+        timestamp_ms=TIME_MS,
+        nanos=42,
+        host="web1",
+        priority=Priority.WARN,
+        key=b"k1",
+        origin=Origin("ticks", 3, 7),
+    )
+
+
+def rendered(text: str, of: Event | None = None) -> bytes:
+    return Template.parse(text).render(of if of is not None else event())
+
+
+class TestEscapesOfFlume:
+    """Each row of the table of escapes, and of the examples under it."""
+
+    @pytest.mark.parametrize(
+        ("tag", "expected"),
+        [
+            ("%{host}", b"web1"),
+            ("%{hostname}", b"web1"),
+            ("%{nanos}", b"42"),
+            ("%{priority}", b"WARN"),
+            ("%{body}", b"the body"),
+            ("%{timestamp}", b"1309275728123"),
+            ("%{other}", b"attribute"),
+            ("%%", b"%"),
+            ("%a", b"Tue"),
+            ("%A", b"Tuesday"),
+            ("%b", b"Jun"),
+            ("%B", b"June"),
+            ("%c", b"Tue Jun 28 15:42:08 2011"),
+            ("%d", b"28"),
+            ("%m", b"06"),
+            ("%y", b"11"),
+            ("%Y", b"2011"),
+            ("%j", b"179"),
+            ("%D", b"06/28/11"),
+            ("%H", b"15"),
+            ("%I", b"03"),
+            ("%k", b"15"),
+            ("%l", b"3"),
+            ("%M", b"42"),
+            ("%S", b"08"),
+            ("%p", b"PM"),
+            ("%s", b"1309275728"),
+            ("%t", b"1309275728123"),
+            ("%z", b"+0000"),
+        ],
+    )
+    def test_tag(self, tag: str, expected: bytes) -> None:
+        of = event(other=b"attribute")
+        assert rendered(tag, of) == expected
+        assert rendered(f"<{tag}|{tag}>", of) == b"<" + expected + b"|" + expected + b">"
+
+    def test_doubled_percent_hides_a_tag(self) -> None:
+        assert rendered("%%{henry}") == b"%{henry}"
+
+    def test_unknown_attribute_is_empty(self) -> None:
+        assert rendered("/h/%{unknown}/t") == b"/h//t"
+
+    def test_result_is_not_expanded_again(self) -> None:
+        assert rendered("%{body}", Event(b"%{host}")) == b"%{host}"
+
+    def test_date_path(self) -> None:
+        assert rendered("%Y-%m-%d/%H00") == b"2011-06-28/1500"
+
+    @pytest.mark.parametrize("text", [r"$1\1", "$", "\\"])
+    def test_dollar_and_backslash_are_literal(self, text: str) -> None:
+        assert rendered(f"{text}%{{x}}", event(x=text.encode())) == (text * 2).encode()
+
+    def test_missing_host_is_empty(self) -> None:
+        assert rendered("[%{host}]", Event(b"")) == b"[]"
+
+    @pytest.mark.parametrize("text", ["%", "% ", "%{}", "%{a:b}", "%é", "%P", "%{weekday_short"])
+    def test_what_flume_left_alone_is_an_error(self, text: str) -> None:
+        with pytest.raises(ExpressionSyntaxError):
+            Template.parse(text)
+
+    def test_a_quoted_name_reaches_any_attribute(self) -> None:
+        assert rendered("%{'2hb_cf:q'}", Event(b"", {"2hb_cf:q": b"v"})) == b"v"
+        assert rendered("%{2hb_}", Event(b"", {"2hb_": b"row"})) == b"row"
+
+
+class TestPartsOfTheEvent:
+    @pytest.mark.parametrize(
+        ("tag", "expected"),
+        [("%{topic}", b"ticks"), ("%{partition}", b"3"), ("%{offset}", b"7"), ("%{key}", b"k1")],
+    )
+    def test_place_in_kafka(self, tag: str, expected: bytes) -> None:
+        assert rendered(tag) == expected
+
+    @pytest.mark.parametrize("name", CORE_NAMES)
+    def test_core_name_wins_over_an_attribute_and_quotes_over_both(self, name: str) -> None:
+        of = event(**{name: b"attribute"})
+        assert rendered(f"%{{{name}}}", of) != b"attribute"
+        assert rendered(f"%{{'{name}'}}", of) == b"attribute"
+
+
+class TestBytes:
+    @given(st.binary(), st.binary(), st.text(max_size=5).filter(lambda text: "%" not in text))
+    def test_pass_unchanged(self, value: bytes, body: bytes, text: str) -> None:
+        of = Event(body, {"x": value})
+        between = text.encode("utf-8", "surrogatepass")
+        assert rendered("%{x}", of) == value
+        assert rendered(f"{text}%{{x}}", of) == between + value
+        assert rendered(f"%{{x}}{text}", of) == value + between
+        assert rendered(f"{text}%{{x}}{text}", of) == between + value + between
+        assert rendered(f"%{{x}}{text}%{{body}}", of) == value + between + body
+        assert rendered(f"%{{x}}{text}%{{body}}%%%{{x}}", of) == value + between + body + b"%" + value
+        assert rendered("%{x}%{body}%{x}%{body}", of) == (value + body) * 2
+
+    @given(st.binary())
+    def test_names_that_are_not_utf8_can_be_asked_for(self, name: bytes) -> None:
+        of = Event(b"", {name.decode("utf-8", "surrogateescape"): b"v"})
+        text = name.decode("utf-8", "surrogateescape").replace("'", "''")
+        assert rendered(f"%{{'{text}'}}", of) == b"v"
+
+    @given(st.text())
+    def test_no_text_does_anything_but_compile_or_say_where(self, text: str) -> None:
+        try:
+            Template.parse(text).render(event())
+            column = 1
+        except ExpressionSyntaxError as error:
+            column = error.column
+        assert 1 <= column <= len(text) + 1
+
+    @given(
+        st.text(alphabet=st.sampled_from("%{}()',aY01 "), max_size=12),
+        st.sampled_from(["lower", "date", "substring", "add", "extract", "decode", "bucket", "uuid", "default"]),
+    )
+    def test_no_call_does_anything_but_compile_or_say_where(self, inside: str, function: str) -> None:
+        text = f"%{{{function}({inside})}}"
+        column, code = 1, ""
+        try:
+            Template.parse(text).render(event(a=b"1"))
+        except ExpressionSyntaxError as error:
+            column = error.column
+        except ExpressionError as error:
+            code = error.code
+        assert 1 <= column <= len(text) + 1
+        assert code in {"", "not_a_number", "time_out_of_range"}
+
+
+class TestConstant:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("", b""),
+            ("mytable", b"mytable"),
+            ("100%%", b"100%"),
+            ("%{upper('x')}-%{add(1, 2)}", b"X-3"),
+            ("%{decode('00', 'hex')}", b"\x00"),
+        ],
+    )
+    def test_is_known_before_the_first_event(self, text: str, expected: bytes) -> None:
+        template = Template.parse(text)
+        assert template.constant == expected
+        assert template.render(event()) == expected
+        assert template.references == frozenset()
+
+    @pytest.mark.parametrize("text", ["%{x}", "a%Y", "%{uuid()}", "%{date('%Y')}", "%{lower(host)}"])
+    def test_is_none_when_events_matter(self, text: str) -> None:
+        assert Template.parse(text).constant is None
+
+
+class TestReferences:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("%{nanos}", {"nanos"}),
+            ("%{hostname}-%{x}", {"host", "attribute:x"}),
+            ("%{'nanos'}", {"attribute:nanos"}),
+            ("%Y", {"timestamp"}),
+            ("%t", {"timestamp"}),
+            ("%{date('%Y')}", {"timestamp"}),
+            ("%{date(seen, '%Y')}", {"attribute:seen"}),
+            ("%{uuid()}", {"topic", "partition", "offset", "fan_out"}),
+            ("%{lower(concat(x, topic))}", {"attribute:x", "topic"}),
+        ],
+    )
+    def test_name_what_is_read(self, text: str, expected: set[str]) -> None:
+        assert Template.parse(text).references == expected
+
+
+class TestMissing:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("constant", None),
+            ("%{host}", None),
+            ("%{a}-%{b}", "b"),
+            ("%{a}-%Y", None),
+            ("%{'c:d'}-%{b}", "c:d"),
+            ("%{lower(b)}", "b"),
+            ("%{lower(a)}", None),
+            ("%{default(b, 'x')}", None),
+            ("%{default(b, c)}", "b"),
+            ("%{concat(a, b)}", None),
+            ("%{a}%{upper(lower(b))}", "b"),
+        ],
+    )
+    def test_is_the_first_absent_attribute_that_matters(self, text: str, expected: str | None) -> None:
+        assert Template.parse(text).missing(event(a=b"")) == expected
+
+    def test_absent_arguments_make_the_result_absent(self) -> None:
+        assert rendered("[%{upper(b)}|%{add(b, 1)}|%{date(b, '%Y')}]") == b"[||]"
+
+
+class TestValue:
+    def test_is_equal_by_text_and_zone(self) -> None:
+        assert Template.parse("%{x}") == Template.parse("%{x}")
+        assert hash(Template.parse("%{x}")) == hash(Template.parse("%{x}"))
+        assert Template.parse("%H", "UTC") != Template.parse("%H", "Asia/Tokyo")
+
+    def test_is_pickled_as_text_and_zone(self) -> None:
+        template = Template.parse("%{x}/%H", "Asia/Tokyo")
+        again = pickle.loads(pickle.dumps(template))  # noqa: S301 - our own bytes
+        assert again == template
+        assert again.render(event(x=b"a")) == b"a/00"
+
+    def test_shows_as_its_text(self) -> None:
+        assert str(Template.parse("%{x}")) == "%{x}"
+
+    def test_unknown_zone_is_an_error_where_the_date_stands(self) -> None:
+        assert Template.parse("no date", "Nowhere").render(event()) == b"no date"
+        with pytest.raises(ExpressionSyntaxError) as raised:
+            Template.parse("%{x}%H", "Europe/Berln")
+        assert raised.value.column == 5
+        assert 'did you mean "Europe/Berlin"' in raised.value.message
