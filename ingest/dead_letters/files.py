@@ -37,10 +37,14 @@ class FileDeadLetters(DeadLetterQueue):
         """Replace the file of the batch, or remove it when there are no letters."""
         path = self._path(batch_id, batch_time_ms)
         try:
+            content = b"".join(line + b"\n" for line in letters)
+            before = path.read_bytes() if path.exists() else b""
+            if before not in (b"", content):
+                path.with_suffix(_MARKS).unlink(missing_ok=True)  # they are of lines that now hold other letters
             if letters:
                 make_folder(self._folder)
-                write_durably(path, b"\n".join(letters) + b"\n")
-            elif path.exists():
+                write_durably(path, content)
+            elif before:
                 path.unlink()
                 sync_folder(self._folder)
         except OSError as error:
@@ -102,7 +106,8 @@ class FileDeadLetters(DeadLetterQueue):
     def _files(self) -> list[Path]:
         if not self._folder.is_dir():
             return []
-        return sorted(path for path in self._folder.iterdir() if _POSITION.fullmatch(f"{path.stem}:0"))
+        letters = (path for path in self._folder.iterdir() if path.suffix == _SUFFIX)
+        return sorted(path for path in letters if _POSITION.fullmatch(f"{path.stem}:0"))
 
     def _entries_of(self, path: Path) -> Iterator[Entry]:
         marks = Marks(path.with_suffix(_MARKS)).load()

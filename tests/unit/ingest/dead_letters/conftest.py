@@ -1,0 +1,69 @@
+"""Letters, and a topic in memory."""
+
+import pytest
+
+from ingest.api import Record
+from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.kafka import Stored
+
+
+class Topic:
+    """A Kafka topic with three partitions, for a producer and a reader."""
+
+    PARTITIONS = 3
+
+    def __init__(self) -> None:
+        self.records: list[list[tuple[bytes | None, bytes | None, list]]] = [[] for _ in range(self.PARTITIONS)]
+        self.pending: list[tuple] = []
+        self.failure: Exception | None = None
+        self.closed = 0
+
+    def send(self, topic, key, value, headers):
+        assert topic == "dead"
+        self.pending.append((key, value, list(headers)))
+
+    def flush(self):
+        if self.failure is not None:
+            raise self.failure
+        for key, value, headers in self.pending:
+            self.records[sum(key) % self.PARTITIONS].append((key, value, headers))
+        self.pending = []
+
+    def close(self):
+        self.closed += 1
+
+    def read(self, topic):
+        assert topic == "dead"
+        for partition, records in enumerate(self.records):
+            for offset, (_, value, _) in enumerate(records):
+                yield Stored(partition, offset, value)
+
+    def read_at(self, topic, partition, offset):
+        assert topic == "dead"
+        if partition >= self.PARTITIONS or offset >= len(self.records[partition]):
+            return None
+        return Stored(partition, offset, self.records[partition][offset][1])
+
+
+@pytest.fixture
+def topic() -> Topic:
+    return Topic()
+
+
+@pytest.fixture
+def make_letter():
+    def make(offset: int = 0, *, batch_time_ms: int = 1000, value: bytes = b"v", **fields) -> DeadLetter:
+        values = {
+            "record": Record("ticks", 0, offset, b"k", value, 5),
+            "fan_out": 0,
+            "attributes": {},
+            "pipeline": "p",
+            "component": "split",
+            "code": "decorate",
+            "message": "no",
+            "batch_time_ms": batch_time_ms,
+            "fingerprint": "f",
+        }
+        return DeadLetter(**(values | fields))
+
+    return make

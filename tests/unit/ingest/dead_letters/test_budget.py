@@ -1,0 +1,62 @@
+"""The error budget."""
+
+import pytest
+
+from ingest.api import Disposition
+from ingest.dead_letters.budget import ErrorBudget, ErrorBudgetSpentError
+
+
+def budget(share=0.05, min_events=1000, window_s=300.0) -> ErrorBudget:
+    return ErrorBudget(share=share, min_events=min_events, window_s=window_s)
+
+
+@pytest.mark.parametrize(
+    ("batches", "spent"),
+    [
+        ([(0, 999, 999)], [False]),
+        ([(0, 1000, 50)], [False]),
+        ([(0, 1000, 51)], [True]),
+        ([(0, 0, 0), (2, 0, 0)], [False, False]),
+        ([(0, 900, 90), (1000, 100, 0)], [False, True]),
+        ([(0, 900, 900), (300_000, 100, 0)], [False, True]),
+        ([(0, 900, 900), (300_001, 1000, 0)], [False, False]),
+        ([(0, 900, 900), (0, 900, 0), (2, 1000, 60)], [False, False, False]),
+        ([(0, 900, 900), (2, 900, 0), (0, 900, 0)], [False, True, False]),
+    ],
+    ids=[
+        "too few to judge",
+        "exactly the share",
+        "above the share",
+        "no events",
+        "adds up over batches",
+        "window holds its edge",
+        "older batches leave",
+        "same batch again counts once",
+        "an earlier time forgets later ones",
+    ],
+)
+def test_batches_spend_it(batches, spent):
+    each = budget()
+    assert [each.spend(*batch) for batch in batches] == spent
+
+
+def test_share_of_one_never_stops():
+    assert not budget(share=1.0, min_events=0).spend(0, 10, 10)
+
+
+def test_share_of_zero_stops_at_the_first_failure():
+    each = budget(share=0.0, min_events=0)
+    assert [each.spend(0, 10, 0), each.spend(2, 10, 1)] == [False, True]
+
+
+def test_error_has_figures_and_the_way_out():
+    each = budget()
+    each.check(0, 900, 10)
+    with pytest.raises(ErrorBudgetSpentError) as caught:
+        each.check(2, 1100, 140)
+    assert (caught.value.code, caught.value.disposition) == ("error_budget", Disposition.STOP)
+    assert str(caught.value) == (
+        "150 of 2000 events failed (7.5%) within 300 s of batch time, 5.0% are allowed; "
+        "nothing of the last batch is acknowledged; "
+        "'ingest explain' shows why events fail; mend the pipeline, or raise error_budget: {share: …}"
+    )

@@ -1,0 +1,156 @@
+"""The envelope of a dead letter."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest import __version__
+from ingest.api import IntegrityError, Record
+from ingest.api.notation import name_from_bytes
+from ingest.dead_letters.envelope import MAX_MESSAGE_CHARS, DeadLetter
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
+NAMES = st.binary(max_size=20).map(name_from_bytes)
+UNICODE = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+RECORDS = st.builds(
+    Record,
+    topic=NAMES,
+    partition=st.integers(0, 2**31 - 1),
+    offset=st.integers(0, 2**63 - 1),
+    key=st.none() | st.binary(),
+    value=st.none() | st.binary(),
+    timestamp_ms=INT64,
+    headers=st.lists(st.tuples(NAMES, st.none() | st.binary(max_size=20)), max_size=4).map(tuple),
+)
+LETTERS = st.builds(
+    DeadLetter,
+    record=RECORDS,
+    fan_out=st.integers(0, 2**31 - 1),
+    attributes=st.dictionaries(NAMES, st.binary(), max_size=4),
+    pipeline=UNICODE,
+    component=UNICODE,
+    code=UNICODE,
+    message=UNICODE,
+    batch_time_ms=INT64,
+    fingerprint=UNICODE,
+    pointer=st.none() | UNICODE,
+    product=UNICODE,
+)
+
+
+def letter(**fields) -> DeadLetter:
+    record = Record("ticks", 3, 17, b"k1", b"\xff\x00", 1308748686334, (("trace", b"a"), ("trace", None)))
+    values = {
+        "record": record,
+        "fan_out": 0,
+        "attributes": {"2hb_cf:q": b"v"},
+        "pipeline": "p",
+        "component": "attr2hbase",
+        "code": "mapping",
+        "message": "no row key",
+        "batch_time_ms": 1308748690000,
+        "fingerprint": "abc",
+    }
+    return DeadLetter(**(values | fields))
+
+
+@given(LETTERS)
+def test_line_gives_the_letter_back(each):
+    line = each.to_json()
+    assert b"\n" not in line
+    assert DeadLetter.from_json(line) == each
+
+
+def test_line_has_keys_in_the_documented_order():
+    assert json.dumps(json.loads(letter().to_json())) == json.dumps(
+        {
+            "format": 1,
+            "product": __version__,
+            "id": "ticks/3/17/0/attr2hbase",
+            "pipeline": "p",
+            "component": "attr2hbase",
+            "code": "mapping",
+            "message": "no row key",
+            "batch_time_ms": 1308748690000,
+            "fingerprint": "abc",
+            "fan_out": 0,
+            "attributes": [["2hb_cf:q", "v"]],
+            "pointer": None,
+            "record": {
+                "topic": "ticks",
+                "partition": 3,
+                "offset": 17,
+                "timestamp_ms": 1308748686334,
+                "key": "k1",
+                "value": {"b64": "/wA="},
+                "headers": [["trace", "a"], ["trace", None]],
+            },
+        }
+    )
+
+
+@given(LETTERS, LETTERS)
+def test_key_is_of_one_place_and_component(one, other):
+    def identity(each):
+        record = each.record
+        return record.topic, record.partition, record.offset, each.fan_out, each.component
+
+    assert (one.key == other.key) == (identity(one) == identity(other))
+
+
+def test_key_is_not_fooled_by_slashes():
+    stub = Record("a", 0, 1, None, b"", 0)
+    one = letter(record=stub, component="x/0/1/0/y")
+    other = letter(record=stub._replace(topic="a/0/1/0/x"), component="y")
+    assert (one.key, other.key) == (b"a/0/1/0/x%2F0%2F1%2F0%2Fy", b"a/0/1/0/x/0/1/0/y")
+
+
+def test_message_is_cut_and_escaped():
+    back = DeadLetter.from_json(letter(message="\ud800" + "x" * 10_000).to_json())
+    assert len(back.message) == MAX_MESSAGE_CHARS
+    assert back.message.startswith("\\ud800xxx")
+    assert back.message.endswith("x…")
+
+
+def test_pointing_letter_is_small_and_has_the_same_key():
+    whole = letter(attributes={"a": bytes(10_000)})
+    cut = whole.pointing_to("/state/dead-letters/p/1.jsonl:0")
+    assert len(cut.to_json()) < 500
+    assert (cut.key, cut.pointer) == (whole.key, "/state/dead-letters/p/1.jsonl:0")
+    assert DeadLetter.from_json(cut.to_json()) == cut
+
+
+@given(st.binary())
+def test_random_bytes_are_refused(line):
+    with pytest.raises(IntegrityError):
+        DeadLetter.from_json(line)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": 2},
+        {"batch_time_ms": "1"},
+        {"fan_out": True},
+        {"message": None},
+        {"attributes": [["a"]]},
+        {"attributes": {"a": "b"}},
+        {"record": None},
+        {"record": {}},
+        {"pointer": 1},
+    ],
+    ids=str,
+)
+def test_letter_with_a_wrong_field_is_refused(change):
+    content = json.loads(letter().to_json()) | change
+    with pytest.raises(IntegrityError):
+        DeadLetter.from_json(json.dumps(content).encode())
+
+
+def test_letter_without_a_field_is_refused():
+    content = json.loads(letter().to_json())
+    for name in set(content) - {"id"}:
+        with pytest.raises(IntegrityError):
+            DeadLetter.from_json(json.dumps({key: value for key, value in content.items() if key != name}).encode())

@@ -1,0 +1,238 @@
+"""What every queue of dead letters does, in files and in a topic."""
+
+import errno
+import os
+import stat
+from itertools import chain
+
+import pytest
+
+from ingest.api import Disposition, IntegrityError, NotFoundError, Record, SourceUnavailableError, StoreUnavailableError
+from ingest.dead_letters.files import FileDeadLetters, folder_of, unavailable
+from ingest.dead_letters.kafka import KafkaDeadLetters
+from ingest.dead_letters.queue import Mark, ReplayOutcome
+
+DONE = Mark(ReplayOutcome.REPLAYED, 77)
+AGAIN = Mark(ReplayOutcome.FAILED_AGAIN, 88, "mapping")
+
+
+def in_topic(topic, state_dir, *, pipeline="p", max_message_bytes=1_000_000):
+    return KafkaDeadLetters(
+        "dead",
+        pipeline=pipeline,
+        state_dir=state_dir,
+        max_message_bytes=max_message_bytes,
+        producer=lambda: topic,
+        reader=lambda: topic,
+    )
+
+
+@pytest.fixture(params=["files", "topic"])
+def reopened(request, tmp_path, topic):
+    """Opens the same queue as often as it is called, as other processes would."""
+
+    def make():
+        return FileDeadLetters(tmp_path, "p") if request.param == "files" else in_topic(topic, tmp_path)
+
+    return make
+
+
+def publish(queue, letters, batch_id, batch_time_ms):
+    queue.publish([letter.to_json() for letter in letters], batch_id, batch_time_ms)
+
+
+def letters_in(queue):
+    return [entry.letter for entry in queue.entries()]
+
+
+class TestEveryQueue:
+    def test_is_empty_before_the_first_letter(self, reopened):
+        assert list(reopened().entries()) == []
+
+    def test_gives_letters_by_batch_time(self, reopened, make_letter):
+        batches = [(9, 1000), (10, 1002), (0, 2000)]
+        expected = [[make_letter(offset, batch_time_ms=time) for offset in (1, 2)] for _, time in batches]
+        for (batch_id, time), letters in zip(batches, expected, strict=True):
+            publish(reopened(), letters, batch_id, time)
+        found = letters_in(reopened())
+        assert [letter.batch_time_ms for letter in found] == [1000, 1000, 1002, 1002, 2000, 2000]
+        assert sorted(found, key=lambda letter: (letter.batch_time_ms, letter.record.offset)) == [*chain(*expected)]
+
+    def test_batch_published_again_is_there_once(self, reopened, make_letter):
+        letters = [make_letter(offset) for offset in range(5)]
+        publish(reopened(), letters, 3, 1000)
+        before = list(reopened().entries())
+        publish(reopened(), letters, 3, 1000)
+        assert list(reopened().entries()) == before
+
+    def test_same_number_under_another_checkpoint_is_another_batch(self, reopened, make_letter):
+        publish(reopened(), [make_letter(1)], 0, 1000)
+        publish(reopened(), [make_letter(1, batch_time_ms=5000)], 0, 5000)
+        assert letters_in(reopened()) == [make_letter(1), make_letter(1, batch_time_ms=5000)]
+
+    def test_reads_by_position(self, reopened, make_letter):
+        publish(reopened(), [make_letter(offset) for offset in range(4)], 3, 1000)
+        queue = reopened()
+        for entry in queue.entries():
+            assert queue.read(entry.position) == entry
+
+    @pytest.mark.parametrize("position", ["", "x", "0:99", "7:0", "000000000001000-0000000003:99", "../x:0", "0:-1"])
+    def test_unknown_position_is_not_found(self, reopened, make_letter, position):
+        publish(reopened(), [make_letter()], 3, 1000)
+        with pytest.raises(NotFoundError, match="dead-letters list"):
+            reopened().read(position)
+
+    def test_marks_stay_and_the_last_one_counts(self, reopened, make_letter):
+        publish(reopened(), [make_letter(offset) for offset in range(3)], 3, 1000)
+        queue = reopened()
+        first, second, _ = [entry.position for entry in queue.entries()]
+        queue.mark({first: AGAIN, second: AGAIN})
+        queue.mark({second: DONE})
+        queue.mark({})
+        assert [entry.mark for entry in reopened().entries()] == [AGAIN, DONE, None]
+        assert reopened().read(second).mark == DONE
+
+    def test_closing_twice_is_fine(self, reopened, make_letter):
+        queue = reopened()
+        publish(queue, [make_letter()], 0, 1000)
+        queue.close()
+        queue.close()
+
+    def test_nothing_published_makes_nothing(self, reopened, tmp_path):
+        reopened().publish([], 0, 1000)
+        assert list(tmp_path.iterdir()) == []
+
+
+class TestFiles:
+    def test_later_attempt_replaces_the_earlier_one(self, tmp_path, make_letter):
+        queue = FileDeadLetters(tmp_path, "p")
+        publish(queue, [make_letter(1), make_letter(2)], 3, 1000)
+        publish(queue, [make_letter(2)], 3, 1000)
+        assert letters_in(queue) == [make_letter(2)]
+        publish(queue, [], 3, 1000)
+        assert letters_in(queue) == []
+
+    def test_marks_do_not_pass_to_other_letters(self, tmp_path, make_letter):
+        queue = FileDeadLetters(tmp_path, "p")
+        publish(queue, [make_letter(1), make_letter(2)], 3, 1000)
+        queue.mark({"000000000001000-0000000003:0": DONE})
+        publish(queue, [make_letter(1), make_letter(2)], 3, 1000)
+        assert [entry.mark for entry in queue.entries()] == [DONE, None]
+        publish(queue, [make_letter(2), make_letter(1)], 3, 1000)
+        assert [entry.mark for entry in queue.entries()] == [None, None]
+
+    def test_one_line_a_letter_in_a_file_for_its_owner(self, tmp_path, make_letter):
+        letters = [make_letter(1), make_letter(2, value=b"a\nb")]
+        publish(FileDeadLetters(tmp_path / "a" / "state", "p"), letters, 3, 1308748686334)
+        folder = tmp_path / "a" / "state" / "dead-letters" / "p"
+        assert [path.name for path in folder.iterdir()] == ["001308748686334-0000000003.jsonl"]
+        assert next(folder.iterdir()).read_bytes().splitlines() == [letter.to_json() for letter in letters]
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+    def test_files_of_others_are_passed_over(self, tmp_path, make_letter):
+        queue = FileDeadLetters(tmp_path, "p")
+        publish(queue, [make_letter()], 3, 1000)
+        for name in ("notes.txt", ".000000000001000-0000000004.jsonl.77.tmp", "1-2.jsonl"):
+            (tmp_path / "dead-letters" / "p" / name).write_bytes(b"rubbish")
+        assert letters_in(queue) == [make_letter()]
+
+    def test_damaged_line_is_named(self, tmp_path, make_letter):
+        queue = FileDeadLetters(tmp_path, "p")
+        publish(queue, [make_letter(1), make_letter(2)], 3, 1000)
+        path = tmp_path / "dead-letters" / "p" / "000000000001000-0000000003.jsonl"
+        path.write_bytes(path.read_bytes()[:-30])
+        with pytest.raises(IntegrityError, match=r'0000000003\.jsonl", line 2: '):
+            letters_in(queue)
+
+    def test_mark_cut_by_a_crash_is_passed_over(self, tmp_path, make_letter):
+        queue = FileDeadLetters(tmp_path, "p")
+        publish(queue, [make_letter(offset) for offset in range(3)], 3, 1000)
+        stem = "000000000001000-0000000003"
+        queue.mark({f"{stem}:0": DONE, f"{stem}:1": DONE})
+        path = tmp_path / "dead-letters" / "p" / f"{stem}.replayed"
+        path.write_bytes(path.read_bytes()[:-5])
+        queue.mark({f"{stem}:2": DONE})
+        assert [entry.mark for entry in queue.entries()] == [DONE, None, DONE]
+
+    @pytest.mark.parametrize("pipeline", ["..", ".", "../../etc", "/etc", "a/b", "a\x00b", "", "ünï"])
+    def test_name_of_a_pipeline_leads_nowhere_else(self, tmp_path, pipeline):
+        folder = folder_of(tmp_path, pipeline)
+        assert os.path.normpath(folder) == str(folder)
+        assert folder.parent == tmp_path / "dead-letters" or pipeline == ""
+
+    def test_folder_that_can_not_be_made_is_tried_again(self, tmp_path, make_letter):
+        (tmp_path / "dead-letters").write_bytes(b"a file in the way")
+        with pytest.raises(StoreUnavailableError, match="the batch is tried again") as caught:
+            publish(FileDeadLetters(tmp_path, "p"), [make_letter()], 3, 1000)
+        assert caught.value.code == "dead_letters_unavailable"
+
+    @pytest.mark.parametrize(
+        ("number", "disposition"), [(errno.ENOSPC, Disposition.RETRY), (errno.EIO, Disposition.STOP)]
+    )
+    def test_full_disk_waits_and_failing_disk_stops(self, tmp_path, number, disposition):
+        assert unavailable(tmp_path, OSError(number, os.strerror(number))).disposition is disposition
+
+
+class TestTopic:
+    def test_record_has_the_key_and_headers_to_route_by(self, tmp_path, topic, make_letter):
+        publish(in_topic(topic, tmp_path), [make_letter(7)], 3, 1000)
+        [record] = chain(*topic.records)
+        headers = [("pipeline", b"p"), ("component", b"split"), ("error", b"decorate")]
+        assert record == (b"ticks/0/7/0/split", make_letter(7).to_json(), headers)
+
+    def test_letter_too_large_goes_whole_to_a_file_and_is_named(self, tmp_path, topic, make_letter):
+        letters = [make_letter(1), make_letter(2, value=bytes(3000)), make_letter(3, value=b"x" * 5000)]
+        queue = in_topic(topic, tmp_path, max_message_bytes=2000)
+        publish(queue, letters, 3, 1000)
+        path = tmp_path / "dead-letters" / "p" / "000000000001000-0000000003.jsonl"
+        pointers = {f"{path}:0", f"{path}:1"}
+        values = [value for _, value, _ in chain(*topic.records)]
+        assert max(map(len, values)) < 2000
+        assert {pointer for pointer in pointers if any(pointer.encode() in value for value in values)} == pointers
+        assert sorted(letters_in(queue), key=lambda letter: letter.record.offset) == letters
+
+    def test_whole_letter_on_another_machine_stays_cut(self, tmp_path, topic, make_letter):
+        publish(in_topic(topic, tmp_path / "one", max_message_bytes=2000), [make_letter(2, value=bytes(3000))], 3, 1000)
+        [letter] = letters_in(in_topic(topic, tmp_path / "two"))
+        assert letter.pointer is not None
+        assert letter.record == Record("ticks", 0, 2, None, None, 5)
+
+    def test_pointer_opens_no_other_file(self, tmp_path, topic, make_letter):
+        other = FileDeadLetters(tmp_path, "other")
+        publish(other, [make_letter(1)], 3, 1000)
+        path = tmp_path / "dead-letters" / "other" / "000000000001000-0000000003.jsonl"
+        cut = make_letter(1).pointing_to(f"{path}:0")
+        topic.send("dead", cut.key, cut.to_json(), [])
+        topic.flush()
+        assert letters_in(in_topic(topic, tmp_path)) == [cut]
+
+    def test_exactly_the_limit_fits(self, tmp_path, topic, make_letter):
+        letter = make_letter(1, value=b"x" * 1000)
+        size = len(letter.to_json()) + len(letter.key) + len(b"pipelinepcomponentspliterrordecorate") + 512
+        publish(in_topic(topic, tmp_path, max_message_bytes=size), [letter], 3, 1000)
+        assert list(tmp_path.iterdir()) == []
+        publish(in_topic(topic, tmp_path, max_message_bytes=size - 1), [letter], 3, 1000)
+        assert [path.name for path in tmp_path.iterdir()] == ["dead-letters"]
+
+    def test_failed_flush_goes_up_and_the_next_try_publishes(self, tmp_path, topic, make_letter):
+        queue = in_topic(topic, tmp_path)
+        topic.failure = SourceUnavailableError("no broker")
+        with pytest.raises(SourceUnavailableError):
+            publish(queue, [make_letter(1)], 3, 1000)
+        topic.failure = None
+        publish(queue, [make_letter(1)], 3, 1000)
+        assert letters_in(queue) == [make_letter(1)]
+
+    def test_letters_of_other_pipelines_and_rubbish_are_passed_over(self, tmp_path, topic, make_letter):
+        publish(in_topic(topic, tmp_path, pipeline="q"), [make_letter(1, pipeline="q")], 3, 1000)
+        for value in (None, b"", b"rubbish"):
+            topic.send("dead", b"x", value, [])
+        publish(in_topic(topic, tmp_path), [make_letter(1)], 3, 1000)
+        assert letters_in(in_topic(topic, tmp_path)) == [make_letter(1)]
+
+    def test_close_closes_the_producer_once(self, tmp_path, topic, make_letter):
+        queue = in_topic(topic, tmp_path)
+        publish(queue, [make_letter()], 0, 1000)
+        queue.close()
+        queue.close()
+        assert topic.closed == 1
