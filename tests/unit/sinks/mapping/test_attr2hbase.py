@@ -1,0 +1,362 @@
+"""The attr2hbase mapping: every row of the behaviour it succeeds to, and what is ours."""
+
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from ingest.api import Delete, Event, MappingError, Priority, Put
+from ingest.api.notation import name_to_bytes
+from sinks.mapping.attr2hbase import Attr2HBase, Attr2HBaseSettings
+from sinks.mapping.mapper import Mapped, Skipped
+
+BATCH_MS = 1_700_000_000_000
+
+
+def mapper(**options):
+    return Attr2HBase(Attr2HBaseSettings.model_validate({"table": "t"} | options))
+
+
+def cells_of(attributes, body=b"", **options):
+    """Cells of an event whose row key is set, system cells left out; None when nothing is sent."""
+    prefix = options.get("attr_prefix", "2hb_")
+    event = Event(body, {prefix: b"row"} | attributes, timestamp_ms=5, host="h")
+    mapped = mapper(**options).map(event, BATCH_MS)
+    if mapped == Skipped("no_cells"):
+        return None
+    system = {b"sys:timestamp", b"sys:host", b"sys:priority"} if "sys_family" in options else set()
+    assert system <= set(mapped.mutation.columns)
+    return {column: value for column, value in mapped.mutation.columns.items() if column not in system} or None
+
+
+def error_of(settings, event):
+    with pytest.raises(MappingError) as caught:
+        mapper(**settings).map(event, BATCH_MS)
+    return caught.value.code
+
+
+NAMES = [
+    # attribute, prefix and no sys, prefix and sys, "" and sys, "" and no sys
+    ("any", None, None, b"sys:any", None),
+    ("colfam:col", None, None, b"colfam:col", b"colfam:col"),
+    ("2hb_any", None, b"sys:any", b"sys:2hb_any", None),
+    ("2hb_colfam:col", b"colfam:col", b"colfam:col", b"2hb_colfam:col", b"2hb_colfam:col"),
+    ("2hb_:any:", None, b"sys::any:", b"2hb_:any:", b"2hb_:any:"),
+    (":any:", None, None, b"sys::any:", None),
+    ("2hb_fam:", None, b"sys:fam:", b"sys:2hb_fam:", None),
+    ("2hb_a:b:c", b"a:b:c", b"a:b:c", b"2hb_a:b:c", b"2hb_a:b:c"),
+]
+CONFIGURATIONS = [{}, {"sys_family": "sys"}, {"sys_family": "sys", "attr_prefix": ""}, {"attr_prefix": ""}]
+CONFIGURATION_IDS = ["prefix", "prefix-sys", "empty-prefix-sys", "empty-prefix"]
+
+
+class TestNames:
+    @pytest.mark.parametrize(("number", "options"), list(enumerate(CONFIGURATIONS)), ids=CONFIGURATION_IDS)
+    @pytest.mark.parametrize("row", NAMES, ids=[row[0] for row in NAMES])
+    def test_column_of_an_attribute(self, row, number, options):
+        column = row[1 + number]
+        assert cells_of({row[0]: b"foo"}, **options) == (None if column is None else {column: b"foo"})
+
+    @pytest.mark.parametrize("options", CONFIGURATIONS, ids=CONFIGURATION_IDS)
+    def test_the_row_key_attribute_is_no_cell(self, options):
+        assert cells_of({}, **options) is None
+
+    def test_the_prefix_is_case_sensitive(self):
+        assert cells_of({"2HB_f:q": b"v"}) is None
+
+    def test_another_prefix(self):
+        assert cells_of({"x-f:q": b"v", "2hb_f:q": b"w"}, attr_prefix="x-") == {b"f:q": b"v"}
+
+    def test_values_are_bytes_and_may_be_empty(self):
+        every = bytes(range(256))
+        assert cells_of({"2hb_f:a": every, "2hb_f:b": b""}) == {b"f:a": every, b"f:b": b""}
+
+    def test_names_of_any_bytes(self):
+        assert cells_of({"2hb_f:\udcff\x00": b"v"}) == {b"f:\xff\x00": b"v"}
+
+    def test_prepared_names_end_somewhere(self, monkeypatch):
+        monkeypatch.setattr("sinks.mapping.attr2hbase._MOST_NAMES", 3)
+        one = mapper()
+        for number in range(10):
+            mapped = one.map(Event(b"", {"2hb_": b"r", f"2hb_f:{number}": b"v"}), BATCH_MS)
+            assert mapped.mutation.columns == {b"f:%d" % number: b"v"}
+        assert len(one._columns) <= 3
+
+
+class TestSystemCells:
+    def test_three_cells_of_every_event(self):
+        event = Event(b"", {"2hb_": b"123"}, timestamp_ms=0x130D6EA2B54, host="testhost")
+        mapped = mapper(table="mytable", sys_family="sysColfam").map(event, BATCH_MS)
+        columns = {
+            b"sysColfam:timestamp": bytes.fromhex("00000130D6EA2B54"),
+            b"sysColfam:host": b"testhost",
+            b"sysColfam:priority": b"INFO",
+        }
+        assert mapped == Mapped("mytable", Put(b"123", columns, BATCH_MS, wal=True))
+
+    def test_no_key_is_skipped(self):
+        assert mapper(sys_family="sysFam").map(Event(b"", {"other": b"val0"}), BATCH_MS) == Skipped("no_row_key")
+
+    def test_a_key_alone_sends_nothing(self):
+        assert mapper(sys_family="").map(Event(b"", {"2hb_": b"rk"}), BATCH_MS) == Skipped("no_cells")
+
+    def test_without_the_log(self):
+        mapped = mapper(write_to_wal=False).map(Event(b"", {"2hb_": b"rk", "2hb_f:q": b"v"}), BATCH_MS)
+        assert mapped == Mapped("t", Put(b"rk", {b"f:q": b"v"}, BATCH_MS, wal=False))
+
+    def test_a_time_without_64_bits_is_an_error(self):
+        event = Event(b"", {"2hb_": b"rk"}, timestamp_ms=2**63)
+        assert error_of({"sys_family": "s"}, event) == "bad_timestamp"
+
+    def test_a_negative_time(self):
+        event = Event(b"", {"2hb_": b"rk"}, timestamp_ms=-1)
+        assert mapper(sys_family="s").map(event, BATCH_MS).mutation.columns[b"s:timestamp"] == b"\xff" * 8
+
+
+class TestBody:
+    @pytest.mark.parametrize(
+        ("options", "body", "expected"),
+        [
+            ({}, b"EventVal", None),
+            ({"write_body": "f:q", "sys_family": "sys"}, b"EventVal", {b"f:q": b"EventVal"}),
+            ({"write_body": "f:q"}, b"EventVal", {b"f:q": b"EventVal"}),
+            ({}, b"", None),
+            ({"write_body": "f:q", "sys_family": "sys"}, b"", None),
+            ({"write_body": "f:q"}, b"", None),
+            ({"write_body": ""}, b"EventVal", None),
+        ],
+        ids=["none", "sys", "no-sys", "empty-none", "empty-sys", "empty-no-sys", "empty-option"],
+    )
+    def test_when_the_body_is_written(self, options, body, expected):
+        assert cells_of({}, body, **options) == expected
+
+    def test_original_without_sys_family_wrote_no_body(self):
+        """What an imported configuration says: `write_body` left out."""
+        assert cells_of({"2hb_f:a": b"1", "2hb_g:b": b"2"}, b"EventVal") == {b"f:a": b"1", b"g:b": b"2"}
+
+    @pytest.mark.parametrize("column", ["f", "f:", ":", ":q", "f:q:", "a:b:c", "a::b", "::"])
+    def test_what_is_no_column_is_refused(self, column):
+        with pytest.raises(ValidationError) as caught:
+            mapper(write_body=column)
+        assert [(error["type"], error["loc"]) for error in caught.value.errors()] == [("wrong_type", ("write_body",))]
+
+
+class TestEqualColumns:
+    def test_attribute_wins_over_body_and_system(self):
+        event = Event(b"body", {"2hb_": b"r", "2hb_s:host": b"mine", "2hb_f:q": b"attribute"}, host="h")
+        cells = mapper(sys_family="s", write_body="f:q").map(event, BATCH_MS).mutation.columns
+        assert (cells[b"s:host"], cells[b"f:q"]) == (b"mine", b"attribute")
+
+    def test_body_wins_over_system(self):
+        event = Event(b"body", {"2hb_": b"r"}, host="h")
+        cells = mapper(sys_family="s", write_body="s:host").map(event, BATCH_MS).mutation.columns
+        assert cells[b"s:host"] == b"body"
+
+    def test_later_attribute_wins(self):
+        assert cells_of({"2hb_sys:x": b"1", "2hb_x": b"2"}, sys_family="sys") == {b"sys:x": b"2"}
+        assert cells_of({"2hb_x": b"2", "2hb_sys:x": b"1"}, sys_family="sys") == {b"sys:x": b"1"}
+
+
+class TestRowKey:
+    def test_missing_key_is_an_error_on_request(self):
+        assert error_of({"on_missing_key": "error"}, Event(b"", {"2hb_f:q": b"v"})) == "no_row_key"
+
+    def test_empty_key_is_an_error(self):
+        assert error_of({}, Event(b"", {"2hb_": b"", "2hb_f:q": b"v"})) == "empty_row_key"
+
+    def test_longest_key(self):
+        event = Event(b"", {"2hb_": b"k" * 32_767, "2hb_f:q": b"v"})
+        assert mapper().map(event, BATCH_MS).mutation.row == b"k" * 32_767
+
+    def test_too_long_key_is_an_error(self):
+        assert error_of({}, Event(b"", {"2hb_": b"k" * 32_768, "2hb_f:q": b"v"})) == "row_key_too_long"
+
+    def test_empty_prefix_takes_the_key_from_the_empty_name(self):
+        mapped = mapper(attr_prefix="").map(Event(b"", {"": b"k", "f:q": b"v"}), BATCH_MS)
+        assert mapped.mutation == Put(b"k", {b"f:q": b"v"}, BATCH_MS)
+
+
+class TestTable:
+    def test_template(self):
+        event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v", "app": b"shop"})
+        assert mapper(table="logs_%{app}").map(event, BATCH_MS).table == "logs_shop"
+
+    @pytest.mark.parametrize("app", [b"", b"a b", b"a/b", b"\xff", b"a:b:c", b".a", b"-a"])
+    def test_what_is_no_name_of_a_table_is_an_error(self, app):
+        event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v", "app": app})
+        assert error_of({"table": "%{app}"}, event) == "bad_table_name"
+
+    def test_namespace(self):
+        event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v"})
+        assert mapper(table="ns:logs").map(event, BATCH_MS).table == "ns:logs"
+
+    def test_constant_name_is_checked_at_once(self):
+        with pytest.raises(ValidationError) as caught:
+            mapper(table="my table")
+        assert caught.value.errors()[0]["type"] == "wrong_type"
+
+
+EVENT = {"2hb_": b"r", "2hb_f:q": b"v"}
+
+
+class TestTime:
+    def test_batch(self):
+        assert mapper().map(Event(b"", dict(EVENT), timestamp_ms=-5), BATCH_MS).mutation.timestamp_ms == BATCH_MS
+
+    def test_event(self):
+        mapped = mapper(timestamp="event").map(Event(b"", dict(EVENT), timestamp_ms=5), BATCH_MS)
+        assert mapped.mutation.timestamp_ms == 5
+
+    @pytest.mark.parametrize("time", [-1, 2**63 - 1, 2**70])
+    def test_event_time_that_no_cell_can_have(self, time):
+        assert error_of({"timestamp": "event"}, Event(b"", dict(EVENT), timestamp_ms=time)) == "bad_timestamp"
+
+
+class TestRules:
+    DEBUG = "%{priority} == 'DEBUG'"
+
+    def put(self, priority, **options):
+        event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v"}, priority=priority)
+        return mapper(**options).map(event, BATCH_MS).mutation
+
+    def test_skip_the_log(self):
+        rules = [{"when": self.DEBUG, "write_to_wal": False}]
+        assert self.put(Priority.DEBUG, rules=rules).wal is False
+        assert self.put(Priority.INFO, rules=rules).wal is True
+
+    def test_keep_the_log(self):
+        rules = [{"when": self.DEBUG, "write_to_wal": True}]
+        assert self.put(Priority.DEBUG, rules=rules, write_to_wal=False).wal is True
+        assert self.put(Priority.INFO, rules=rules, write_to_wal=False).wal is False
+
+    def test_first_rule_that_holds_wins(self):
+        rules = [{"when": self.DEBUG}, {"when": "%{host} == ''", "delete": "row"}]
+        assert isinstance(self.put(Priority.DEBUG, rules=rules), Put)
+        assert isinstance(self.put(Priority.INFO, rules=rules), Delete)
+
+    @pytest.mark.parametrize(
+        ("delete", "expected"),
+        [
+            ("row", Delete(b"r", BATCH_MS)),
+            ({"family": "cf"}, Delete(b"r", BATCH_MS, b"cf")),
+            ({"column": "cf:q:r"}, Delete(b"r", BATCH_MS, b"cf", b"q:r")),
+            ({"column": "cf:"}, Delete(b"r", BATCH_MS, b"cf", b"")),
+        ],
+        ids=["row", "family", "column", "empty-qualifier"],
+    )
+    def test_delete(self, delete, expected):
+        assert self.put(Priority.DEBUG, rules=[{"when": self.DEBUG, "delete": delete}]) == expected
+
+    def test_delete_without_the_log(self):
+        rules = [{"when": self.DEBUG, "delete": "row", "write_to_wal": False}]
+        assert self.put(Priority.DEBUG, rules=rules) == Delete(b"r", BATCH_MS, wal=False)
+
+    def test_delete_needs_no_cells(self):
+        one = mapper(rules=[{"when": self.DEBUG, "delete": "row"}])
+        mapped = one.map(Event(b"", {"2hb_": b"r"}, priority=Priority.DEBUG), BATCH_MS)
+        assert mapped.mutation == Delete(b"r", BATCH_MS)
+
+    @pytest.mark.parametrize(
+        "delete", ["rows", "", {}, {"family": ""}, {"family": "a:b"}, {"column": "cf"}, {"column": ":q"},
+                   {"family": "a", "column": "a:b"}, {"row": "x"}]
+    )  # fmt: skip
+    def test_wrong_forms_of_delete_are_refused(self, delete):
+        with pytest.raises(ValidationError) as caught:
+            mapper(rules=[{"when": self.DEBUG, "delete": delete}])
+        assert [(error["type"], error["loc"]) for error in caught.value.errors()] == [
+            ("wrong_type", ("rules", 0, "delete"))
+        ]
+
+    def test_wrong_condition_is_refused_with_its_column(self):
+        with pytest.raises(ValidationError) as caught:
+            mapper(rules=[{"when": "%{priority} =="}])
+        (error,) = caught.value.errors()
+        assert (error["type"], error["loc"]) == ("bad_expression", ("rules", 0, "when"))
+        assert error["ctx"]["column"] > 0
+
+
+class TestTombstones:
+    def test_deletes_the_row(self):
+        event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v"}, tombstone=True)
+        assert mapper().map(event, BATCH_MS) == Mapped("t", Delete(b"r", BATCH_MS))
+
+    def test_without_a_key_like_other_events(self):
+        assert mapper().map(Event(b"", {}, tombstone=True), BATCH_MS) == Skipped("no_row_key")
+
+
+class TestGuards:
+    def error(self, attributes, **options):
+        return error_of(options, Event(b"", {"2hb_": b"r"} | attributes))
+
+    def test_allowed_families(self):
+        assert cells_of({"2hb_web:q": b"v"}, families={"allow": ["web"]}) == {b"web:q": b"v"}
+        assert self.error({"2hb_app:q": b"v"}, families={"allow": ["web"]}) == "family_not_allowed"
+
+    def test_denied_families(self):
+        assert self.error({"2hb_app:q": b"v"}, families={"deny": ["app"]}) == "family_not_allowed"
+
+    def test_a_refusal_repeats(self):
+        one = mapper(families={"deny": ["app"]})
+        for _ in range(2):
+            with pytest.raises(MappingError):
+                one.map(Event(b"", {"2hb_": b"r", "2hb_app:q": b"v"}), BATCH_MS)
+
+    @pytest.mark.parametrize("family", [".x", "a/b", "a\\b", "a\x00", "x" * 128, "recovered.edits"])
+    def test_families_that_can_not_exist(self, family):
+        assert self.error({f"2hb_{family}:q": b"v"}) == "bad_family_name"
+
+    def test_name_pattern_is_for_qualifiers_in_full(self):
+        columns = {"name_pattern": "[a-z]+"}
+        assert cells_of({"2hb_F:abc": b"v"}, columns=columns) == {b"F:abc": b"v"}
+        assert self.error({"2hb_f:abc1": b"v"}, columns=columns) == "bad_column_name"
+
+    def test_cells_of_one_event(self):
+        columns = {"max_per_row": 2}
+        assert cells_of({"2hb_f:a": b"", "2hb_f:b": b""}, columns=columns) == {b"f:a": b"", b"f:b": b""}
+        assert self.error({"2hb_f:a": b"", "2hb_f:b": b"", "2hb_f:c": b""}, columns=columns) == "too_many_columns"
+
+    def test_size_of_a_value(self):
+        columns = {"max_value_bytes": "3B"}
+        assert cells_of({"2hb_f:a": b"123"}, columns=columns) == {b"f:a": b"123"}
+        assert self.error({"2hb_f:a": b"1234"}, columns=columns) == "value_too_large"
+
+    @pytest.mark.parametrize("option", [{"sys_family": "internal"}, {"write_body": "internal:q"}])
+    def test_own_columns_must_be_allowed(self, option):
+        with pytest.raises(ValidationError) as caught:
+            mapper(families={"deny": ["internal"]}, **option)
+        assert caught.value.errors()[0]["type"] == "conflict"
+
+    def test_bad_name_pattern_is_refused(self):
+        with pytest.raises(ValidationError) as caught:
+            mapper(columns={"name_pattern": "["})
+        assert caught.value.errors()[0]["type"] == "bad_pattern"
+
+
+def test_settings_travel_to_the_workers():
+    settings = mapper(table="%{app}", rules=[{"when": "%{host} == 'a'", "delete": "row"}]).settings
+    assert pickle.loads(pickle.dumps(settings)) == settings  # noqa: S301 - our own
+
+
+@given(
+    st.dictionaries(st.sampled_from(["2hb_", "2hb_f:q", "2hb_g", "2hb_:", "x"]) | st.text(), st.binary()),
+    st.binary(),
+    st.sampled_from([{}, {"sys_family": "s"}, {"attr_prefix": ""}, {"write_body": "b:b"}]),
+)
+def test_any_event_is_mapped_skipped_or_refused(attributes, body, options):
+    try:
+        mapped = mapper(**options).map(Event(body, attributes), BATCH_MS)
+    except MappingError:
+        return
+    if isinstance(mapped, Mapped):
+        assert mapped.mutation.row == attributes[options.get("attr_prefix", "2hb_")]
+        for column in mapped.mutation.columns:
+            family, colon, _ = column.partition(b":")
+            assert family
+            assert colon
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8"), min_size=1))
+def test_a_qualifier_is_what_follows_the_first_colon(qualifier):
+    assert cells_of({f"2hb_f:{qualifier}": b"v"}) == {b"f:" + name_to_bytes(qualifier): b"v"}
