@@ -1,0 +1,131 @@
+"""Events and settings for tests, made with few words."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from random import Random
+from typing import Any, TypeVar
+
+from ingest.api import Event, Example, Model, Origin, Priority, WriteOnceEvent
+from ingest.api.notation import name_to_bytes
+from ingest.config.nodes import compose, plain
+
+M = TypeVar("M", bound=Model)
+
+_TEXTS = (
+    b"",
+    b"a",
+    b"12",
+    b"-7.5",
+    b"2238947398:56",
+    b"a:b::",
+    b"2010-07-26T11:48:05Z",
+    b"10/Oct/2000:13:55:36 -0700",
+    b'{"a": {"b": [1, null, 2.50]}, "c": null}',
+    b'{"a":',
+    b"[[]]",
+    b'10.0.0.1 - - "GET / HTTP/1.1" 200 5',
+    "größe ✓".encode(),
+    b"\x00\xff\xfe",
+    b"%{host}",
+    b" \n\t",
+)
+_NAMES = ("", "a", "b", "2hb_", "2hb_f:q", "2hb_a:b:c", "time", "größe", "\udcff", "x y", "%{a}", "a.b")
+
+
+def event_of(  # noqa: PLR0913 - the fields of an event
+    body: str | bytes = b"",
+    attributes: Mapping[str, str | bytes] | None = None,
+    *,
+    host: str = "",
+    priority: Priority = Priority.INFO,
+    key: str | bytes = b"",
+    timestamp_ms: int = 0,
+    nanos: int = 0,
+    origin: Origin | None = None,
+    write_once: bool = False,
+    tombstone: bool = False,
+) -> Event:
+    """An event; text stands for its bytes in UTF-8."""
+    return (WriteOnceEvent if write_once else Event)(
+        body=_bytes(body),
+        attributes={name: _bytes(value) for name, value in (attributes or {}).items()},
+        timestamp_ms=timestamp_ms,
+        nanos=nanos,
+        host=host,
+        priority=priority,
+        key=_bytes(key),
+        origin=origin or Origin("topic", 0, 0),
+        tombstone=tombstone,
+    )
+
+
+def event_before(example: Example) -> Event:
+    """The event an example begins with."""
+    return event_of(
+        example.body,
+        example.attributes,
+        host=example.host,
+        priority=example.priority,
+        key=example.key,
+        timestamp_ms=example.timestamp_ms,
+        nanos=example.nanos,
+    )
+
+
+def event_after(example: Example) -> Event:
+    """The event an example of a decorator ends with."""
+    event = event_before(example)
+    for name, value in example.after.items():
+        if value is None:
+            del event.attributes[name]
+        else:
+            event.attributes[name] = _bytes(value)
+    if example.body_after is not None:
+        event.body = _bytes(example.body_after)
+    if example.timestamp_ms_after is not None:
+        event.timestamp_ms = example.timestamp_ms_after
+    return event
+
+
+def copy_of(event: Event) -> Event:
+    """The same event once more, attributes of its own included."""
+    return replace(event, attributes=dict(event.attributes))
+
+
+def random_events(count: int = 200, *, seed: int = 1) -> Iterator[Event]:
+    """Events of all kinds, the same ones for the same seed: texts that formats know, and bytes that none does."""
+    random = Random(seed)  # noqa: S311 - test data
+    for number in range(count):
+        names = random.sample(_NAMES, random.randrange(len(_NAMES)))
+        yield event_of(
+            _random_text(random),
+            {name: _random_text(random) for name in names},
+            host=random.choice(("", "web-1", "\udcff")),
+            priority=random.choice(list(Priority)),
+            key=_random_text(random),
+            timestamp_ms=random.choice((0, 1308748686334, -1, 2**62)),
+            nanos=random.randrange(-5, 2**62),
+            origin=Origin("topic", random.randrange(4), number),
+            write_once=random.random() < 0.3,  # noqa: PLR2004 - often enough to matter
+            tombstone=random.random() < 0.1,  # noqa: PLR2004 - often enough to matter
+        )
+
+
+def settings_of(model: type[M], text: str = "{}", *, timezone: str = "UTC") -> M:
+    """
+    Options as a pipeline file gives them, from their YAML text.
+
+    Raises:
+        pydantic.ValidationError: the options are not the component's.
+    """
+    node = compose(text, "settings", [])
+    content: Any = {} if node is None else plain(node)
+    return model.model_validate(content or {}, context={"timezone": timezone})
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return name_to_bytes(text) if isinstance(text, str) else text
+
+
+def _random_text(random: Random) -> bytes:
+    return random.choice(_TEXTS) if random.random() < 0.7 else random.randbytes(random.randrange(12))  # noqa: PLR2004
