@@ -1,0 +1,46 @@
+"""Rows, mutations and scans for property tests: few names, so that they meet."""
+
+from hypothesis import strategies as st
+
+from ingest.api import Delete, Mutation, Put, Scan
+
+ROWS = st.sampled_from([b"a", b"a\x00", b"a\xff", b"b"])
+COLUMNS = st.tuples(st.sampled_from([b"f", b"g"]), st.sampled_from([b"", b"x", b"x\x00", b"y:z"]))
+TIMES = st.integers(min_value=1, max_value=6)
+MUTATIONS = st.one_of(
+    st.builds(
+        lambda row, cells, at: Put(row, {family + b":" + name: value for (family, name), value in cells.items()}, at),
+        ROWS,
+        st.dictionaries(COLUMNS, st.binary(max_size=2), min_size=1, max_size=4),
+        TIMES,
+    ),
+    st.builds(Delete, ROWS, TIMES),
+    st.builds(Delete, ROWS, TIMES, st.sampled_from([b"f", b"g"])),
+    st.builds(lambda row, at, column: Delete(row, at, *column), ROWS, TIMES, COLUMNS),
+)
+SCANS = st.builds(
+    Scan,
+    start=st.one_of(st.just(b""), ROWS, st.just(b"a0")),
+    stop=st.one_of(st.none(), ROWS, st.just(b"c")),
+    prefix=st.sampled_from([b"", b"a", b"a\xff", b"b", b"zz"]),
+    columns=st.one_of(
+        st.none(),
+        st.lists(st.sampled_from([b"f", b"g", b"f:", b"f:x", b"g:y:z"]), min_size=1, max_size=3).map(tuple),
+    ),
+    versions=st.integers(min_value=1, max_value=4),
+    limit=st.one_of(st.none(), st.integers(min_value=1, max_value=3)),
+    reverse=st.booleans(),
+    page_rows=st.integers(min_value=1, max_value=3),
+)
+
+
+def put(row: bytes, at: int, *, wal: bool = True, **columns: bytes) -> Put:
+    """A put with columns as `family_qualifier=value`."""
+    return Put(row, {name.replace("_", ":", 1).encode(): value for name, value in columns.items()}, at, wal)
+
+
+def below(prefix: bytes, mutation: Mutation) -> Mutation:
+    """The same mutation of a row below a prefix, with columns of its own."""
+    if isinstance(mutation, Put):
+        return Put(prefix + mutation.row, dict(mutation.columns), mutation.timestamp_ms)
+    return Delete(prefix + mutation.row, mutation.timestamp_ms, mutation.family, mutation.qualifier)

@@ -1,0 +1,382 @@
+"""
+What every store must do, as tests.
+
+A store is checked with a subclass and a fixture that knows how to make it::
+
+    class TestMyStore(StoreContract):
+        @pytest.fixture
+        def kit(self, tmp_path):
+            return MyFixture(tmp_path)
+
+Tests are passed over by what `capabilities` says, never by the name of a store. Every test makes a table of its own
+with a name from the fixture, so one server may serve them all.
+"""
+# this module is tests: asserts, names that say what they check, and numbers written a few lines above
+# ruff: noqa: S101, D102, PLR2004
+
+import itertools
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import lists
+
+from ingest.api import (
+    Cell,
+    Delete,
+    FamilySpec,
+    Mutation,
+    NotFoundError,
+    Put,
+    Row,
+    Scan,
+    Store,
+    StoreRefusedError,
+    TableSpec,
+    WriteRejectedError,
+)
+from ingest.testing.cells import MUTATIONS, SCANS, below, put
+from sinks.fold import Fold
+from sinks.memory import MemoryStore
+
+AnyStore = Store[Any]
+EXAMPLES = settings(
+    max_examples=25,
+    deadline=None,
+    # the store is shared by the examples on purpose: each writes below a prefix of its own
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
+)
+MIB = 1 << 20
+_numbers = itertools.count()
+
+
+class StoreFixture(ABC):
+    """How the contract gets at one store."""
+
+    @abstractmethod
+    def store(self) -> AnyStore:
+        """The store, not open; the same data behind every one that is made."""
+
+    def reader(self, store: AnyStore) -> AnyStore:
+        """What another reader uses while `store` is open for writing; open. The same object where there is no other."""
+        return store
+
+    def reopened(self, store: AnyStore) -> AnyStore:
+        """The store after it was closed and opened."""
+        store.close()
+        store.open()
+        return store
+
+    def table(self) -> str:
+        """A name no table has yet."""
+        return f"contract_{time.time_ns()}_{next(_numbers)}"
+
+    def clean(self) -> None:  # noqa: B027 - most have nothing to do
+        """Undo what the fixture did; called after the store was closed."""
+
+
+def scanned(store: AnyStore, table: str, scan: Scan | None = None) -> list[Row]:
+    """All rows of a scan."""
+    return list(store.scan(table, scan or Scan()))
+
+
+class StoreContract:
+    """Subclass it, name the subclass `Test…`, and give it a `kit` fixture."""
+
+    @pytest.fixture
+    def kit(self) -> StoreFixture:
+        """How to get at the store."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def store(self, kit: StoreFixture) -> Iterator[AnyStore]:
+        """The store, open."""
+        made = kit.store()
+        made.open()
+        yield made
+        made.close()
+        kit.clean()
+
+    @pytest.fixture
+    def table(self, kit: StoreFixture, store: AnyStore) -> str:
+        """A table with families f (one version) and g (three)."""
+        return self.make(kit, store, FamilySpec(b"f"), FamilySpec(b"g", versions=3))
+
+    def make(self, kit: StoreFixture, store: AnyStore, *families: FamilySpec) -> str:
+        """A new table."""
+        name = kit.table()
+        store.ensure_table(TableSpec(name, families))
+        return name
+
+    def test_close_without_open_and_twice(self, kit: StoreFixture) -> None:
+        store = kit.store()
+        store.close()
+        store.close()
+        kit.clean()
+
+    # versions, time, deletes
+
+    def test_newest_time_wins_not_the_last_call(self, store: AnyStore, table: str) -> None:
+        store.apply(table, [put(b"r", 5, f_q=b"new")])
+        store.apply(table, [put(b"r", 4, f_q=b"old")])
+        assert store.get(table, b"r") == Row(b"r", (Cell(b"f", b"q", 5, b"new"),))
+
+    def test_same_time_last_call_wins(self, store: AnyStore, table: str) -> None:
+        store.apply(table, [put(b"r", 5, f_q=b"first")])
+        store.apply(table, [put(b"r", 5, f_q=b"second")])
+        assert store.get(table, b"r", versions=3) == Row(b"r", (Cell(b"f", b"q", 5, b"second"),))
+
+    def test_versions_are_newest_first_and_only_as_many_as_kept(self, store: AnyStore, table: str) -> None:
+        for at in (3, 1, 4, 2, 5):
+            store.apply(table, [put(b"r", at, f_q=b"%d" % at, g_q=b"%d" % at)])
+        row = store.get(table, b"r", versions=10)
+        assert row is not None
+        assert [(cell.family, cell.timestamp_ms, cell.value) for cell in row.cells] == [
+            (b"f", 5, b"5"),
+            (b"g", 5, b"5"),
+            (b"g", 4, b"4"),
+            (b"g", 3, b"3"),
+        ]
+        assert [cell.timestamp_ms for cell in (store.get(table, b"r", versions=2) or row).cells] == [5, 5, 4]
+
+    def test_cells_vanish_by_age(self, kit: StoreFixture, store: AnyStore) -> None:
+        table = self.make(kit, store, FamilySpec(b"f", ttl_s=3600), FamilySpec(b"g"))
+        now = time.time_ns() // 1_000_000
+        old = now - 2 * 3600 * 1000
+        store.apply(table, [put(b"r", old, f_q=b"old", g_q=b"old"), put(b"s", now, f_q=b"new")])
+        store.apply(table, [put(b"t", old, f_q=b"old")])
+        assert scanned(store, table) == [
+            Row(b"r", (Cell(b"g", b"q", old, b"old"),)),
+            Row(b"s", (Cell(b"f", b"q", now, b"new"),)),
+        ]
+        assert store.get(table, b"t") is None
+
+    def test_row_delete_hides_up_to_its_time(self, store: AnyStore, table: str) -> None:
+        store.apply(table, [put(b"r", 5, f_q=b"1", g_q=b"1"), put(b"r", 7, g_q=b"2"), put(b"s", 5, f_q=b"1")])
+        store.apply(table, [Delete(b"r", 6)])
+        assert scanned(store, table, Scan(versions=3)) == [
+            Row(b"r", (Cell(b"g", b"q", 7, b"2"),)),
+            Row(b"s", (Cell(b"f", b"q", 5, b"1"),)),
+        ]
+
+    def test_family_delete_hides_its_family_alone(self, store: AnyStore, table: str) -> None:
+        store.apply(table, [put(b"r", 5, f_q=b"1", f_p=b"1", g_q=b"1")])
+        store.apply(table, [Delete(b"r", 5, b"f")])
+        assert store.get(table, b"r") == Row(b"r", (Cell(b"g", b"q", 5, b"1"),))
+
+    def test_column_delete_hides_all_its_versions(self, store: AnyStore, table: str) -> None:
+        for at in (1, 2, 3):
+            store.apply(table, [put(b"r", at, g_p=b"%d" % at, g_q=b"%d" % at)])
+        store.apply(table, [Delete(b"r", 2, b"g", b"q")])
+        row = store.get(table, b"r", versions=3)
+        assert row is not None
+        assert [(cell.qualifier, cell.timestamp_ms) for cell in row.cells] == [
+            (b"p", 3), (b"p", 2), (b"p", 1), (b"q", 3),
+        ]  # fmt: skip
+
+    def test_delete_hides_what_is_written_later_with_an_earlier_time(self, store: AnyStore, table: str) -> None:
+        store.apply(table, [Delete(b"r", 5), Delete(b"s", 5, b"f"), Delete(b"t", 5, b"f", b"q")])
+        for row in (b"r", b"s", b"t"):
+            store.apply(table, [put(row, 5, f_q=b"hidden")])
+            store.apply(table, [put(row, 4, f_q=b"hidden")])
+        assert scanned(store, table) == []
+        store.apply(table, [put(b"r", 6, f_q=b"seen")])
+        assert [row.key for row in scanned(store, table)] == [b"r"]
+
+    def test_put_delete_put_in_one_batch_and_replayed(self, store: AnyStore, table: str) -> None:
+        store.apply(table, [put(b"r", 98, f_old=b"0", f_q=b"0")])
+        fold = Fold()
+        fold.add(table, put(b"r", 100, f_q=b"1", g_q=b"1"))
+        fold.add(table, Delete(b"r", 100))
+        fold.add(table, put(b"r", 100, f_q=b"2"))
+        deletes, puts = [one for _, one in fold.deletes()], [one for _, one in fold.puts()]
+        for _ in range(2):
+            store.apply(table, deletes)
+            store.apply(table, puts)
+            assert store.get(table, b"r") == Row(b"r", (Cell(b"f", b"q", 100, b"2"),))
+
+    # bytes
+
+    def test_rows_come_in_byte_order(self, store: AnyStore, table: str) -> None:
+        keys = [b"a", b"B", b"\x00", b"\xff", b"a\x00", b"a\x00\x01", b"a\x01", b"\x00\xff", b"\x00\x00", "ä".encode()]
+        store.apply(table, [put(key, 1, f_q=key) for key in keys])
+        assert [row.key for row in scanned(store, table)] == sorted(keys)
+        assert [row.key for row in scanned(store, table, Scan(reverse=True))] == sorted(keys, reverse=True)
+
+    def test_all_bytes_in_keys_qualifiers_and_values(self, store: AnyStore, table: str) -> None:
+        every = [bytes([number]) for number in range(256)]
+        store.apply(table, [put(b"k" + byte, 1, f_q=byte * 3) for byte in every])
+        store.apply(table, [Put(b"wide", {b"f:" + byte: byte for byte in every} | {b"g:" + bytes(range(256)): b""}, 1)])
+        rows = scanned(store, table, Scan(prefix=b"k"))
+        assert [(row.key, row.cells[0].value) for row in rows] == [(b"k" + byte, byte * 3) for byte in every]
+        wide = store.get(table, b"wide")
+        assert wide is not None
+        assert [(cell.qualifier, cell.value) for cell in wide.cells] == [
+            *((byte, byte) for byte in every),
+            (bytes(range(256)), b""),
+        ]
+        assert all(store.get(table, b"k" + byte, columns=[b"f:q"]) is not None for byte in every[::17])
+
+    def test_empty_values_and_qualifiers(self, store: AnyStore, table: str) -> None:
+        store.apply(table, [Put(b"r", {b"f:": b"", b"f:q": b""}, 1)])
+        assert store.get(table, b"r") == Row(b"r", (Cell(b"f", b"", 1, b""), Cell(b"f", b"q", 1, b"")))
+        assert store.get(table, b"r", columns=[b"f:"]) == Row(b"r", (Cell(b"f", b"", 1, b""),))
+
+    def test_large_values(self, store: AnyStore, table: str) -> None:
+        for number in range(3):
+            store.apply(table, [put(b"r%d" % number, 1, f_q=bytes([number]) * (9 * MIB))])
+        sizes = [(row.key, len(row.cells[0].value)) for row in store.scan(table, Scan(page_rows=1))]
+        assert sizes == [(b"r0", 9 * MIB), (b"r1", 9 * MIB), (b"r2", 9 * MIB)]
+        row = store.get(table, b"r2")
+        assert row is not None
+        assert row.cells[0].value == b"\x02" * (9 * MIB)
+
+    def test_longest_row_key(self, store: AnyStore, table: str) -> None:
+        key = b"k" * 32_767
+        store.apply(table, [put(key, 1, f_q=b"1")])
+        assert [row.key for row in scanned(store, table)] == [key]
+
+    # questions
+
+    def test_get_of_what_is_not_there(self, store: AnyStore, table: str) -> None:
+        store.apply(table, [put(b"r", 1, f_q=b"1")])
+        assert store.get(table, b"absent") is None
+        assert store.get(table, b"r", columns=[b"f:absent"]) is None
+        assert store.get(table, b"r", columns=[b"g"]) is None
+
+    def test_scan_of_an_empty_table(self, store: AnyStore, table: str) -> None:
+        assert scanned(store, table) == []
+        assert scanned(store, table, Scan(reverse=True)) == []
+
+    def test_scan_range_prefix_and_limit(self, store: AnyStore, table: str) -> None:
+        store.apply(table, [put(key, 1, f_q=b"1") for key in (b"a1", b"a2", b"b1", b"b2", b"c1")])
+
+        def keys(scan: Scan) -> list[bytes]:
+            return [row.key for row in store.scan(table, scan)]
+
+        assert keys(Scan(start=b"a2", stop=b"b2")) == [b"a2", b"b1"]
+        assert keys(Scan(start=b"a2", stop=b"b2", reverse=True)) == [b"b1", b"a2"]
+        assert keys(Scan(prefix=b"b")) == [b"b1", b"b2"]
+        assert keys(Scan(prefix=b"b", start=b"b2")) == [b"b2"]
+        assert keys(Scan(limit=2)) == [b"a1", b"a2"]
+        assert keys(Scan(limit=2, reverse=True)) == [b"c1", b"b2"]
+        assert keys(Scan(start=b"x")) == []
+
+    def test_scan_goes_on_over_pages(self, store: AnyStore, table: str) -> None:
+        keys = [b"%04d" % number for number in range(100)]
+        store.apply(table, [put(key, 1, f_q=key) for key in keys])
+        assert [row.key for row in store.scan(table, Scan(page_rows=7))] == keys
+        assert [row.key for row in store.scan(table, Scan(page_rows=7, reverse=True))] == keys[::-1]
+        assert [row.key for row in store.scan(table, Scan(page_rows=7, limit=20))] == keys[:20]
+
+    def test_unfinished_scan_hinders_nothing(self, store: AnyStore, table: str) -> None:
+        store.apply(table, [put(b"%02d" % number, 1, f_q=b"1") for number in range(10)])
+        scan = iter(store.scan(table, Scan(page_rows=2)))
+        assert next(scan).key == b"00"
+        store.apply(table, [put(b"z", 1, f_q=b"1")])
+        assert len(scanned(store, table)) == 11
+
+    @EXAMPLES
+    @given(calls=lists(lists(MUTATIONS, min_size=1, max_size=4), max_size=6), scans=lists(SCANS, max_size=6))
+    def test_agrees_with_the_reference(
+        self, store: AnyStore, table: str, calls: list[list[Mutation]], scans: list[Scan]
+    ) -> None:
+        """Whatever is written, it reads as in the memory store; each example below a prefix of its own."""
+        prefix = b"%08d/" % next(_numbers)
+        reference = MemoryStore()
+        reference.open()
+        reference.ensure_table(TableSpec(table, (FamilySpec(b"f"), FamilySpec(b"g", versions=3))))
+        for call in calls:
+            for one in (reference, store):
+                one.apply(table, [below(prefix, mutation) for mutation in call])
+        for scan in [Scan(), *scans]:
+            asked = Scan(
+                start=prefix + scan.start,
+                stop=None if scan.stop is None else prefix + scan.stop,
+                prefix=prefix + scan.prefix,
+                columns=scan.columns,
+                versions=scan.versions,
+                limit=scan.limit,
+                reverse=scan.reverse,
+                page_rows=scan.page_rows,
+            )
+            assert scanned(store, table, asked) == scanned(reference, table, asked)
+        for row in (b"a", b"b"):
+            key = prefix + row
+            assert store.get(table, key, versions=3) == reference.get(table, key, versions=3)
+            only = [b"f:x", b"g"]
+            assert store.get(table, key, columns=only) == reference.get(table, key, columns=only)
+
+    # tables
+
+    def test_missing_table(self, kit: StoreFixture, store: AnyStore) -> None:
+        name = kit.table()
+        with pytest.raises(NotFoundError):
+            store.get(name, b"r")
+        with pytest.raises(NotFoundError):
+            scanned(store, name)
+        with pytest.raises(StoreRefusedError):
+            store.apply(name, [put(b"r", 1, f_q=b"1")])
+        assert store.families(name) is None
+        assert name not in store.tables()
+
+    def test_ensure_table_twice_changes_nothing(self, store: AnyStore, table: str) -> None:
+        store.apply(table, [put(b"r", 1, f_q=b"1")])
+        store.ensure_table(TableSpec(table, (FamilySpec(b"f", versions=5),)))
+        assert store.families(table) == {b"f", b"g"}
+        assert table in store.tables()
+        store.apply(table, [put(b"r", 2, f_q=b"2")])
+        row = store.get(table, b"r", versions=5)
+        assert row is not None
+        assert [cell.value for cell in row.cells] == [b"2"]
+
+    def test_family_is_added_to_a_live_table(self, store: AnyStore, table: str) -> None:
+        if not store.capabilities.creates_families:
+            pytest.skip("the store does not add families")
+        store.apply(table, [put(b"r", 1, f_q=b"1")])
+        store.ensure_table(TableSpec(table, (FamilySpec(b"h"),)))
+        store.apply(table, [put(b"r", 2, h_q=b"2")])
+        assert store.families(table) == {b"f", b"g", b"h"}
+        assert store.get(table, b"r") == Row(b"r", (Cell(b"f", b"q", 1, b"1"), Cell(b"h", b"q", 2, b"2")))
+
+    def test_unknown_family_is_rejected(self, store: AnyStore, table: str) -> None:
+        with pytest.raises(WriteRejectedError):
+            store.apply(table, [put(b"r", 1, unknown_q=b"1")])
+        store.apply(table, [put(b"r", 1, f_q=b"1")])
+        assert [row.key for row in scanned(store, table)] == [b"r"]
+
+    # durability, readers
+
+    def test_reopened_store_has_everything(self, kit: StoreFixture, store: AnyStore, table: str) -> None:
+        store.apply(table, [put(b"r", 1, f_q=b"1", g_q=b"1"), put(b"s", 1, f_q=b"1")])
+        store.apply(table, [Delete(b"s", 1)])
+        again = kit.reopened(store)
+        assert [row.key for row in scanned(again, table)] == [b"r"]
+        assert again.families(table) == {b"f", b"g"}
+        again.apply(table, [put(b"s", 1, f_q=b"hidden")])
+        assert [row.key for row in scanned(again, table)] == [b"r"]
+
+    def test_written_without_wal_is_read_back(self, kit: StoreFixture, store: AnyStore, table: str) -> None:
+        store.apply(table, [put(b"r", 1, wal=False, f_q=b"1"), put(b"s", 1, wal=False, g_q=b"1")])
+        store.apply(table, [put(b"t", 1, wal=False, f_q=b"1"), put(b"u", 1, f_q=b"1"), Delete(b"s", 1, wal=False)])
+        assert [row.key for row in scanned(store, table)] == [b"r", b"t", b"u"]
+        assert [row.key for row in scanned(kit.reopened(store), table)] == [b"r", b"t", b"u"]
+
+    def test_readers_see_what_was_acknowledged(self, kit: StoreFixture, store: AnyStore, table: str) -> None:
+        reader = kit.reader(store)
+        try:
+            for number in range(10):
+                key = b"%02d" % number
+                store.apply(table, [put(key, 1, wal=number % 2 == 0, f_q=key)])
+                assert reader.get(table, key) == Row(key, (Cell(b"f", b"q", 1, key),))
+            assert len(scanned(reader, table, Scan(page_rows=3))) == 10
+            other = self.make(kit, store, FamilySpec(b"n"))
+            store.apply(other, [put(b"r", 1, n_q=b"1")])
+            assert [row.key for row in scanned(reader, other)] == [b"r"]
+            assert other in reader.tables()
+        finally:
+            if reader is not store:
+                reader.close()

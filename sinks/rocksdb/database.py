@@ -1,0 +1,183 @@
+"""The folder of RocksDB: taken by one writer, followed by readers, written to in one piece."""
+
+import os
+import socket
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from rocksdict import AccessType, CompactOptions, Rdict, WriteBatch, WriteOptions
+
+from ingest.api import FamilySpec, LifecycleError, NotFoundError
+from sinks.rocksdb import tables
+from sinks.rocksdb.errors import OWNER, is_from_rocksdb, translated
+
+T = TypeVar("T")
+
+
+class Opened(NamedTuple):
+    """
+    An open database.
+
+    Attributes:
+        records: table -> family -> what it should be.
+        column_families: name of a column family -> its reader; RocksDB stays open as long as one of them lives.
+    """
+
+    root: Rdict
+    records: dict[str, dict[bytes, FamilySpec]]
+    column_families: dict[str, Rdict]
+
+
+class Database:
+    """
+    One folder, as its writer or as a reader.
+
+    After an error nothing that RocksDB had in memory is trusted: the next use opens anew.
+
+    Args:
+        path: made when it is missing, by a writer.
+        sync: whether writes with the log wait for the disk.
+    """
+
+    def __init__(self, path: Path, *, sync: bool, read_only: bool) -> None:
+        self.path = path
+        self.read_only = read_only
+        self.generation = 0
+        self._opened: Opened | None = None
+        self._is_wanted = False
+        self._follower: tempfile.TemporaryDirectory[str] | None = None
+        self._logged = WriteOptions()
+        self._logged.sync = sync
+        self._synced = WriteOptions()
+        self._synced.sync = True
+        self._unlogged = WriteOptions()
+        # the stub of the package shows this property as a method
+        self._unlogged.disable_wal = True  # type: ignore[method-assign, assignment]
+
+    def open(self) -> None:
+        """Take the folder, or begin to follow who has it."""
+        self._is_wanted = True
+        self.opened()
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        self._is_wanted = False
+        self._let_go()
+
+    def opened(self) -> Opened:
+        """The database, as far as it is known."""
+        if not self._is_wanted:
+            raise LifecycleError("the rocksdb store is not open")
+        if self._opened is None:
+            try:
+                self._opened = self._attach()
+            except Exception as error:
+                if not is_from_rocksdb(error):
+                    raise
+                raise translated(error, self.path) from error
+            self.generation += 1
+        return self._opened
+
+    def current(self) -> Opened:
+        """The database as it is now: a reader catches up with the writer."""
+        opened = self.opened()
+        if not self.read_only or self._has_caught_up(opened):
+            return opened
+        del opened
+        self._let_go()
+        return self.opened()
+
+    def writable(self) -> Opened:
+        """The database, to change it."""
+        if self.read_only:
+            raise LifecycleError("this store was opened for reading")
+        return self.opened()
+
+    def guarded(self, call: Callable[[], T]) -> T:
+        """Do something with RocksDB; its errors become ours."""
+        try:
+            return call()
+        except Exception as error:
+            if not is_from_rocksdb(error):
+                raise
+            self._let_go()
+            raise translated(error, self.path) from error
+
+    def write(self, batch: WriteBatch, *, logged: bool) -> None:
+        """Make a batch durable, all of it or nothing."""
+        root = self.writable().root
+
+        def write() -> None:
+            root.write(batch, self._logged if logged else self._unlogged)
+            if not logged:
+                # with atomic flush a manual compaction first flushes every column family in one step, which flush()
+                # does not; this one compacts the small default family alone
+                options = CompactOptions()
+                options.set_exclusive_manual_compaction(False)
+                root.compact_range(None, None, options)
+
+        self.guarded(write)
+
+    def add_families(self, table: str, missing: list[FamilySpec]) -> None:
+        """Make families, and the table with them."""
+        opened = self.writable()
+        specs = {**opened.records.get(table, {}), **{family.name: family for family in missing}}
+
+        def make() -> None:
+            for family in missing:
+                name = tables.column_family(table, family.name)
+                # it is there already when a process was killed before it remembered the table
+                if name not in opened.column_families:
+                    options = tables.family_options(family)
+                    opened.column_families[name] = opened.root.create_column_family(name, options)
+            tables.write_record(opened.root, table, specs, self._synced)
+
+        self.guarded(make)
+        opened.records[table] = specs
+        self.generation += 1
+
+    def _has_caught_up(self, opened: Opened) -> bool:
+        try:
+            opened.root.try_catch_up_with_primary()
+            return tables.read_records(opened.root) == opened.records
+        except Exception as error:
+            if not is_from_rocksdb(error):
+                raise
+            # the writer removed a file meanwhile: begin to follow anew
+            return False
+
+    def _attach(self) -> Opened:
+        options = tables.database_options()
+        exists = (self.path / "CURRENT").exists()
+        if self.read_only and not exists:
+            raise NotFoundError(f'there is no store at "{self.path}"', hint="it comes to be with the first write")
+        names = Rdict.list_cf(str(self.path), options) if exists else []
+        access = AccessType.read_write()
+        if self.read_only:
+            self._follower = tempfile.TemporaryDirectory(prefix="rocksdb-reader-")
+            access = AccessType.secondary(self._follower.name)
+        else:
+            self.path.mkdir(parents=True, exist_ok=True)
+        others = {name: tables.family_options(None) for name in names if name != "default"}
+        root = Rdict(str(self.path), options, others, access)
+        if not self.read_only:
+            (self.path / OWNER).write_text(f"process {os.getpid()} on {socket.gethostname()}\n", encoding="utf-8")
+            if root.get(tables.FORMAT_KEY) is None:
+                root.put(tables.FORMAT_KEY, tables.FORMAT, self._synced)
+        return Opened(root, tables.read_records(root), {name: root.get_column_family(name) for name in others})
+
+    def _let_go(self) -> None:
+        opened, self._opened = self._opened, None
+        self.generation += 1
+        if opened is not None:
+            if not self.read_only:
+                (self.path / OWNER).unlink(missing_ok=True)
+            for family in opened.column_families.values():
+                family.close()
+            opened.column_families.clear()
+            opened.root.close()
+        if self._follower is not None:
+            self._follower.cleanup()
+            self._follower = None

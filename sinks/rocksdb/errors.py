@@ -1,0 +1,55 @@
+"""From what RocksDB says to what we do about it: the one table."""
+
+from pathlib import Path
+
+from rocksdict import DbClosedError
+
+from ingest.api import (
+    ConflictError,
+    IngestError,
+    IntegrityError,
+    StoreBusyError,
+    StoreRefusedError,
+    StoreUnavailableError,
+)
+
+OWNER = "OWNER"
+"""File beside RocksDB's LOCK that says who has the store; stale after a kill, so it is only read when LOCK is held."""
+
+
+def is_from_rocksdb(error: Exception) -> bool:
+    """Whether RocksDB or the file system said so; the package has no class of its own for that."""
+    return type(error) is Exception or isinstance(error, (OSError, DbClosedError))
+
+
+def translated(error: Exception, path: Path) -> IngestError:
+    """
+    Our error for one of RocksDB's; it gives all of them as plain exceptions with a text.
+
+    A full disk heals, so it is waited for. Any other failure of the disk is final: after a failed sync nobody knows
+    what the disk holds, and a second sync that succeeds proves nothing.
+    """
+    text = str(error)
+    lowered = text.lower()
+    if "lock" in lowered and ("unavailable" in lowered or "lock hold" in lowered or "no locks" in lowered):
+        return ConflictError(
+            f'the store "{path}" is held by {owner_of(path)}',
+            hint="stop that process, or read with another command: readers need no lock",
+        )
+    if "no space left" in lowered or "quota" in lowered or "max allowed space" in lowered:
+        return StoreUnavailableError(f'no space left for the store "{path}": {text}')
+    if "permission denied" in lowered or "read-only file system" in lowered:
+        return StoreRefusedError(f'the store "{path}" may not be written: {text}', hint="check who owns the folder")
+    if "busy" in lowered or "try again" in lowered or "timed out" in lowered:
+        return StoreBusyError(f'the store "{path}" is busy: {text}')
+    return IntegrityError(
+        f'the store "{path}" failed: {text}', hint="check the disk, and restore a copy if it is damaged"
+    )
+
+
+def owner_of(path: Path) -> str:
+    """Who holds the store, in words."""
+    try:
+        return (path / OWNER).read_text(encoding="utf-8").strip() or "another process"
+    except OSError:
+        return "another process"

@@ -1,0 +1,73 @@
+"""
+How rows, columns and times become keys whose byte order is the order of cells in HBase.
+
+One RocksDB column family holds one family of one table, so neither is in the key::
+
+    text(row) 0x00 inverted(time)                              delete of the family in this row
+    text(row) 0x01 text(qualifier) 0x00 inverted(time)         delete of one column
+    text(row) 0x01 text(qualifier) 0x01 inverted(time)         a cell; the only kind with a value
+
+`text` ends with 0x00 0x01 and writes a 0x00 inside as 0x00 0xFF: so no text is the beginning of another, and a shorter
+one comes first. Inverted times are 8 bytes, big-endian, 2**64 - 1 minus the time: the newest comes first, and a delete
+before everything it hides.
+
+Source: the escaping is that of ordered strings in Google's Orderly and FoundationDB's tuple layer.
+"""
+
+from struct import Struct
+
+END = b"\x00\x01"
+FAMILY_DELETE = 0
+COLUMNS = 1
+COLUMN_DELETE = 0
+CELL = 1
+MAX_TIME_MS = (1 << 63) - 1
+
+_TIME = Struct(">Q")
+_INVERT = (1 << 64) - 1
+
+
+def encode_text(data: bytes) -> bytes:
+    """Bytes in a form that keeps their order also when something follows."""
+    return (data.replace(b"\x00", b"\x00\xff") if b"\x00" in data else data) + END
+
+
+def decode_text(data: bytes) -> bytes:
+    """The bytes again, of a text without its end."""
+    return data.replace(b"\x00\xff", b"\x00")
+
+
+def encode_time(timestamp_ms: int) -> bytes:
+    """A time so that later ones come first."""
+    return _TIME.pack(_INVERT - timestamp_ms)
+
+
+def decode_time(key: bytes) -> int:
+    """The time at the end of a key."""
+    inverted: int = _TIME.unpack_from(key, len(key) - 8)[0]
+    return _INVERT - inverted
+
+
+def cell_suffix(qualifier: bytes, timestamp_ms: int) -> bytes:
+    """What follows a row in the key of a cell."""
+    return b"\x01" + encode_text(qualifier) + b"\x01" + encode_time(timestamp_ms)
+
+
+def column_delete_suffix(qualifier: bytes, timestamp_ms: int) -> bytes:
+    """What follows a row in the key of a column's delete."""
+    return b"\x01" + encode_text(qualifier) + b"\x00" + encode_time(timestamp_ms)
+
+
+def family_delete_suffix(timestamp_ms: int) -> bytes:
+    """What follows a row in the key of a family's delete."""
+    return b"\x00" + encode_time(timestamp_ms)
+
+
+def row_head(key: bytes) -> bytes:
+    """The part of a key that is its row, with the end of the text."""
+    return key[: key.index(END) + 2]
+
+
+def column_head(rest: bytes) -> bytes:
+    """The part of a key after its row that is the column, with the end of the text; the kind and the time follow."""
+    return rest[: rest.index(END, 1) + 2]

@@ -1,0 +1,172 @@
+"""Cells out of the iterators of a table's families."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Protocol
+
+from ingest.api import Cell, FamilySpec, Row
+from sinks.rocksdb.keys import CELL, COLUMNS, END, column_head, decode_text, decode_time, encode_text, row_head
+
+PAGE_BYTES = 8 << 20
+"""A page of a scan ends early at this size, so that large values do not add up in memory."""
+STEPS_BEFORE_SEEK = 16
+"""Old versions passed one by one before the iterator jumps: a seek costs about as much as this many steps."""
+
+
+class Cursor(Protocol):
+    """The part of RocksDB's iterator that is used here."""
+
+    def valid(self) -> bool:
+        """Whether it stands at a key."""
+
+    def key(self) -> bytes:
+        """Where it stands."""
+
+    def value(self) -> bytes:
+        """What is there."""
+
+    def next(self) -> None:
+        """To the next key."""
+
+    def seek(self, key: bytes) -> None:
+        """To the first key that is not smaller."""
+
+    def seek_for_prev(self, key: bytes) -> None:
+        """To the last key that is not greater."""
+
+    def seek_to_last(self) -> None:
+        """To the last key."""
+
+
+class Part(NamedTuple):
+    """
+    One family of a table as a question needs it.
+
+    Attributes:
+        qualifiers: None for the whole family.
+        oldest_ms: cells before that are too old.
+        versions: how many are wanted of a cell, at most as many as the family keeps.
+    """
+
+    spec: FamilySpec
+    cursor: Cursor
+    qualifiers: frozenset[bytes] | None
+    oldest_ms: int
+    versions: int
+
+
+def rows_forward(parts: list[Part], start: bytes, stop: bytes | None) -> Iterator[Row]:
+    """Rows of [start, stop) in byte order."""
+    first = encode_text(start)[: -len(END)]
+    last = None if stop is None else encode_text(stop)[: -len(END)]
+    for part in parts:
+        part.cursor.seek(first)
+    heads = [_head(part.cursor) for part in parts]
+    while True:
+        head = min((one for one in heads if one is not None), default=None)
+        if head is None or (last is not None and head[: -len(END)] >= last):
+            return
+        cells: list[Cell] = []
+        for index, part in enumerate(parts):
+            if heads[index] == head:
+                cells += cells_of(part, head)
+                _leave(part.cursor, head)
+                heads[index] = _head(part.cursor)
+        if cells:
+            yield Row(decode_text(head[: -len(END)]), tuple(cells))
+
+
+def rows_backward(parts: list[Part], start: bytes, stop: bytes | None) -> Iterator[Row]:
+    """Rows of [start, stop), the last one first."""
+    first = encode_text(start)[: -len(END)]
+    for part in parts:
+        if stop is None:
+            part.cursor.seek_to_last()
+        else:
+            part.cursor.seek_for_prev(encode_text(stop)[: -len(END)])
+    heads = [_head(part.cursor) for part in parts]
+    while True:
+        head = max((one for one in heads if one is not None), default=None)
+        if head is None or head[: -len(END)] < first:
+            return
+        cells: list[Cell] = []
+        for index, part in enumerate(parts):
+            if heads[index] == head:
+                part.cursor.seek(head)
+                cells += cells_of(part, head)
+                part.cursor.seek_for_prev(head)
+                heads[index] = _head(part.cursor)
+        if cells:
+            yield Row(decode_text(head[: -len(END)]), tuple(cells))
+
+
+def page_of(parts: list[Part], bounds: tuple[bytes, bytes | None], wanted: int, *, reverse: bool) -> list[Row]:
+    """The first rows of a range, or the last ones, last one first."""
+    page = []
+    size = 0
+    for row in (rows_backward if reverse else rows_forward)(parts, *bounds):
+        page.append(row)
+        size += sum(len(cell.value) for cell in row.cells)
+        if len(page) >= wanted or size >= PAGE_BYTES:
+            break
+    return page
+
+
+def row_at(parts: Iterable[Part], key: bytes) -> Row | None:
+    """One row."""
+    head = encode_text(key)
+    cells: list[Cell] = []
+    for part in parts:
+        part.cursor.seek(head)
+        cells += cells_of(part, head)
+    return Row(key, tuple(cells)) if cells else None
+
+
+def cells_of(part: Part, head: bytes) -> Iterator[Cell]:
+    """What is visible of one row in one family; the cursor stands at the row's first key, and ends in it or after."""
+    cursor = part.cursor
+    start = len(head)
+    floor = part.oldest_ms
+    if cursor.valid() and (key := cursor.key()).startswith(head) and key[start] != COLUMNS:
+        floor = max(floor, decode_time(key) + 1)
+        cursor.seek(head + b"\x01")
+    if part.qualifiers is not None:
+        for qualifier in sorted(part.qualifiers):
+            column = head + b"\x01" + encode_text(qualifier)
+            cursor.seek(column)
+            if cursor.valid() and cursor.key().startswith(column):
+                yield from _column(part, column, qualifier, floor)
+        return
+    while cursor.valid() and (key := cursor.key()).startswith(head):
+        column = head + column_head(key[start:])
+        qualifier = decode_text(column[start + 1 : -len(END)])
+        yield from _column(part, column, qualifier, floor)
+
+
+def _column(part: Part, column: bytes, qualifier: bytes, floor: int) -> Iterator[Cell]:
+    """Visible versions of one column; the cursor stands at its first key and ends after its last."""
+    cursor = part.cursor
+    kind_at = len(column)
+    found = steps = 0
+    while cursor.valid() and (key := cursor.key()).startswith(column):
+        at = decode_time(key)
+        if key[kind_at] != CELL:
+            floor = max(floor, at + 1)
+        elif found < part.versions and at >= floor:
+            found += 1
+            yield Cell(part.spec.name, qualifier, at, cursor.value())
+        steps += 1
+        if steps % STEPS_BEFORE_SEEK == 0 and (found == part.versions or at < floor):
+            # every kind is 0 or 1, so nothing of this column comes after that
+            cursor.seek(column + (b"\x01" if key[kind_at] != CELL else b"\x02"))
+        else:
+            cursor.next()
+
+
+def _head(cursor: Cursor) -> bytes | None:
+    return row_head(cursor.key()) if cursor.valid() else None
+
+
+def _leave(cursor: Cursor, head: bytes) -> None:
+    """To the first key of another row."""
+    if cursor.valid() and cursor.key().startswith(head):
+        cursor.seek(head + b"\x02")

@@ -1,0 +1,218 @@
+"""The embedded store: HBase's rules on one folder of RocksDB."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import cast
+
+from rocksdict import WriteBatch
+
+from ingest.api import (
+    Capabilities,
+    FamilySpec,
+    Mutation,
+    NotFoundError,
+    Row,
+    Scan,
+    Store,
+    StoreRefusedError,
+    TableSpec,
+    split_column,
+)
+from sinks.rocksdb.database import Database, Opened
+from sinks.rocksdb.reading import Cursor, Part, page_of, row_at
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.sweep import DELETE_KEPT_MS, SLICE_KEYS, Gauge, Kept, slice_of
+from sinks.rocksdb.tables import column_family, gauge_key
+from sinks.rocksdb.writing import Families, batch_of, count_superseded
+
+
+def now_ms() -> int:
+    """Milliseconds since the epoch, by the machine's clock."""
+    return time.time_ns() // 1_000_000
+
+
+class RocksDBStore(Store[RocksDBSettings]):
+    """
+    Tables in a folder, one column family of RocksDB for each family.
+
+    One process writes; RocksDB's own lock keeps a second one out, and the file OWNER beside it says who has it. Any
+    number of other processes read at the same time (`read_only`): each question sees all that was acknowledged before
+    it.
+
+    Durable: with the WAL on, apply ends with one sync (`sync: true`). Mutations without WAL are in files of their own
+    when apply returns, for all families at once; a call that mixes both is written with the WAL. So a killed process
+    leaves no torn row either way. `apply` writes a call in one piece, and nothing of it when a mutation is refused.
+
+    Cells nobody can read any more are removed in slices after writes, see `sweep`; `compact` removes them at once.
+
+    Args:
+        read_only: for a reader beside the writer.
+        clock_ms: what time it is, for the age of cells.
+    """
+
+    kind = "rocksdb"
+    capabilities = Capabilities(
+        written_by_driver=True, atomic_row=True, creates_families=True, creates_tables=True, wal_switch=True
+    )
+
+    def __init__(
+        self, settings: RocksDBSettings, *, read_only: bool = False, clock_ms: Callable[[], int] = now_ms
+    ) -> None:
+        super().__init__(settings)
+        self._database = Database(Path(settings.path), sync=settings.sync, read_only=read_only)
+        self._clock_ms = clock_ms
+        self._generation = -1
+        self._families: dict[str, Families] = {}
+        self._gauges: dict[str, Gauge] = {}
+
+    def open(self) -> None:
+        """Take the folder, or begin to read beside the one who has it."""
+        self._database.open()
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        # handles keep RocksDB open, so they go first
+        self._forget()
+        self._database.close()
+
+    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
+        """Write mutations in one piece, then look after what nobody can read any more."""
+        families = self._families_of(table)
+        batch, logged, cells = batch_of(mutations, families)
+        gauge = self._gauges[table]
+        gauge.cells += cells
+        gauge.superseded += count_superseded(mutations, families)
+        batch.put(gauge_key(table), gauge.record())
+        self._write(batch, logged=logged)
+        if gauge.resume or gauge.is_due(expires=families.expires, now_ms=self._clock_ms()):
+            self._sweep(table, families, gauge)
+
+    def get(self, table: str, row: bytes, *, columns: Sequence[bytes] | None = None, versions: int = 1) -> Row | None:
+        """One row as it is now."""
+        return self._database.guarded(lambda: row_at(self._parts(table, columns, versions), row))
+
+    def scan(self, table: str, scan: Scan) -> Iterator[Row]:
+        """Rows of a range, page by page; each page is consistent in itself."""
+        start, stop = scan.bounds()
+        left = scan.limit
+        while left is None or left > 0:
+            page = self._page(table, scan, (start, stop), left)
+            yield from page
+            if not page:
+                return
+            left = None if left is None else left - len(page)
+            if scan.reverse:
+                stop = page[-1].key
+            else:
+                start = page[-1].key + b"\0"
+
+    def ensure_table(self, spec: TableSpec) -> None:
+        """Make the table and its families where they are missing."""
+        existing = self._database.writable().records.get(spec.name)
+        missing = {family.name: family for family in spec.families if family.name not in (existing or {})}
+        if existing is None or missing:
+            self._database.add_families(spec.name, list(missing.values()))
+
+    def families(self, table: str) -> frozenset[bytes] | None:
+        """Names of the table's families."""
+        specs = self._database.current().records.get(table)
+        return None if specs is None else frozenset(specs)
+
+    def tables(self) -> tuple[str, ...]:
+        """Names of all tables."""
+        return tuple(sorted(self._database.current().records))
+
+    def compact(self) -> int:
+        """Remove all that nobody can read any more, of every table; how many cells and deletes went."""
+        removed = 0
+        for table in self.tables():
+            families = self._families_of(table)
+            gauge = self._gauges[table]
+            gauge.start(list(families.specs))
+            while gauge.resume:
+                removed += self._sweep(table, families, gauge)
+        return removed
+
+    def _sweep(self, table: str, families: Families, gauge: Gauge) -> int:
+        if not gauge.resume:
+            gauge.start(list(families.specs))
+        now = self._clock_ms()
+        name = next(iter(gauge.resume))
+        spec = families.specs[name]
+        kept = Kept(spec.versions, _oldest_ms(spec, now), now - DELETE_KEPT_MS)
+        batch = WriteBatch(raw_mode=True)
+        handle = families.handles[name]
+        removed, resume = self._database.guarded(
+            lambda: slice_of(
+                families.cursor(name), kept, gauge.resume[name], SLICE_KEYS, lambda key: batch.delete(key, handle)
+            )
+        )
+        gauge.went_on(name, removed, resume, now)
+        batch.put(gauge_key(table), gauge.record())
+        self._write(batch, logged=True)
+        return removed
+
+    def _write(self, batch: WriteBatch, *, logged: bool) -> None:
+        try:
+            self._database.write(batch, logged=logged)
+        except BaseException:
+            self._forget()
+            raise
+
+    def _page(self, table: str, scan: Scan, bounds: tuple[bytes, bytes | None], left: int | None) -> list[Row]:
+        """The next rows. The cursors end with the call: they would keep RocksDB open while the caller has the rows."""
+        wanted = scan.page_rows if left is None else min(left, scan.page_rows)
+        return self._database.guarded(
+            lambda: page_of(self._parts(table, scan.columns, scan.versions), bounds, wanted, reverse=scan.reverse)
+        )
+
+    def _parts(self, table: str, columns: Sequence[bytes] | None, versions: int) -> list[Part]:
+        opened = self._database.current()
+        specs = opened.records.get(table)
+        if specs is None:
+            raise NotFoundError(f'there is no table "{table}"')
+        wanted: dict[bytes, frozenset[bytes] | None] = {}
+        for family, qualifier in [(name, None) for name in specs] if columns is None else map(split_column, columns):
+            known = wanted.get(family, frozenset())
+            wanted[family] = None if known is None or qualifier is None else known | {qualifier}
+        now = self._clock_ms()
+        return [
+            Part(
+                spec=specs[name],
+                cursor=cast("Cursor", opened.column_families[column_family(table, name)].iter()),
+                qualifiers=wanted[name],
+                oldest_ms=_oldest_ms(specs[name], now),
+                versions=min(versions, specs[name].versions),
+            )
+            for name in sorted(wanted.keys() & specs.keys())
+        ]
+
+    def _families_of(self, table: str) -> Families:
+        opened = self._database.writable()
+        if self._generation != self._database.generation:
+            self._forget()
+            self._generation = self._database.generation
+        found = self._families.get(table)
+        if found is None:
+            specs = opened.records.get(table)
+            if specs is None:
+                raise StoreRefusedError(f'there is no table "{table}"', hint="make it first, with `ingest table apply`")
+            found = self._families[table] = _families(opened, table, specs)
+            self._gauges[table] = Gauge.of(opened.root.get(gauge_key(table)))
+        return found
+
+    def _forget(self) -> None:
+        self._families.clear()
+        self._gauges.clear()
+        self._generation = -1
+
+
+def _families(opened: Opened, table: str, specs: dict[bytes, FamilySpec]) -> Families:
+    names = {name: column_family(table, name) for name in specs}
+    handles = {name: opened.root.get_column_family_handle(full) for name, full in names.items()}
+    return Families(specs, handles, {name: opened.column_families[full] for name, full in names.items()})
+
+
+def _oldest_ms(spec: FamilySpec, now: int) -> int:
+    return -1 if spec.ttl_s is None else now - spec.ttl_s * 1000

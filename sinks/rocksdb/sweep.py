@@ -1,0 +1,153 @@
+"""
+Removes what nobody can read any more: versions beyond what a family keeps, hidden and expired cells, old deletes.
+
+RocksDB keeps every version, for the time is part of the key, and offers no filter for its own compaction here. Looking
+at each cell as it is written would cost a read each. So every hundredth row that is written is looked at: how many of
+its cells push out an older version tells how fast those gather, whatever the order of keys. When they are estimated to
+be a quarter of all cells, the table is walked through once, in slices between writes.
+
+So a store holds at most about a third more cells than are readable, and data that is only added to is never walked.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sinks.rocksdb.keys import CELL, COLUMNS, column_head, decode_time, row_head
+from sinks.rocksdb.reading import Cursor
+
+SAMPLE_EVERY = 100
+MIN_SUPERSEDED = 100_000
+"""Cells; below that a walk is not worth its while."""
+SHARE = 0.25
+SLICE_KEYS = 100_000
+"""Looked at in one slice: about a tenth of a second."""
+DELETE_KEPT_MS = 24 * 3600 * 1000
+"""A delete hides cells that are written after it with an earlier time; this late they no longer come."""
+TTL_CHECK_MS = 3600 * 1000
+"""A table whose cells expire is walked at most this often for that alone."""
+
+
+class Kept(NamedTuple):
+    """What a family keeps."""
+
+    versions: int
+    oldest_ms: int
+    deletes_from_ms: int
+
+
+def superseded(cursor: Cursor, kept: Kept, resume: bytes, limit: int) -> Iterator[tuple[bytes, bool]]:
+    """
+    Keys from `resume` on, at most about `limit`, with whether each can go; ends at the end of a row, or of the family.
+
+    A delete goes only with what it hides, so it is decided before the cells of its row and they all go in one slice.
+    """
+    cursor.seek(resume)
+    head = column = b""
+    floor = row_floor = found = count = 0
+    while cursor.valid():
+        key = cursor.key()
+        if not head or not key.startswith(head):
+            if count >= limit:
+                return
+            head = row_head(key)
+            column = b""
+            row_floor = kept.oldest_ms
+        start = len(head)
+        at = decode_time(key)
+        if key[start] != COLUMNS:
+            # the first one is the newest, the others hide nothing more
+            gone = at < row_floor or at < kept.deletes_from_ms
+            row_floor = max(row_floor, at + 1)
+        else:
+            if not column or not key.startswith(column):
+                column = head + column_head(key[start:])
+                floor, found = row_floor, 0
+            if key[len(column)] != CELL:
+                gone = at < floor or at < kept.deletes_from_ms
+                floor = max(floor, at + 1)
+            else:
+                gone = at < floor or found >= kept.versions
+                found += not gone
+        count += 1
+        yield key, gone
+        cursor.next()
+
+
+@dataclass(slots=True)
+class Gauge:
+    """
+    How many cells of a table nobody can read, estimated, and when to walk through it.
+
+    Attributes:
+        cells: of the table, as found by the last walk and written since.
+        superseded: how many of them nobody can read.
+        walked_ms: when the last walk ended.
+        resume: family -> where the walk goes on; empty while there is none.
+    """
+
+    cells: int = 0
+    superseded: int = 0
+    walked_ms: int = 0
+    resume: dict[bytes, bytes] = field(default_factory=dict)
+    _seen_at_start: int = 0
+    _removed: int = 0
+
+    @classmethod
+    def of(cls, record: bytes | None) -> "Gauge":
+        """What was remembered; a walk that was not finished begins anew."""
+        return cls(*json.loads(record)) if record else cls()
+
+    def record(self) -> bytes:
+        """What to remember over a restart."""
+        return json.dumps([self.cells, self.superseded, self.walked_ms]).encode()
+
+    def is_due(self, *, expires: bool, now_ms: int) -> bool:
+        """Whether a walk should start."""
+        if self.superseded >= max(MIN_SUPERSEDED, SHARE * self.cells):
+            return True
+        return expires and self.cells > 0 and now_ms - self.walked_ms >= TTL_CHECK_MS
+
+    def start(self, families: list[bytes]) -> None:
+        """Begin to walk through these families."""
+        self.resume = dict.fromkeys(families, b"")
+        self._seen_at_start = self.superseded
+        self._removed = 0
+
+    def went_on(self, family: bytes, removed: int, resume: bytes | None, now_ms: int) -> None:
+        """A slice of a family is done; the walk ends with the last one."""
+        self._removed += removed
+        if resume is not None:
+            self.resume[family] = resume
+            return
+        del self.resume[family]
+        if not self.resume:
+            self.cells = max(0, self.cells - self._removed)
+            self.superseded -= self._seen_at_start
+            self.walked_ms = now_ms
+
+
+def slice_of(
+    cursor: Cursor, kept: Kept, resume: bytes, limit: int, remove: Callable[[bytes], None]
+) -> tuple[int, bytes | None]:
+    """Remove what can go in one slice: how many keys went, and where to go on (None at the end)."""
+    went = 0
+    for key, gone in superseded(cursor, kept, resume, limit):
+        if gone:
+            remove(key)
+            went += 1
+    return went, cursor.key() if cursor.valid() else None
+
+
+def pushed_out(cursor: Cursor, column: bytes, timestamp_ms: int, versions: int) -> bool:
+    """Whether a new version of a column, given by the beginning of its cells' keys, leaves one too many."""
+    cursor.seek(column)
+    left = versions
+    while cursor.valid() and cursor.key().startswith(column):
+        # the same time is the same cell, written again
+        left -= decode_time(cursor.key()) != timestamp_ms
+        if left == 0:
+            return True
+        cursor.next()
+    return False

@@ -1,0 +1,100 @@
+"""Which tables and families there are: one RocksDB column family for each family, and a record of what it should be."""
+
+import json
+from urllib.parse import quote, quote_from_bytes, unquote_to_bytes
+
+from rocksdict import DBCompressionType, Options, Rdict, WriteOptions
+
+from ingest.api import FamilySpec, IntegrityError
+
+FORMAT_KEY = b"format"
+FORMAT = b"1"
+"""Raised with every change of the keys or records; a store of another format is refused."""
+_TABLE_KEY = b"table:"
+
+WRITE_BUFFER_BYTES = 32 << 20
+"""Of one column family: flushed files are large enough to be few, and ten families still fit a small driver."""
+ALL_BUFFERS_BYTES = 128 << 20
+"""Of all column families together; past it the fullest are flushed."""
+
+
+def database_options() -> Options:
+    """Options of the database; the same for the writer and for readers."""
+    options = family_options(None)
+    options.create_if_missing(True)
+    options.create_missing_column_families(True)
+    # a row spans column families: what is flushed without the log must appear in all of them or in none
+    options.set_atomic_flush(True)
+    options.set_db_write_buffer_size(ALL_BUFFERS_BYTES)
+    options.set_max_background_jobs(2)
+    options.set_keep_log_file_num(5)
+    return options
+
+
+def family_options(spec: FamilySpec | None) -> Options:
+    """Options of one column family."""
+    options = Options(raw_mode=True)
+    options.set_write_buffer_size(WRITE_BUFFER_BYTES)
+    kinds = {
+        "none": DBCompressionType.none,
+        "gz": DBCompressionType.zlib,
+        "snappy": DBCompressionType.snappy,
+        "lz4": DBCompressionType.lz4,
+        "zstd": DBCompressionType.zstd,
+    }
+    make = kinds.get(spec.compression if spec else "none")
+    if make is not None:
+        options.set_compression_type(make())
+    return options
+
+
+def column_family(table: str, family: bytes) -> str:
+    """Name of the column family; any name of a table or family becomes plain text, and two never meet."""
+    return f"{quote(table, safe='')}:{quote_from_bytes(family, safe='')}"
+
+
+def gauge_key(table: str) -> bytes:
+    """Where the count of a table's superseded cells is kept."""
+    return b"gauge:" + table.encode()
+
+
+def write_record(database: Rdict, table: str, families: dict[bytes, FamilySpec], options: WriteOptions) -> None:
+    """Remember what a table should be."""
+    content = {
+        quote_from_bytes(spec.name): {
+            "versions": spec.versions,
+            "ttl_s": spec.ttl_s,
+            "compression": spec.compression,
+            "bloom": spec.bloom,
+        }
+        for spec in families.values()
+    }
+    database.put(_TABLE_KEY + table.encode(), json.dumps({"families": content}).encode(), options)
+
+
+def read_records(database: Rdict) -> dict[str, dict[bytes, FamilySpec]]:
+    """
+    Every table with its families.
+
+    Raises:
+        IntegrityError: the store has another format, or a record can not be read.
+    """
+    found = database.get(FORMAT_KEY)
+    if found is not None and found != FORMAT:
+        raise IntegrityError(
+            f'the store has format "{found.decode("utf-8", "replace")}", this program reads "{FORMAT.decode()}"',
+            hint="use the program that wrote it",
+        )
+    tables: dict[str, dict[bytes, FamilySpec]] = {}
+    cursor = database.iter()
+    cursor.seek(_TABLE_KEY)
+    while cursor.valid() and cursor.key().startswith(_TABLE_KEY):
+        name = cursor.key()[len(_TABLE_KEY) :].decode()
+        try:
+            content = json.loads(cursor.value())["families"]
+            specs = [FamilySpec(name=unquote_to_bytes(family), **options) for family, options in content.items()]
+        except (ValueError, TypeError, KeyError) as error:
+            raise IntegrityError(f'the record of table "{name}" can not be read: {error}') from error
+        tables[name] = {spec.name: spec for spec in specs}
+        cursor.next()
+    return tables

@@ -1,0 +1,167 @@
+"""Mutations as one batch of RocksDB; the hot side of the store."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from rocksdict import ColumnFamily, Rdict, WriteBatch
+
+from ingest.api import MAX_ROW_KEY_BYTES, Delete, FamilySpec, Mutation, Put, WriteRejectedError, split_column
+from sinks.rocksdb.keys import (
+    END,
+    MAX_TIME_MS,
+    cell_suffix,
+    column_delete_suffix,
+    encode_text,
+    family_delete_suffix,
+)
+from sinks.rocksdb.reading import Cursor
+from sinks.rocksdb.sweep import SAMPLE_EVERY, pushed_out
+
+MAX_PREPARED = 50_000
+"""Columns whose key parts are kept; data that makes more columns of its own pays for encoding them again."""
+
+
+class Families:
+    """
+    The families of one table, ready to be written to.
+
+    Attributes:
+        specs: family -> what it should be.
+        handles: family -> RocksDB's handle.
+        expires: whether any family has a time to live.
+    """
+
+    def __init__(
+        self, specs: Mapping[bytes, FamilySpec], handles: Mapping[bytes, ColumnFamily], readers: Mapping[bytes, Rdict]
+    ) -> None:
+        self.specs = specs
+        self.handles = handles
+        self.expires = any(spec.ttl_s is not None for spec in specs.values())
+        self._readers = readers
+        self._prepared: dict[bytes, tuple[bytes, ColumnFamily]] = {}
+        self._prepared_ms = -1
+        self.sampled = 0
+
+    def cursor(self, family: bytes) -> Cursor:
+        """An iterator over one family; it keeps the database open while it lives."""
+        return cast("Cursor", self._readers[family].iter())
+
+    def prepared(self, timestamp_ms: int) -> dict[bytes, tuple[bytes, ColumnFamily]]:
+        """Column -> what follows a row in its key, and where it goes; for one time, and filled by `prepare`."""
+        if timestamp_ms != self._prepared_ms or len(self._prepared) > MAX_PREPARED:
+            self._prepared = {}
+            self._prepared_ms = timestamp_ms
+        return self._prepared
+
+    def prepare(self, column: bytes, timestamp_ms: int) -> tuple[bytes, ColumnFamily]:
+        """
+        The same for a column that was not seen before.
+
+        Raises:
+            KeyError: there is no such family.
+        """
+        family, _, qualifier = column.partition(b":")
+        found = self._prepared[column] = (cell_suffix(qualifier, timestamp_ms), self.handles[family])
+        return found
+
+
+def batch_of(mutations: Sequence[Mutation], families: Families) -> tuple[WriteBatch, bool, int]:
+    """
+    All mutations as one batch, whether it needs the log, and how many cells it has.
+
+    Raises:
+        WriteRejectedError: some can never be written; nothing was.
+    """
+    batch = WriteBatch(raw_mode=True)
+    write = batch.put
+    logged = False
+    cells = 0
+    at = -1
+    prepared: dict[bytes, tuple[bytes, ColumnFamily]] = {}
+    try:
+        for mutation in mutations:
+            row = mutation.row
+            if not 0 < len(row) <= MAX_ROW_KEY_BYTES or not 0 <= mutation.timestamp_ms <= MAX_TIME_MS:
+                raise _rejection(mutations, families)
+            head = encode_text(row) if b"\x00" in row else row + END
+            logged = logged or mutation.wal
+            if isinstance(mutation, Delete):
+                _delete(batch, head, mutation, families)
+                continue
+            if mutation.timestamp_ms != at:
+                at = mutation.timestamp_ms
+                prepared = families.prepared(at)
+            columns = mutation.columns
+            cells += len(columns)
+            for column, value in columns.items():
+                found = prepared.get(column)
+                if found is None:
+                    if b":" not in column:
+                        raise _rejection(mutations, families)
+                    found = families.prepare(column, at)
+                write(head + found[0], value, found[1])
+    except KeyError:
+        raise _rejection(mutations, families) from None
+    return batch, logged, cells
+
+
+def count_superseded(mutations: Sequence[Mutation], families: Families) -> int:
+    """About how many cells nobody can read once these are written; looks at every hundredth mutation."""
+    first = -families.sampled % SAMPLE_EVERY
+    families.sampled += len(mutations)
+    found = 0
+    cursors: dict[bytes, Cursor] = {}
+    for mutation in mutations[first::SAMPLE_EVERY]:
+        head = encode_text(mutation.row)
+        if isinstance(mutation, Put):
+            for column in mutation.columns:
+                family, _, qualifier = column.partition(b":")
+                cursor = cursors.get(family) or cursors.setdefault(family, families.cursor(family))
+                key = head + cell_suffix(qualifier, 0)[:-8]
+                found += pushed_out(cursor, key, mutation.timestamp_ms, families.specs[family].versions)
+        else:
+            # a delete stays behind itself, with what it hides
+            for family in families.specs if mutation.family is None else (mutation.family,):
+                cursor = cursors.get(family) or cursors.setdefault(family, families.cursor(family))
+                found += 1
+                cursor.seek(head)
+                while cursor.valid() and cursor.key().startswith(head) and found < SAMPLE_EVERY:
+                    found += 1
+                    cursor.next()
+    return found * SAMPLE_EVERY
+
+
+def _delete(batch: WriteBatch, head: bytes, delete: Delete, families: Families) -> None:
+    at = delete.timestamp_ms
+    if delete.family is None:
+        # as in HBase, a row delete is one for each family the table has now
+        suffix = family_delete_suffix(at)
+        for handle in families.handles.values():
+            batch.put(head + suffix, b"", handle)
+    elif delete.qualifier is None:
+        batch.put(head + family_delete_suffix(at), b"", families.handles[delete.family])
+    else:
+        batch.put(head + column_delete_suffix(delete.qualifier, at), b"", families.handles[delete.family])
+
+
+def _rejection(mutations: Sequence[Mutation], families: Families) -> WriteRejectedError:
+    """What is wrong, with every mutation that is."""
+    reasons = {index: reason for index, one in enumerate(mutations) if (reason := _refusal(one, families))}
+    return WriteRejectedError(next(iter(reasons.values()), "a mutation was refused"), indexes=sorted(reasons))
+
+
+def _refusal(mutation: Mutation, families: Families) -> str | None:
+    if not 0 < len(mutation.row) <= MAX_ROW_KEY_BYTES:
+        return f"the row key has {len(mutation.row)} bytes; 1 to {MAX_ROW_KEY_BYTES} are allowed"
+    if not 0 <= mutation.timestamp_ms <= MAX_TIME_MS:
+        return f"the time {mutation.timestamp_ms} is not between 0 and {MAX_TIME_MS}"
+    if isinstance(mutation, Delete):
+        named: dict[bytes, bytes | None] = {} if mutation.family is None else {mutation.family: b""}
+    else:
+        named = dict(split_column(column) for column in mutation.columns)
+    for family, qualifier in named.items():
+        if qualifier is None:
+            return f'the column "{family.decode("utf-8", "replace")}" has no colon'
+        if family not in families.specs:
+            return f'there is no family "{family.decode("utf-8", "replace")}"'
+    return None
