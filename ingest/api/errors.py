@@ -32,7 +32,7 @@ Every error this product raises on purpose, and what the harness does about each
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 
 class Disposition(Enum):
@@ -69,11 +69,32 @@ class IngestError(Exception):
         return self.message if self.hint is None else f"{self.message}; {self.hint}"
 
 
+class ProblemReport(Protocol):
+    """All that is wrong with a configuration, each with its place (`ingest.config.problems.Report`)."""
+
+    def to_text(self) -> str:
+        """For people: a line a problem, with the line of the file under it."""
+
+    def to_json(self) -> list[dict[str, object]]:
+        """The same as plain data."""
+
+
 class ConfigError(IngestError):
-    """The configuration is wrong; nothing was started."""
+    """
+    The configuration is wrong; nothing was started.
+
+    Attributes:
+        report: every problem, or None when there is but the message.
+    """
 
     code = "config"
     exit_code = 2
+
+    def __init__(
+        self, message: str, *, report: ProblemReport | None = None, code: str | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.report = report
 
 
 class ConfigSyntaxError(ConfigError):

@@ -12,7 +12,7 @@ _SIZE_BYTES = {"B": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3, "KiB": 1024, "M
 
 
 def _with_unit(value: object, units: dict[str, float], what: str, example: str) -> float:
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", value) if isinstance(value, str) else None
+    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([A-Za-z]+)", value) if isinstance(value, str) else None
     factor = units.get(match[2]) if match else None
     if match is None or factor is None:
         raise PydanticCustomError(

@@ -161,7 +161,7 @@ class SaslSettings(Model):
         for name in needed:
             if getattr(self, name) is None:
                 raise PydanticCustomError(
-                    "missing", '{mechanism} needs "{name}"', {"mechanism": self.mechanism.value, "name": name}
+                    "missing_field", '{mechanism} needs "{name}"', {"mechanism": self.mechanism.value, "name": name}
                 )
         for name in ("username", "principal", "keytab", "service_name", "token_url", "client_id", "scope"):
             value = getattr(self, name)
@@ -274,7 +274,9 @@ class KafkaConnection(Model):
 
     def java_options(self) -> dict[str, str]:
         """Options of the Java client, without any prefix; they hold secrets."""
-        return {**self.options, "bootstrap.servers": self.brokers} | self.security.java_options()
+        options = {str(name): value for name, value in self.options.items()}
+        options["bootstrap.servers"] = self.brokers
+        return options | self.security.java_options()
 
     def python_options(self) -> dict[str, Any]:
         """What every client of kafka-python is made with; it holds secrets."""

@@ -159,6 +159,8 @@ class KafkaSource(KafkaConnection):
             raise PydanticCustomError(
                 "bad_pattern", "{problem}", {"problem": f"bad pattern: {error.msg}", "column": column}
             ) from error
+        except (OverflowError, RecursionError) as error:
+            raise PydanticCustomError("bad_pattern", "bad pattern: too large or nested too deep") from error
         return pattern
 
     @field_validator("group")
@@ -171,7 +173,7 @@ class KafkaSource(KafkaConnection):
     @model_validator(mode="after")
     def _has_topics(self) -> "KafkaSource":
         if self.topics is None and self.topics_pattern is None:
-            raise PydanticCustomError("missing", 'kafka needs "topics" or "topics_pattern"')
+            raise PydanticCustomError("missing_field", 'kafka needs "topics" or "topics_pattern"')
         if self.topics is not None and self.topics_pattern is not None:
             raise PydanticCustomError(
                 "conflict", '"topics" and "topics_pattern" exclude each other', {"option": "topics_pattern"}

@@ -1,0 +1,257 @@
+"""The whole file from nodes to a checked description, or every problem there is at once."""
+
+import re
+from collections.abc import Mapping as AbstractMapping
+from dataclasses import replace
+from pathlib import Path
+
+from ingest.api import CatalogError, ConfigInvalidError, ConfigSyntaxError, Model
+from ingest.config.cases import CaseOptions
+from ingest.config.checks import check
+from ingest.config.components import Binding, Lookup
+from ingest.config.draft import Draft, PipelineDraft, TableDraft
+from ingest.config.model import Configuration
+from ingest.config.nodes import Mapping, Node, Scalar, Sequence, places, plain
+from ingest.config.options import SecretsOptions, ServiceOptions, SparkOptions, TableOptions
+from ingest.config.pipelines import Pipelines
+from ingest.config.problems import Kind, Report, Severity, did_you_mean, listed, report_of
+from ingest.config.reading import Document, read
+from ingest.config.resolving import resolve
+
+VERSION = 1
+TOP_KEYS = {
+    "version": "Version of the file format: 1.",
+    "include": "Another file, or a list of them, that this one is laid over: mappings merge, all else is replaced.",
+    "plugins": "Python modules with components of your own; the only way to import code by name.",
+    "secrets": "Where `${secret:NAME}` is read from.",
+    "state_dir": "Folder for checkpoints, dead letters and all else a pipeline remembers.",
+    "service": "The process: its endpoint, its log, how it stops.",
+    "spark": "The engine.",
+    "stores": "Name -> store.",
+    "tables": "Name -> table as it should be.",
+    "chains": "Name -> list of steps, used as `- chain: NAME`.",
+    "pipelines": "Name -> pipeline.",
+    "tests": "Events in, expected cells out; run by `ingest test`.",
+}
+STATE_DIR = "./data/state"
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # becomes a folder, a label and part of a group's name
+_TABLE = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")  # HBase's, with its namespace
+
+
+def load(path: str | Path, *, env: AbstractMapping[str, str], lookup: Lookup) -> Configuration:
+    """
+    Read and check a configuration.
+
+    Args:
+        path: a file, or `-` for stdin.
+        env: what `${VAR}` stands for.
+        lookup: who knows the options of components; `ingest.catalog` does.
+
+    Raises:
+        ConfigSyntaxError: it is not YAML.
+        ConfigInvalidError: it does not describe pipelines; `report` has every problem.
+        NotFoundError: there is no such file.
+    """
+    return bind(read(path, env), lookup)
+
+
+def bind(document: Document, lookup: Lookup) -> Configuration:
+    """
+    Check nodes against what components are.
+
+    Raises:
+        ConfigSyntaxError: reading had to stop, so there is nothing to check.
+        ConfigInvalidError: with every problem.
+    """
+    configuration = _Binder(document, lookup).configuration() if document.is_yaml else None
+    report = report_of(document.problems, document.sources, document.masks)
+    if configuration is not None:
+        return replace(configuration, report=report)
+    error = ConfigInvalidError if document.is_yaml else ConfigSyntaxError
+    raise error(_headline(report, document.file), report=report)
+
+
+def _headline(report: Report, file: str) -> str:
+    count = len(report.errors)
+    return f"{count} problem{'' if count == 1 else 's'} in {file}; {report.errors[0]}"
+
+
+class _Binder:
+    """Walks the file once, from what is named to what names it."""
+
+    def __init__(self, document: Document, lookup: Lookup) -> None:
+        self._document = document
+        self._root = document.root
+        self._binding = Binding(lookup, document.problems, document.masks)
+        self._problem = self._binding.problem
+        self._draft = Draft()
+
+    def configuration(self) -> Configuration | None:
+        """What the file says; None when something is wrong."""
+        self._top()
+        plugins = self._plugins()
+        state_dir = self._state_dir()
+        self._sections()
+        self._stores()
+        self._tables()
+        self._pipelines()
+        self._cases()
+        check(self._draft, self._binding)
+        if any(problem.severity is Severity.ERROR for problem in self._document.problems):
+            return None
+        resolved = resolve(self._draft)
+        return Configuration(
+            path=self._document.file,
+            state_dir=Path(state_dir),
+            plugins=plugins,
+            service=self._draft.service,
+            spark=self._draft.spark,
+            stores=self._draft.stores,
+            tables=resolved.tables,
+            pipelines=resolved.pipelines,
+            tests=resolved.tests,
+            masks=self._document.masks,
+            effective=plain(self._root, masked=True),
+            origins=places(self._root),
+        )
+
+    def _top(self) -> None:
+        for key, where in self._root.keys.items():
+            if key not in TOP_KEYS:
+                hint = "YAML 1.2 has no merge keys; use chains or include" if key == "<<" else ""
+                hint = hint or did_you_mean(key, TOP_KEYS) or f"there are {listed(TOP_KEYS, len(TOP_KEYS))}"
+                self._problem(Kind.UNKNOWN_FIELD, where, f'"{key}" is not a part of a configuration', hint)
+        node = self._root.entries.get("version")
+        if node is None:
+            self._problem(Kind.MISSING_FIELD, self._root.place, 'the file needs "version"', f"write version: {VERSION}")
+        elif not isinstance(node, Scalar) or node.value != VERSION or isinstance(node.value, bool):
+            self._problem(Kind.NOT_ONE_OF, node.place, f"version is {VERSION}")
+        if (include := self._root.entries.get("include")) is not None and not isinstance(include, Scalar):
+            self._texts("include")
+        elif isinstance(include, Scalar) and (not isinstance(include.value, str) or not include.value):
+            self._problem(Kind.WRONG_TYPE, include.place, "include wants a file or a list of files")
+
+    def _texts(self, key: str) -> list[Scalar]:
+        node = self._root.entries.get(key)
+        if node is None:
+            return []
+        if not isinstance(node, Sequence):
+            self._problem(Kind.WRONG_TYPE, node.place, f"{key} wants a list of texts")
+            return []
+        texts = []
+        for item in node.items:
+            if isinstance(item, Scalar) and isinstance(item.value, str) and item.value:
+                texts.append(item)
+            else:
+                self._problem(Kind.WRONG_TYPE, item.place, f"an item of {key} wants text")
+        return texts
+
+    def _plugins(self) -> tuple[str, ...]:
+        modules = []
+        for item in self._texts("plugins"):
+            try:
+                self._binding.lookup = self._binding.lookup.with_plugins([item.text])
+            except CatalogError as error:
+                self._problem(Kind.UNKNOWN_REFERENCE, item.place, error.message, error.hint or "")
+            else:
+                modules.append(item.text)
+        return tuple(modules)
+
+    def _state_dir(self) -> str:
+        node = self._root.entries.get("state_dir")
+        if node is None:
+            return STATE_DIR
+        if isinstance(node, Scalar) and isinstance(node.value, str) and node.value and "\0" not in node.value:
+            return node.value
+        self._problem(Kind.WRONG_TYPE, node.place, "state_dir wants the path of a folder")
+        return STATE_DIR
+
+    def _sections(self) -> None:
+        self._section("secrets", SecretsOptions)
+        service, spark = self._section("service", ServiceOptions), self._section("spark", SparkOptions)
+        if isinstance(service, ServiceOptions):
+            self._draft.service = service
+        if isinstance(spark, SparkOptions):
+            self._draft.spark = spark
+            self._draft.spark_places = places(self._root.entries["spark"])
+
+    def _section(self, key: str, model: type[Model]) -> Model | None:
+        node = self._root.entries.get(key)
+        return None if node is None else self._binding.options(model, node, key, self._root.keys[key])
+
+    def _named(self, key: str, pattern: re.Pattern[str] = _NAME) -> Mapping:
+        """The mapping of names under a top key; bad names are told."""
+        node = self._root.entries.get(key)
+        mapping = None if node is None else self._binding.mapping(node, key)
+        if mapping is None:
+            return Mapping(self._root.place)
+        for name, where in mapping.keys.items():
+            if not pattern.fullmatch(name):
+                self._problem(
+                    Kind.WRONG_TYPE, where, f'"{name}" is no good name', "use letters, digits, _, - and . alone"
+                )
+        return mapping
+
+    def _stores(self) -> None:
+        stores = self._named("stores")
+        self._draft.store_names = stores.entries
+        for name, node in stores.entries.items():
+            if isinstance(node, Scalar) and node.value is None:
+                self._problem(
+                    Kind.MISSING_FIELD, stores.keys[name], f'store "{name}" needs a kind, `kind: {{options}}`'
+                )
+            elif (store := self._binding.component(node, "stores", "store", {})) is not None:
+                self._draft.stores[name] = store
+
+    def _tables(self) -> None:
+        tables = self._named("tables", _TABLE)
+        for name, node in tables.entries.items():
+            where = tables.keys[name]
+            options = self._binding.options(TableOptions, _filled(node), f"table {name}", where)
+            if isinstance(options, TableOptions):
+                self._draft.tables[name] = TableDraft(options, node, where)
+
+    def _pipelines(self) -> None:
+        chains = self._named("chains")
+        self._draft.chains = {name: chains.keys[name] for name in chains.entries}
+        pipelines = self._named("pipelines")
+        binder = Pipelines(self._binding, chains, self._draft)
+        if not pipelines.entries:
+            where = self._root.keys.get("pipelines", self._root.place)
+            self._problem(Kind.MISSING_FIELD, where, "there is no pipeline", "pipelines stand under `pipelines`")
+        self._draft.pipeline_names = {name: pipelines.keys[name] for name in pipelines.entries}
+        for name, node in pipelines.entries.items():
+            mapping = self._binding.mapping(node, f"pipeline {name}")
+            if mapping is not None:
+                self._draft.pipelines[name] = binder.bind(name, mapping, pipelines.keys[name])
+        for name in self._draft.chains.keys() - self._draft.used_chains:  # nobody else would look into them
+            unused = PipelineDraft("", chains.keys[name], chains)
+            used = set(self._draft.used_chains)
+            Pipelines(self._binding, chains, self._draft).steps(
+                unused, chains.entries[name], {"timezone": "UTC"}, (name,)
+            )
+            self._draft.used_chains = used
+
+    def _cases(self) -> None:
+        node = self._root.entries.get("tests")
+        if node is None or (isinstance(node, Scalar) and node.value is None):
+            return
+        if not isinstance(node, Sequence):
+            self._problem(Kind.WRONG_TYPE, node.place, "tests wants a list")
+            return
+        for item in node.items:
+            options = self._binding.options(CaseOptions, item, "a test", item.place)
+            if isinstance(options, CaseOptions):
+                self._draft.cases.append((options, item))
+
+
+def _filled(node: Node) -> Node:
+    """A table whose families may be written without options, as in `colfam:`."""
+    if not isinstance(node, Mapping) or not isinstance(families := node.entries.get("families"), Mapping):
+        return node
+    entries = {
+        name: Mapping(family.place) if isinstance(family, Scalar) and family.value is None else family
+        for name, family in families.entries.items()
+    }
+    return Mapping(node.place, {**node.entries, "families": Mapping(families.place, entries, families.keys)}, node.keys)

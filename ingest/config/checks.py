@@ -1,0 +1,248 @@
+"""
+Rules across options: names that lead nowhere, steps no event reaches, options that do not go together.
+
+Components are known by the names of their options alone (`attr_prefix`, `store`, `families` …), never by their classes.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ingest.api import Event, Model
+from ingest.api.errors import EventError
+from ingest.config.components import Binding
+from ingest.config.draft import Draft, PipelineDraft
+from ingest.config.model import Component
+from ingest.config.nodes import Mapping, Node
+from ingest.config.options import DeadLetterTopic
+from ingest.config.problems import Kind, Place, did_you_mean, listed
+from ingest.config.rowkeys import check_row_keys
+from ingest.expressions import Condition, Template
+
+
+def check(draft: Draft, binding: Binding) -> None:
+    """Add to the problems what only shows when the file is seen as a whole."""
+    for name, table in draft.tables.items():
+        where = table.node.entries["store"].place if _has(table.node, "store") else table.where
+        _check_store(table.options.store, f"table {name}", where, draft, binding)
+    for pipeline in draft.pipelines.values():
+        _check_labels(pipeline, binding)
+        _check_reachable(pipeline, binding)
+        _check_dead_letters(pipeline, binding)
+        check_row_keys(pipeline, binding)
+        for sink in pipeline.sinks:
+            _check_sink(sink, pipeline, draft, binding)
+    _check_cases(draft, binding)
+    _check_groups(draft, binding)
+    _check_stores(draft, binding)
+    for name, where in draft.chains.items():
+        if name not in draft.used_chains:
+            binding.warning(Kind.UNREACHABLE_STEP, where, f'chain "{name}" is used nowhere')
+
+
+def _has(node: Node, key: str) -> bool:
+    return isinstance(node, Mapping) and key in node.entries
+
+
+def _check_store(name: str | None, owner: str, where: Place, draft: Draft, binding: Binding) -> None:
+    stores = draft.store_names
+    if name is None and not stores:
+        binding.problem(Kind.MISSING_FIELD, where, f"{owner} needs a store", "stores stand under `stores`")
+    elif name is None and len(stores) > 1:
+        binding.problem(
+            Kind.MISSING_FIELD, where, f'{owner} needs "store"', f"there is more than one: {listed(stores)}"
+        )
+    elif name is not None and name not in stores:
+        hint = did_you_mean(name, stores) or (
+            f"there are {listed(stores)}" if stores else "stores stand under `stores`"
+        )
+        binding.problem(Kind.UNKNOWN_REFERENCE, where, f'there is no store "{name}"', hint)
+
+
+def _check_sink(sink: Component, pipeline: PipelineDraft, draft: Draft, binding: Binding) -> None:
+    settings = sink.settings
+    name = getattr(settings, "store", None)
+    if "store" in type(settings).model_fields:
+        _check_store(name, sink.kind, sink.place("store"), draft, binding)
+    _check_table(sink, name or draft.only_store(), draft, binding)
+    families = getattr(settings, "families", None)
+    if families is not None:
+        for family in sorted(set(families.allow or ()) & set(families.deny)):
+            where = sink.place("families", "deny", families.deny.index(family))
+            binding.problem(Kind.CONFLICT, where, f'family "{family}" is both allowed and denied')
+        for path, family in _fixed_families(settings):
+            if family in families.deny or (families.allow is not None and family not in families.allow):
+                message = f'family "{family}" is written here, and `families` does not let it pass'
+                binding.problem(Kind.CONFLICT, sink.place(*path), message)
+    _check_rules(sink, pipeline.options.timezone, binding)
+    _check_time(sink, pipeline, binding)
+
+
+def _check_rules(sink: Component, zone: str, binding: Binding) -> None:
+    is_sure = False
+    for index, rule in enumerate(getattr(sink.settings, "rules", ())):
+        where = sink.place("rules", index)
+        if is_sure:
+            binding.problem(Kind.UNREACHABLE_STEP, where, "an earlier rule holds for every event")
+        if rule.write_to_wal is None and rule.delete is None:
+            binding.problem(Kind.MISSING_FIELD, where, 'a rule needs "write_to_wal" or "delete"')
+        is_sure = is_sure or _constant(rule.when, zone) is True
+
+
+def _check_time(sink: Component, pipeline: PipelineDraft, binding: Binding) -> None:
+    is_files = pipeline.source is not None and pipeline.source.kind == "files"
+    is_set = any(step.kind == "timestamp" for step in pipeline.steps)
+    if is_files and not is_set and getattr(sink.settings, "timestamp", None) == "event":
+        message = "every event of a file has the file's time, so `timestamp: event` gives all cells one time"
+        binding.warning(Kind.CONFLICT, sink.place("timestamp"), message, "set event times with a timestamp step")
+
+
+def _fixed_families(settings: Model) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Families that options name outright."""
+    family = getattr(settings, "sys_family", None)
+    if isinstance(family, str) and family:
+        yield ("sys_family",), family
+    column = getattr(settings, "write_body", None)
+    if isinstance(column, str) and column.partition(":")[0]:
+        yield ("write_body",), column.partition(":")[0]
+
+
+def _check_table(sink: Component, store: str | None, draft: Draft, binding: Binding) -> None:
+    """
+    A table named outright must be declared, once any table of its store is.
+
+    A file that declares none leaves tables to their owners; one that declares some and misses one has a slip.
+    """
+    template = getattr(sink.settings, "table", None)
+    constant = template.constant if isinstance(template, Template) else None
+    if constant is None:
+        return
+    name = constant.decode(errors="replace")
+    if not name:
+        binding.problem(Kind.OUT_OF_RANGE, sink.place("table"), "a table needs a name")
+        return
+    declared = {
+        table: options
+        for table, options in draft.tables.items()
+        if (options.options.store or draft.only_store()) == store
+    }
+    if declared and name not in declared:
+        hint = did_you_mean(name, declared) or "add it under `tables`"
+        binding.problem(Kind.UNKNOWN_REFERENCE, sink.place("table"), f'there is no table "{name}" under `tables`', hint)
+        return
+    families = getattr(sink.settings, "families", None)
+    if name not in declared or families is None or families.on_unknown not in {"error", "drop"}:
+        return
+    known = declared[name].options.families
+    wanted = [*_fixed_families(sink.settings)]
+    wanted += [(("families", "allow", index), family) for index, family in enumerate(families.allow or ())]  # type: ignore[misc]
+    for path, family in wanted:
+        if family not in known:
+            hint = did_you_mean(family, known) or "declare it, or say on_unknown: create"
+            message = f'there is no family "{family}" in table "{name}"'
+            binding.problem(Kind.UNKNOWN_REFERENCE, sink.place(*path), message, hint)
+
+
+def _check_labels(pipeline: PipelineDraft, binding: Binding) -> None:
+    seen: dict[str, Place] = {}
+    for component in [*pipeline.steps, *pipeline.sinks]:
+        label = getattr(component.settings, "label", None)
+        if not label:
+            continue
+        if label in seen:
+            message = f'the label "{label}" stands twice in pipeline {pipeline.name}'
+            hint = f"first on line {seen[label].line}"
+            binding.problem(Kind.DUPLICATE_LABEL, component.place("label"), message, hint)
+        seen.setdefault(label, component.place("label"))
+
+
+def _constant(condition: object, zone: str) -> bool | None:
+    """What a condition that reads nothing of the event always answers; None when it depends on the event."""
+    if isinstance(condition, str):
+        condition = Condition.parse(condition, zone)
+    if not isinstance(condition, Condition) or condition.references:
+        return None
+    try:
+        return bool(condition.holds(Event(b"")))
+    except EventError:
+        return None
+
+
+def _check_reachable(pipeline: PipelineDraft, binding: Binding) -> None:
+    wall: Component | None = None
+    zone = pipeline.options.timezone
+    for step in [*pipeline.steps, *pipeline.sinks]:
+        if wall is not None:
+            message = f'no event gets here: "{wall.kind}" on line {wall.where.line} drops all of them'
+            binding.problem(Kind.UNREACHABLE_STEP, step.where, message)
+            return
+        when = _constant(getattr(step.settings, "when", None), zone)
+        if when is False:
+            binding.problem(Kind.UNREACHABLE_STEP, step.place("when"), f"{step.kind} is never used: `when` never holds")
+            continue
+        keep = _constant(getattr(step.settings, "keep", None), zone)
+        drop = _constant(getattr(step.settings, "drop", None), zone)
+        is_always = getattr(step.settings, "when", None) is None or when is True
+        if is_always and (keep is False or drop is True):
+            wall = step
+
+
+def _check_dead_letters(pipeline: PipelineDraft, binding: Binding) -> None:
+    letters, source = pipeline.dead_letters, pipeline.source
+    if letters is None or source is None or not isinstance(letters.settings, DeadLetterTopic):
+        return
+    settings = letters.settings
+    brokers = getattr(source.settings, "brokers", None)
+    if settings.brokers is None and brokers is None:
+        message = 'dead letters need "brokers", because the source has none'
+        binding.problem(Kind.MISSING_FIELD, letters.where, message)
+    if settings.brokers in (None, brokers) and settings.topic in (getattr(source.settings, "topics", None) or ()):
+        message = f'dead letters would be read again: "{settings.topic}" is a topic of the source'
+        binding.problem(Kind.CONFLICT, letters.place("topic"), message)
+
+
+def _check_cases(draft: Draft, binding: Binding) -> None:
+    for options, node in draft.cases:
+        where = node.entries["pipeline"].place if isinstance(node, Mapping) and _has(node, "pipeline") else node.place
+        names = draft.pipeline_names
+        if options.pipeline is None and draft.only_pipeline() is None:
+            hint = f"there is more than one: {listed(names)}" if names else ""
+            binding.problem(Kind.MISSING_FIELD, where, f'test "{options.name}" needs "pipeline"', hint)
+        elif options.pipeline is not None and options.pipeline not in names:
+            hint = did_you_mean(options.pipeline, names) or (f"there are {listed(names)}" if names else "")
+            binding.problem(Kind.UNKNOWN_REFERENCE, where, f'there is no pipeline "{options.pipeline}"', hint)
+
+
+def _check_groups(draft: Draft, binding: Binding) -> None:
+    """Two pipelines of one group would move each other's offsets."""
+    users: dict[tuple[str, str], str] = {}
+    for pipeline in draft.pipelines.values():
+        settings = pipeline.source.settings if pipeline.source else None
+        group = getattr(settings, "group", None)
+        if pipeline.source is None or not isinstance(group, str):
+            continue
+        brokers = str(getattr(settings, "brokers", ""))
+        if (first := users.setdefault((brokers, group), pipeline.name)) != pipeline.name:
+            message = f'group "{group}" is that of pipeline {first} already'
+            binding.problem(Kind.CONFLICT, pipeline.source.place("group"), message, "leave it out, or name another")
+
+
+def _check_stores(draft: Draft, binding: Binding) -> None:
+    """RocksDB is written by one process of one machine."""
+    embedded = {name: store for name, store in draft.stores.items() if store.kind == "rocksdb"}
+    paths: dict[Path, str] = {}
+    for name, store in embedded.items():
+        path = getattr(store.settings, "path", None)
+        if path is not None and (first := paths.setdefault(Path(path), name)) != name:
+            binding.problem(Kind.CONFLICT, store.place("path"), f'store "{first}" has this path already')
+    master = draft.spark.master
+    if master is None or master.startswith("local"):
+        return
+    if used := sorted(_used_stores(draft) & embedded.keys()):
+        message = f'store "{used[0]}" is embedded: it can not be written by the tasks of a cluster'
+        hint = "use a local master, or an hbase store"
+        binding.problem(Kind.CONFLICT, draft.spark_places[("master",)], message, hint)
+
+
+def _used_stores(draft: Draft) -> set[str]:
+    sinks: Iterable[Component] = (sink for pipeline in draft.pipelines.values() for sink in pipeline.sinks)
+    return {getattr(sink.settings, "store", None) or draft.only_store() or "" for sink in sinks}

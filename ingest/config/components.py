@@ -1,0 +1,174 @@
+"""One component, `name: {options}`, from nodes to checked options."""
+
+from collections.abc import Sequence as AbstractSequence
+from typing import Protocol
+
+from pydantic import ValidationError
+
+from ingest.api import CatalogError, Model
+from ingest.config.model import Component
+from ingest.config.nodes import Mapping, Node, Scalar, places, plain
+from ingest.config.problems import Kind, Masks, Place, Problem, Severity, did_you_mean, listed
+from ingest.config.translate import Placed, problems_of, secret_scalars
+from ingest.expressions import Condition, ExpressionSyntaxError, Pattern
+
+
+class Lookup(Protocol):
+    """Who knows the options of every component; rooms are `decorators`, `sinks`, `stores` and `sources`."""
+
+    def __call__(self, room: str, name: str) -> type[Model] | None:
+        """The options of a component, None when there is none of that name; CatalogError when it can not be had."""
+
+    def names(self, room: str) -> AbstractSequence[str]:
+        """All names of a room."""
+
+    def with_plugins(self, modules: AbstractSequence[str]) -> "Lookup":
+        """The same and what some modules add; CatalogError when one can not be imported."""
+
+
+class Binding:
+    """What is shared while a file is bound: who to ask, what was found wrong, what to hide."""
+
+    def __init__(self, lookup: Lookup, problems: list[Problem], masks: Masks) -> None:
+        self.lookup = lookup
+        self.problems = problems
+        self.masks = masks
+
+    def problem(self, kind: Kind, where: Place, message: str, hint: str = "") -> None:
+        """Note an error."""
+        self.problems.append(Problem(kind, where, message, hint))
+
+    def warning(self, kind: Kind, where: Place, message: str, hint: str = "") -> None:
+        """Note something a pipeline can run with."""
+        self.problems.append(Problem(kind, where, message, hint, Severity.WARNING))
+
+    def mapping(self, node: Node, what: str) -> Mapping | None:
+        """A node as a mapping; nothing at all is an empty one."""
+        if isinstance(node, Mapping):
+            return node
+        if isinstance(node, Scalar) and node.value is None:
+            return Mapping(node.place)
+        self.problem(Kind.WRONG_TYPE, node.place, f"{what} wants a mapping of names to values")
+        return None
+
+    def options(
+        self, model: type[Model], node: Node, owner: str, where: Place, context: dict[str, object] | None = None
+    ) -> Model | None:
+        """Checked options, or None and problems."""
+        if isinstance(node, Scalar) and node.value is None:
+            node = Mapping(node.place)
+        self._keep_secrets(model, node, owner)
+        placed = Placed(node, owner, where, model)
+        try:
+            return model.model_validate(plain(node), context=context)
+        except ValidationError as error:
+            if not _take_as_text(error, placed):
+                self.problems.extend(problems_of(error, placed))
+                return None
+        try:
+            return model.model_validate(plain(node), context=context)
+        except ValidationError as error:
+            self.problems.extend(problems_of(error, placed))
+            return None
+
+    def component(self, node: Node, room: str, owner: str, context: dict[str, object]) -> Component | None:
+        """A component, or None and problems."""
+        named = self.named(node, owner, self.lookup.names(room) if isinstance(node, Mapping) else ())
+        if named is None:
+            return None
+        kind, options, where = named
+        try:
+            model = self.lookup(room, kind)
+        except CatalogError as error:
+            self.problem(Kind.UNKNOWN_COMPONENT, where, error.message, error.hint or "")
+            return None
+        if model is None:
+            names = self.lookup.names(room)
+            hint = did_you_mean(kind, names) or f"there are {listed(names, len(names))}"
+            self.problem(Kind.UNKNOWN_COMPONENT, where, f'there is no {_SINGULAR[room]} "{kind}"', hint)
+            return None
+        settings = self.options(model, options, kind, where, context)
+        if settings is None:
+            return None
+        component = Component(kind, settings, where, places(options))
+        zone = str(context.get("timezone", "UTC"))
+        return component if self._expressions_are_good(component, options, zone) else None
+
+    def named(self, node: Node, owner: str, names: AbstractSequence[str]) -> tuple[str, Node, Place] | None:
+        """The name of a component, its options and the name's place; bare text is a component without options."""
+        match node:
+            case Scalar(value=str(kind)) if kind:
+                return kind, Mapping(node.place), node.place
+            case Mapping() if len(node.entries) == 1:
+                ((kind, options),) = node.entries.items()
+                return kind, options, node.keys[kind]
+            case Mapping() if len(node.entries) > 1:
+                first, second = list(node.entries)[:2]
+                empty = node.entries[first]
+                forgotten = isinstance(empty, Scalar) and empty.value is None and second not in names
+                hint = f'indent the options of "{first}" further' if forgotten else "one key, `name: {options}`, each"
+                self.problem(
+                    Kind.CONFLICT,
+                    node.keys[second],
+                    f"a {owner} is one component, here are {listed(node.entries)}",
+                    hint,
+                )
+            case _:
+                self.problem(Kind.WRONG_TYPE, node.place, f"a {owner} is written `name: {{options}}`")
+        return None
+
+    def _keep_secrets(self, model: type[Model], node: Node, owner: str) -> None:
+        for scalar in secret_scalars(model, node):
+            scalar.secret = True
+            if scalar.value is None:
+                continue
+            self.masks.add(scalar.text)
+            if scalar.expanded:
+                scalar.value = scalar.text
+            else:
+                self.problem(
+                    Kind.CONFLICT,
+                    scalar.place,
+                    f"a secret of {owner} stands in the file",
+                    "write ${secret:NAME} or ${VARIABLE}",
+                )
+
+    def _expressions_are_good(self, component: Component, node: Node, zone: str) -> bool:
+        """Check what contracts keep as text: conditions and patterns that are compiled where they are used."""
+        settings = component.settings
+        before = len(self.problems)
+        placed = Placed(node, component.kind, component.where, type(settings))
+        conditions = [(("when",), getattr(settings, "when", None))]
+        for index, rule in enumerate(getattr(settings, "rules", ())):
+            conditions.append((("rules", index, "when"), getattr(rule, "when", None)))
+        for path, text in conditions:
+            if isinstance(text, str):
+                try:
+                    Condition.parse(text, zone)
+                except ExpressionSyntaxError as error:
+                    self._bad(placed, path, Kind.BAD_EXPRESSION, error)
+        pattern = getattr(getattr(settings, "columns", None), "name_pattern", None)
+        if isinstance(pattern, str):
+            try:
+                Pattern.parse(pattern)
+            except ExpressionSyntaxError as error:
+                self._bad(placed, ("columns", "name_pattern"), Kind.BAD_PATTERN, error)
+        return len(self.problems) == before
+
+    def _bad(self, placed: Placed, path: AbstractSequence[str | int], kind: Kind, error: ExpressionSyntaxError) -> None:
+        node, _, _ = placed.follow(path)
+        self.problem(kind, node.at(error.column) if isinstance(node, Scalar) else node.place, error.message)
+
+
+_SINGULAR = {"decorators": "decorator", "sinks": "sink", "stores": "store", "sources": "source"}
+
+
+def _take_as_text(error: ValidationError, placed: Placed) -> bool:
+    """Where text is wanted and a variable happens to hold a number, take it as text; nobody can quote a variable."""
+    changed = False
+    for details in error.errors(include_url=False, include_input=False, include_context=False):
+        node, _, _ = placed.follow(details["loc"])
+        if details["type"] == "string_type" and isinstance(node, Scalar) and node.expanded and node.value != node.text:
+            node.value = node.text
+            changed = True
+    return changed

@@ -1,0 +1,69 @@
+"""A file while it is checked: what could be bound so far, so that checks see as much as possible at once."""
+
+from dataclasses import dataclass, field
+
+from ingest.config.cases import CaseOptions
+from ingest.config.model import Component, Places
+from ingest.config.nodes import Mapping, Node
+from ingest.config.options import PipelineOptions, ServiceOptions, SparkOptions, TableOptions
+from ingest.config.problems import Place
+
+
+@dataclass(slots=True)
+class PipelineDraft:
+    """
+    A pipeline; components that could not be bound are missing.
+
+    Attributes:
+        step_nodes: the nodes of all steps, chains put in, for the fingerprint.
+    """
+
+    name: str
+    where: Place
+    node: Mapping
+    options: PipelineOptions = field(default_factory=PipelineOptions)
+    source: Component | None = None
+    steps: list[Component] = field(default_factory=list)
+    step_nodes: list[Node] = field(default_factory=list)
+    sinks: list[Component] = field(default_factory=list)
+    dead_letters: Component | None = None
+
+
+@dataclass(slots=True)
+class TableDraft:
+    """A table and where it stands."""
+
+    options: TableOptions
+    node: Node
+    where: Place
+
+
+@dataclass(slots=True)
+class Draft:
+    """
+    A whole file.
+
+    Attributes:
+        store_names: all that are declared, those with bad options too; pipeline_names the same.
+        chains: all that are declared; used_chains those a pipeline uses, directly or not.
+    """
+
+    service: ServiceOptions = field(default_factory=ServiceOptions)
+    spark: SparkOptions = field(default_factory=SparkOptions)
+    spark_places: Places = field(default_factory=dict)
+    store_names: dict[str, Node] = field(default_factory=dict)
+    stores: dict[str, Component] = field(default_factory=dict)
+    tables: dict[str, TableDraft] = field(default_factory=dict)
+    pipeline_names: dict[str, Place] = field(default_factory=dict)
+    pipelines: dict[str, PipelineDraft] = field(default_factory=dict)
+    chains: dict[str, Place] = field(default_factory=dict)
+    used_chains: set[str] = field(default_factory=set)
+    cases: list[tuple[CaseOptions, Node]] = field(default_factory=list)
+
+    def only_store(self) -> str | None:
+        """The one store a sink or table means when it names none."""
+        return next(iter(self.store_names)) if len(self.store_names) == 1 else None
+
+    def only_pipeline(self) -> str | None:
+        """The one pipeline a test means when it names none."""
+        return next(iter(self.pipeline_names)) if len(self.pipeline_names) == 1 else None

@@ -1,0 +1,274 @@
+"""
+YAML text as nodes: plain data that still knows its places.
+
+Nodes are composed from the parser's events, so nothing is ever constructed that the text names, and depth, aliases and
+duplicate keys are looked at before they can do harm. The one door to the YAML library.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from ingest.config.problems import MASK, Kind, Place, Problem
+from ingest.config.scalars import Plain, resolve
+
+MAX_FILE_BYTES = 1_000_000  # the largest configurations people write by hand or template are a tenth of it
+MAX_DEPTH = 32  # a pipeline file needs ten
+MAX_ALIASED = 10_000  # nodes that aliases repeat, all together
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster where the library has it
+_UNREADABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_STARTS_NO_TEXT = "%@`"
+
+Path = tuple[str | int, ...]
+"""Keys and indexes from a node to one inside it."""
+
+
+@dataclass(slots=True)
+class Scalar:
+    """
+    A single value.
+
+    Attributes:
+        text: as written, without quotes.
+        value: what it means.
+        shift: from the scalar's place to the first character of its text; None when the text differs from the file's.
+        expanded: a variable or secret is in it.
+        secret: never shown.
+    """
+
+    place: Place
+    text: str
+    value: Plain
+    shift: int | None = None
+    quoted: bool = False
+    expanded: bool = False
+    secret: bool = False
+
+    def at(self, column: int) -> Place:
+        """The place of a column of the text, counted from 1."""
+        if self.shift is None:
+            return self.place
+        return Place(self.place.file, self.place.line, self.place.column + self.shift + column - 1)
+
+
+@dataclass(slots=True)
+class Sequence:
+    """A list."""
+
+    place: Place
+    items: list["Node"] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Mapping:
+    """Keys and values; keys are always text."""
+
+    place: Place
+    entries: dict[str, "Node"] = field(default_factory=dict)
+    keys: dict[str, Place] = field(default_factory=dict)
+
+
+Node = Scalar | Sequence | Mapping
+
+
+def plain(node: Node, *, masked: bool = False) -> Any:
+    """Plain data of a node; with stars for values that hold a secret if so asked."""
+    match node:
+        case Scalar():
+            return MASK if masked and node.secret else node.value
+        case Sequence():
+            return [plain(item, masked=masked) for item in node.items]
+        case Mapping():
+            return {key: plain(value, masked=masked) for key, value in node.entries.items()}
+
+
+def places(node: Node) -> dict[Path, Place]:
+    """Where every node inside this one stands; for keys of mappings the place of the value."""
+    found: dict[Path, Place] = {(): node.place}
+    children: Iterator[tuple[str | int, Node]]
+    match node:
+        case Scalar():
+            return found
+        case Sequence():
+            children = enumerate(node.items)
+        case Mapping():
+            children = iter(node.entries.items())
+    for step, child in children:
+        for path, place in places(child).items():
+            found[(step, *path)] = place
+    return found
+
+
+class BadYamlError(Exception):
+    """Reading can not go on."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+def compose(text: str, file: str, problems: list[Problem]) -> Node | None:
+    """
+    The nodes of a file, None when it is empty; duplicate keys are added to the problems.
+
+    Raises:
+        BadYamlError: the text is not YAML, or too large in some way.
+    """
+    if bad := _UNREADABLE.search(text):
+        raise BadYamlError(Problem(Kind.SYNTAX, _place_of(text, bad.start(), file), f"unreadable character {bad[0]!a}"))
+    try:
+        return _Composer(text, file, problems).document()
+    except yaml.MarkedYAMLError as error:
+        raise BadYamlError(_syntax_problem(error, text, file)) from error
+    except yaml.YAMLError as error:
+        raise BadYamlError(Problem(Kind.SYNTAX, Place(file, 1, 1), str(error).splitlines()[0])) from error
+
+
+def _place_of(text: str, position: int, file: str) -> Place:
+    before = re.split("\r\n|[\n\r\x85]", text[:position])
+    return Place(file, len(before), len(before[-1]) + 1)
+
+
+def _syntax_problem(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
+    mark = error.problem_mark or error.context_mark
+    place = Place(file, 1, 1) if mark is None else Place(file, mark.line + 1, mark.column + 1)
+    message = ": ".join(part for part in (error.context, error.problem) if part)
+    lines = text.splitlines()
+    hint = ""
+    if place.line <= len(lines):
+        rest = lines[place.line - 1][place.column - 1 :]
+        if rest[:1] and rest[0] in _STARTS_NO_TEXT:
+            hint = f"text that begins with {rest[0]} must be quoted"
+        elif "\t" in lines[place.line - 1][: place.column]:
+            hint = "indent with spaces, not tabs"
+    return Problem(Kind.SYNTAX, place, message, hint)
+
+
+@dataclass(slots=True)
+class _Anchor:
+    """
+    What an alias repeats.
+
+    Attributes:
+        size: nodes in it, aliases repeated.
+        height: levels in it.
+    """
+
+    node: Node
+    size: int
+    height: int
+
+
+class _Composer:
+    """Builds nodes from events; recursion is bounded by the depth it checks."""
+
+    def __init__(self, text: str, file: str, problems: list[Problem]) -> None:
+        self._events = iter(yaml.parse(text, Loader=_LOADER))
+        self._lines = text.split("\n")
+        self._file = file
+        self._problems = problems
+        self._anchors: dict[str, _Anchor | None] = {}  # None while its node is being read
+        self._aliased = 0
+
+    def document(self) -> Node | None:
+        next(self._events)  # start of the stream
+        event = next(self._events)
+        if isinstance(event, yaml.StreamEndEvent):
+            return None
+        root = self._node(next(self._events), 0).node
+        next(self._events)  # end of the document
+        event = next(self._events)
+        if not isinstance(event, yaml.StreamEndEvent):
+            raise BadYamlError(Problem(Kind.SYNTAX, self._place(event), "a file holds one document, here is a second"))
+        return None if isinstance(root, Scalar) and root.value is None else root
+
+    def _place(self, event: yaml.Event) -> Place:
+        mark = event.start_mark
+        return Place(self._file, 1, 1) if mark is None else Place(self._file, mark.line + 1, mark.column + 1)
+
+    def _node(self, event: yaml.Event, depth: int) -> _Anchor:
+        place = self._place(event)
+        if depth > MAX_DEPTH:
+            raise BadYamlError(Problem(Kind.TOO_LARGE, place, f"nested deeper than {MAX_DEPTH} levels"))
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event.anchor or "", place, depth)
+        if not isinstance(event, yaml.ScalarEvent | yaml.SequenceStartEvent | yaml.MappingStartEvent):
+            raise BadYamlError(Problem(Kind.SYNTAX, place, "a value is missing"))
+        tag = event.tag
+        if tag is not None and tag not in {"!", "tag:yaml.org,2002:str"}:
+            raise BadYamlError(
+                Problem(Kind.SYNTAX, place, f'the tag "{tag}" is not allowed', "remove it; quotes make text")
+            )
+        if event.anchor is not None:
+            self._anchors[event.anchor] = None
+        if isinstance(event, yaml.ScalarEvent):
+            found = _Anchor(self._scalar(event, place), 1, 0)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            found = self._sequence(place, depth)
+        else:
+            found = self._mapping(place, depth)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = found
+        return found
+
+    def _alias(self, name: str, place: Place, depth: int) -> _Anchor:
+        if name not in self._anchors:
+            raise BadYamlError(Problem(Kind.SYNTAX, place, f'there is no anchor "&{name}" before this alias'))
+        found = self._anchors[name]
+        if found is None:
+            raise BadYamlError(Problem(Kind.TOO_LARGE, place, f'the alias "*{name}" stands inside its own anchor'))
+        self._aliased += found.size
+        if self._aliased > MAX_ALIASED:
+            raise BadYamlError(Problem(Kind.TOO_LARGE, place, f"aliases repeat more than {MAX_ALIASED} values"))
+        if depth + found.height > MAX_DEPTH:
+            raise BadYamlError(Problem(Kind.TOO_LARGE, place, f"nested deeper than {MAX_DEPTH} levels"))
+        return found
+
+    def _scalar(self, event: yaml.ScalarEvent, place: Place) -> Scalar:
+        text = event.value
+        quoted = bool(event.style) or event.tag is not None
+        shift = {None: 0, "": 0, "'": 1, '"': 1}.get(event.style)
+        line = self._lines[place.line - 1] if place.line <= len(self._lines) else ""
+        if shift is not None and not line.startswith(text, place.column - 1 + shift):
+            shift = None
+        return Scalar(place, text, text if quoted else resolve(text), shift, quoted)
+
+    def _sequence(self, place: Place, depth: int) -> _Anchor:
+        found = _Anchor(Sequence(place), 1, 0)
+        items: list[Node] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            child = self._node(event, depth + 1)
+            items.append(child.node)
+            found.size += child.size
+            found.height = max(found.height, child.height + 1)
+        found.node = Sequence(place, items)
+        return found
+
+    def _mapping(self, place: Place, depth: int) -> _Anchor:
+        node = Mapping(place)
+        found = _Anchor(node, 1, 0)
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            key = self._node(event, depth + 1).node
+            key_place = self._place(event)
+            if not isinstance(key, Scalar):
+                raise BadYamlError(
+                    Problem(Kind.SYNTAX, key_place, "a key must be text", "quote a value that begins with { or [")
+                )
+            child = self._node(next(self._events), depth + 1)
+            found.size += child.size
+            found.height = max(found.height, child.height + 1)
+            if key.text in node.entries:
+                first = node.keys[key.text]
+                self._problems.append(
+                    Problem(
+                        Kind.DUPLICATE_KEY, key_place, f'"{key.text}" stands here twice', f"first on line {first.line}"
+                    )
+                )
+                continue
+            node.entries[key.text] = child.node
+            node.keys[key.text] = key_place
+        return found

@@ -1,0 +1,260 @@
+"""The parts of a file that are not components: what `service`, `spark`, `tables` and a pipeline's own keys may hold."""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import ByteSize, DecodeError, Duration, FamilySpec, LifecycleError, Model, OnError, TableSpec, option
+from ingest.api.notation import Notation, from_notation
+from ingest.config.problems import did_you_mean
+from ingest.kafka.settings import (
+    Brokers,
+    ClientOption,
+    ClientValue,
+    KafkaConnection,
+    SecuritySettings,
+    check_protected,
+    is_this_machine,
+)
+
+_MAX_PORT = 65_535
+
+
+def _share(value: object) -> float:
+    if isinstance(value, str) and value.endswith("%"):
+        try:
+            share = float(value[:-1]) / 100
+        except ValueError:
+            share = -1.0
+        if 0 <= share <= 1:
+            return share
+    raise PydanticCustomError("bad_unit", '"{value}" is not a share; write it as in "5%"', {"value": str(value)})
+
+
+Share = Annotated[
+    float, BeforeValidator(_share), WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?%$"})
+]
+"""Between 0 and 1; written as `5%` in YAML."""
+
+
+def _notation(value: object) -> object:
+    if isinstance(value, str | dict):
+        try:
+            from_notation(value)
+        except DecodeError as error:
+            raise PydanticCustomError("wrong_type", "{problem}", {"problem": str(error)}) from error
+        return value
+    raise PydanticCustomError("string_type", "wants text, or {b64: …} for bytes")
+
+
+Text = Annotated[
+    Notation,
+    BeforeValidator(_notation),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "properties": {"b64": {"type": "string"}}}]}),
+]
+"""Bytes as `ingest.api.notation` writes them: text, or `{b64: …}` for what is not UTF-8."""
+
+
+def _zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise PydanticCustomError(
+            "not_one_of",
+            'there is no time zone "{zone}"',
+            {"zone": value, "hint": did_you_mean(value, available_timezones())},
+        ) from error
+    return value
+
+
+Zone = Annotated[str, AfterValidator(_zone)]
+"""A name of the IANA time zone database."""
+
+
+class SecretsOptions(Model):
+    """Where `${secret:NAME}` is read from; one of the two."""
+
+    directory: str | None = option("Folder with one file a secret.", default=None, example="/run/secrets", min_length=1)
+    exec: list[str] | None = option(
+        "Command that gets the name as its last argument and writes the secret to stdout.",
+        default=None,
+        example=["vault-read", "ingest"],
+        min_length=1,
+    )
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> "SecretsOptions":
+        if (self.directory is None) == (self.exec is None):
+            raise PydanticCustomError("conflict", 'secrets want one of "directory" and "exec"')
+        return self
+
+
+class HttpOptions(Model):
+    """Where metrics, health and control are served."""
+
+    listen: str = option("HOST:PORT of the one endpoint.", default="127.0.0.1:9464")
+    insecure: bool = option("True allows an address that other machines can reach.", default=False)
+
+    @model_validator(mode="after")
+    def _is_protected(self) -> "HttpOptions":
+        host, colon, port = self.listen.rpartition(":")
+        if not (colon and host and port.isascii() and port.isdigit() and int(port) <= _MAX_PORT):
+            raise PydanticCustomError(
+                "wrong_type", '"{listen}" is not HOST:PORT', {"listen": self.listen, "option": "listen"}
+            )
+        if not self.insecure and not is_this_machine(host):
+            raise PydanticCustomError(
+                "conflict",
+                '"{listen}" can be reached from other machines, and the endpoint has no TLS; '
+                "say insecure: true if the network is trusted",
+                {"listen": self.listen, "option": "listen"},
+            )
+        return self
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port; port 0 takes a free one."""
+        host, _, port = self.listen.rpartition(":")
+        return host.strip("[]"), int(port)
+
+
+class LogOptions(Model):
+    """Log lines on stderr."""
+
+    level: Literal["debug", "info", "warning", "error"] = option("The least urgent lines written.", default="info")
+    format: Literal["json", "console"] = option("How a line looks.", default="json")
+
+
+class ServiceOptions(Model):
+    """The process around the pipelines."""
+
+    http: HttpOptions = option("Metrics, health and control.", default={}, example={"listen": "127.0.0.1:9464"})
+    log: LogOptions = option("Log lines.", default={}, example={"level": "debug"})
+    stop_timeout: Duration = option("How long a running micro-batch may finish after SIGTERM.", default="30s")
+
+
+class SparkOptions(Model):
+    """The engine."""
+
+    master: str | None = option(
+        "Where tasks run; `local[*,4]` unless spark-submit set it.", default=None, example="local[2,4]", min_length=1
+    )
+    driver_memory: ByteSize | None = option(
+        "Memory of the driver's Java process; Spark's own default when left out.", default=None, example="1GiB", ge=1
+    )
+    conf: dict[str, str] = option(
+        "Spark's own settings, passed through.", default={}, example={"spark.sql.session.timeZone": "UTC"}
+    )
+
+
+class Compression(StrEnum):
+    """How a family's files are compressed."""
+
+    NONE = "none"
+    GZ = "gz"
+    SNAPPY = "snappy"
+    LZ4 = "lz4"
+    ZSTD = "zstd"
+
+
+class FamilyOptions(Model):
+    """A column family."""
+
+    versions: int = option("Versions of a cell that are kept.", default=1, ge=1)
+    ttl: Duration | None = option("Age at which cells vanish.", default=None, example="30d", ge=1)
+    compression: Compression = option("none, gz, snappy, lz4 or zstd.", default="none", strict=False)
+    bloom: Literal["none", "row", "rowcol"] = option("Bloom filter of the family.", default="row")
+
+
+class TableOptions(Model):
+    """A table as it should be."""
+
+    store: str | None = option("Store it belongs to; may be left out when there is one.", default=None, example="logs")
+    families: dict[str, FamilyOptions] = option(
+        "Its column families.", default={}, example={"colfam": {"versions": 3, "ttl": "30d"}}
+    )
+    splits: list[Text] = option("Row keys at which a new table is split.", default=[], example=["g", "p"])
+
+    def spec(self, name: str) -> TableSpec:
+        """The table for a store."""
+        families = tuple(
+            FamilySpec(
+                name=family.encode(),
+                versions=options.versions,
+                ttl_s=None if options.ttl is None else int(options.ttl),
+                compression=options.compression.value,
+                bloom=options.bloom,
+            )
+            for family, options in self.families.items()
+        )
+        return TableSpec(name, families, tuple(from_notation(split) for split in self.splits))
+
+
+class ErrorBudget(Model):
+    """How many events may fail before the pipeline stops."""
+
+    share: Share = option("Share of the events of the window that may fail.", default="5%")
+    min_events: int = option("Fewer events than this in the window never stop it.", default=1000, ge=1)
+    window: Duration = option("Time looked back.", default="5m", gt=0)
+
+
+class AttributesOptions(Model):
+    """How attributes behave."""
+
+    existing: Literal["replace", "error"] = option(
+        "What setting an attribute again does: replace it, or fail the event as Flume does.", default="replace"
+    )
+
+
+class TriggerOptions(Model):
+    """When micro-batches start."""
+
+    every: Duration = option("Time between the starts of two; `0s` starts the next at once.", default="0s")
+
+
+class PipelineOptions(Model):
+    """What a pipeline is besides its components."""
+
+    on_error: OnError = option(
+        "What becomes of a failed event: dead_letter, drop or stop.", default="dead_letter", strict=False
+    )
+    error_budget: ErrorBudget = option("When failures stop the pipeline.", default={}, example={"share": "5%"})
+    timezone: Zone = option("Zone of times without one, and of time functions.", default="UTC")
+    attributes: AttributesOptions = option("How attributes behave.", default={}, example={"existing": "error"})
+    trigger: TriggerOptions = option("When micro-batches start.", default={}, example={"every": "1s"})
+    description: str = option("For people.", default="", example="access logs of the web tier")
+
+
+class DeadLetterFiles(Model):
+    """Dead letters as files under `state_dir`."""
+
+
+class DeadLetterTopic(Model):
+    """Dead letters in a Kafka topic; what is left out is that of the pipeline's own source."""
+
+    topic: str = option("Topic they are published to.", example="ticks-dead", pattern=r"^[A-Za-z0-9._-]{1,249}$")
+    brokers: Brokers | None = option("Another cluster.", default=None, example="localhost:9092")
+    security: SecuritySettings | None = option("How that one is reached.", default=None, example={"tls": {}})
+    options: dict[ClientOption, ClientValue] = option(
+        "Options of its client.", default={}, example={"request.timeout.ms": 30000}
+    )
+
+    @model_validator(mode="after")
+    def _is_protected(self) -> "DeadLetterTopic":
+        if self.brokers is not None:
+            check_protected(self.brokers, self.security or SecuritySettings())
+        return self
+
+    def connection(self) -> KafkaConnection:
+        """How the topic's cluster is reached, once the configuration has been checked."""
+        if self.brokers is None:
+            raise LifecycleError("dead letters have no brokers before the configuration is bound")
+        return KafkaConnection(
+            brokers=self.brokers, security=self.security or SecuritySettings(), options=dict(self.options)
+        )
+
+
+DEAD_LETTERS: dict[str, type[Model]] = {"files": DeadLetterFiles, "kafka": DeadLetterTopic}

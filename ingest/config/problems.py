@@ -1,0 +1,215 @@
+"""What can be wrong with a configuration, where, and how that is told."""
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from urllib.parse import quote
+
+MASK = "***"
+_SIMILAR = 0.6  # as alike as difflib asks by default: one or two letters of a usual name
+_LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # what YAML counts as one
+_MAX_SHOWN = 160  # characters of a line of the file
+
+
+class Kind(StrEnum):
+    """All kinds of problems; each is explained by `ingest describe error`."""
+
+    SYNTAX = "syntax"
+    UNKNOWN_FIELD = "unknown-field"
+    UNKNOWN_COMPONENT = "unknown-component"
+    MISSING_FIELD = "missing-field"
+    WRONG_TYPE = "wrong-type"
+    OUT_OF_RANGE = "out-of-range"
+    NOT_ONE_OF = "not-one-of"
+    DUPLICATE_KEY = "duplicate-key"
+    DUPLICATE_LABEL = "duplicate-label"
+    BAD_UNIT = "bad-unit"
+    BAD_PATTERN = "bad-pattern"
+    BAD_EXPRESSION = "bad-expression"
+    UNDEFINED_VARIABLE = "undefined-variable"
+    UNDEFINED_SECRET = "undefined-secret"  # noqa: S105 - a kind of problem
+    UNKNOWN_REFERENCE = "unknown-reference"
+    UNREACHABLE_STEP = "unreachable-step"
+    CONFLICT = "conflict"
+    TOO_LARGE = "too-large"
+    DEPRECATED = "deprecated"
+
+
+EXPLANATIONS: dict[Kind, str] = {
+    Kind.SYNTAX: "The text is not YAML, or uses a part of YAML that configurations do not need: tags, several "
+    "documents, keys that are not text. The place is where reading stopped.",
+    Kind.UNKNOWN_FIELD: "There is no option of this name here. `ingest describe NAME` lists those of a component.",
+    Kind.UNKNOWN_COMPONENT: "No decorator, sink, store or source has this name, or it can not be imported. "
+    "`ingest describe` lists them all; a plugin must be installed or named under `plugins`.",
+    Kind.MISSING_FIELD: "An option without a default was left out.",
+    Kind.WRONG_TYPE: "A value of another type is wanted. Nothing is converted silently: text that looks like a number "
+    "must be quoted.",
+    Kind.OUT_OF_RANGE: "The value has the right type but is too small, too large, too short or too long.",
+    Kind.NOT_ONE_OF: "Only some values are allowed here, and this is none of them.",
+    Kind.DUPLICATE_KEY: "A key stands twice in one mapping; YAML libraries silently keep one of them.",
+    Kind.DUPLICATE_LABEL: "Two steps of a pipeline have one label, so metrics and errors could not tell them apart.",
+    Kind.BAD_UNIT: "Durations and sizes are written with a unit, as in `5s` and `2MiB`.",
+    Kind.BAD_PATTERN: "The regular expression does not compile; the place points into it.",
+    Kind.BAD_EXPRESSION: "A template, a condition or a `${…}` is malformed; the place points into it. `%%` is a "
+    "percent sign, `$${` a literal `${`.",
+    Kind.UNDEFINED_VARIABLE: "The environment has no such variable. Set it, or give a default: `${NAME:default}`.",
+    Kind.UNDEFINED_SECRET: "There is no such secret, or `secrets` does not say where secrets are kept.",
+    Kind.UNKNOWN_REFERENCE: "Something is named that this file does not declare: a store, table, family, chain, "
+    "pipeline, file or plugin.",
+    Kind.UNREACHABLE_STEP: "No event can ever reach this step, or the chain is used nowhere.",
+    Kind.CONFLICT: "Options that are fine alone do not go together, or together do something nobody wants.",
+    Kind.TOO_LARGE: "The file, its nesting, its aliases or a chain are larger than any configuration needs.",
+    Kind.DEPRECATED: "This still works and will not for ever; the message names what replaces it.",
+}
+
+
+class Severity(StrEnum):
+    """Whether a pipeline can run with the problem."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A spot in a file; lines and columns count from 1, columns in characters."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """
+    One thing that is wrong.
+
+    Attributes:
+        hint: the way out, such as `did you mean "…"?`; "" when the message says it all.
+    """
+
+    kind: Kind
+    where: Place
+    message: str
+    hint: str = ""
+    severity: Severity = Severity.ERROR
+
+    def __str__(self) -> str:
+        severity = "warning: " if self.severity is Severity.WARNING else ""
+        hint = f"; {self.hint}" if self.hint else ""
+        return f"{self.where}: {self.kind}: {severity}{self.message}{hint}"
+
+
+class Masks:
+    """The secrets that were read, and text without them."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._secrets: set[str] = set()
+        for secret in secrets:
+            self.add(secret)
+
+    def __repr__(self) -> str:
+        return f"Masks({len(self._secrets)} secrets)"
+
+    def add(self, secret: str) -> None:
+        """Hide this from now on, also as it looks quoted, in JSON or in a URL."""
+        for part in {secret, *secret.splitlines()} - {""}:
+            self._secrets |= {part, quote(part, safe="", errors="replace"), repr(part)[1:-1], json.dumps(part)[1:-1]}
+
+    def hide(self, text: str) -> str:
+        """Text with stars for every secret; a message that reads badly is better than one that tells."""
+        for secret in sorted(self._secrets, key=len, reverse=True):
+            if secret != MASK and secret in text:
+                text = text.replace(secret, MASK)
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """
+    Problems of a configuration in the order of their places, each once.
+
+    Attributes:
+        sources: file -> its lines, for showing the line a problem is about.
+    """
+
+    problems: tuple[Problem, ...] = ()
+    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        """Problems that keep a pipeline from running."""
+        return tuple(problem for problem in self.problems if problem.severity is Severity.ERROR)
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """Problems a pipeline can run with."""
+        return tuple(problem for problem in self.problems if problem.severity is Severity.WARNING)
+
+    def to_text(self) -> str:
+        """Every problem as `file:line:column: kind: message`, with the line of the file and a caret under it."""
+        return "\n".join(
+            part for problem in self.problems for part in (str(problem), *self._excerpt(problem.where)) if part
+        )
+
+    def to_json(self) -> list[dict[str, object]]:
+        """The same as plain data."""
+        return [
+            {
+                "file": problem.where.file,
+                "line": problem.where.line,
+                "column": problem.where.column,
+                "kind": problem.kind.value,
+                "severity": problem.severity.value,
+                "message": problem.message,
+                "hint": problem.hint,
+            }
+            for problem in self.problems
+        ]
+
+    def _excerpt(self, where: Place) -> tuple[str, ...]:
+        lines = self.sources.get(where.file, ())
+        if not 0 < where.line <= len(lines):
+            return ()
+        line = lines[where.line - 1]
+        if not line.strip() or len(line) > _MAX_SHOWN:
+            return ()
+        shown = "".join(character if character.isprintable() else " " for character in line)
+        number = f"{where.line:>5} | "
+        return f"{number}{shown}", f"{'|':>{len(number) - 1}} {' ' * (where.column - 1)}^"
+
+
+def report_of(problems: Iterable[Problem], sources: Mapping[str, str], masks: Masks) -> Report:
+    """A report without duplicates and without secrets; the root file first, then included ones as they were read."""
+    order = {file: number for number, file in enumerate(sources)}
+    unique = dict.fromkeys(
+        Problem(problem.kind, problem.where, masks.hide(problem.message), masks.hide(problem.hint), problem.severity)
+        for problem in problems
+    )
+    return Report(
+        tuple(sorted(unique, key=lambda problem: (order.get(problem.where.file, len(order)), problem.where))),
+        {file: tuple(_LINE_BREAK.split(masks.hide(text))) for file, text in sources.items()},
+    )
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A hint with the nearest of the known names, or ""."""
+    known = sorted(known)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=_SIMILAR)
+    if not near:  # case and the two ways to join words are the usual slips that difflib rates too low
+        folded = {other.lower().replace("-", "_"): other for other in known}
+        near = [folded[key] for key in [name.lower().replace("-", "_")] if key in folded]
+    return f'did you mean "{near[0]}"?' if near else ""
+
+
+def listed(names: Iterable[str], limit: int = 8) -> str:
+    """Names in quotes with commas, cut after some."""
+    names = sorted(names)
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(f'"{name}"' for name in names[:limit]) + more

@@ -1,0 +1,158 @@
+"""From a path to one tree of nodes: files read within limits, included files merged, variables expanded."""
+
+import sys
+from collections.abc import Mapping as AbstractMapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ingest.api import NotFoundError
+from ingest.config.nodes import MAX_FILE_BYTES, BadYamlError, Mapping, Node, Scalar, Sequence, compose, plain
+from ingest.config.problems import Kind, Masks, Place, Problem
+from ingest.config.variables import Expander, NoSecrets, SecretCommand, SecretDirectory, SecretSource
+
+STDIN = "-"
+MAX_FILES = 50  # included ones too; a file that includes itself is told at once
+
+
+@dataclass(slots=True)
+class Document:
+    """
+    A configuration before it is checked.
+
+    Attributes:
+        sources: file -> text, in the order of reading.
+        is_yaml: False when reading had to stop.
+    """
+
+    file: str
+    root: Mapping
+    sources: dict[str, str] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    masks: Masks = field(default_factory=Masks)
+    is_yaml: bool = True
+
+
+def read(path: str | Path, env: AbstractMapping[str, str]) -> Document:
+    """
+    Everything a configuration says, with places; what is wrong stands in its problems.
+
+    Args:
+        path: a file, or `-` for stdin; `include` is relative to the folder of the file it stands in.
+        env: what `${VAR}` stands for.
+
+    Raises:
+        NotFoundError: there is no such file.
+    """
+    file = str(path)
+    name = "<stdin>" if file == STDIN else file
+    document = Document(name, Mapping(Place(name, 1, 1)))
+    try:
+        content = sys.stdin.buffer.read(MAX_FILE_BYTES + 1) if file == STDIN else _content(Path(file))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise NotFoundError(f'can not read "{file}": {reason}') from error
+    try:
+        root = _Reader(document, env).tree(name, content, Path() if file == STDIN else Path(file).parent, ())
+    except BadYamlError as error:
+        document.problems.append(error.problem)
+        document.is_yaml = False
+        return document
+    secrets = _secret_source(root, Expander(env, NoSecrets(), document.masks, []))
+    expanded = Expander(env, secrets, document.masks, document.problems).expand(root)
+    assert isinstance(expanded, Mapping)  # noqa: S101 - a mapping stays one
+    document.root = expanded
+    return document
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MAX_FILE_BYTES + 1)
+
+
+def _secret_source(root: Mapping, expander: Expander) -> SecretSource:
+    """Where secrets come from; what is wrong with `secrets` is told when it is bound."""
+    node = root.entries.get("secrets")
+    match plain(expander.expand(node)) if node is not None else None:
+        case {"directory": str(directory)}:
+            return SecretDirectory(directory)
+        case {"exec": [str(), *rest] as command} if all(isinstance(part, str) for part in rest):
+            return SecretCommand(command)
+        case _:
+            return NoSecrets()
+
+
+class _Reader:
+    """Reads a file and what it includes."""
+
+    def __init__(self, document: Document, env: AbstractMapping[str, str]) -> None:
+        self._document = document
+        self._expander = Expander(env, NoSecrets(), document.masks, document.problems)
+        self._files = 0
+
+    def tree(self, name: str, content: bytes, folder: Path, including: tuple[Path, ...]) -> Mapping:
+        """The mapping of a file, merged over those it includes."""
+        start = Place(name, 1, 1)
+        if len(content) > MAX_FILE_BYTES:
+            raise BadYamlError(Problem(Kind.TOO_LARGE, start, f"the file is larger than {MAX_FILE_BYTES} bytes"))
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            before = content[: error.start].decode("utf-8-sig").split("\n")
+            place = Place(name, len(before), len(before[-1]) + 1)
+            raise BadYamlError(Problem(Kind.SYNTAX, place, "the file is not UTF-8 text")) from error
+        self._document.sources[name] = text
+        root = compose(text, name, self._document.problems)
+        if root is None:
+            return Mapping(start)
+        if not isinstance(root, Mapping):
+            raise BadYamlError(
+                Problem(Kind.WRONG_TYPE, root.place, "a configuration is a mapping of names to values, not a list")
+                if isinstance(root, Sequence)
+                else Problem(Kind.WRONG_TYPE, root.place, "a configuration is a mapping of names to values, not text")
+            )
+        merged = Mapping(root.place)
+        for node in self._included(root):
+            if (found := self._include(node, folder, including)) is not None:
+                merged = merge(merged, found)
+        return merge(merged, root)
+
+    def _included(self, root: Mapping) -> list[Scalar]:
+        node = root.entries.get("include")
+        if node is None:
+            return []
+        node = self._expander.expand(node)
+        nodes: list[Node] = node.items if isinstance(node, Sequence) else [node]
+        root.entries["include"] = node  # so that nothing is expanded, and told, twice
+        return [item for item in nodes if isinstance(item, Scalar) and isinstance(item.value, str) and item.value]
+
+    def _include(self, node: Scalar, folder: Path, including: tuple[Path, ...]) -> Mapping | None:
+        path = folder / node.text
+        problem = None
+        self._files += 1
+        if path.resolve() in including or str(path) == self._document.file:
+            problem = Problem(Kind.CONFLICT, node.place, f'"{node.text}" includes itself')
+        elif self._files > MAX_FILES:
+            problem = Problem(Kind.TOO_LARGE, node.place, f"more than {MAX_FILES} files are included")
+        else:
+            try:
+                content = _content(path)
+            except (OSError, ValueError) as error:
+                reason = error.strerror if isinstance(error, OSError) else "not a path"
+                content = b""
+                problem = Problem(Kind.UNKNOWN_REFERENCE, node.place, f'can not read "{path}": {reason}')
+        if problem is not None:
+            self._document.problems.append(problem)
+            return None
+        return self.tree(str(path), content, path.parent, (*including, path.resolve()))
+
+
+def merge(below: Mapping, above: Mapping) -> Mapping:
+    """Two mappings as one: mappings merge, everything else of the upper one replaces that of the lower."""
+    entries = dict(below.entries)
+    for key, node in above.entries.items():
+        lower = entries.get(key)
+        if isinstance(lower, Mapping) and isinstance(node, Mapping):
+            entries[key] = merge(lower, node)
+        else:
+            entries[key] = node
+    return Mapping(above.place, entries, below.keys | above.keys)

@@ -1,0 +1,60 @@
+"""What can be said about row keys without an event: whether they vary, and whether a replay gives the same."""
+
+from ingest.config.components import Binding
+from ingest.config.draft import PipelineDraft
+from ingest.config.model import Component
+from ingest.config.problems import Kind, Place
+from ingest.expressions import Template
+
+_FIXED_IN_FILES = frozenset({"partition", "key"})  # of the files source: 0 and empty for every event
+_UNIQUE_IN_KAFKA = 10_000  # records of a partition and millisecond that nanos tell apart
+
+
+def check_row_keys(pipeline: PipelineDraft, binding: Binding) -> None:
+    """Look at every template that makes a row key of a sink of the pipeline."""
+    is_files = pipeline.source is not None and pipeline.source.kind == "files"
+    told: set[Place] = set()
+    for sink in pipeline.sinks:
+        for template, where in _templates(pipeline, sink):
+            if where not in told:
+                told.add(where)
+                _check(template.references, where, binding, is_files=is_files)
+
+
+def _templates(pipeline: PipelineDraft, sink: Component) -> list[tuple[Template, Place]]:
+    """The listed row key of a sink, or the last step that surely sets the attribute the sink takes it from."""
+    row_key = getattr(sink.settings, "row_key", None)
+    template = getattr(row_key, "template", None)
+    if isinstance(template, Template):
+        return [(template, sink.place("row_key", "template"))]
+    prefix = getattr(sink.settings, "attr_prefix", None)
+    if not isinstance(prefix, str):
+        return []
+    found: list[tuple[Template, Place]] = []
+    for step in pipeline.steps:
+        settings = step.settings
+        if str(getattr(settings, "attribute", None)) != prefix:
+            continue
+        if getattr(settings, "when", None) is None:
+            found = []  # what was set before is replaced
+        if step.kind == "value" and isinstance(template := getattr(settings, "value", None), Template):
+            found.append((template, step.place("value")))
+    return found
+
+
+def _check(references: frozenset[str], where: Place, binding: Binding, *, is_files: bool) -> None:
+    if not references:
+        binding.warning(Kind.CONFLICT, where, "this row key is the same for every event, so there is one row")
+        return
+    if "nanos" not in references:
+        return
+    others = references - {"nanos"} - (_FIXED_IN_FILES if is_files else frozenset())
+    if is_files and not others - {"topic"}:
+        message = "in files %{nanos} is not unique, and nothing else in this row key tells events of a file apart"
+        binding.problem(Kind.CONFLICT, where, message, "use %{topic}:%{offset}")
+    elif not others:
+        message = (
+            f"only %{{nanos}} makes this row key vary; it is unique for up to {_UNIQUE_IN_KAFKA} events of a partition "
+            "and millisecond"
+        )
+        binding.warning(Kind.CONFLICT, where, message, "add %{key}, or %{topic}-%{partition}-%{offset}")

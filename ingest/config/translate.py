@@ -1,0 +1,221 @@
+"""What pydantic says about options, as problems with places."""
+
+import re
+from collections.abc import Iterator
+from collections.abc import Mapping as AbstractMapping
+from collections.abc import Sequence as AbstractSequence
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, SecretStr, ValidationError
+from pydantic_core import ErrorDetails
+
+from ingest.api import Model
+from ingest.config.nodes import Mapping, Node, Path, Scalar, Sequence
+from ingest.config.problems import Kind, Place, Problem, did_you_mean, listed
+
+_WANTED = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "a mapping",
+    "mapping_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "none_required": "nothing",
+}
+_RANGES = re.compile(r"greater_|less_|too_short|too_long|string_too|string_pattern|multiple_of|finite")
+_CHOICE = re.compile(r"'((?:[^'\\]|\\.)*)'")
+_KINDS = {kind.value.replace("-", "_"): kind for kind in Kind} | {"missing": Kind.MISSING_FIELD}
+
+
+class Placed:
+    """
+    Options where they stand.
+
+    Args:
+        owner: what the options belong to, for messages; the kind of a component or a section.
+        where: its name's place, for what is missing.
+    """
+
+    def __init__(self, node: Node, owner: str, where: Place, model: type[BaseModel]) -> None:
+        self.node = node
+        self.owner = owner
+        self.where = where
+        self.model = model
+
+    def follow(self, path: AbstractSequence[str | int]) -> tuple[Node, Path, Place]:
+        """The deepest node a pydantic path leads to, its own path, and its key's place; union tags are passed over."""
+        node, key = self.node, self.where
+        found: list[str | int] = []
+        for step in path:
+            if isinstance(node, Mapping) and step in node.entries:
+                key = node.keys[str(step)]
+                node = node.entries[str(step)]
+                found.append(step)
+            elif isinstance(node, Sequence) and isinstance(step, int) and step < len(node.items):
+                node = node.items[step]
+                key = node.place
+                found.append(step)
+        return node, tuple(found), key
+
+
+def problems_of(error: ValidationError, placed: Placed) -> Iterator[Problem]:
+    """Every error pydantic found, once for each place: of the branches of a union the one that got furthest."""
+    errors = error.errors(include_url=False, include_input=False)
+    by_place: dict[Path, list[ErrorDetails]] = {}
+    for details in errors:
+        key = (*placed.follow(details["loc"])[1], details["loc"][-1]) if _names_a_key(details) else None
+        by_place.setdefault(key or placed.follow(details["loc"])[1], []).append(details)
+    for path, group in by_place.items():
+        branches = {_wanted(details) for details in group}
+        if len(group) > 1 and None not in branches:
+            yield _wrong_type(placed, path, " or ".join(sorted(branch for branch in branches if branch)))
+        elif len(group) > 1 and (chosen := [details for details in group if _wanted(details) is None]):
+            yield _problem(chosen[0], placed)
+        elif not _is_beaten(path, by_place, group):
+            yield _problem(group[0], placed)
+
+
+def _names_a_key(details: ErrorDetails) -> bool:
+    return details["type"] in {"missing", "extra_forbidden"} and bool(details["loc"])
+
+
+def _is_beaten(path: Path, by_place: AbstractMapping[Path, object], group: list[ErrorDetails]) -> bool:
+    """Whether another branch of the same union got further inside this value."""
+    in_union = _wanted(group[0]) is not None
+    return in_union and any(len(other) > len(path) and other[: len(path)] == path for other in by_place)
+
+
+def _wanted(details: ErrorDetails) -> str | None:
+    return _WANTED.get(details["type"])
+
+
+def _problem(details: ErrorDetails, placed: Placed) -> Problem:
+    kind, location = details["type"], details["loc"]
+    context = details.get("ctx", {})
+    node, path, key = placed.follow(location)
+    name = str(path[-1]) if path and isinstance(path[-1], str) else placed.owner
+    if kind == "missing" and details["msg"] == "Field required":
+        owner = placed.owner if not path else name
+        return Problem(Kind.MISSING_FIELD, key, f'{owner} needs "{location[-1]}"')
+    if kind == "extra_forbidden":
+        return _unknown_field(placed, location, path)
+    if location and location[-1] == "[key]":
+        return _unknown_key(str(location[-2]), context, key)
+    if kind in _WANTED:
+        return _wrong_type(placed, path, _WANTED[kind])
+    if kind in {"literal_error", "enum"}:
+        choices = _CHOICE.findall(str(context.get("expected", "")))
+        value = node.text if isinstance(node, Scalar) else "this"
+        hint = did_you_mean(value, choices) or f"one of {listed(choices, len(choices))}"
+        return Problem(Kind.NOT_ONE_OF, node.place, f'{name} can not be "{value}"', hint)
+    return _with_own_message(details, placed, node, name)
+
+
+def _with_own_message(details: ErrorDetails, placed: Placed, node: Node, name: str) -> Problem:
+    context = details.get("ctx", {})
+    kind = _KINDS.get(details["type"])
+    message = details["msg"]
+    if kind is None:
+        kind = Kind.OUT_OF_RANGE if _RANGES.search(details["type"]) else Kind.WRONG_TYPE
+        message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+        message = f"{name}: {message[:1].lower()}{message[1:]}"
+    where = node.place
+    _, path, key = placed.follow(details["loc"])
+    if not path or not isinstance(node, Scalar):
+        where = key
+        option = context.get("option")
+        if isinstance(option, str) and isinstance(node, Mapping) and option in node.entries:
+            where = node.entries[option].place
+    column = context.get("column")
+    if isinstance(column, int) and isinstance(node, Scalar):
+        where = node.at(column)
+    return Problem(kind, where, message, str(context.get("hint", "")))
+
+
+def _wrong_type(placed: Placed, path: Path, wanted: str) -> Problem:
+    node, _, _ = placed.follow(path)
+    name = str(path[-1]) if path and isinstance(path[-1], str) else placed.owner
+    if path and isinstance(path[-1], int):
+        names = [step for step in path if isinstance(step, str)]
+        name = f"an item of {names[-1]}" if names else f"an item of {placed.owner}"
+    match node:
+        case Scalar(value=None):
+            found, hint = "nothing", ""
+        case Scalar(value=bool()):
+            found, hint = f"the truth value {node.text}", f'quote it: "{node.text}"' if "text" in wanted else ""
+        case Scalar(value=int() | float()):
+            found, hint = f"the number {node.text}", f'quote it: "{node.text}"' if "text" in wanted else ""
+        case Scalar():
+            found = f'the text "{node.text}"'
+            hint = "remove the quotes" if node.quoted and "number" in wanted and node.text.isdecimal() else ""
+        case Sequence():
+            found, hint = "a list", ""
+        case Mapping():
+            found, hint = "a mapping", ""
+    return Problem(Kind.WRONG_TYPE, node.place, f"{name} wants {wanted}, not {found}", hint)
+
+
+def _unknown_field(placed: Placed, location: AbstractSequence[str | int], path: Path) -> Problem:
+    """The path leads to the unknown key itself."""
+    name = str(location[-1])
+    _, _, key = placed.follow(location)
+    model = model_at(placed.model, path[:-1])
+    known = () if model is None else tuple(model.model_fields)
+    owner = next((str(step) for step in reversed(path[:-1]) if isinstance(step, str)), placed.owner)
+    hint = did_you_mean(name, known) or (f"it has {listed(known, len(known))}" if known else "it has none")
+    return Problem(Kind.UNKNOWN_FIELD, key, f'"{name}" is not a setting of {owner}', hint)
+
+
+def _unknown_key(name: str, context: AbstractMapping[str, Any], key: Place) -> Problem:
+    choices = _CHOICE.findall(str(context.get("expected", "")))
+    hint = did_you_mean(name, choices) or f"allowed are {listed(choices, len(choices))}"
+    return Problem(Kind.UNKNOWN_FIELD, key, f'"{name}" is not allowed here', hint)
+
+
+def _branches(annotation: object) -> Iterator[object]:
+    """The types an annotation may stand for, without Annotated and unions around them."""
+    if get_origin(annotation) in (Union, UnionType):
+        for part in get_args(annotation):
+            yield from _branches(part)
+    elif hasattr(annotation, "__metadata__"):
+        yield from _branches(get_args(annotation)[0])
+    else:
+        yield annotation
+
+
+def model_at(annotation: object, path: Path) -> type[BaseModel] | None:
+    """The model that describes the value at a path, if one does."""
+    for branch in _branches(annotation):
+        if isinstance(branch, type) and issubclass(branch, BaseModel):
+            if not path:
+                return branch
+            field = branch.model_fields.get(str(path[0]))
+            if field is not None and (found := model_at(field.annotation, path[1:])) is not None:
+                return found
+        elif path and get_origin(branch) in (list, dict) and (found := model_at(get_args(branch)[-1], path[1:])):
+            return found
+    return None
+
+
+def secret_scalars(annotation: object, node: Node) -> Iterator[Scalar]:
+    """Scalars that stand where a secret is wanted."""
+    for branch in _branches(annotation):
+        if branch is SecretStr and isinstance(node, Scalar):
+            yield node
+        elif isinstance(branch, type) and issubclass(branch, Model) and isinstance(node, Mapping):
+            for name, child in node.entries.items():
+                if (field := branch.model_fields.get(name)) is not None:
+                    yield from secret_scalars(field.annotation, child)
+        elif get_origin(branch) is dict and isinstance(node, Mapping):
+            for child in node.entries.values():
+                yield from secret_scalars(get_args(branch)[1], child)
+        elif get_origin(branch) is list and isinstance(node, Sequence):
+            for child in node.items:
+                yield from secret_scalars(get_args(branch)[0], child)

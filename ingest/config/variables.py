@@ -1,0 +1,189 @@
+"""
+`${VAR}`, `${VAR:default}`, `${VAR:?message}`, `${secret:name}` and `$${` inside scalars.
+
+They are expanded after parsing, so a value can never change the structure of a file. An unquoted scalar is read again
+after the expansion, so `${PORT}` may stand for a number; what holds a secret is always text. A variable that is set
+counts, even when it is empty. Keys are never expanded.
+"""
+
+import re
+import subprocess
+from collections.abc import Mapping as AbstractMapping
+from collections.abc import Sequence as AbstractSequence
+from pathlib import Path
+
+from ingest.config.nodes import Mapping, Node, Scalar, Sequence
+from ingest.config.problems import Kind, Masks, Problem, did_you_mean
+from ingest.config.scalars import resolve
+
+_TOKEN = re.compile(r"\$\$\{|\$\{(?P<inside>[^{}]*)\}|\$\{")
+_VARIABLE = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<rest>:.*)?", re.DOTALL)
+_SECRET = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")  # also a safe file name
+_MAX_SECRET_BYTES = 64 * 1024  # private keys are some KiB
+_EXEC_TIMEOUT_S = 30.0  # a vault's command line answers in a second or two
+
+
+class UndefinedSecretError(Exception):
+    """There is no such secret, or it can not be read; the message never holds what was read."""
+
+
+class NoSecrets:
+    """No place for secrets was configured."""
+
+    def read(self, name: str) -> str:
+        """Never a secret."""
+        raise UndefinedSecretError(
+            f'secret "{name}" can not be read: nothing says where secrets are kept; '
+            "add secrets: {directory: PATH} or {exec: [COMMAND]}"
+        )
+
+
+class SecretDirectory:
+    """Secrets as files of a directory, one each; one newline at the end does not count."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = Path(directory)
+
+    def read(self, name: str) -> str:
+        """The content of the file of that name."""
+        try:
+            with (self._directory / name).open("rb") as file:
+                return _as_secret(file.read(_MAX_SECRET_BYTES + 1), name)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not a path"
+            raise UndefinedSecretError(f'secret "{name}" can not be read from "{self._directory}": {reason}') from error
+
+
+class SecretCommand:
+    """Secrets from a command that gets the name as its last argument and writes the secret to stdout."""
+
+    def __init__(self, command: AbstractSequence[str]) -> None:
+        self._command = tuple(command)
+
+    def read(self, name: str) -> str:
+        """What the command wrote; its stderr goes nowhere, because it may hold a secret too."""
+        try:
+            done = subprocess.run(  # noqa: S603 - the command is the user's own, and no shell reads it
+                [*self._command, name],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_EXEC_TIMEOUT_S,
+                check=False,
+            )
+        except (OSError, ValueError) as error:
+            raise UndefinedSecretError(f'secret "{name}": "{self._command[0]}" could not be started') from error
+        except subprocess.TimeoutExpired as error:
+            raise UndefinedSecretError(
+                f'secret "{name}": "{self._command[0]}" took longer than {_EXEC_TIMEOUT_S:.0f} s'
+            ) from error
+        if done.returncode:
+            raise UndefinedSecretError(f'secret "{name}": "{self._command[0]}" exited with {done.returncode}')
+        return _as_secret(done.stdout, name)
+
+
+def _as_secret(content: bytes, name: str) -> str:
+    if len(content) > _MAX_SECRET_BYTES:
+        raise UndefinedSecretError(f'secret "{name}" is larger than {_MAX_SECRET_BYTES} bytes')
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise UndefinedSecretError(f'secret "{name}" is not UTF-8 text') from None  # the cause holds the bytes
+    text = text.removesuffix("\n").removesuffix("\r")
+    if not text:
+        raise UndefinedSecretError(f'secret "{name}" is empty')
+    return text
+
+
+SecretSource = NoSecrets | SecretDirectory | SecretCommand
+
+
+class Expander:
+    """Makes nodes without variables of nodes with them; each secret is read once and hidden from then on."""
+
+    def __init__(
+        self, env: AbstractMapping[str, str], secrets: SecretSource, masks: Masks, problems: list[Problem]
+    ) -> None:
+        self._env = env
+        self._source = secrets
+        self._masks = masks
+        self._problems = problems
+        self._secrets: dict[str, str] = {}
+
+    def expand(self, node: Node) -> Node:
+        """The same nodes with every scalar expanded."""
+        match node:
+            case Scalar():
+                return self._scalar(node) if "${" in node.text else node
+            case Sequence():
+                return Sequence(node.place, [self.expand(item) for item in node.items])
+            case Mapping():
+                return Mapping(node.place, {key: self.expand(value) for key, value in node.entries.items()}, node.keys)
+
+    def _scalar(self, node: Scalar) -> Scalar:
+        parts = []
+        end = 0
+        secret = expanded = False
+        for token in _TOKEN.finditer(node.text):
+            parts.append(node.text[end : token.start()])
+            end = token.end()
+            inside = token["inside"]
+            if token[0] == "$${":
+                parts.append("${")
+            elif inside is None:
+                self._problem(node, token, Kind.BAD_EXPRESSION, '"${" is not closed', "write $${ for a literal ${")
+            else:
+                expanded = True
+                value, is_secret = self._value(node, token, inside)
+                secret |= is_secret
+                parts.append(value)
+        text = "".join([*parts, node.text[end:]])
+        is_text = node.quoted or secret or not expanded
+        return Scalar(node.place, text, text if is_text else resolve(text), None, is_text, expanded, secret)
+
+    def _value(self, node: Scalar, token: re.Match[str], inside: str) -> tuple[str, bool]:
+        match = _VARIABLE.fullmatch(inside)
+        if match is None:
+            self._problem(
+                node,
+                token,
+                Kind.BAD_EXPRESSION,
+                f'"${{{inside}}}" is neither a variable nor a secret',
+                "write $${ for a literal ${",
+            )
+            return "", False
+        name, rest = match["name"], match["rest"]
+        if name == "secret":
+            return self._secret(node, token, (rest or ":")[1:]), True
+        value = self._env.get(name)
+        if value is not None:
+            return value, False
+        if rest is not None and not rest.startswith(":?"):
+            return rest[1:], False
+        message = f"variable {name} is not set"
+        if rest is not None and rest[2:].strip():
+            message += f": {rest[2:].strip()}"
+        hint = did_you_mean(name, self._env) or f"set it, or write ${{{name}:DEFAULT}}"
+        self._problem(node, token, Kind.UNDEFINED_VARIABLE, message, hint)
+        return "", False
+
+    def _secret(self, node: Scalar, token: re.Match[str], name: str) -> str:
+        if not _SECRET.fullmatch(name):
+            self._problem(
+                node,
+                token,
+                Kind.BAD_EXPRESSION,
+                f'"{name}" is not the name of a secret',
+                "write ${secret:NAME} with letters, digits, _, - and . alone",
+            )
+            return ""
+        if name not in self._secrets:
+            try:
+                self._secrets[name] = self._source.read(name)
+            except UndefinedSecretError as error:
+                self._problem(node, token, Kind.UNDEFINED_SECRET, str(error))
+                return ""
+            self._masks.add(self._secrets[name])
+        return self._secrets[name]
+
+    def _problem(self, node: Scalar, token: re.Match[str], kind: Kind, message: str, hint: str = "") -> None:
+        self._problems.append(Problem(kind, node.at(token.start() + 1), message, hint))
