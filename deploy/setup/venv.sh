@@ -9,7 +9,7 @@ if ! .venv/bin/python -c '' 2>/dev/null; then
     "$python" -m venv --clear .venv
 fi
 export PIP_DISABLE_PIP_VERSION_CHECK=1
-echo "installing the locked dependencies (some 430 MB of packages the first time, most of it Spark)"
+echo "installing the locked dependencies (about 600 MB of packages the first time, most of it Spark)"
 .venv/bin/python -m pip install --quiet --require-hashes -r requirements.lock
 .venv/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
 echo "ready: .venv/bin/ingest"
