@@ -1,0 +1,78 @@
+"""Keys keep the order of cells, and give back what went in."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sinks.rocksdb.keys import (
+    END,
+    MAX_TIME_MS,
+    cell_suffix,
+    column_delete_suffix,
+    column_head,
+    decode_text,
+    decode_time,
+    encode_text,
+    encode_time,
+    family_delete_suffix,
+    row_head,
+)
+
+# bytes that are special to the encoding come often
+texts = st.one_of(st.binary(max_size=8), st.lists(st.sampled_from([0, 1, 2, 254, 255]), max_size=6).map(bytes))
+times = st.integers(min_value=0, max_value=MAX_TIME_MS)
+
+
+@given(texts)
+def test_text_comes_back(text):
+    encoded = encode_text(text)
+    assert encoded.endswith(END)
+    assert decode_text(encoded[: -len(END)]) == text
+    assert encoded.index(END) == len(encoded) - len(END)
+
+
+@given(texts, texts, st.binary(max_size=4), st.binary(max_size=4))
+def test_order_is_kept_whatever_follows(one, other, after_one, after_other):
+    if one != other:
+        assert (encode_text(one) + after_one < encode_text(other) + after_other) == (one < other)
+
+
+@given(texts, texts)
+def test_no_text_begins_another(one, other):
+    assert one == other or not encode_text(one).startswith(encode_text(other))
+
+
+@given(times, times)
+def test_later_times_come_first(one, other):
+    assert decode_time(encode_time(one)) == one
+    assert (encode_time(one) < encode_time(other)) == (one > other)
+
+
+def cell(row: bytes, qualifier: bytes, at: int) -> bytes:
+    return encode_text(row) + cell_suffix(qualifier, at)
+
+
+@given(st.tuples(texts, texts, times), st.tuples(texts, texts, times))
+def test_cells_come_by_row_then_qualifier_then_newest_first(one, other):
+    assert (cell(*one) < cell(*other)) == ((one[0], one[1], -one[2]) < (other[0], other[1], -other[2]))
+
+
+@given(texts, texts, times, times)
+def test_deletes_come_before_what_they_hide(row, qualifier, deleted_ms, at):
+    head = encode_text(row)
+    family_delete = head + family_delete_suffix(deleted_ms)
+    column_delete = head + column_delete_suffix(qualifier, deleted_ms)
+    assert family_delete < column_delete < cell(row, qualifier, at)
+
+
+@given(texts, texts, times)
+def test_parts_are_found_again(row, qualifier, at):
+    key = cell(row, qualifier, at)
+    head = row_head(key)
+    assert head == encode_text(row)
+    assert column_head(key[len(head) :]) == b"\x01" + encode_text(qualifier)
+    assert decode_time(key) == at
+
+
+def test_every_byte_stands_in_its_place():
+    every = [bytes([number]) for number in range(256)]
+    assert [encode_text(byte) for byte in every] == sorted(encode_text(byte) for byte in every)

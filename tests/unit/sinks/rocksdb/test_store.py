@@ -1,0 +1,284 @@
+"""What the embedded store does beside the contract: owner, readers, rejected calls, room for what is readable alone."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ingest.api import (
+    Cell,
+    ConflictError,
+    Delete,
+    FamilySpec,
+    IntegrityError,
+    LifecycleError,
+    NotFoundError,
+    Put,
+    Row,
+    Scan,
+    StoreRefusedError,
+    TableSpec,
+    WriteRejectedError,
+)
+from sinks.rocksdb import sweep
+from sinks.rocksdb.errors import translated
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+from sinks.rocksdb.sweep import Gauge
+
+HOUR_MS = 3600 * 1000
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_700_000_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def folder(tmp_path) -> str:
+    return str(tmp_path / "store")
+
+
+@pytest.fixture
+def store(folder, clock):
+    made = RocksDBStore(RocksDBSettings(path=folder), clock_ms=clock)
+    made.open()
+    made.ensure_table(TableSpec("t", (FamilySpec(b"f"), FamilySpec(b"g", versions=3), FamilySpec(b"h", ttl_s=3600))))
+    yield made
+    made.close()
+
+
+def put(row: bytes, at: int, column: bytes = b"f:q", value: bytes = b"v", *, wal: bool = True) -> Put:
+    return Put(row, {column: value}, at, wal)
+
+
+def key_count(store: RocksDBStore, family: str) -> int:
+    cursor = store._database.opened().column_families[f"t:{family}"].iter()
+    cursor.seek_to_first()
+    count = 0
+    while cursor.valid():
+        count += 1
+        cursor.next()
+    return count
+
+
+class TestOwner:
+    def test_second_writer_in_this_process_is_refused(self, store, folder):
+        with pytest.raises(ConflictError, match=f"is held by process {os.getpid()} on "):
+            RocksDBStore(RocksDBSettings(path=folder)).open()
+        store.apply("t", [put(b"r", 1)])
+
+    def test_second_writer_in_another_process_is_refused(self, store, folder):
+        code = (
+            "import sys\n"
+            "from ingest.api import ConflictError\n"
+            "from sinks.rocksdb.settings import RocksDBSettings\n"
+            "from sinks.rocksdb.store import RocksDBStore\n"
+            "try:\n"
+            "    RocksDBStore(RocksDBSettings(path=sys.argv[1])).open()\n"
+            "except ConflictError as error:\n"
+            "    print(error)\n"
+        )
+        result = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True)
+        assert f'the store "{folder}" is held by process {os.getpid()} on ' in result.stdout
+        store.apply("t", [put(b"r", 1)])
+
+    def test_folder_is_free_after_close(self, store, folder):
+        store.close()
+        assert not (Path(folder) / "OWNER").exists()
+        again = RocksDBStore(RocksDBSettings(path=folder))
+        again.open()
+        again.close()
+
+    def test_stale_owner_does_not_hinder(self, store, folder):
+        store.close()
+        (Path(folder) / "OWNER").write_text("process 1 on elsewhere")
+        store.open()
+        assert f"process {os.getpid()} on" in (Path(folder) / "OWNER").read_text()
+
+    def test_folder_that_may_not_be_made_is_refused(self):
+        with pytest.raises((StoreRefusedError, IntegrityError)):
+            RocksDBStore(RocksDBSettings(path="/proc/nowhere/store")).open()
+
+
+class TestReader:
+    @pytest.fixture
+    def reader(self, store, folder, clock):
+        made = RocksDBStore(RocksDBSettings(path=folder), read_only=True, clock_ms=clock)
+        made.open()
+        yield made
+        made.close()
+
+    def test_reader_does_not_write(self, reader):
+        with pytest.raises(LifecycleError):
+            reader.apply("t", [put(b"r", 1)])
+        with pytest.raises(LifecycleError):
+            reader.ensure_table(TableSpec("u"))
+
+    def test_reader_reads_on_after_the_writer_is_gone(self, store, reader):
+        store.apply("t", [put(b"r", 1)])
+        store.close()
+        assert [row.key for row in reader.scan("t", Scan())] == [b"r"]
+
+    def test_reader_follows_flushes_compactions_and_new_families(self, store, reader):
+        for number in range(30):
+            store.apply("t", [put(b"%02d" % number, 1, wal=number % 3 == 0)])
+            if number == 20:
+                store.compact()
+                store.ensure_table(TableSpec("t", (FamilySpec(b"new"),)))
+            store.apply("t", [put(b"r", number, b"g:q")])
+            if number % 7 == 0:
+                assert len(list(reader.scan("t", Scan(page_rows=4)))) == number + 2
+        assert reader.families("t") == {b"f", b"g", b"h", b"new"}
+
+    def test_nothing_there_yet(self, tmp_path):
+        with pytest.raises(NotFoundError, match="there is no store at"):
+            RocksDBStore(RocksDBSettings(path=str(tmp_path / "absent")), read_only=True).open()
+        assert not (tmp_path / "absent").exists()
+
+
+class TestRejected:
+    @pytest.mark.parametrize(
+        "bad",
+        [
+            pytest.param(Put(b"r", {b"unknown:q": b""}, 1), id="family"),
+            pytest.param(Put(b"r", {b"f:q": b"", b"bare": b""}, 1), id="no-colon"),
+            pytest.param(Put(b"", {b"f:q": b""}, 1), id="empty-key"),
+            pytest.param(Put(b"k" * 32_768, {b"f:q": b""}, 1), id="long-key"),
+            pytest.param(Put(b"r", {b"f:q": b""}, -1), id="negative-time"),
+            pytest.param(Put(b"r", {b"f:q": b""}, 1 << 63), id="time-too-large"),
+            pytest.param(Delete(b"r", 1, b"unknown"), id="delete-of-unknown"),
+        ],
+    )
+    def test_call_names_what_is_wrong_and_writes_nothing(self, store, bad):
+        with pytest.raises(WriteRejectedError) as caught:
+            store.apply("t", [put(b"a", 1), bad, put(b"b", 1), bad])
+        assert caught.value.indexes == [1, 3]
+        assert list(store.scan("t", Scan())) == []
+        store.apply("t", [put(b"a", 1)])
+        assert [row.key for row in store.scan("t", Scan())] == [b"a"]
+
+
+class TestRoom:
+    """Superseded cells go, readable ones stay."""
+
+    def test_compact_leaves_what_is_readable(self, store, clock):
+        for at in range(1, 11):
+            store.apply("t", [put(b"r", at), put(b"r", at, b"g:q"), put(b"s", at)])
+        store.apply("t", [put(b"r", clock.now, b"h:new"), put(b"r", clock.now - 2 * HOUR_MS, b"h:old")])
+        store.apply("t", [Delete(b"s", 10, b"f", b"q")])
+        before = list(store.scan("t", Scan(versions=10)))
+        removed = store.compact()
+        assert list(store.scan("t", Scan(versions=10))) == before
+        assert (key_count(store, "f"), key_count(store, "g"), key_count(store, "h")) == (1, 3, 1)
+        assert removed == 9 + 10 + 1 + 7 + 1
+
+    def test_deletes_stay_for_a_day(self, store, clock):
+        store.apply("t", [put(b"r", clock.now - 5), Delete(b"r", clock.now)])
+        store.compact()
+        store.apply("t", [put(b"r", clock.now - 1)])
+        assert list(store.scan("t", Scan())) == []
+        clock.now += 25 * HOUR_MS
+        store.compact()
+        assert [key_count(store, family) for family in "fgh"] == [0, 0, 0]
+
+    def test_rows_written_over_and_over_stay_small(self, store, monkeypatch):
+        monkeypatch.setattr(sweep, "MIN_SUPERSEDED", 500)
+        for at in range(1, 101):
+            store.apply("t", [put(b"%03d" % number, at) for number in range(100)])
+        assert key_count(store, "f") < 1_000
+        assert len(list(store.scan("t", Scan()))) == 100
+
+    def test_replay_supersedes_nothing(self, store, monkeypatch):
+        monkeypatch.setattr(sweep, "MIN_SUPERSEDED", 500)
+        for _ in range(20):
+            store.apply("t", [put(b"%03d" % number, 7) for number in range(100)])
+        assert store._gauges["t"].superseded == 0
+
+    def test_expired_cells_go_with_later_writes(self, store, clock):
+        store.apply("t", [put(b"%03d" % number, clock.now, b"h:q") for number in range(50)])
+        clock.now += 3 * HOUR_MS
+        for _ in range(5):
+            store.apply("t", [put(b"r", clock.now)])
+        assert key_count(store, "h") == 0
+
+    def test_count_survives_a_restart(self, store):
+        for at in range(1, 4):
+            store.apply("t", [put(b"%03d" % number, at) for number in range(200)])
+        counted = store._gauges["t"].superseded
+        assert counted == 400
+        store.close()
+        store.open()
+        store.apply("t", [put(b"r", 1, b"g:q")])
+        assert store._gauges["t"].superseded == counted
+        assert store._gauges["t"].cells == 601
+
+    def test_walk_goes_on_in_slices(self, store, monkeypatch):
+        monkeypatch.setattr("sinks.rocksdb.store.SLICE_KEYS", 10)
+        for at in range(1, 6):
+            store.apply("t", [put(b"%03d" % number, at) for number in range(50)])
+        store.compact()
+        assert key_count(store, "f") == 50
+
+    def test_gauge_remembers(self):
+        gauge = Gauge(cells=5, superseded=3, walked_ms=7)
+        assert Gauge.of(gauge.record()) == gauge
+        assert Gauge.of(None) == Gauge()
+
+
+def test_many_versions_of_one_cell_are_passed_over(store):
+    for at in range(1, 101):
+        store.apply("t", [put(b"a", at, b"g:q", b"%d" % at), put(b"b", at, b"f:q", b"%d" % at)])
+    store.apply("t", [Delete(b"a", 50, b"g", b"q"), put(b"a", 1, b"g:z", b"z")])
+    assert list(store.scan("t", Scan(versions=2))) == [
+        Row(b"a", (Cell(b"g", b"q", 100, b"100"), Cell(b"g", b"q", 99, b"99"), Cell(b"g", b"z", 1, b"z"))),
+        Row(b"b", (Cell(b"f", b"q", 100, b"100"),)),
+    ]
+
+
+def test_store_of_another_format_is_refused(store):
+    opened = store._database.opened()
+    opened.root.put(b"format", b"99")
+    del opened
+    store.close()
+    with pytest.raises(IntegrityError, match='the store has format "99"'):
+        store.open()
+
+
+def test_names_that_are_no_text_are_kept_apart(store):
+    store.ensure_table(TableSpec("a:b/é", (FamilySpec(b"\xff\x00"), FamilySpec(b"%FF"))))
+    store.apply("a:b/é", [Put(b"r", {b"\xff\x00:q": b"1", b"%FF:q": b"2"}, 1)])
+    store.close()
+    store.open()
+    assert store.families("a:b/é") == {b"\xff\x00", b"%FF"}
+    assert store.get("a:b/é", b"r") == Row(b"r", (Cell(b"%FF", b"q", 1, b"2"), Cell(b"\xff\x00", b"q", 1, b"1")))
+
+
+def test_used_before_open_is_a_bug(tmp_path):
+    with pytest.raises(LifecycleError):
+        RocksDBStore(RocksDBSettings(path=str(tmp_path))).tables()
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("IO error: While lock file: /x/LOCK: Resource temporarily unavailable", "conflict"),
+        ("IO error: No space left on device: While appending to file", "store_unavailable"),
+        ("IO error: Permission denied: /x/LOG", "store_refused"),
+        ("Resource busy: ", "store_busy"),
+        ("Corruption: block checksum mismatch", "integrity"),
+        ("IO error: While fdatasync: /x/000012.log: Input/output error", "integrity"),
+    ],
+)
+def test_errors_become_ours(text, code):
+    assert translated(Exception(text), Path("/x")).code == code
