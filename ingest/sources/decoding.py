@@ -70,6 +70,9 @@ class Decoder:
         existing: `error` makes events whose attributes can not be set again.
         max_event_bytes: largest value of a record.
         tombstones: what becomes of a record without a value.
+
+    Attributes:
+        event_class: what its events are, by `existing`.
     """
 
     def __init__(
@@ -82,7 +85,7 @@ class Decoder:
     ) -> None:
         self._format = Format(format)
         self._content: _Content | None = {Format.JSON: _from_envelope, Format.FLUME_AVRO: _from_avro}.get(self._format)
-        self._event = WriteOnceEvent if Existing(existing) is Existing.ERROR else Event
+        self.event_class: type[Event] = WriteOnceEvent if Existing(existing) is Existing.ERROR else Event
         self._max_event_bytes = max_event_bytes
         self._tombstones = Tombstones(tombstones)
 
@@ -107,7 +110,7 @@ class Decoder:
                 code="too_large",
                 hint="raise the source's `max_event_bytes`",
             )
-        event = self._event(
+        event = self.event_class(
             value,
             {},
             timestamp_ms,

@@ -1,0 +1,94 @@
+"""Events as people write them: JSON lines, and what stands under `given` in a test."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import orjson
+from pydantic import ValidationError
+
+from ingest.api import ConfigError, Event, EventError, Origin, Priority, Record, nanos_of
+from ingest.api.notation import from_notation, name_from_bytes
+from ingest.config.cases import Given, GivenRecord
+
+_BYTES_KEY = '{"b64":'  # how a name that is not UTF-8 begins where JSON allows text alone
+
+
+class BadInputError(ConfigError):
+    """A line of events is none."""
+
+    code = "bad_input"
+
+
+def inputs_of(lines: Iterable[bytes]) -> Iterator[Mapping[str, object]]:
+    """
+    Plain data of JSON lines; empty lines are passed over.
+
+    Raises:
+        BadInputError: a line is no JSON object.
+    """
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            content = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise BadInputError(f"line {number} of the events is not JSON: {error}") from error
+        if not isinstance(content, dict):
+            raise BadInputError(f'line {number} of the events is no object; write one such as {{"body": "text"}}')
+        yield content
+
+
+def given_of(number: int, content: Mapping[str, object]) -> Given:
+    """
+    An input, checked.
+
+    Raises:
+        BadInputError: it is no event.
+    """
+    try:
+        return Given.model_validate(dict(content))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise BadInputError(f"input {number}: {place + ': ' if place else ''}{first['msg']}") from error
+
+
+def record_of(number: int, given: GivenRecord) -> Record:
+    """The record of an input."""
+    headers = []
+    for name, value in given.headers:
+        content = None if value is None else from_notation(value)
+        headers.append((name_from_bytes(from_notation(name)), content))
+    return Record(
+        topic=given.topic,
+        partition=given.partition,
+        offset=number if given.offset is None else given.offset,
+        key=None if given.key is None else from_notation(given.key),
+        value=None if given.value is None else from_notation(given.value),
+        timestamp_ms=given.timestamp_ms,
+        headers=tuple(headers),
+    )
+
+
+def event_of(number: int, given: Given, event_class: type[Event]) -> Event:
+    """The event of a body and the rest."""
+    offset = number if given.offset is None else given.offset
+    formula = nanos_of(given.timestamp_ms, given.partition, offset)
+    return event_class(
+        body=from_notation(given.body),
+        attributes={_name(name): from_notation(value) for name, value in given.attributes.items()},
+        timestamp_ms=given.timestamp_ms,
+        nanos=formula if given.nanos is None else given.nanos,
+        host=given.host,
+        priority=Priority(given.priority),
+        key=from_notation(given.key),
+        origin=Origin(given.topic, given.partition, offset),
+    )
+
+
+def _name(key: str) -> str:
+    if key.startswith(_BYTES_KEY):
+        try:
+            return name_from_bytes(from_notation(orjson.loads(key)))
+        except (orjson.JSONDecodeError, EventError):
+            return key
+    return key

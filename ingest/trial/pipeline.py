@@ -1,0 +1,156 @@
+"""A pipeline on trial."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from ingest.api import Event, EventError, Origin, Record, nanos_of
+from ingest.build import Plan, live_chain, live_decoder, live_mappers
+from ingest.chain import Chain, Dropped, Failed, Kept, Outcome, Step
+from ingest.config.cases import Given
+from ingest.config.model import TestCase
+from ingest.expressions import Condition
+from ingest.sources.decoding import Decoder
+from ingest.trial.expected import Difference, differences
+from ingest.trial.inputs import event_of, given_of, record_of
+from ingest.trial.shown import Line, Output, changed_by, output_of, shown_event, shown_mutation
+from sinks.mapping.mapper import Mapper, Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """What a test of a pipeline came to."""
+
+    case: TestCase
+    differences: tuple[Difference, ...]
+    outputs: tuple[Output, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether all that was expected came out."""
+        return not self.differences
+
+
+class Trial:
+    """
+    One pipeline on trial.
+
+    Args:
+        mappers: sinks by their names; `store` and `when` are taken from their settings.
+        timezone: the pipeline's, for the `when` of sinks.
+    """
+
+    def __init__(
+        self, decoder: Decoder, chain: Chain, mappers: Sequence[tuple[str, Mapper[Any]]], *, timezone: str = "UTC"
+    ) -> None:
+        self._decoder = decoder
+        self._history: dict[Origin, tuple[Line, ...]] = {}
+        self._chain = Chain(chain.steps, watcher=self._watch)
+        self._mappers = [
+            (name, mapper, None if mapper.settings.when is None else Condition.parse(mapper.settings.when, timezone))
+            for name, mapper in mappers
+        ]
+
+    @classmethod
+    def of(cls, plan: Plan) -> Self:
+        """The trial of a plan's pipeline."""
+        mappers = [(part.name, mapper) for part, mapper in live_mappers(plan)]
+        return cls(live_decoder(plan), live_chain(plan), mappers, timezone=plan.timezone)
+
+    def run(self, inputs: Iterable[Mapping[str, object]], *, until_decorators: bool = False) -> Iterator[Output]:
+        """
+        What becomes of events.
+
+        Args:
+            inputs: plain data in the input shape of `explain`.
+            until_decorators: stop before the sinks.
+
+        Raises:
+            BadInputError: an input is no event.
+        """
+        for number, content in enumerate(inputs):
+            yield from self._run(number, given_of(number, content), until_decorators=until_decorators)
+
+    def test(self, case: TestCase) -> CaseResult:
+        """Run a test of the pipeline."""
+        outputs = tuple(self.run(case.given))
+        return CaseResult(case, tuple(differences(case.expect, outputs)), outputs)
+
+    def _run(self, number: int, given: Given, *, until_decorators: bool) -> Iterator[Output]:
+        self._history.clear()
+        if given.record is None:
+            event = event_of(number, given, self._decoder.event_class)
+        else:
+            record = record_of(number, given.record)
+            before = _undecoded(record)
+            puts = None if until_decorators else ()
+            try:
+                decoded = self._decoder.decode(record)
+            except EventError as error:
+                yield output_of(number, "failed", before, error=error, puts=puts)
+                return
+            if not isinstance(decoded, Event):
+                yield output_of(number, "dropped", before, reason=decoded, puts=puts)
+                return
+            event = decoded
+        before = shown_event(event)
+        batch_time_ms = event.timestamp_ms
+        for outcome in self._chain.run(event):
+            yield self._became(number, outcome, before, None if until_decorators else batch_time_ms)
+
+    def _became(self, number: int, outcome: Outcome, before: Line, batch_time_ms: int | None) -> Output:
+        match outcome:
+            case Kept(event):
+                steps = self._history.get(event.origin, ())
+                if batch_time_ms is None:
+                    return output_of(number, "kept", shown_event(event), steps=steps, puts=None, came_out=True)
+                return self._map(number, event, before, steps, batch_time_ms)
+            case Dropped(reason, _, event):
+                after, steps = shown_event(event), self._history.get(event.origin, ())
+                return output_of(number, "dropped", after, reason=reason, steps=steps, puts=_none_at(batch_time_ms))
+            case Failed(origin, error, component):
+                steps, puts = self._history.get(origin, ()), _none_at(batch_time_ms)
+                return output_of(number, "failed", before, error=error, component=component, steps=steps, puts=puts)
+
+    def _map(self, number: int, event: Event, before: Line, steps: Sequence[Line], batch_time_ms: int) -> Output:
+        puts: list[Line] = []
+        failure: tuple[str, EventError] | None = None
+        reason = "no_sink"
+        for name, mapper, condition in self._mappers:
+            try:
+                if condition is not None and not condition.holds(event):
+                    continue
+                mapped = mapper.map(event, batch_time_ms)
+            except EventError as refused:
+                failure = failure or (name, refused)
+                continue
+            if isinstance(mapped, Skipped):
+                reason = mapped.reason
+            else:
+                puts.append(shown_mutation(name, mapper.settings.store or "", mapped.table, mapped.mutation))
+        if failure is not None:
+            name, error = failure
+            return output_of(
+                number, "failed", before, error=error, component=name, steps=steps, puts=puts, came_out=True
+            )
+        after = shown_event(event)
+        if puts:
+            return output_of(number, "kept", after, steps=steps, puts=puts, came_out=True)
+        return output_of(number, "dropped", after, reason=reason, steps=steps, puts=puts, came_out=True)
+
+    def _watch(self, step: Step, before: Event, made: Sequence[Event]) -> None:
+        so_far = self._history.get(before.origin, ())
+        heading: Line = {"decorator": step.decorator.kind, "label": step.decorator.settings.label}
+        if not made:
+            self._history[before.origin] = (*so_far, {**heading, "changed": {}})
+        for event in made:
+            self._history[event.origin] = (*so_far, {**heading, "changed": changed_by(before, event)})
+
+
+def _undecoded(record: Record) -> Line:
+    nanos = nanos_of(record.timestamp_ms, record.partition, record.offset)
+    return shown_event(Event(record.value or b"", timestamp_ms=record.timestamp_ms, nanos=nanos))
+
+
+def _none_at(batch_time_ms: int | None) -> Sequence[Line] | None:
+    return None if batch_time_ms is None else ()

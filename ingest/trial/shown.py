@@ -1,0 +1,113 @@
+"""What comes out, as plain data for JSON."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from ingest.api import Delete, Event, EventError, Put, split_column
+from ingest.api.notation import name_to_bytes, to_notation
+
+Line = dict[str, object]
+"""One line of `explain --output json`, as plain data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """
+    What became of one event.
+
+    Attributes:
+        line: as `explain --output json` prints it.
+        came_out: of the chain, whatever the sinks did then.
+    """
+
+    line: Line
+    came_out: bool
+
+    def to_json(self) -> bytes:
+        """The line as JSON, without a newline."""
+        return orjson.dumps(self.line)
+
+
+def output_of(  # noqa: PLR0913 - the keys of a line
+    number: int,
+    outcome: str,
+    event: Line,
+    *,
+    reason: str | None = None,
+    steps: Sequence[Line] = (),
+    puts: Sequence[Line] | None = (),
+    error: EventError | None = None,
+    component: str | None = None,
+    came_out: bool = False,
+) -> Output:
+    """The output with its keys in the order they are printed; without puts where none could be."""
+    line: Line = {"input": number, "outcome": outcome, "reason": reason, "event": event, "steps": list(steps)}
+    if puts is not None:
+        line["puts"] = list(puts)
+    line["error"] = None if error is None else {"code": error.code, "message": str(error), "decorator": component}
+    return Output(line, came_out)
+
+
+def shown_event(event: Event) -> Line:
+    """The parts of an event that decorators may change."""
+    return {
+        "body": to_notation(event.body),
+        "attributes": {_shown_name(name): to_notation(value) for name, value in event.attributes.items()},
+        "host": to_notation(name_to_bytes(event.host)),
+        "priority": event.priority.value,
+        "timestamp_ms": event.timestamp_ms,
+        "nanos": event.nanos,
+    }
+
+
+def changed_by(before: Event, after: Event) -> Line:
+    """What a step changed; a removed attribute is null."""
+    old, new = shown_event(before), shown_event(after)
+    changed: Line = {name: new[name] for name in new if name != "attributes" and new[name] != old[name]}
+    attributes: dict[str, object] = {}
+    for name, value in after.attributes.items():
+        if before.attributes.get(name) != value:
+            attributes[_shown_name(name)] = to_notation(value)
+    for name in before.attributes:
+        if name not in after.attributes:
+            attributes[_shown_name(name)] = None
+    if attributes:
+        changed["attributes"] = attributes
+    return changed
+
+
+def shown_mutation(sink: str, store: str, table: str, mutation: Put | Delete) -> Line:
+    """A put with its cells in order; a delete has none and says what it deletes."""
+    line: Line = {
+        "sink": sink,
+        "store": store,
+        "table": table,
+        "row": to_notation(mutation.row),
+        "wal": mutation.wal,
+        "timestamp_ms": mutation.timestamp_ms,
+    }
+    if isinstance(mutation, Put):
+        split = sorted((*split_column(column), value) for column, value in mutation.columns.items())
+        line["cells"] = [[to_notation(part or b"") for part in cell] for cell in split]
+        return line
+    line["cells"] = []
+    if mutation.family is None:
+        line["delete"] = "row"
+    elif mutation.qualifier is None:
+        line["delete"] = {"family": to_notation(mutation.family)}
+    else:
+        line["delete"] = {"column": to_notation(mutation.family + b":" + mutation.qualifier)}
+    return line
+
+
+def _shown_name(name: str) -> str:
+    return key_of(name_to_bytes(name))
+
+
+def key_of(name: bytes) -> str:
+    """A name as key of a JSON object, where only text can stand: the JSON of its notation when it is not UTF-8."""
+    notation = to_notation(name)
+    return notation if isinstance(notation, str) else json.dumps(notation, separators=(",", ":"))

@@ -1,0 +1,308 @@
+"""Events through a pipeline without Spark: what `explain` prints and `test` compares."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from decorators.filter import Filter
+from decorators.format import Format
+from decorators.json import Json
+from decorators.mask import Mask
+from decorators.split import Split
+from decorators.value import Value
+from ingest.api import FanOut, Settings
+from ingest.chain import Chain, Step
+from ingest.config.cases import Expect
+from ingest.config.model import TestCase
+from ingest.config.problems import Place
+from ingest.expressions import Condition
+from ingest.sources.decoding import Decoder
+from ingest.testing.events import settings_of
+from ingest.trial import BadInputError, Difference, Trial, inputs_of
+from sinks.mapping.attr2hbase import Attr2HBase
+
+TICK = {"body": "2238947398:56", "key": "k1", "partition": 0, "offset": 7, "timestamp_ms": 1308748686334}
+TICK_STEPS = (
+    (Split, "{separator: ':', index: 0, attribute: '2hb_colfam:ts'}"),
+    (Split, "{separator: ':', index: 1, attribute: '2hb_colfam:value', label: second}"),
+    (Value, "{attribute: 2hb_, value: '%{key}-%{nanos}'}"),
+)
+
+
+def made(kind, text):
+    return kind(settings_of(kind.settings_class(), text))
+
+
+def step(kind, text="{}"):
+    decorator = made(kind, text)
+    when = decorator.settings.when
+    return Step(decorator, decorator.settings.label or kind.kind, None if when is None else Condition.parse(when))
+
+
+def trial(*steps, sinks=("{table: mytable, store: logs}",), **decoding):
+    mappers = [(f"attr2hbase{number or ''}", made(Attr2HBase, text)) for number, text in enumerate(sinks)]
+    return Trial(Decoder(**decoding), Chain([step(*each) for each in steps]), mappers)
+
+
+def lines(one, *inputs, **options):
+    return [json.loads(output.to_json()) for output in one.run(inputs, **options)]
+
+
+class Pieces(FanOut[Settings]):
+    kind = "pieces"
+
+    def decorate(self, event):
+        return [replace(event, body=body, attributes=dict(event.attributes)) for body in event.body.split(b",")]
+
+
+class TestExplain:
+    def test_the_tick(self):
+        event = {
+            "body": "2238947398:56",
+            "attributes": {
+                "2hb_colfam:ts": "2238947398",
+                "2hb_colfam:value": "56",
+                "2hb_": "k1-1308748686334000700",
+            },
+            "host": "",
+            "priority": "INFO",
+            "timestamp_ms": 1308748686334,
+            "nanos": 1308748686334000700,
+        }
+        put = {
+            "sink": "attr2hbase",
+            "store": "logs",
+            "table": "mytable",
+            "row": "k1-1308748686334000700",
+            "wal": True,
+            "timestamp_ms": 1308748686334,
+            "cells": [["colfam", "ts", "2238947398"], ["colfam", "value", "56"]],
+        }
+        changes = [{"2hb_colfam:ts": "2238947398"}, {"2hb_colfam:value": "56"}, {"2hb_": "k1-1308748686334000700"}]
+        steps = [
+            {"decorator": kind, "label": label, "changed": {"attributes": changed}}
+            for kind, label, changed in zip(["split", "split", "value"], [None, "second", None], changes, strict=True)
+        ]
+        assert lines(trial(*TICK_STEPS), TICK) == [
+            {
+                "input": 0,
+                "outcome": "kept",
+                "reason": None,
+                "event": event,
+                "steps": steps,
+                "puts": [put],
+                "error": None,
+            }
+        ]
+
+    def test_defaults_of_an_input(self):
+        one = trial((Value, "{attribute: x, value: '%{nanos},%{offset},%{topic},%{partition},%{key}'}"))
+        first, second = lines(one, {"body": ""}, {"body": ""}, until_decorators=True)
+        assert (first["event"]["attributes"], second["event"]["attributes"]) == ({"x": "0,0,,0,"}, {"x": "100,1,,0,"})
+        assert (first["event"]["host"], first["event"]["priority"], first["event"]["timestamp_ms"]) == ("", "INFO", 0)
+
+    def test_every_field_of_an_input(self):
+        given = {
+            "body": {"b64": "/w=="},
+            "attributes": {"a": {"b64": "/g=="}, '{"b64":"/w=="}': "name"},
+            "host": "h1",
+            "priority": "WARN",
+            "timestamp_ms": 1,
+            "nanos": 2,
+            "key": {"b64": "/Q=="},
+            "topic": "t",
+            "partition": 3,
+            "offset": 4,
+        }
+        (line,) = lines(trial((Value, "{attribute: k, value: '%{key}'}")), given)
+        assert line["event"] == {
+            "body": {"b64": "/w=="},
+            "attributes": {"a": {"b64": "/g=="}, '{"b64":"/w=="}': "name", "k": {"b64": "/Q=="}},
+            "host": "h1",
+            "priority": "WARN",
+            "timestamp_ms": 1,
+            "nanos": 2,
+        }
+
+    def test_without_sinks_there_are_no_puts(self):
+        (line,) = lines(trial(*TICK_STEPS), TICK, until_decorators=True)
+        assert ("puts" in line, line["outcome"]) == (False, "kept")
+
+    def test_cells_are_sorted_by_family_then_qualifier(self):
+        attributes = {"2hb_": "r", "2hb_b:a": "1", "2hb_a-x:a": "2", "2hb_a:z": "3", "2hb_a:b:c": "4"}
+        (line,) = lines(trial(), {"body": "", "attributes": attributes})
+        cells = [["a", "b:c", "4"], ["a", "z", "3"], ["a-x", "a", "2"], ["b", "a", "1"]]
+        assert line["puts"][0]["cells"] == cells
+
+    def test_changes_of_all_kinds(self):
+        one = trial((Format, "{template: new}"), (Mask, "{attributes: [a]}"), (Value, "{attribute: b, value: x}"))
+        (line,) = lines(one, {"body": "old", "attributes": {"a": "1", "b": "x"}}, until_decorators=True)
+        expected = [{"body": "new"}, {"attributes": {"a": None}}, {}]
+        assert [each["changed"] for each in line["steps"]] == expected
+
+    def test_a_step_that_was_passed_over_is_not_listed(self):
+        one = trial((Value, "{attribute: x, value: y, when: \"%{host} == 'other'\"}"))
+        (line,) = lines(one, {"body": ""}, until_decorators=True)
+        assert line["steps"] == []
+
+    def test_a_dropped_event(self):
+        (line,) = lines(trial((Filter, "{drop: \"%{host} == ''\", reason: nameless}")), {"body": "b"})
+        found = (line["outcome"], line["reason"], line["event"]["body"], line["puts"], line["error"])
+        assert found == ("dropped", "nameless", "b", [], None)
+        assert line["steps"] == [{"decorator": "filter", "label": None, "changed": {}}]
+
+    def test_a_failed_event_is_shown_as_it_came_in(self):
+        one = trial((Format, "{template: new}"), (Json, "{label: members}"))
+        (line,) = lines(one, {"body": "old"})
+        assert (line["outcome"], line["event"]["body"], line["puts"]) == ("failed", "old", [])
+        assert (line["error"]["code"], line["error"]["decorator"]) == ("bad_json", "members")
+        assert [each["decorator"] for each in line["steps"]] == ["format"]
+
+    def test_a_failure_does_not_end_the_run(self):
+        found = [line["outcome"] for line in lines(trial((Json,)), {"body": "x"}, {"body": "{}"})]
+        assert found == ["failed", "dropped"]
+
+    def test_an_event_without_a_key_is_dropped_with_its_reason(self):
+        (line,) = lines(trial(), {"body": "b"})
+        assert (line["outcome"], line["reason"], line["puts"]) == ("dropped", "no_row_key", [])
+
+    def test_a_sink_that_refuses_is_named(self):
+        (line,) = lines(trial(), {"body": "b", "attributes": {"2hb_": "", "2hb_f:q": "v"}})
+        assert (line["outcome"], line["error"]["code"]) == ("failed", "empty_row_key")
+        assert line["error"]["decorator"] == "attr2hbase"
+
+    def test_several_sinks(self):
+        sinks = (
+            "{table: a, store: s}",
+            "{table: b, store: s, attr_prefix: x_}",
+            "{table: c, store: s, when: \"%{host} == 'other'\"}",
+        )
+        (line,) = lines(trial(sinks=sinks), {"body": "", "attributes": {"2hb_": "r", "2hb_f:q": "v", "x_": ""}})
+        assert (line["outcome"], line["error"]["decorator"]) == ("failed", "attr2hbase1")
+        assert [put["table"] for put in line["puts"]] == ["a"]
+
+    def test_a_delete(self):
+        rules = (
+            "rules: [{when: \"%{body} == 'cell'\", delete: {column: 'f:q'}}, {when: \"%{host} == ''\", delete: row}]"
+        )
+        one = trial(sinks=(f"{{table: t, store: s, {rules}}}",))
+        first, second = lines(one, *({"body": body, "attributes": {"2hb_": "r"}} for body in ("", "cell")))
+        assert (first["puts"][0]["delete"], first["puts"][0]["cells"]) == ("row", [])
+        assert second["puts"][0]["delete"] == {"column": "f:q"}
+
+    def test_a_fan_out_gives_a_line_for_each_event(self):
+        steps = [
+            step(Value, "{attribute: a, value: '1'}"),
+            Step(Pieces(Settings()), "pieces"),
+            step(Mask, "{attributes: [a]}"),
+        ]
+        one = Trial(Decoder(), Chain(steps), [])
+        found = lines(one, {"body": "x,y"}, until_decorators=True)
+        assert [line["event"]["body"] for line in found] == ["x", "y"]
+        for line in found:
+            assert [each["decorator"] for each in line["steps"]] == ["value", "pieces", "mask"]
+        assert [line["steps"][1]["changed"] for line in found] == [{"body": "x"}, {"body": "y"}]
+
+
+class TestRecords:
+    def test_decoding_runs(self):
+        record = {"value": "1:2", "key": "k", "headers": [["host", "h1"], ["x", None]], "offset": 7, "timestamp_ms": 1}
+        (line,) = lines(trial(*TICK_STEPS), {"record": record})
+        assert (line["event"]["host"], line["event"]["attributes"]["x"], line["event"]["body"]) == ("h1", "", "1:2")
+        assert line["puts"][0]["row"] == "k-1000700"
+
+    def test_a_tombstone_is_dropped(self):
+        (line,) = lines(trial(), {"record": {"value": None}})
+        assert (line["outcome"], line["reason"], line["puts"]) == ("dropped", "tombstone", [])
+
+    def test_a_tombstone_deletes(self):
+        one = trial((Value, "{attribute: 2hb_, value: '%{key}'}"), tombstones="delete")
+        (line,) = lines(one, {"record": {"value": None, "key": "k"}})
+        assert (line["outcome"], line["puts"][0]["delete"], line["puts"][0]["row"]) == ("kept", "row", "k")
+
+    def test_what_can_not_be_decoded(self):
+        (line,) = lines(trial(format="json"), {"record": {"value": "{"}})
+        assert (line["outcome"], line["error"]["code"], line["error"]["decorator"]) == ("failed", "bad_json", None)
+        assert line["event"]["body"] == "{"
+
+    def test_names_written_once(self):
+        one = trial((Value, "{attribute: a, value: x}"), existing="error")
+        (line,) = lines(one, {"body": "", "attributes": {"a": "1"}})
+        assert line["error"]["code"] == "attribute_exists"
+
+
+class TestInputs:
+    def test_empty_lines_are_passed_over(self):
+        assert list(inputs_of([b'{"body": "a"}\n', b"\n", b'{"body": "b"}'])) == [{"body": "a"}, {"body": "b"}]
+
+    @pytest.mark.parametrize("line", [b"{", b"[]", b'"a"', b"\xff"])
+    def test_what_is_no_object_is_refused(self, line):
+        with pytest.raises(BadInputError, match="line 2"):
+            list(inputs_of([b"\n", line]))
+
+    @pytest.mark.parametrize(
+        "given",
+        [{}, {"bodi": "x"}, {"body": 1}, {"body": "x", "record": {"value": "x"}}, {"body": "", "priority": "X"}],
+    )
+    def test_what_is_no_event_is_refused(self, given):
+        with pytest.raises(BadInputError, match="input 0"):
+            lines(trial(), given)
+
+
+class TestCases:
+    def check(self, expect, *given, steps=TICK_STEPS):
+        case = TestCase("a test", "ticks", given or (TICK,), Expect.model_validate(expect), Place("p.yaml", 1, 1))
+        return trial(*steps).test(case)
+
+    @pytest.mark.parametrize(
+        "expect",
+        [
+            {},
+            {"kept": 1, "failed": 0, "dropped": {"no_row_key": 0}},
+            {"puts": [{}]},
+            {"puts": [{"table": "mytable", "row": "k1-1308748686334000700"}]},
+            {"puts": [{"cells": {"colfam:ts": "2238947398", "colfam:value": "56"}}]},
+            {"puts": [{"cells": {"colfam:ts": {"b64": "MjIzODk0NzM5OA=="}}}]},
+            {"events": [{"attributes": {"2hb_colfam:value": "56", "other": None}}]},
+        ],
+    )
+    def test_what_comes_out_passes(self, expect):
+        assert self.check(expect).differences == ()
+
+    @pytest.mark.parametrize(
+        ("expect", "difference"),
+        [
+            ({"kept": 2}, Difference(("kept",), 2, 1)),
+            ({"failed": 1}, Difference(("failed",), 1, 0)),
+            ({"dropped": {"filter": 1}}, Difference(("dropped", "filter"), 1, 0)),
+            ({"puts": [{"table": "other"}]}, Difference(("puts", 0, "table"), "other", "mytable")),
+            (
+                {"puts": [{"cells": {"colfam:value": "57"}}]},
+                Difference(("puts", 0, "cells", "colfam:value"), "57", "56"),
+            ),
+            ({"puts": [{"cells": {"f:q": ""}}]}, Difference(("puts", 0, "cells", "f:q"), "", None)),
+            ({"puts": [{}, {"row": "r"}]}, Difference(("puts", 1), {"row": "r"}, None)),
+            (
+                {"events": [{"attributes": {"2hb_colfam:value": None}}]},
+                Difference(("events", 0, "attributes", "2hb_colfam:value"), None, "56"),
+            ),
+            ({"events": [{"body": "x"}]}, Difference(("events", 0, "body"), "x", "2238947398:56")),
+        ],
+        ids=["kept", "failed", "dropped", "table", "cell", "no-cell", "no-put", "attribute", "body"],
+    )
+    def test_what_does_not_is_told(self, expect, difference):
+        result = self.check(expect)
+        assert (result.passed, result.differences) == (False, (difference,))
+
+    def test_a_put_too_many(self):
+        (difference,) = self.check({"puts": []}).differences
+        assert (difference.path, difference.expected, difference.actual["row"]) == (
+            ("puts", 0),
+            None,
+            "k1-1308748686334000700",
+        )
+
+    def test_an_event_that_no_sink_takes_came_out_of_the_chain(self):
+        result = self.check({"events": [{"body": "x"}], "dropped": {"no_row_key": 1}}, {"body": "x"}, steps=())
+        assert result.passed
