@@ -1,0 +1,271 @@
+"""`ingest run` as its user starts it: a child process, watched through its HTTP end, its checkpoint, its processes."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import psutil
+
+from tests.support.checkpoint import Acknowledged
+from tests.support.local import free_ports
+from tests.support.waiting import reached
+
+ROOT = Path(__file__).resolve().parents[2]
+START_S = 90.0  # two cores, shared: a JVM and its first batch take ten
+LAST_LINES = 40
+_SAMPLE = re.compile(r"(?P<name>\w+)(?:\{(?P<labels>.*)\})? (?P<value>\S+)")
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+Metrics = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+class ServiceError(AssertionError):
+    """The service did not do what the test waits for; the message ends with its last log lines."""
+
+
+class Service:
+    """
+    One pipeline file and the processes that run it, one after the other.
+
+    Args:
+        folder: its home: pipeline file, state and logs; relative paths of the file begin there.
+        content: the pipeline file as plain data; a free HTTP port and `local[2,4]` are filled in.
+
+    Use it in a `with` block: whatever it started is gone after that.
+    """
+
+    def __init__(self, folder: Path, content: Mapping[str, Any]) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.port = free_ports(1)[0]
+        self.file = folder / "pipeline.yaml"
+        self.write(content)
+        self.log = folder / "service.log"
+        self.out = folder / "service.out"
+        self._child: subprocess.Popen[bytes] | None = None
+        self._sessions: set[int] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def write(self, content: Mapping[str, Any]) -> None:
+        """Write the pipeline file anew."""
+        plain = {"version": 1, **content}
+        plain["service"] = {"http": {"listen": f"127.0.0.1:{self.port}"}, **plain.get("service", {})}
+        plain["spark"] = {"master": "local[2,4]", **plain.get("spark", {})}
+        self.file.write_text(json.dumps(plain, indent=1, ensure_ascii=False))
+
+    def start(self, *arguments: str, env: Mapping[str, str] | None = None) -> Self:
+        """Start `ingest run`; returns at once."""
+        return self.start_command([sys.executable, "-m", "ingest", "run", str(self.file), *arguments], env=env)
+
+    def start_command(self, command: Sequence[str], *, env: Mapping[str, str] | None = None) -> Self:
+        """Start a command in the service's place."""
+        assert not self.is_running, "the service runs already"
+        with self.log.open("ab") as log, self.out.open("ab") as out:
+            self._child = subprocess.Popen(
+                list(command),
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=log,
+                env={**os.environ, **(env or {})},
+                # a session of its own: whatever descends from it is found by that, even when its parent is gone
+                start_new_session=True,
+            )
+        self._sessions.add(self._child.pid)
+        return self
+
+    def run_once(self, *arguments: str, timeout_s: float = 180.0) -> int:
+        """`ingest run --once` to its end; its exit code."""
+        self.start("--once", *arguments)
+        return self.wait_for_exit(timeout_s)
+
+    @property
+    def pid(self) -> int:
+        """Pid of the driver."""
+        assert self._child is not None, "never started"
+        return self._child.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the driver is there."""
+        return self._child is not None and self._child.poll() is None
+
+    def processes(self) -> list[psutil.Process]:
+        """All that descend from a driver of this service and still run."""
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error, OSError):
+                if os.getsid(process.pid) in self._sessions and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+        return found
+
+    def jvm(self) -> psutil.Process | None:
+        """Spark's Java process."""
+        return next((process for process in self.processes() if _name(process) == "java"), None)
+
+    def workers(self) -> list[psutil.Process]:
+        """Python worker processes: children of Spark's daemon, which is a child of the JVM."""
+        found = []
+        for process in self.processes():
+            with contextlib.suppress(psutil.Error):
+                parent = process.parent()
+                grandparent = None if parent is None else parent.parent()
+                if grandparent is not None and _name(grandparent) == "java":
+                    found.append(process)
+        return found
+
+    def kill(self, process: psutil.Process | int) -> None:
+        """End a process of this service with SIGKILL, and see it gone."""
+        pid = process if isinstance(process, int) else process.pid
+        assert os.getsid(pid) in self._sessions, f"{pid} is not ours"
+        os.kill(pid, signal.SIGKILL)
+        if self._child is not None and pid == self._child.pid:
+            self._child.wait(10)
+        elif not reached(lambda: not _is_there(pid), 10):
+            raise ServiceError(f"process {pid} does not end after SIGKILL")
+
+    def kill_all(self) -> None:
+        """End every process with SIGKILL, as when a machine goes down, and see them gone."""
+
+        def gone() -> bool:
+            left = self.processes()
+            for process in left:
+                with contextlib.suppress(psutil.Error):
+                    process.kill()
+            return not left
+
+        if not reached(gone, 20, 0.05):
+            raise ServiceError("processes do not end after SIGKILL")
+        if self._child is not None:
+            self._child.wait(10)
+
+    def terminate(self) -> None:
+        """Send SIGTERM to the driver."""
+        os.kill(self.pid, signal.SIGTERM)
+
+    def stop(self, timeout_s: float = 60.0) -> int:
+        """SIGTERM, and its exit code."""
+        self.terminate()
+        return self.wait_for_exit(timeout_s)
+
+    def wait_for_exit(self, timeout_s: float = 60.0) -> int:
+        """The driver's exit code."""
+        assert self._child is not None, "never started"
+        try:
+            return self._child.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            raise ServiceError(f"did not end within {timeout_s:.0f} s\n{self.last_lines()}") from None
+
+    def wait_for(self, condition: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None:
+        """Wait while the service runs."""
+        if not reached(lambda: condition() or not self.is_running, timeout_s):
+            raise ServiceError(f"{what}: not within {timeout_s:.0f} s\n{self.last_lines()}")
+        if not self.is_running and not condition():
+            raise ServiceError(f"{what}: ended with {self._child and self._child.returncode}\n{self.last_lines()}")
+
+    def wait_until_gone(self, timeout_s: float = 30.0) -> None:
+        """Wait until nothing that descends from it runs any more."""
+        if not reached(lambda: not self.processes(), timeout_s, 0.1):
+            raise ServiceError(f"left behind: {[process.cmdline()[:3] for process in self.processes()]}")
+
+    def wait_for_batches(self, count: int, pipeline: str, timeout_s: float = START_S) -> None:
+        """Wait until the checkpoint of a pipeline has so many more acknowledged batches than now."""
+        checkpoint = self.checkpoint(pipeline)
+        before = len(checkpoint.commits())
+        self.wait_for(lambda: len(checkpoint.commits()) >= before + count, f"{count} batches", timeout_s)
+
+    def wait_for_state(self, state: str, pipeline: str, timeout_s: float = START_S) -> None:
+        """Wait until a pipeline is in a state."""
+        self.wait_for(lambda: self.states().get(pipeline) == state, f"{pipeline} {state}", timeout_s)
+
+    def wait_for_offsets(self, ends: Mapping[int, int], pipeline: str, topic: str, timeout_s: float = 180.0) -> None:
+        """Wait until everything below the given offsets (partition -> offset) is acknowledged."""
+        checkpoint = self.checkpoint(pipeline)
+
+        def is_there() -> bool:
+            reached_ = checkpoint.acknowledged(topic)
+            return all(reached_.get(partition, 0) >= end for partition, end in ends.items())
+
+        self.wait_for(is_there, f"{pipeline} at {dict(ends)}", timeout_s)
+
+    def checkpoint(self, pipeline: str) -> Acknowledged:
+        """What a pipeline has acknowledged."""
+        return Acknowledged(self.folder / "data" / "state" / "checkpoints" / pipeline)
+
+    def get(self, path: str, timeout_s: float = 5.0) -> tuple[int, str]:
+        """Status and text of a page; (0, "") when nobody answers."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=timeout_s) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+        except (OSError, urllib.error.URLError):
+            return 0, ""
+
+    def states(self) -> dict[str, str]:
+        """Pipeline -> state; empty while nobody answers."""
+        status, text = self.get("/pipelines")
+        return {each["name"]: each["state"] for each in json.loads(text)["pipelines"]} if status == 200 else {}
+
+    def metrics(self) -> Metrics:
+        """(name, labels) -> value."""
+        found: Metrics = {}
+        for line in self.get("/metrics")[1].splitlines():
+            match = None if line.startswith("#") else _SAMPLE.fullmatch(line)
+            if match is not None:
+                labels = frozenset(_LABEL.findall(match["labels"] or ""))
+                found[match["name"], labels] = float(match["value"])
+        return found
+
+    def metric(self, name: str, **labels: str) -> float:
+        """Sum of the series that have these labels."""
+        wanted = set(labels.items())
+        return sum(value for (found, having), value in self.metrics().items() if found == name and wanted <= having)
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """Log lines that are JSON, of all runs."""
+        for line in self.log.read_text(errors="replace").splitlines():
+            with contextlib.suppress(ValueError):
+                content = json.loads(line)
+                if isinstance(content, dict):
+                    yield content
+
+    def last_lines(self) -> str:
+        """The end of the log, for messages."""
+        lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
+        return "\n".join(lines[-LAST_LINES:])
+
+    def close(self) -> None:
+        """End what still runs."""
+        if self._sessions:
+            self.kill_all()
+
+
+def _name(process: psutil.Process) -> str:
+    with contextlib.suppress(psutil.Error):
+        return process.name()
+    return ""
+
+
+def _is_there(pid: int) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False

@@ -1,0 +1,16 @@
+"""Waiting for a condition, with a limit."""
+
+import time
+from collections.abc import Callable
+
+POLL_S = 0.02
+
+
+def reached(condition: Callable[[], bool], timeout_s: float, poll_s: float = POLL_S) -> bool:
+    """Whether the condition came true in time."""
+    end = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() >= end:
+            return False
+        time.sleep(poll_s)
+    return True
