@@ -11,7 +11,7 @@ from ingest.config.checks import check
 from ingest.config.components import Binding, Lookup
 from ingest.config.draft import Draft, PipelineDraft, TableDraft
 from ingest.config.model import Configuration
-from ingest.config.nodes import Mapping, Node, Scalar, Sequence, places, plain
+from ingest.config.nodes import Mapping, Node, Scalar, Sequence, places, plain, text_under
 from ingest.config.options import SecretsOptions, ServiceOptions, SparkOptions, TableOptions
 from ingest.config.pipelines import Pipelines
 from ingest.config.problems import Kind, Report, Severity, did_you_mean, listed, report_of
@@ -208,6 +208,8 @@ class _Binder:
         tables = self._named("tables", _TABLE)
         for name, node in tables.entries.items():
             where = tables.keys[name]
+            if (store := text_under(node, "store")) is not None:
+                self._draft.store_uses.append(store)
             options = self._binding.options(TableOptions, _filled(node), f"table {name}", where)
             if isinstance(options, TableOptions):
                 self._draft.tables[name] = TableDraft(options, node, where)
@@ -241,6 +243,8 @@ class _Binder:
             self._problem(Kind.WRONG_TYPE, node.place, "tests wants a list")
             return
         for item in node.items:
+            if (pipeline := text_under(item, "pipeline")) is not None:
+                self._draft.pipeline_uses.append(pipeline)
             options = self._binding.options(CaseOptions, item, "a test", item.place)
             if isinstance(options, CaseOptions):
                 self._draft.cases.append((options, item))

@@ -12,7 +12,7 @@ from ingest.api.errors import EventError
 from ingest.config.components import Binding
 from ingest.config.draft import Draft, PipelineDraft
 from ingest.config.model import Component
-from ingest.config.nodes import Mapping, Node
+from ingest.config.nodes import Scalar
 from ingest.config.options import DeadLetterTopic
 from ingest.config.problems import Kind, Place, did_you_mean, listed
 from ingest.config.rowkeys import check_row_keys
@@ -21,9 +21,10 @@ from ingest.expressions import Condition, Template
 
 def check(draft: Draft, binding: Binding) -> None:
     """Add to the problems what only shows when the file is seen as a whole."""
+    _check_uses(draft.store_uses, draft.store_names, "store", binding)
+    _check_uses(draft.pipeline_uses, draft.pipeline_names, "pipeline", binding)
     for name, table in draft.tables.items():
-        where = table.node.entries["store"].place if _has(table.node, "store") else table.where
-        _check_store(table.options.store, f"table {name}", where, draft, binding)
+        _check_store(table.options.store, f"table {name}", table.where, draft, binding)
     for pipeline in draft.pipelines.values():
         _check_labels(pipeline, binding)
         _check_reachable(pipeline, binding)
@@ -39,23 +40,22 @@ def check(draft: Draft, binding: Binding) -> None:
             binding.warning(Kind.UNREACHABLE_STEP, where, f'chain "{name}" is used nowhere')
 
 
-def _has(node: Node, key: str) -> bool:
-    return isinstance(node, Mapping) and key in node.entries
-
-
 def _check_store(name: str | None, owner: str, where: Place, draft: Draft, binding: Binding) -> None:
+    """A store may be left out when there is one; the names themselves are checked by nodes."""
     stores = draft.store_names
     if name is None and not stores:
         binding.problem(Kind.MISSING_FIELD, where, f"{owner} needs a store", "stores stand under `stores`")
     elif name is None and len(stores) > 1:
-        binding.problem(
-            Kind.MISSING_FIELD, where, f'{owner} needs "store"', f"there is more than one: {listed(stores)}"
-        )
-    elif name is not None and name not in stores:
-        hint = did_you_mean(name, stores) or (
-            f"there are {listed(stores)}" if stores else "stores stand under `stores`"
-        )
-        binding.problem(Kind.UNKNOWN_REFERENCE, where, f'there is no store "{name}"', hint)
+        hint = f"there is more than one: {listed(stores)}"
+        binding.problem(Kind.MISSING_FIELD, where, f'{owner} needs "store"', hint)
+
+
+def _check_uses(uses: Iterable[Scalar], names: Iterable[str], what: str, binding: Binding) -> None:
+    names = sorted(names)
+    for use in uses:
+        if use.text not in names:
+            hint = did_you_mean(use.text, names) or (f"there are {listed(names)}" if names else f"see `{what}s`")
+            binding.problem(Kind.UNKNOWN_REFERENCE, use.place, f'there is no {what} "{use.text}"', hint)
 
 
 def _check_sink(sink: Component, pipeline: PipelineDraft, draft: Draft, binding: Binding) -> None:
@@ -201,15 +201,11 @@ def _check_dead_letters(pipeline: PipelineDraft, binding: Binding) -> None:
 
 
 def _check_cases(draft: Draft, binding: Binding) -> None:
-    for options, node in draft.cases:
-        where = node.entries["pipeline"].place if isinstance(node, Mapping) and _has(node, "pipeline") else node.place
-        names = draft.pipeline_names
-        if options.pipeline is None and draft.only_pipeline() is None:
-            hint = f"there is more than one: {listed(names)}" if names else ""
-            binding.problem(Kind.MISSING_FIELD, where, f'test "{options.name}" needs "pipeline"', hint)
-        elif options.pipeline is not None and options.pipeline not in names:
-            hint = did_you_mean(options.pipeline, names) or (f"there are {listed(names)}" if names else "")
-            binding.problem(Kind.UNKNOWN_REFERENCE, where, f'there is no pipeline "{options.pipeline}"', hint)
+    if len(draft.pipeline_names) > 1:
+        for options, node in draft.cases:
+            if options.pipeline is None:
+                hint = f"there is more than one: {listed(draft.pipeline_names)}"
+                binding.problem(Kind.MISSING_FIELD, node.place, f'test "{options.name}" needs "pipeline"', hint)
 
 
 def _check_groups(draft: Draft, binding: Binding) -> None:

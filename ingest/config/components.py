@@ -1,5 +1,6 @@
 """One component, `name: {options}`, from nodes to checked options."""
 
+from collections.abc import Iterator
 from collections.abc import Sequence as AbstractSequence
 from typing import Protocol
 
@@ -7,7 +8,7 @@ from pydantic import ValidationError
 
 from ingest.api import CatalogError, Model
 from ingest.config.model import Component
-from ingest.config.nodes import Mapping, Node, Scalar, places, plain
+from ingest.config.nodes import Mapping, Node, Scalar, Sequence, places, plain
 from ingest.config.problems import Kind, Masks, Place, Problem, Severity, did_you_mean, listed
 from ingest.config.translate import Placed, problems_of, secret_scalars
 from ingest.expressions import Condition, ExpressionSyntaxError, Pattern
@@ -88,11 +89,11 @@ class Binding:
             self.problem(Kind.UNKNOWN_COMPONENT, where, f'there is no {_SINGULAR[room]} "{kind}"', hint)
             return None
         settings = self.options(model, options, kind, where, context)
-        if settings is None:
-            return None
-        component = Component(kind, settings, where, places(options))
         zone = str(context.get("timezone", "UTC"))
-        return component if self._expressions_are_good(component, options, zone) else None
+        is_good = self._expressions_are_good(Placed(options, kind, where, model), zone)
+        if settings is None or not is_good:
+            return None
+        return Component(kind, settings, where, places(options))
 
     def named(self, node: Node, owner: str, names: AbstractSequence[str]) -> tuple[str, Node, Place] | None:
         """The name of a component, its options and the name's place; bare text is a component without options."""
@@ -133,33 +134,28 @@ class Binding:
                     "write ${secret:NAME} or ${VARIABLE}",
                 )
 
-    def _expressions_are_good(self, component: Component, node: Node, zone: str) -> bool:
-        """Check what contracts keep as text: conditions and patterns that are compiled where they are used."""
-        settings = component.settings
+    def _expressions_are_good(self, placed: Placed, zone: str) -> bool:
+        """
+        Check what contracts keep as text: conditions and patterns that are compiled where they are used.
+
+        By nodes, because the options around them may be wrong in other ways.
+        """
         before = len(self.problems)
-        placed = Placed(node, component.kind, component.where, type(settings))
-        conditions = [(("when",), getattr(settings, "when", None))]
-        for index, rule in enumerate(getattr(settings, "rules", ())):
-            conditions.append((("rules", index, "when"), getattr(rule, "when", None)))
-        for path, text in conditions:
-            if isinstance(text, str):
+        for path in _CONDITIONS:
+            for scalar in _texts_at(placed.node, path):
                 try:
-                    Condition.parse(text, zone)
+                    Condition.parse(scalar.text, zone)
                 except ExpressionSyntaxError as error:
-                    self._bad(placed, path, Kind.BAD_EXPRESSION, error)
-        pattern = getattr(getattr(settings, "columns", None), "name_pattern", None)
-        if isinstance(pattern, str):
+                    self.problem(Kind.BAD_EXPRESSION, scalar.at(error.column), error.message)
+        for scalar in _texts_at(placed.node, ("columns", "name_pattern")):
             try:
-                Pattern.parse(pattern)
+                Pattern.parse(scalar.text)
             except ExpressionSyntaxError as error:
-                self._bad(placed, ("columns", "name_pattern"), Kind.BAD_PATTERN, error)
+                self.problem(Kind.BAD_PATTERN, scalar.at(error.column), error.message)
         return len(self.problems) == before
 
-    def _bad(self, placed: Placed, path: AbstractSequence[str | int], kind: Kind, error: ExpressionSyntaxError) -> None:
-        node, _, _ = placed.follow(path)
-        self.problem(kind, node.at(error.column) if isinstance(node, Scalar) else node.place, error.message)
 
-
+_CONDITIONS = (("when",), ("rules", "*", "when"))
 _SINGULAR = {"decorators": "decorator", "sinks": "sink", "stores": "store", "sources": "source"}
 
 
@@ -172,3 +168,15 @@ def _take_as_text(error: ValidationError, placed: Placed) -> bool:
             node.value = node.text
             changed = True
     return changed
+
+
+def _texts_at(node: Node, path: AbstractSequence[str]) -> Iterator[Scalar]:
+    """Texts at a path in which `*` stands for every item of a list."""
+    if not path:
+        if isinstance(node, Scalar) and isinstance(node.value, str):
+            yield node
+    elif isinstance(node, Mapping) and path[0] in node.entries:
+        yield from _texts_at(node.entries[path[0]], path[1:])
+    elif isinstance(node, Sequence) and path[0] == "*":
+        for item in node.items:
+            yield from _texts_at(item, path[1:])

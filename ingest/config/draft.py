@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from ingest.config.cases import CaseOptions
 from ingest.config.model import Component, Places
-from ingest.config.nodes import Mapping, Node
+from ingest.config.nodes import Mapping, Node, Scalar
 from ingest.config.options import PipelineOptions, ServiceOptions, SparkOptions, TableOptions
 from ingest.config.problems import Place
 
@@ -45,6 +45,7 @@ class Draft:
 
     Attributes:
         store_names: all that are declared, those with bad options too; pipeline_names the same.
+        store_uses: where sinks and tables name a store, those with bad options too; pipeline_uses where tests do so.
         chains: all that are declared; used_chains those a pipeline uses, directly or not.
     """
 
@@ -59,6 +60,8 @@ class Draft:
     chains: dict[str, Place] = field(default_factory=dict)
     used_chains: set[str] = field(default_factory=set)
     cases: list[tuple[CaseOptions, Node]] = field(default_factory=list)
+    store_uses: list[Scalar] = field(default_factory=list)
+    pipeline_uses: list[Scalar] = field(default_factory=list)
 
     def only_store(self) -> str | None:
         """The one store a sink or table means when it names none."""

@@ -103,6 +103,12 @@ def places(node: Node) -> dict[Path, Place]:
     return found
 
 
+def text_under(node: Node, key: str) -> Scalar | None:
+    """The text a mapping has under a key, if it has one."""
+    child = node.entries.get(key) if isinstance(node, Mapping) else None
+    return child if isinstance(child, Scalar) and isinstance(child.value, str) else None
+
+
 class BadYamlError(Exception):
     """Reading can not go on."""
 

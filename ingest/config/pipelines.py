@@ -3,7 +3,7 @@
 from ingest.config.components import Binding
 from ingest.config.draft import Draft, PipelineDraft
 from ingest.config.model import Component
-from ingest.config.nodes import Mapping, Node, Scalar, Sequence, places
+from ingest.config.nodes import Mapping, Node, Scalar, Sequence, places, text_under
 from ingest.config.options import DEAD_LETTERS, DeadLetterFiles, PipelineOptions
 from ingest.config.problems import Kind, Place, did_you_mean, listed
 
@@ -101,6 +101,10 @@ class Pipelines:
             sink = self._binding.component(item, "sinks", "sink", context)
             if sink is not None:
                 pipeline.sinks.append(sink)
+            if isinstance(item, Mapping) and len(item.entries) == 1:
+                (options,) = item.entries.values()
+                if (store := text_under(options, "store")) is not None:
+                    self._draft.store_uses.append(store)
 
     def _dead_letters(self, pipeline: PipelineDraft, context: Context) -> None:
         node = pipeline.node.entries.get("dead_letters")
