@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, Self, TypeVar
 
 from ingest.api.cells import Mutation, Row, TableSpec
 from ingest.api.component import settings_class_of
@@ -53,7 +53,7 @@ class Store(ABC, Generic[S]):
     """
 
     kind: ClassVar[str]
-    capabilities: ClassVar[Capabilities]
+    capabilities: Capabilities  # of the class, or of one store where its options decide
 
     def __init__(self, settings: S) -> None:
         self.settings = settings
@@ -62,6 +62,11 @@ class Store(ABC, Generic[S]):
     def settings_class(cls) -> type[StoreSettings]:
         """The options of this store."""
         return settings_class_of(cls, StoreSettings)
+
+    @classmethod
+    def reader(cls, settings: S) -> Self:
+        """A store to read from alone, which may be open beside the one that writes."""
+        return cls(settings)
 
     @abstractmethod
     def open(self) -> None:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Self, cast
 
 from rocksdict import WriteBatch
 
@@ -65,6 +65,11 @@ class RocksDBStore(Store[RocksDBSettings]):
         self._generation = -1
         self._families: dict[str, Families] = {}
         self._gauges: dict[str, Gauge] = {}
+
+    @classmethod
+    def reader(cls, settings: RocksDBSettings) -> Self:
+        """A reader beside the writer."""
+        return cls(settings, read_only=True)
 
     def open(self) -> None:
         """Take the folder, or begin to read beside the one who has it."""
