@@ -38,7 +38,8 @@ class Fold:
     """
 
     def __init__(self) -> None:
-        self._tables: dict[str, dict[bytes, _Pending]] = {}
+        # most rows have one put and no more, which waits as it is
+        self._tables: dict[str, dict[bytes, Put | _Pending]] = {}
 
     def add(self, table: str, mutation: Put | Delete) -> None:
         """
@@ -50,10 +51,14 @@ class Fold:
         rows = self._tables.get(table)
         if rows is None:
             rows = self._tables[table] = {}
+        row = mutation.row
+        pending = rows.get(row)
         if isinstance(mutation, Put):
-            pending = rows.get(mutation.row)
             if pending is None:
-                pending = rows[mutation.row] = _Pending()
+                rows[row] = mutation
+                return
+            if isinstance(pending, Put):
+                pending = rows[row] = _of(pending)
             _add_put(pending, mutation)
             return
         if mutation.timestamp_ms < 1:
@@ -62,15 +67,16 @@ class Fold:
                 code="delete_at_zero",
                 hint="give the event a time after 1970",
             )
-        pending = rows.get(mutation.row)
-        if pending is None:
-            pending = rows[mutation.row] = _Pending()
+        if not isinstance(pending, _Pending):
+            pending = rows[row] = _of(pending)
         _add_delete(pending, mutation)
 
     def deletes(self) -> Iterator[tuple[str, Delete]]:
         """Every delete, one millisecond earlier than it came."""
         for table, rows in self._tables.items():
             for row, pending in rows.items():
+                if isinstance(pending, Put):
+                    continue
                 if pending.row_ms >= 0:
                     yield table, Delete(row, pending.row_ms - 1, wal=pending.wal)
                 for family, at in pending.families_ms.items():
@@ -82,12 +88,22 @@ class Fold:
         """Every put that no later delete removed; one for each row, time and WAL flag."""
         for table, rows in self._tables.items():
             for row, pending in rows.items():
+                if isinstance(pending, Put):
+                    yield table, pending
+                    continue
                 for (at, wal), columns in pending.puts.items():
                     yield table, Put(row, columns, at, wal)
 
     def clear(self) -> None:
         """Forget everything."""
         self._tables.clear()
+
+
+def _of(put: Put | None) -> _Pending:
+    pending = _Pending()
+    if put is not None:
+        pending.puts[put.timestamp_ms, put.wal] = put.columns
+    return pending
 
 
 def _add_put(pending: _Pending, put: Put) -> None:

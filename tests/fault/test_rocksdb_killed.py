@@ -3,6 +3,7 @@
 import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -38,8 +39,10 @@ def killed_writer(folder: Path, first: int, wal: str, chance: random.Random) -> 
     ) as process:
         assert process.stdout is not None
         last = first - 1
-        for _ in range(chance.randint(1, 30)):
+        for _ in range(chance.randint(1, 15)):
             last = int(process.stdout.readline())
+        # a moment anywhere in the call that runs now
+        time.sleep(chance.uniform(0, 0.01))
         process.kill()
         for line in process.stdout:
             last = int(line)
@@ -53,7 +56,7 @@ def test_rocksdb_killed_while_writing(tmp_path, wal):
     chance = random.Random(seed)
     folder = tmp_path / "store"
     acknowledged = 0
-    for _ in range(6):
+    for _ in range(10):
         acknowledged = killed_writer(folder, acknowledged + 1, wal, chance)
         store = RocksDBStore(RocksDBSettings(path=str(folder)))
         store.open()

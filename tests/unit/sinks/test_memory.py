@@ -1,0 +1,71 @@
+"""The reference store beside the contract: its clock, its compaction, its refusals."""
+
+import pytest
+
+from ingest.api import Cell, Delete, FamilySpec, LifecycleError, Put, Row, Scan, TableSpec, WriteRejectedError
+from sinks.memory import MemoryStore
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def store(clock):
+    made = MemoryStore(clock_ms=clock)
+    made.open()
+    made.ensure_table(TableSpec("t", (FamilySpec(b"f", versions=2), FamilySpec(b"h", ttl_s=10))))
+    return made
+
+
+def put(row: bytes, at: int, column: bytes = b"f:q") -> Put:
+    return Put(row, {column: b"%d" % at}, at)
+
+
+def test_cell_is_seen_until_it_is_older_than_its_time_to_live(store, clock):
+    store.apply("t", [put(b"r", clock.now, b"h:q")])
+    clock.now += 10_000
+    assert store.get("t", b"r") is not None
+    clock.now += 1
+    assert store.get("t", b"r") is None
+
+
+def test_compact_changes_nothing_that_is_readable_and_forgets_deletes(store):
+    for at in (1, 2, 3):
+        store.apply("t", [put(b"r", at), put(b"s", at)])
+    store.apply("t", [Delete(b"s", 5)])
+    expected = [Row(b"r", (Cell(b"f", b"q", 3, b"3"), Cell(b"f", b"q", 2, b"2")))]
+    assert list(store.scan("t", Scan(versions=9))) == expected
+    store.compact()
+    assert list(store.scan("t", Scan(versions=9))) == expected
+    store.apply("t", [put(b"s", 4)])
+    assert [row.key for row in store.scan("t", Scan())] == [b"r", b"s"]
+
+
+def test_refused_call_writes_nothing_and_names_the_rows(store):
+    with pytest.raises(WriteRejectedError) as caught:
+        store.apply("t", [put(b"r", 1), put(b"r", 1, b"unknown:q"), put(b"", 1), put(b"r", -1), put(b"r", 1, b"bare")])
+    assert caught.value.indexes == [1, 2, 3, 4]
+    assert list(store.scan("t", Scan())) == []
+
+
+def test_what_it_holds_stays_after_close(store):
+    store.apply("t", [put(b"r", 1)])
+    store.close()
+    with pytest.raises(LifecycleError):
+        store.get("t", b"r")
+    store.open()
+    assert store.get("t", b"r") is not None
+
+
+def test_options_may_be_left_out():
+    assert MemoryStore().settings.model_dump() == {}
