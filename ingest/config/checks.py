@@ -69,10 +69,6 @@ def _check_sink(sink: Component, pipeline: PipelineDraft, draft: Draft, binding:
         for family in sorted(set(families.allow or ()) & set(families.deny)):
             where = sink.place("families", "deny", families.deny.index(family))
             binding.problem(Kind.CONFLICT, where, f'family "{family}" is both allowed and denied')
-        for path, family in _fixed_families(settings):
-            if family in families.deny or (families.allow is not None and family not in families.allow):
-                message = f'family "{family}" is written here, and `families` does not let it pass'
-                binding.problem(Kind.CONFLICT, sink.place(*path), message)
     _check_rules(sink, pipeline.options.timezone, binding)
     _check_time(sink, pipeline, binding)
 

@@ -90,8 +90,10 @@ def _dead_letters(dead_letters: Component, source: Component) -> Component:
 def _fingerprint(draft: PipelineDraft, file: Draft, sinks: tuple[Component, ...], tables: dict[str, Table]) -> str:
     """The same for the same meaning of the text: order of keys, comments, chains and includes do not matter."""
     stores = sorted({str(getattr(sink.settings, "store", "")) for sink in sinks})
+    left_out = {"description", "decorators"}  # the one changes nothing, of the other the steps count
+    own = {key: plain(node, masked=True) for key, node in draft.node.entries.items() if key not in left_out}
     content = {
-        "pipeline": {key: plain(node, masked=True) for key, node in draft.node.entries.items() if key != "description"},
+        "pipeline": own,
         "decorators": [plain(node, masked=True) for node in draft.step_nodes],
         "sinks": stores,
         "stores": {name: plain(file.store_names[name], masked=True) for name in stores if name in file.store_names},
@@ -99,5 +101,4 @@ def _fingerprint(draft: PipelineDraft, file: Draft, sinks: tuple[Component, ...]
             name: plain(file.tables[name].node, masked=True) for name, table in tables.items() if table.store in stores
         },
     }
-    content["pipeline"] = {key: value for key, value in content["pipeline"].items() if key != "decorators"}
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()

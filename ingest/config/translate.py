@@ -100,10 +100,9 @@ def _problem(details: ErrorDetails, placed: Placed) -> Problem:
     kind, location = details["type"], details["loc"]
     context = details.get("ctx", {})
     node, path, key = placed.follow(location)
-    name = str(path[-1]) if path and isinstance(path[-1], str) else placed.owner
+    name = next((step for step in reversed(path) if isinstance(step, str)), placed.owner)
     if kind == "missing" and details["msg"] == "Field required":
-        owner = placed.owner if not path else name
-        return Problem(Kind.MISSING_FIELD, key, f'{owner} needs "{location[-1]}"')
+        return Problem(Kind.MISSING_FIELD, key, f'{name} needs "{location[-1]}"')
     if kind == "extra_forbidden":
         return _unknown_field(placed, location, path)
     if location and location[-1] == "[key]":

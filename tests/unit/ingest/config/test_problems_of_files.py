@@ -1,0 +1,657 @@
+"""Whole files in, all their problems out: one table, with exact places."""
+
+import pytest
+
+from ingest.api import ConfigError, ConfigSyntaxError
+from ingest.catalog import Catalog
+from ingest.config import Kind, load
+
+GOOD = """\
+version: 1
+spark: {master: "local[2,4]"}
+stores:
+  logs: {rocksdb: {path: ./data}}
+tables:
+  mytable: {families: {colfam: {versions: 3}}}
+chains:
+  common:
+    - mask: {attributes: [secret]}
+pipelines:
+  ticks:
+    source: {kafka: {brokers: "localhost:9092", topics: [ticks]}}
+    decorators:
+      - chain: common
+      - split: {separator: ":", index: 0, attribute: "2hb_colfam:ts"}
+      - value: {attribute: "2hb_", value: "%{key}-%{nanos}"}
+    sinks:
+      - attr2hbase: {table: mytable}
+    dead_letters: {kafka: {topic: ticks-dead}}
+tests:
+  - name: one
+    pipeline: ticks
+    given: [{body: "1:2"}]
+    expect: {kept: 1}
+"""
+
+SPLIT = 'split: {separator: ":", index: 0, attribute: "2hb_colfam:ts"}'
+SOURCE = 'source: {kafka: {brokers: "localhost:9092", topics: [ticks]}}'
+SINK = "attr2hbase: {table: mytable}"
+SINK_FLOW = "{attr2hbase: {table: mytable}}"
+VALUE = 'value: {attribute: "2hb_", value: "%{key}-%{nanos}"}'
+TEST = "  - name: one\n    pipeline: ticks\n"
+CHAIN = "    - mask: {attributes: [secret]}\n"
+
+CASES = {
+    "good": ("", "", []),
+    # reading
+    "syntax": ("kept: 1}", "kept: 1", ["25:1: syntax: while parsing a flow mapping: did not find expected ',' or '}'"]),
+    "syntax, a template without quotes": (
+        '"%{key}-%{nanos}"',
+        "%{key}",
+        [
+            (
+                "16:43: syntax: while scanning for the next token: found character that cannot start any token; "
+                "text that begins with % must be quoted"
+            )
+        ],
+    ),
+    "syntax, a tab": (
+        "    sinks:\n",
+        "\tsinks:\n",
+        [
+            (
+                "17:1: syntax: while scanning for the next token: found character that cannot start any token; "
+                "indent with spaces, not tabs"
+            )
+        ],
+    ),
+    "syntax, a tag": (
+        "versions: 3",
+        "versions: !!python/name:os.system 3",
+        ['6:43: syntax: the tag "tag:yaml.org,2002:python/name:os.system" is not allowed; remove it; quotes make text'],
+    ),
+    "syntax, a second document": (
+        "tests:\n",
+        "---\ntests:\n",
+        ["20:1: syntax: a file holds one document, here is a second"],
+    ),
+    "syntax, a list as a key": (
+        "kept: 1",
+        "[kept]: 1",
+        ["24:14: syntax: a key must be text; quote a value that begins with { or ["],
+    ),
+    "syntax, an unreadable character": ("name: one", "name: o\x07ne", ["21:12: syntax: unreadable character '\\x07'"]),
+    "syntax, an unknown alias": ("kept: 1", "kept: *n", ['24:20: syntax: there is no anchor "&n" before this alias']),
+    "too-large, nested": (
+        "name: one",
+        "name: " + "[" * 40 + "]" * 40,
+        ["21:41: too-large: nested deeper than 32 levels"],
+    ),
+    "too-large, an alias in itself": (
+        "kept: 1",
+        "kept: &a [*a]",
+        ['24:24: too-large: the alias "*a" stands inside its own anchor'],
+    ),
+    "too-large, a chain of chains": (
+        CHAIN,
+        "    - &a {chain: b}\n" + "    - *a\n" * 31 + "  b:\n    - &b {chain: c}\n" + "    - *b\n" * 31 + "  c: []\n",
+        ["76:3: too-large: more than 1000 steps, chains put in"],
+    ),
+    "duplicate-key": (
+        "versions: 3",
+        "versions: 3, versions: 4",
+        ['6:46: duplicate-key: "versions" stands here twice; first on line 6'],
+    ),
+    # names of options and components
+    "unknown-field, top": (
+        "tables:",
+        "table:",
+        ['5:1: unknown-field: "table" is not a part of a configuration; did you mean "tables"?'],
+    ),
+    "unknown-field, merge key": (
+        "tables:\n",
+        "<<: {}\ntables:\n",
+        [
+            (
+                '5:1: unknown-field: "<<" is not a part of a configuration; '
+                "YAML 1.2 has no merge keys; use chains or include"
+            )
+        ],
+    ),
+    "unknown-field, pipeline": (
+        "    sinks:",
+        "    on_eror: drop\n    sinks:",
+        ['17:5: unknown-field: "on_eror" is not a part of a pipeline; did you mean "on_error"?'],
+    ),
+    "unknown-field, decorator": (
+        'split: {separator: ":",',
+        'split: {separater: ":",',
+        [
+            '15:9: missing-field: split needs "separator"',
+            '15:17: unknown-field: "separater" is not a setting of split; did you mean "separator"?',
+        ],
+    ),
+    "unknown-field, nested": (
+        SINK,
+        "attr2hbase: {table: mytable, families: {alow: [colfam]}}",
+        ['18:49: unknown-field: "alow" is not a setting of families; did you mean "allow"?'],
+    ),
+    "unknown-field, in a list": (
+        SINK,
+        "attr2hbase: {table: mytable, rules: [{when: \"%{host} == 'a'\", delet: row}]}",
+        ['18:71: unknown-field: "delet" is not a setting of rules; did you mean "delete"?'],
+    ),
+    "unknown-field, a client option that is not allowed": (
+        "topics: [ticks]}}",
+        "topics: [ticks], options: {sasl.jaas.config: evil}}}",
+        [
+            (
+                '12:76: unknown-field: "sasl.jaas.config" is not allowed here; allowed are "check.crcs", '
+                '"client.dns.lookup", "client.id", "client.rack", "connections.max.idle.ms", "default.api.timeout.ms", '
+                '"fetch.max.bytes", "fetch.max.wait.ms", "fetch.min.bytes", "heartbeat.interval.ms", '
+                '"max.partition.fetch.bytes", "max.poll.records", "metadata.max.age.ms", "receive.buffer.bytes", '
+                '"reconnect.backoff.max.ms", "reconnect.backoff.ms", "request.timeout.ms", "retry.backoff.max.ms", '
+                '"retry.backoff.ms", "send.buffer.bytes", "session.timeout.ms", "socket.connection.setup.timeout.max.ms", '
+                '"socket.connection.setup.timeout.ms"'
+            )
+        ],
+    ),
+    "unknown-component, decorator": (
+        "split:",
+        "spilt:",
+        ['15:9: unknown-component: there is no decorator "spilt"; did you mean "split"?'],
+    ),
+    "unknown-component, store": (
+        "{rocksdb: {path: ./data}}",
+        "{rocks: {path: ./data}}",
+        ['4:10: unknown-component: there is no store "rocks"; did you mean "rocksdb"?'],
+    ),
+    "unknown-component, dead letters": (
+        "{kafka: {topic: ticks-dead}}",
+        "{s3: {}}",
+        ['19:20: unknown-component: there is no place for dead letters "s3"; there are "files", "kafka"'],
+    ),
+    "missing-field": (', value: "%{key}-%{nanos}"', "", ['16:9: missing-field: value needs "value"']),
+    "missing-field, nested": (
+        "versions: 3}}}",
+        "versions: 3}}}\n  other: {families: {web: {ttl: 5s, colr: x}}}",
+        [
+            '7:37: unknown-field: "colr" is not a setting of web; it has "bloom", "compression", "ttl", "versions"',
+        ],
+    ),
+    "missing-field, in a list": (
+        SINK,
+        "attr2hbase: {table: mytable, rules: [{delete: row}]}",
+        ['18:46: missing-field: rules needs "when"'],
+    ),
+    "missing-field, version": (
+        "version: 1\n",
+        "",
+        ['1:1: missing-field: the file needs "version"; write version: 1'],
+    ),
+    "missing-field, source": (SOURCE + "\n    ", "", ['11:3: missing-field: pipeline ticks needs "source"']),
+    "missing-field, sinks": (
+        "    sinks:\n      - " + SINK + "\n",
+        "",
+        ['11:3: missing-field: pipeline ticks needs "sinks"'],
+    ),
+    "missing-field, topics": (
+        ", topics: [ticks]",
+        "",
+        ['12:14: missing-field: kafka needs "topics" or "topics_pattern"'],
+    ),
+    "missing-field, which store": (
+        "  logs:",
+        "  more: {memory: {}}\n  logs:",
+        [
+            '7:3: missing-field: table mytable needs "store"; there is more than one: "logs", "more"',
+            '19:9: missing-field: attr2hbase needs "store"; there is more than one: "logs", "more"',
+        ],
+    ),
+    "missing-field, brokers of dead letters": (
+        SOURCE,
+        "source: {files: {path: x}}",
+        [
+            (
+                "16:43: conflict: in files %{nanos} is not unique, and nothing else in this row key tells events of a file "
+                "apart; use %{topic}:%{offset}"
+            ),
+            '19:20: missing-field: dead letters need "brokers", because the source has none',
+        ],
+    ),
+    "missing-field, a rule that does nothing": (
+        SINK,
+        "attr2hbase: {table: mytable, rules: [{when: \"%{host} == 'a'\"}]}",
+        ['18:46: missing-field: a rule needs "write_to_wal" or "delete"'],
+    ),
+    "missing-field, an event of a test": (
+        '[{body: "1:2"}]',
+        "[{host: h}]",
+        ['23:13: missing-field: an event needs "body" or "record"'],
+    ),
+    # values
+    "wrong-type, a number for text": (
+        'separator: ":"',
+        "separator: 5",
+        ['15:28: wrong-type: separator wants text, not the number 5; quote it: "5"'],
+    ),
+    "wrong-type, a truth value for text": (
+        "name: one",
+        "name: true",
+        ['21:11: wrong-type: name wants text, not the truth value true; quote it: "true"'],
+    ),
+    "wrong-type, text for a number": (
+        "index: 0",
+        'index: "0"',
+        ['15:40: wrong-type: index wants a whole number, not the text "0"; remove the quotes'],
+    ),
+    "wrong-type, a list for a mapping": (
+        "stores:\n  logs: {rocksdb: {path: ./data}}",
+        "stores: [logs]",
+        [
+            "3:9: wrong-type: stores wants a mapping of names to values",
+            "5:3: missing-field: table mytable needs a store; stores stand under `stores`",
+            "17:9: missing-field: attr2hbase needs a store; stores stand under `stores`",
+        ],
+    ),
+    "wrong-type, an item of a list": (
+        "topics: [ticks]",
+        "topics: [ticks, 7]",
+        ['12:65: wrong-type: an item of topics wants text, not the number 7; quote it: "7"'],
+    ),
+    "wrong-type, of a choice of types": (
+        SINK,
+        "attr2hbase: {table: mytable, rules: [{when: \"%{host} == 'a'\", delete: 3}]}",
+        ['18:79: wrong-type: delete wants a mapping or text, not the number 3; quote it: "3"'],
+    ),
+    "wrong-type, deeper in a choice of types": (
+        SINK,
+        "attr2hbase: {table: mytable, rules: [{when: \"%{host} == 'a'\", delete: {family: 3}}]}",
+        ['18:88: wrong-type: family wants text, not the number 3; quote it: "3"'],
+    ),
+    "wrong-type, a name": (
+        "  ticks:\n",
+        "  a/b:\n",
+        [
+            '11:3: wrong-type: "a/b" is no good name; use letters, digits, _, - and . alone',
+            '22:15: unknown-reference: there is no pipeline "ticks"; there are "a/b"',
+        ],
+    ),
+    "wrong-type, a broker": (
+        '"localhost:9092"',
+        '"localhost"',
+        ['12:31: wrong-type: "localhost" is not a broker; write HOST:PORT, several with commas'],
+    ),
+    "out-of-range": (
+        "versions: 3",
+        "versions: 0",
+        ["6:43: out-of-range: versions: input should be greater than or equal to 1"],
+    ),
+    "not-one-of": (
+        "topics: [ticks]}}",
+        "topics: [ticks], tombstones: dropp}}",
+        ['12:78: not-one-of: tombstones can not be "dropp"; did you mean "drop"?'],
+    ),
+    "not-one-of, time zone": (
+        "    sinks:",
+        "    timezone: Europe/Berln\n    sinks:",
+        ['17:15: not-one-of: there is no time zone "Europe/Berln"; did you mean "Europe/Berlin"?'],
+    ),
+    "not-one-of, version": ("version: 1", "version: 2", ["1:10: not-one-of: version is 1"]),
+    "not-one-of, start": (
+        "topics: [ticks]}}",
+        "topics: [ticks], start: yesterday}}",
+        [
+            (
+                '12:73: not-one-of: "yesterday" is no place to start; write earliest, latest or a time, '
+                'as in "2026-01-31T12:00:00Z"'
+            )
+        ],
+    ),
+    "bad-unit, duration": (
+        "    sinks:",
+        "    trigger: {every: 5}\n    sinks:",
+        ['17:22: bad-unit: "5" is not a duration; write a number and one of ms, s, m, h, d, as in "5s"'],
+    ),
+    "bad-unit, size": (
+        SINK,
+        "attr2hbase: {table: mytable, write_buffer_size: 2 MBit}",
+        [
+            (
+                '18:57: bad-unit: "2 MBit" is not a size; write a number and one of B, KB, MB, GB, KiB, MiB, GiB, '
+                'as in "2MiB"'
+            )
+        ],
+    ),
+    "bad-unit, share": (
+        "    sinks:",
+        "    error_budget: {share: 0.05}\n    sinks:",
+        ['17:27: bad-unit: "0.05" is not a share; write it as in "5%"'],
+    ),
+    "bad-pattern": (
+        'separator: ":"',
+        'separator: "a("',
+        ["15:30: bad-pattern: bad pattern: missing ), unterminated subpattern"],
+    ),
+    "bad-pattern, of columns": (
+        SINK,
+        "attr2hbase: {table: mytable, columns: {name_pattern: '[a-'}}",
+        ["18:63: bad-pattern: bad pattern: unterminated character set"],
+    ),
+    "bad-expression, template": (
+        "%{key}-%{nanos}",
+        "%{key}-%{nanos",
+        ['16:51: bad-expression: unclosed tag: a "}" is missing; a percent sign itself is written "%%"'],
+    ),
+    "bad-expression, variable": (
+        'separator: ":"',
+        'separator: "a${1}"',
+        ['15:30: bad-expression: "${1}" is neither a variable nor a secret; write $${ for a literal ${'],
+    ),
+    "bad-expression, variable that is not closed": (
+        'separator: ":"',
+        'separator: "a${B"',
+        ['15:30: bad-expression: "${" is not closed; write $${ for a literal ${'],
+    ),
+    # names that lead nowhere
+    "undefined-variable": (
+        'separator: ":"',
+        'separator: "${SEPARATER}"',
+        ['15:29: undefined-variable: variable SEPARATER is not set; did you mean "SEPARATOR"?'],
+    ),
+    "undefined-variable, with a message": (
+        'separator: ":"',
+        'separator: "${NOWHERE:?ask the owner}"',
+        ["15:29: undefined-variable: variable NOWHERE is not set: ask the owner; set it, or write ${NOWHERE:DEFAULT}"],
+    ),
+    "undefined-secret": (
+        'separator: ":"',
+        'separator: "${secret:pw}"',
+        [
+            (
+                '15:29: undefined-secret: secret "pw" can not be read: nothing says where secrets are kept; '
+                "add secrets: {directory: PATH} or {exec: [COMMAND]}"
+            )
+        ],
+    ),
+    "unknown-reference, store": (
+        SINK,
+        "attr2hbase: {table: mytable, store: lgs}",
+        ['18:45: unknown-reference: there is no store "lgs"; did you mean "logs"?'],
+    ),
+    "unknown-reference, table": (
+        SINK,
+        "attr2hbase: {table: mytble}",
+        ['18:29: unknown-reference: there is no table "mytble" under `tables`; did you mean "mytable"?'],
+    ),
+    "unknown-reference, family": (
+        SINK,
+        "attr2hbase: {table: mytable, sys_family: colfm, families: {on_unknown: error}}",
+        ['18:50: unknown-reference: there is no family "colfm" in table "mytable"; did you mean "colfam"?'],
+    ),
+    "unknown-reference, chain": (
+        "chain: common",
+        "chain: comon",
+        [
+            '8:3: unreachable-step: warning: chain "common" is used nowhere',
+            '14:16: unknown-reference: there is no chain "comon"; did you mean "common"?',
+        ],
+    ),
+    "unknown-reference, pipeline": (
+        TEST,
+        TEST.replace("ticks", "tick"),
+        ['22:15: unknown-reference: there is no pipeline "tick"; did you mean "ticks"?'],
+    ),
+    "unknown-reference, plugin": (
+        "tables:",
+        "plugins: [no_such_module]\ntables:",
+        ['5:11: unknown-reference: there is no module "no_such_module"; install the package it is in'],
+    ),
+    "unknown-reference, include": (
+        "tables:",
+        "include: no/such.yaml\ntables:",
+        ['5:10: unknown-reference: can not read "{folder}/no/such.yaml": No such file or directory'],
+    ),
+    # across options
+    "duplicate-label": (
+        SPLIT,
+        SPLIT.replace("{", "{label: a, ") + "\n      - " + SPLIT.replace("{", "{label: a, "),
+        ['16:24: duplicate-label: the label "a" stands twice in pipeline ticks; first on line 15'],
+    ),
+    "unreachable-step, after a filter": (
+        "split:",
+        "filter: {drop: '1 == 1'}\n      - split:",
+        ['16:9: unreachable-step: no event gets here: "filter" on line 15 drops all of them'],
+    ),
+    "unreachable-step, when": (
+        "index: 0",
+        "index: 0, when: '1 == 2'",
+        ["15:49: unreachable-step: split is never used: `when` never holds"],
+    ),
+    "unreachable-step, rules": (
+        SINK,
+        "attr2hbase: {table: mytable, rules: [{when: '1 == 1', delete: row}, {when: \"%{a} == 'b'\", delete: row}]}",
+        ["18:77: unreachable-step: an earlier rule holds for every event"],
+    ),
+    "conflict, two components in one": (
+        VALUE,
+        "mask:\n        attributes: [a]",
+        [
+            (
+                '17:9: conflict: a step is one component, here are "attributes", "mask"; '
+                'indent the options of "mask" further'
+            )
+        ],
+    ),
+    "conflict, a chain in itself": (CHAIN, "    - chain: common\n", ['9:14: conflict: chain "common" uses itself']),
+    "conflict, no TLS": (
+        '"localhost:9092"',
+        "kafka.example:9092",
+        [
+            (
+                '12:31: conflict: broker "kafka.example:9092" is on another machine and there is no TLS; '
+                "add security: {tls: {}}, or {insecure: true} if the network is trusted"
+            )
+        ],
+    ),
+    "conflict, topics and a pattern": (
+        "topics: [ticks]",
+        'topics: [ticks], topics_pattern: "t.*"',
+        ['12:82: conflict: "topics" and "topics_pattern" exclude each other'],
+    ),
+    "conflict, families": (
+        SINK,
+        "attr2hbase: {table: mytable, families: {allow: [a, b], deny: [b]}}",
+        ['18:71: conflict: family "b" is both allowed and denied'],
+    ),
+    "conflict, an embedded store and a cluster": (
+        '"local[2,4]"',
+        "spark://h:7077",
+        [
+            (
+                '2:17: conflict: store "logs" is embedded: it can not be written by the tasks of a cluster; '
+                "use a local master, or an hbase store"
+            )
+        ],
+    ),
+    "conflict, two stores in one place": (
+        "tables:\n  mytable: {",
+        "  more: {rocksdb: {path: data}}\ntables:\n  mytable: {store: logs, ",
+        [
+            '5:26: conflict: store "logs" has this path already',
+            '19:9: missing-field: attr2hbase needs "store"; there is more than one: "logs", "more"',
+        ],
+    ),
+    "conflict, dead letters into the source": (
+        "ticks-dead",
+        "ticks",
+        ['19:35: conflict: dead letters would be read again: "ticks" is a topic of the source'],
+    ),
+    "conflict, one group for two pipelines": (
+        "tests:\n",
+        "  others:\n    "
+        + SOURCE.replace("}}", ", group: attr2hbase-ticks}}")
+        + "\n    sinks: ["
+        + SINK_FLOW
+        + "]\ntests:\n",
+        ['21:73: conflict: group "attr2hbase-ticks" is that of pipeline ticks already; leave it out, or name another'],
+    ),
+    "conflict, secret in the file": (
+        "topics: [ticks]}}",
+        "topics: [ticks], security: {sasl: {mechanism: plain, username: u, password: p4ssw0rd}}}}",
+        [
+            "12:125: conflict: a secret of kafka stands in the file; write ${secret:NAME} or ${VARIABLE}",
+        ],
+    ),
+    "conflict, an open endpoint": (
+        "tables:",
+        "service: {http: {listen: 0.0.0.0:9464}}\ntables:",
+        [
+            (
+                '5:26: conflict: "0.0.0.0:9464" can be reached from other machines, and the endpoint has no TLS; '
+                "say insecure: true if the network is trusted"
+            )
+        ],
+    ),
+    "warning, a row key of nanos alone": (
+        "%{key}-%{nanos}",
+        "%{nanos}",
+        [
+            (
+                "16:43: conflict: warning: only %{nanos} makes this row key vary; it is unique for up to 10000 events of a "
+                "partition and millisecond; add %{key}, or %{topic}-%{partition}-%{offset}"
+            )
+        ],
+    ),
+    "warning, a row key that never varies": (
+        "%{key}-%{nanos}",
+        "k",
+        ["16:43: conflict: warning: this row key is the same for every event, so there is one row"],
+    ),
+}
+
+
+def problems(path, text):
+    path.write_text(text)
+    try:
+        report = load(path, env={"SEPARATOR": ":"}, lookup=Catalog()).report
+    except ConfigError as error:
+        report = error.report
+    return [str(problem).removeprefix(f"{path}:") for problem in report.problems]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_file_has_these_problems(tmp_path, name):
+    old, new, expected = CASES[name]
+    assert old in GOOD
+    text = GOOD.replace(old, new, 1) if old else GOOD
+    assert problems(tmp_path / "p.yaml", text) == [line.replace("{folder}", str(tmp_path)) for line in expected]
+
+
+def test_table_has_every_kind():
+    """`deprecated` waits for the first thing that is."""
+    named = {kind for kind in Kind if any(name.split(",")[0] == kind for name in CASES)}
+    assert set(Kind) - named == {Kind.DEPRECATED}
+
+
+TEN_MISTAKES = """\
+version: 1
+store:
+  logs: {rocksdb: {path: ./data}}
+pipelines:
+  ticks:
+    source: {kafka: {brokers: "localhost", topics: [ticks]}}
+    decorators:
+      - spilt: {separator: ":", index: 0, attribute: a}
+      - regex: {pattern: "(a", attribute: b}
+      - value: {attribute: 5, value: "%{key}"}
+      - value: {attribute: c, value: "%{key"}
+      - value: {attribute: d, value: "${NOWHERE}"}
+      - value: {attribute: e, value: x, value: y}
+    sinks:
+      - attr2hbase: {table: t, write_buffer_size: 5}
+    trigger: {evry: 1s}
+"""
+
+
+def test_ten_mistakes_are_ten_problems_on_their_lines(tmp_path):
+    lines = [
+        problem.split(": ")[0].split(":")[0] + " " + problem.split(": ")[1]
+        for problem in problems(tmp_path / "p.yaml", TEN_MISTAKES)
+    ]
+    assert lines == [
+        "2 unknown-field",
+        "6 wrong-type",
+        "8 unknown-component",
+        "9 bad-pattern",
+        "10 wrong-type",
+        "11 bad-expression",
+        "12 undefined-variable",
+        "13 duplicate-key",
+        "15 bad-unit",
+        "16 unknown-field",
+    ]
+
+
+def test_report_shows_the_line_and_points_into_it(tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text(GOOD.replace("index: 0", "index: x"))
+    with pytest.raises(ConfigError) as caught:
+        load(path, env={}, lookup=Catalog())
+    assert caught.value.exit_code == 2
+    assert caught.value.report.to_text() == (
+        f'{path}:15:40: wrong-type: index wants a whole number, not the text "x"\n'
+        '   15 |       - split: {separator: ":", index: x, attribute: "2hb_colfam:ts"}\n'
+        "      |                                        ^"
+    )
+    assert caught.value.report.to_json() == [
+        {
+            "file": str(path),
+            "line": 15,
+            "column": 40,
+            "kind": "wrong-type",
+            "severity": "error",
+            "message": 'index wants a whole number, not the text "x"',
+            "hint": "",
+        }
+    ]
+
+
+def test_what_is_not_yaml_is_an_error_of_its_own(tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text("a: [")
+    with pytest.raises(ConfigSyntaxError):
+        load(path, env={}, lookup=Catalog())
+
+
+ODD_FILES = {
+    "empty": (
+        b"",
+        [
+            '1:1: missing-field: the file needs "version"; write version: 1',
+            "1:1: missing-field: there is no pipeline; pipelines stand under `pipelines`",
+        ],
+    ),
+    "not UTF-8": (b"a: \xff\n", ["1:4: syntax: the file is not UTF-8 text"]),
+    "a list": (b"- a\n", ["1:1: wrong-type: a configuration is a mapping of names to values, not a list"]),
+    "text": (b"text\n", ["1:1: wrong-type: a configuration is a mapping of names to values, not text"]),
+    "too large": (b"#" * 1_000_001, ["1:1: too-large: the file is larger than 1000000 bytes"]),
+}
+
+
+@pytest.mark.parametrize("name", ODD_FILES)
+def test_odd_file_has_these_problems(tmp_path, name):
+    content, expected = ODD_FILES[name]
+    path = tmp_path / "p.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        load(path, env={}, lookup=Catalog())
+    assert [str(problem).removeprefix(f"{path}:") for problem in caught.value.report.problems] == expected
+
+
+def test_alias_bomb_is_too_large(tmp_path):
+    levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+    assert problems(tmp_path / "p.yaml", "\n".join(levels)) == [
+        "4:45: too-large: aliases repeat more than 10000 values"
+    ]
