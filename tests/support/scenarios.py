@@ -1,0 +1,189 @@
+"""
+The scenario list: records in, cells and fates out. It runs without Spark, through Spark into RocksDB, and from Kafka
+into HBase; what must come out is the same everywhere.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.support.servers import Given
+from tests.support.ticks import steps
+
+AT_MS = 1_308_748_686_334
+EVERY_BYTE = bytes(range(256))
+
+KEYED: Sequence[Mapping[str, Any]] = (
+    {"value": {"attribute": "2hb_", "value": "%{key}"}},
+    {"value": {"attribute": "2hb_colfam:body", "value": "%{body}"}},
+)
+
+
+def given(value: bytes | str | None, key: bytes | str | None = "k", **headers: bytes | str) -> Given:
+    """A record of partition 0; headers are named as keyword arguments."""
+    pairs = [(name, content if isinstance(content, bytes) else content.encode()) for name, content in headers.items()]
+    return Given(value, key=key, headers=pairs, partition=0, timestamp_ms=AT_MS)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """
+    One micro-batch and what becomes of it.
+
+    Attributes:
+        records: in the order of their offsets, all in partition 0.
+        rows: row key -> column -> value of the table afterwards.
+        letters: offset -> code of the events that become dead letters.
+        dropped: reason -> events dropped on purpose.
+        source, sink, pipeline: further options.
+    """
+
+    name: str
+    records: Sequence[Given]
+    rows: Mapping[bytes, Mapping[bytes, bytes]]
+    decorators: Sequence[Mapping[str, Any]] = KEYED
+    letters: Mapping[int, str] = field(default_factory=dict)
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    families: Sequence[str] = ("colfam",)
+    source: Mapping[str, Any] = field(default_factory=dict)
+    sink: Mapping[str, Any] = field(default_factory=dict)
+    pipeline: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def stored(self) -> int:
+        """How many events are stored."""
+        return len(self.records) - len(self.letters) - sum(self.dropped.values())
+
+    def pipeline_of(self, source: Mapping[str, Any], store: str) -> dict[str, Any]:
+        """The pipeline as plain data; its table is named as the scenario."""
+        return {
+            "source": {"kafka": {**source, **self.source}},
+            "decorators": list(self.decorators),
+            "sinks": [{"attr2hbase": {"store": store, "table": self.name, **self.sink}}],
+            **self.pipeline,
+        }
+
+    def table(self, store: str) -> dict[str, Any]:
+        """The table as plain data."""
+        return {"store": store, "families": {family: {"versions": 10} for family in self.families}}
+
+
+SCENARIOS = (
+    Scenario(
+        "ticks",
+        [given("2238947398:56", "a"), given("2238947399:", "b"), given("x", "c")],
+        {
+            b"a-1308748686334000000": {b"colfam:ts": b"2238947398", b"colfam:value": b"56"},
+            b"b-1308748686334000100": {b"colfam:ts": b"2238947399", b"colfam:value": b""},
+            b"c-1308748686334000200": {b"colfam:ts": b"x", b"colfam:value": b""},
+        },
+        decorators=steps(),
+    ),
+    Scenario(
+        "later_value_of_a_key_wins",
+        [given("first"), given("second"), given("other", "l"), given("third")],
+        {b"k": {b"colfam:body": b"third"}, b"l": {b"colfam:body": b"other"}},
+    ),
+    Scenario(
+        "columns_of_both_records_stay",
+        [given("1", **{"2hb_colfam:a": "x"}), given("2", **{"2hb_colfam:b": "y"})],
+        {b"k": {b"colfam:body": b"2", b"colfam:a": b"x", b"colfam:b": b"y"}},
+    ),
+    Scenario(
+        "value_after_a_tombstone_is_there",
+        [given("old"), given(None), given("new"), given("gone", "l"), given(None, "l"), given(None, "never")],
+        {b"k": {b"colfam:body": b"new"}},
+        source={"tombstones": "delete"},
+    ),
+    Scenario(
+        "tombstones_are_dropped", [given("v"), given(None)], {b"k": {b"colfam:body": b"v"}}, dropped={"tombstone": 1}
+    ),
+    Scenario(
+        "tombstones_fail",
+        [given(None), given("v")],
+        {b"k": {b"colfam:body": b"v"}},
+        letters={0: "tombstone"},
+        source={"tombstones": "error"},
+    ),
+    Scenario(
+        "bad_json_is_a_dead_letter",
+        [given('{"level": "info", "n": 1.50}', "a"), given("{", "b"), given('{"level": "warn"}', "c")],
+        {b"a": {b"colfam:level": b"info", b"colfam:n": b"1.50"}, b"c": {b"colfam:level": b"warn"}},
+        decorators=({"json": {"prefix": "2hb_colfam:"}}, {"value": {"attribute": "2hb_", "value": "%{key}"}}),
+        letters={1: "bad_json"},
+    ),
+    Scenario(
+        "failed_events_can_be_dropped",
+        [given("{", "b"), given('{"a": 1}', "c")],
+        {b"c": {b"colfam:a": b"1"}},
+        decorators=({"json": {"prefix": "2hb_colfam:"}}, {"value": {"attribute": "2hb_", "value": "%{key}"}}),
+        dropped={"on_error": 1},
+        pipeline={"on_error": "drop"},
+    ),
+    Scenario(
+        "filtered_events_are_counted",
+        [given("a", "a", priority="DEBUG"), given("b", "b", priority="warn"), given("c", "c")],
+        {b"b": {b"colfam:body": b"b"}, b"c": {b"colfam:body": b"c"}},
+        decorators=({"filter": {"drop": "%{priority} == 'DEBUG'", "reason": "debug"}}, *KEYED),
+        dropped={"debug": 1},
+    ),
+    Scenario(
+        "no_row_key_and_no_cells_are_dropped",
+        [given("a"), given("b")],
+        {},
+        decorators=({"value": {"attribute": "2hb_", "value": "r", "when": "%{body} == 'b'"}},),
+        dropped={"no_row_key": 1, "no_cells": 1},
+    ),
+    Scenario(
+        "an_empty_key_can_not_be_a_row",
+        [given("a", None), given("b", ""), given("c", "c")],
+        {b"c": {b"colfam:body": b"c"}},
+        letters={0: "empty_row_key", 1: "empty_row_key"},
+    ),
+    Scenario(
+        "every_byte_in_key_value_and_header",
+        [given(EVERY_BYTE, EVERY_BYTE, **{"2hb_colfam:h": EVERY_BYTE}), given("", b"\0")],
+        {EVERY_BYTE: {b"colfam:body": EVERY_BYTE, b"colfam:h": EVERY_BYTE}, b"\0": {b"colfam:body": b""}},
+    ),
+    Scenario(
+        "system_columns_and_body",
+        [given("line", "a", host="web-1", priority="error")],
+        {
+            b"a": {
+                b"sys:timestamp": AT_MS.to_bytes(8, "big"),
+                b"sys:host": b"web-1",
+                b"sys:priority": b"ERROR",
+                b"raw:line": b"line",
+            }
+        },
+        decorators=({"value": {"attribute": "2hb_", "value": "%{key}"}},),
+        families=("sys", "raw"),
+        sink={"sys_family": "sys", "write_body": "raw:line"},
+    ),
+    Scenario(
+        "unknown_families_fail",
+        [given("1", "a", **{"2hb_nowhere:x": b"1"}), given("2", "b")],
+        {b"b": {b"colfam:body": b"2"}},
+        letters={0: "unknown_family"},
+        sink={"families": {"on_unknown": "error"}},
+    ),
+    Scenario(
+        "rules_delete_a_column",
+        [given("1", "a", **{"2hb_colfam:x": b"1"}), given("forget", "a"), given("2", "b")],
+        {b"a": {b"colfam:x": b"1"}, b"b": {b"colfam:body": b"2"}},
+        sink={"rules": [{"when": "%{body} == 'forget'", "delete": {"column": "colfam:body"}}]},
+    ),
+    Scenario(
+        "wal_off_is_stored_all_the_same",
+        [given("1", "a"), given("2", "b")],
+        {b"a": {b"colfam:body": b"1"}, b"b": {b"colfam:body": b"2"}},
+        sink={"write_to_wal": False},
+    ),
+    Scenario(
+        "too_large_records_fail",
+        [given(b"x" * 2_000, "a"), given(b"y" * 1_000, "b")],
+        {b"b": {b"colfam:body": b"y" * 1_000}},
+        letters={0: "too_large"},
+        source={"max_event_bytes": "1000B"},
+    ),
+)
