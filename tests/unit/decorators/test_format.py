@@ -1,0 +1,35 @@
+"""The format decorator."""
+
+from decorators.format import Format
+from decorators.split import Split
+from ingest.testing.events import event_of, settings_of
+
+
+def test_new_body_of_the_expansion():
+    event = event_of("text", {"x": b"\xff"}, nanos=12, host="h")
+    assert Format(settings_of(Format.settings_class(), "{template: '%{nanos}:%{x}:%{body}'}")).decorate(event)
+    assert event == event_of(b"12:\xff:text", {"x": b"\xff"}, nanos=12, host="h")
+
+
+def test_nanos_in_front_then_split_is_a_row_key():
+    event = event_of("text", nanos=12)
+    Format(settings_of(Format.settings_class(), "{template: '%{nanos}:'}")).decorate(event)
+    Split(settings_of(Split.settings_class(), "{separator: ':', index: 0, attribute: 2hb_}")).decorate(event)
+    assert event.attributes == {"2hb_": b"12"}
+
+
+def test_what_is_put_in_is_not_expanded_again():
+    event = event_of("%{host}$1\\1", host="h")
+    Format(settings_of(Format.settings_class(), "{template: '%{body}'}")).decorate(event)
+    assert event.body == b"%{host}$1\\1"
+
+
+def test_absent_attribute_is_empty_or_an_error(refusal_of):
+    event = event_of("text")
+    Format(settings_of(Format.settings_class(), "{template: '<%{x}>'}")).decorate(event)
+    assert event.body == b"<>"
+    assert refusal_of(Format, "{template: '<%{x}>', on_missing: error}", "text") == "no_attribute"
+
+
+def test_needs_a_template(errors_of):
+    assert errors_of(Format, "{}") == [("missing", ("template",))]

@@ -1,0 +1,41 @@
+"""The decorators that take attributes away: select and mask."""
+
+from decorators.mask import Mask
+from decorators.select import Select
+from decorators.value import Value
+from ingest.testing.events import event_of, settings_of
+
+THREE = {"a": "1", "b": "2", "": "3"}
+
+
+def test_select_keeps_only_those(attributes_after):
+    assert attributes_after(Select, "{attributes: [a, '']}", attributes=THREE) == {"a": b"1", "": b"3"}
+
+
+def test_select_passes_absent_ones_over(attributes_after):
+    assert attributes_after(Select, "{attributes: [a, x]}", attributes=THREE) == {"a": b"1"}
+
+
+def test_select_of_the_same_name_twice_is_refused(errors_of):
+    assert errors_of(Select, "{attributes: [a, a]}") == [("conflict", ("attributes",))]
+
+
+def test_select_needs_a_name(errors_of):
+    assert errors_of(Select, "{attributes: []}") == [("too_short", ("attributes",))]
+
+
+def test_select_keeps_core_fields():
+    event = event_of("body", {"a": "1"}, host="h", timestamp_ms=5, nanos=6)
+    Select(settings_of(Select.settings_class(), "{attributes: [x]}")).decorate(event)
+    assert event == event_of("body", {}, host="h", timestamp_ms=5, nanos=6)
+
+
+def test_mask_removes_only_those(attributes_after):
+    assert attributes_after(Mask, "{attributes: [a, x]}", attributes=THREE) == {"b": b"2", "": b"3"}
+
+
+def test_masked_attribute_can_be_set_again_where_written_once():
+    event = event_of("", {"a": "1"}, write_once=True)
+    Mask(settings_of(Mask.settings_class(), "{attributes: [a]}")).decorate(event)
+    Value(settings_of(Value.settings_class(), "{attribute: a, value: '2'}")).decorate(event)
+    assert event.attributes == {"a": b"2"}
