@@ -8,7 +8,7 @@ the live pipeline of it once. Names from YAML are never imported in a worker, on
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ingest.api import OnError, Settings, Store, StoreSettings
 from ingest.catalog import Catalog
@@ -16,11 +16,12 @@ from ingest.chain import Chain, Step
 from ingest.config.model import Component, Configuration, Pipeline
 from ingest.expressions import Condition
 from ingest.sources.decoding import Decoder
-from ingest.task import Outlet, Task
-from sinks.handover import Handover
 from sinks.mapping.mapper import Mapper, SinkSettings
-from sinks.sending import DirectSender, Sender, ThreadSender
-from sinks.writer import Writer
+
+if TYPE_CHECKING:  # `explain` and `test` start faster without the way to a store
+    from ingest.task import Task
+    from sinks.handover import Handover
+    from sinks.sending import Sender
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +113,9 @@ def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) 
 
 
 def store_part(configuration: Configuration, name: str, catalog: Catalog) -> StorePart:
-    """A store of the configuration as part of a plan."""
+    """A store of the configuration as part of a plan; its class, which brings its driver, is not imported."""
     component = configuration.stores[name]
-    return StorePart(name, _path(catalog.load("stores", component.kind)), cast("StoreSettings", component.settings))
+    return StorePart(name, catalog.path("stores", component.kind), cast("StoreSettings", component.settings))
 
 
 def live_chain(plan: Plan) -> Chain:
@@ -139,8 +140,13 @@ def live_store(part: StorePart) -> Store[Any]:
     return cast("Store[Any]", _made(part))
 
 
-def live_task(plan: Plan) -> Task:
+def live_task(plan: Plan) -> "Task":
     """Everything a worker process needs, once for each pipeline."""
+    from ingest.task import Outlet, Task
+    from sinks.handover import Handover
+    from sinks.sending import DirectSender, ThreadSender
+    from sinks.writer import Writer
+
     handovers: dict[str, Handover] = {}
     outlets = []
     for part, mapper in live_mappers(plan):
