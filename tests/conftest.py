@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 if TYPE_CHECKING:  # the clients these need are slow to import, and most runs start no server
@@ -20,6 +21,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", r"ignore:unclosed <socket.*laddr=\('0\.0\.0\.0':ResourceWarning")
     config.addinivalue_line("filterwarnings", r"ignore:.*Use files\(\) instead:DeprecationWarning")
     config.stash[_STARTED] = []
+    # a deadline is a timing assert, and the machine is shared
+    hypothesis.settings.register_profile("product", deadline=None)
+    hypothesis.settings.load_profile("product")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -37,8 +37,8 @@ class Checkpoint:
 
     @property
     def exists(self) -> bool:
-        """Whether a query has ever planned a batch here."""
-        return any(self._numbers("offsets"))
+        """Whether a query has begun here: planned a batch, or noted where its source starts."""
+        return bool(self._numbers("offsets") or self._numbers("sources/0"))
 
     def lock(self) -> None:
         """
@@ -116,8 +116,8 @@ class Checkpoint:
                 raise ConflictError(
                     f'checkpoint "{self.folder}" was made for {name} "{known.get(name)}", '
                     f'the configuration says "{identity.get(name)}"',
-                    hint="offsets of one are meaningless for the other: restore the configuration, or give the pipeline "
-                    "another name or state_dir and start it with `ingest run --start-from earliest|latest|TIME`",
+                    hint="offsets of one are meaningless for the other: restore the configuration, or give the "
+                    "pipeline another name or state_dir and run `ingest run --start-from earliest|latest|TIME`",
                 )
 
     def newest_commit(self) -> int | None:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -89,7 +89,7 @@ class Job:
         pipeline: str,
         plan: bytes,
         batch_times: BatchTimes,
-        stores: Mapping[str, Store],
+        stores: Mapping[str, Store[Any]],
         families: FamilyRegistry,
         incoming: Mapping[str, Path],
         publish: Callable[[Sequence[bytes], int, Counts, int], None],

@@ -42,7 +42,7 @@ def open_session(
     name: str,
     *,
     master: str | None,
-    driver_memory: str | None,
+    driver_memory_bytes: int | None,
     conf: Mapping[str, str],
     jars: Sequence[Path],
 ) -> SparkSession:
@@ -70,8 +70,8 @@ def open_session(
         if chosen.startswith("local"):
             settings = LOCAL | settings
         builder = builder.master(chosen)
-        if driver_memory is not None:
-            builder = builder.config("spark.driver.memory", driver_memory)
+        if driver_memory_bytes is not None:
+            builder = builder.config("spark.driver.memory", f"{driver_memory_bytes}b")
         if jars:
             builder = builder.config("spark.jars", ",".join(str(jar) for jar in jars))
     for key, value in settings.items():

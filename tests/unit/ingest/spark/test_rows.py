@@ -2,15 +2,13 @@
 
 from collections import Counter
 
-import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import Record
 from ingest.receipt import Counts, Handed, Receipt, Verdict, receipts_of
 from ingest.spark.rows import records_of, rows_of
-
-HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
+from tests.support.arrow import as_batch
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 records = st.builds(
@@ -23,21 +21,6 @@ records = st.builds(
     timestamp_ms=st.integers(-1, 2**50),
     headers=st.lists(st.tuples(texts, st.none() | st.binary()), max_size=3).map(tuple),
 )
-
-
-def as_batch(rows: list[Record]) -> pa.RecordBatch:
-    """What Spark hands a task."""
-    columns = [
-        pa.array([row.topic for row in rows], pa.string()),
-        pa.array([row.partition for row in rows], pa.int32()),
-        pa.array([row.offset for row in rows], pa.int64()),
-        pa.array([row.key for row in rows], pa.binary()),
-        pa.array([row.value for row in rows], pa.binary()),
-        pa.array([row.timestamp_ms for row in rows], pa.int64()),
-        pa.array([[{"key": k, "value": v} for k, v in row.headers] or None for row in rows], HEADERS),
-    ]
-    names = ["topic", "partition", "offset", "key", "value", "timestamp_ms", "headers"]
-    return pa.RecordBatch.from_arrays(columns, names=names)
 
 
 @given(st.lists(st.lists(records, max_size=5), max_size=3))

@@ -1,0 +1,51 @@
+"""The place a pipeline's dead letters go to, made of its configuration."""
+
+from ingest.config.model import Configuration, Pipeline
+from ingest.config.options import DeadLetterTopic
+from ingest.dead_letters.files import FileDeadLetters
+from ingest.dead_letters.kafka import KafkaDeadLetters
+from ingest.dead_letters.queue import DeadLetterQueue
+from ingest.kafka.settings import KafkaConnection
+from ingest.sources.kafka import KafkaSource
+
+
+def dead_letter_queue(configuration: Configuration, pipeline: Pipeline) -> DeadLetterQueue:
+    """
+    The queue of a pipeline; a topic's limit is asked for, which is the one I/O here.
+
+    Raises:
+        SourceUnavailableError: the cluster of the topic does not answer.
+        NotFoundError: there is no such topic.
+    """
+    match pipeline.dead_letters.settings:
+        case DeadLetterTopic() as letters:
+            from ingest.kafka.admin import KafkaAdmin
+            from ingest.kafka.producer import KafkaProducer
+            from ingest.kafka.tail import TopicTail
+
+            connection = _connection(pipeline, letters)
+            with KafkaAdmin(connection) as admin:
+                limit = admin.max_message_bytes(letters.topic)
+            return KafkaDeadLetters(
+                letters.topic,
+                pipeline=pipeline.name,
+                state_dir=configuration.state_dir,
+                max_message_bytes=limit,
+                producer=lambda: KafkaProducer(connection),
+                reader=lambda: TopicTail(connection),
+            )
+        case _:
+            return FileDeadLetters(configuration.state_dir, pipeline.name)
+
+
+def _connection(pipeline: Pipeline, letters: DeadLetterTopic) -> KafkaConnection:
+    source = pipeline.source.settings
+    if letters.brokers is None and isinstance(source, KafkaSource):
+        return source
+    return KafkaConnection.model_validate(
+        {
+            "brokers": letters.brokers,
+            "security": letters.security or {},
+            "options": letters.options,
+        }
+    )

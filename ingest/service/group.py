@@ -1,0 +1,104 @@
+"""
+The consumer group of a pipeline: what is acknowledged in the checkpoint, told to Kafka so that ordinary tools see the
+lag.
+
+The checkpoint is the truth and the group its copy, so a failure here loses nothing. Spark's own listener is not used:
+it may
+not have heard of the last batch when a query ends.
+"""
+
+import threading
+import time
+
+from ingest.api import IngestError
+from ingest.kafka.admin import KafkaAdmin
+from ingest.kafka.offsets import GroupOffsets
+from ingest.kafka.settings import KafkaConnection
+from ingest.observe.logs import logger
+from ingest.observe.metrics import Metrics
+from ingest.spark.checkpoint import Checkpoint
+
+TICK_S = 0.5  # how soon after its batch an offset is in the group
+LAG_S = 5.0  # between looks at the ends of an idle topic
+CLOSE_S = 10.0  # for the last commit: longer than a broker takes to answer, short beside a stop time-out
+
+_log = logger(__name__)
+
+
+class GroupFollower:
+    """
+    Follows a checkpoint from a thread of its own; nothing of the pipeline ever waits for it.
+
+    Order: start, then close, which commits once more.
+    """
+
+    def __init__(
+        self, pipeline: str, group: str, connection: KafkaConnection, checkpoint: Checkpoint, metrics: Metrics
+    ) -> None:
+        self._pipeline = pipeline
+        self._connection = connection
+        self._group = GroupOffsets(connection, group)
+        self._checkpoint = checkpoint
+        self._metrics = metrics
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name=f"group-{pipeline}", daemon=True)
+        self._committed: int | None = None
+        self._acknowledged: dict[tuple[str, int], int] = {}
+        self._lag_at = 0.0
+        self._failing = False
+
+    def start(self) -> None:
+        """Begin to follow."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Commit what is acknowledged and let go; bounded in time."""
+        self._closing.set()
+        if self._thread.is_alive():
+            self._thread.join(CLOSE_S)
+
+    def _follow(self) -> None:
+        while not self._closing.is_set():
+            self._tick()
+            self._closing.wait(TICK_S)
+        self._lag_at = 0.0
+        self._tick()
+        self._group.close()
+
+    def _tick(self) -> None:
+        try:
+            newest = self._checkpoint.newest_commit()
+            moved = newest is not None and newest != self._committed
+            if newest is not None and moved:
+                self._acknowledged = _offsets(self._checkpoint.end_offsets(newest))
+                self._group.commit(self._acknowledged)
+                self._committed = newest
+            if moved or time.monotonic() - self._lag_at >= LAG_S:
+                self._measure()
+        except IngestError as error:
+            self._metrics.group_commit_failed(self._pipeline)
+            if not self._failing:
+                _log.warning("group offsets or lag can not be told", pipeline=self._pipeline, reason=str(error))
+            self._failing = True
+        else:
+            self._failing = False
+
+    def _measure(self) -> None:
+        topics = sorted({topic for topic, _ in self._acknowledged})
+        if topics:
+            with KafkaAdmin(self._connection) as admin:
+                ends = admin.ends(topics)
+            for (topic, partition), end in ends.items():
+                behind = end - self._acknowledged.get((topic, partition), 0)
+                self._metrics.lag(self._pipeline, topic, partition, max(0, behind))
+        self._lag_at = time.monotonic()
+
+
+def _offsets(content: dict[str, object]) -> dict[tuple[str, int], int]:
+    """What Spark's Kafka source writes, `{topic: {partition: offset}}`, by topic and partition."""
+    return {
+        (topic, int(partition)): int(offset)
+        for topic, partitions in content.items()
+        if isinstance(partitions, dict)
+        for partition, offset in partitions.items()
+    }

@@ -1,0 +1,105 @@
+"""Kafka on the driver: where a pipeline starts, whether its checkpoint fits, and the group that follows it."""
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ingest.api import ConfigError, ConflictError, NotFoundError
+from ingest.config.model import Pipeline
+from ingest.kafka.admin import KafkaAdmin
+from ingest.kafka.offsets import GroupOffsets
+from ingest.observe.metrics import Metrics
+from ingest.service.group import GroupFollower
+from ingest.sources.kafka import KafkaSource, Start
+from ingest.spark.checkpoint import Checkpoint
+from ingest.spark.jars import connector_jars
+from ingest.spark.reading import read_kafka
+from ingest.spark.session import is_submitted
+
+
+class LiveKafka:
+    """
+    A Kafka source of a running pipeline; see `ingest.service.sources.LiveSource`.
+
+    Args:
+        start_from: `run --start-from`: group, earliest, latest or a time; None for the source's own `start`.
+    """
+
+    def __init__(
+        self, pipeline: Pipeline, source: KafkaSource, checkpoint: Checkpoint, start_from: str | None, metrics: Metrics
+    ) -> None:
+        self._pipeline = pipeline
+        self._source = source
+        self._checkpoint = checkpoint
+        self._start_from = start_from
+        self._metrics = metrics
+        self._follower: GroupFollower | None = None
+        self._start: Start | None = None
+
+    @property
+    def group(self) -> str:
+        """The consumer group that acknowledged offsets are committed to."""
+        return self._source.group or f"attr2hbase-{self._pipeline.name}"
+
+    @property
+    def jars(self) -> list[Path]:
+        """Spark's Kafka connector; spark-submit brings its own."""
+        return [] if is_submitted() else connector_jars()
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        """The stream of records, after the checks of a start."""
+        with KafkaAdmin(self._source) as admin:
+            cluster = admin.cluster_id()
+            pattern = self._source.topics_pattern
+            topics = self._source.topics or admin.topics_matching(pattern or "")
+            partitions = admin.partitions(topics)
+        if self._start is None:
+            self._start = self._first_start(topics)
+        named = f"pattern {pattern}" if pattern is not None else ",".join(sorted(topics))
+        self._checkpoint.belongs_to({"source": "kafka", "cluster": cluster, "topics": named})
+        if self._follower is None:
+            self._follower = GroupFollower(
+                self._pipeline.name, self.group, self._source, self._checkpoint, self._metrics
+            )
+            self._follower.start()
+        return read_kafka(session, self._source, self._start, partitions)
+
+    def close(self) -> None:
+        """Commit what was acknowledged to the group."""
+        if self._follower is not None:
+            self._follower.close()
+
+    def _first_start(self, topics: list[str]) -> Start:
+        """Where a checkpoint without batches begins; refuses what would lose or repeat events silently."""
+        if self._checkpoint.exists:
+            if self._start_from is not None:
+                raise ConflictError(
+                    f'pipeline "{self._pipeline.name}" has a checkpoint and goes on there, not at "{self._start_from}"',
+                    hint=f'leave --start-from out, or move "{self._checkpoint.folder}" away first',
+                )
+            return self._source.start
+        group = GroupOffsets(self._source, self.group)
+        try:
+            committed = group.committed(topics)
+        finally:
+            group.close()
+        if self._start_from is None:
+            if committed:
+                raise NotFoundError(
+                    f'group "{self.group}" has acknowledged offsets, but there is no checkpoint '
+                    f'in "{self._checkpoint.folder}"',
+                    hint="restore the folder, or say where to go on: "
+                    "`ingest run --start-from group|earliest|latest|TIME`",
+                )
+            return self._source.start
+        if self._start_from == "group":
+            if not committed:
+                raise NotFoundError(f'group "{self.group}" has no offsets', hint="use --start-from earliest")
+            offsets: dict[str, dict[int, int]] = {}
+            for (topic, partition), offset in committed.items():
+                offsets.setdefault(topic, {})[partition] = offset
+            return Start("offsets", offsets=offsets, text="group")
+        try:
+            return Start.parse(self._start_from, self._pipeline.timezone)
+        except ValueError as error:
+            raise ConfigError(str(error), hint="--start-from takes group, earliest, latest or a time") from error

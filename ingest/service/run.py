@@ -1,0 +1,231 @@
+"""From a configuration to a running service: everything is opened here, in order, and closed in reverse."""
+
+import pickle
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ingest.api import IngestError, Store
+from ingest.build import Plan, live_store, plan_of
+from ingest.catalog import Catalog
+from ingest.config.model import Configuration, Pipeline
+from ingest.dead_letters.budget import ErrorBudget
+from ingest.dead_letters.queue import DeadLetterQueue
+from ingest.observe.health import Health
+from ingest.observe.logs import logger
+from ingest.observe.metrics import Metrics
+from ingest.receipt import Counts
+from ingest.service.dead_letters import dead_letter_queue
+from ingest.service.http import HttpEndpoint
+from ingest.service.lifecycle import Stop
+from ingest.service.sources import LiveSource, live_source
+from ingest.service.supervisor import Member, Supervisor
+from ingest.service.watch import PipelineWatch, Totals
+from ingest.spark.batch_time import BatchTimes
+from ingest.spark.checkpoint import Checkpoint
+from ingest.spark.job import Job
+from ingest.spark.query import PipelineQuery, Trigger
+from ingest.spark.session import is_alive, open_session
+from sinks.families import FamilyRegistry
+from sinks.handover import remove_leftovers
+
+SESSION_STOP_S = 5.0  # Spark stops in a second; a JVM that hangs ends with this process anyway
+
+_log = logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """
+    How this run behaves, as opposed to what the pipelines are.
+
+    Attributes:
+        once: read what is there, then end.
+        start_from: where to begin without a checkpoint: group, earliest, latest or a time; None for the source's
+            `start`.
+        follow: told the totals of a pipeline after each acknowledged batch.
+    """
+
+    once: bool = False
+    start_from: str | None = None
+    follow: Callable[[str, Totals], None] = field(default=lambda _pipeline, _totals: None)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """
+    How a service ended.
+
+    Attributes:
+        totals: what each pipeline acknowledged.
+        errors: of pipelines that failed for good.
+        exit_code: 0, 130 after SIGINT, or the first error's.
+    """
+
+    totals: Mapping[str, Totals]
+    errors: Sequence[BaseException]
+    exit_code: int
+
+
+def run(configuration: Configuration, catalog: Catalog, options: RunOptions, stop: Stop) -> Outcome:
+    """
+    Run all pipelines until they end or `stop` is asked for.
+
+    Raises:
+        IngestError: something needed is not there, held by somebody else or damaged; nothing was read.
+    """
+    with ExitStack() as opened:
+        metrics = Metrics(configuration.pipelines)
+        health = Health(configuration.pipelines, on_change=metrics.state, mask=configuration.masks.hide)
+        plans = {name: plan_of(configuration, pipeline, catalog) for name, pipeline in configuration.pipelines.items()}
+        checkpoints = {name: _checkpoint(configuration, name, opened) for name in plans}
+        sources = {
+            name: live_source(pipeline, checkpoints[name], options.start_from, metrics)
+            for name, pipeline in configuration.pipelines.items()
+        }
+        endpoint = HttpEndpoint(configuration.service.http.listen, health=health, render=metrics.render)
+        endpoint.start()
+        opened.callback(endpoint.stop)
+        stores = _driver_stores(configuration, plans.values(), opened)
+        session = open_session(
+            "attr2hbase",
+            master=configuration.spark.master,
+            driver_memory_bytes=configuration.spark.driver_memory,
+            conf=configuration.spark.conf,
+            jars=[jar for source in sources.values() for jar in source.jars],
+        )
+        opened.callback(_stop_session, session)
+        stopping, lock = threading.Event(), threading.Lock()
+        members = []
+        watches = {}
+        for name, pipeline in configuration.pipelines.items():
+            watch = watches[name] = PipelineWatch(name, health, metrics, options.follow)
+            queue = dead_letter_queue(configuration, pipeline)
+            opened.callback(queue.close)
+            used = {store: stores[store] for store in plans[name].stores if store in stores}
+            job = Job(
+                pipeline=name,
+                plan=pickle.dumps(plans[name]),
+                batch_times=BatchTimes(checkpoints[name].folder / "times", lambda: time.time_ns() // 1_000_000),
+                stores=used,
+                families=_families(configuration, plans[name], used),
+                incoming={store: _incoming(configuration, store) for store in used},
+                lock=lock,
+                publish=_Publisher(pipeline, queue, metrics),
+                watch=watch,
+                stopping=stopping,
+            )
+            query = PipelineQuery(name, checkpoints[name], job)
+            members.append(_member(name, query, watch, sources[name], session, options, pipeline))
+        supervisor = Supervisor(
+            members,
+            health=health,
+            stop=stop,
+            stopping=stopping,
+            stop_timeout_s=configuration.service.stop_timeout,
+            is_alive=lambda: is_alive(session),
+        )
+        errors = supervisor.run()
+        totals = {name: watch.totals for name, watch in watches.items()}
+        return Outcome(totals, errors, _exit_code(errors, stop))
+
+
+def _checkpoint(configuration: Configuration, pipeline: str, opened: ExitStack) -> Checkpoint:
+    checkpoint = Checkpoint(configuration.state_dir / "checkpoints" / pipeline)
+    checkpoint.lock()
+    opened.callback(checkpoint.unlock)
+    checkpoint.verify()
+    again = checkpoint.uncommitted()
+    if again is not None:
+        _log.warning("the last batch was not acknowledged and runs again", pipeline=pipeline, batch=again)
+    return checkpoint
+
+
+def _driver_stores(configuration: Configuration, plans: Any, opened: ExitStack) -> dict[str, Store[Any]]:
+    """
+    Open the stores that only the driver may write, or that make families; with the tables the
+    configuration declares.
+    """
+    stores: dict[str, Store[Any]] = {}
+    for plan in plans:
+        for name, part in plan.stores.items():
+            store = live_store(part)
+            able = store.capabilities
+            if name in stores or not (able.written_by_driver or able.creates_families):
+                continue
+            store.open()
+            opened.callback(store.close)
+            stores[name] = store
+            if able.written_by_driver:
+                remove_leftovers(str(_incoming(configuration, name)))
+                for table in configuration.tables.values():
+                    if table.store == name:
+                        store.ensure_table(table.spec())
+    return stores
+
+
+def _families(configuration: Configuration, plan: Plan, stores: Mapping[str, Store[Any]]) -> FamilyRegistry:
+    declared = {(table.store, name): table.spec() for name, table in configuration.tables.items()}
+    limits: dict[str, int] = {}
+    for sink in plan.sinks:
+        limits[sink.store] = max(limits.get(sink.store, 0), sink.settings.families.max_created)
+    return FamilyRegistry(stores, declared, limits)
+
+
+def _incoming(configuration: Configuration, store: str) -> Path:
+    return configuration.state_dir.resolve() / "incoming" / store
+
+
+def _member(
+    name: str,
+    query: PipelineQuery,
+    watch: PipelineWatch,
+    source: LiveSource,
+    session: Any,
+    options: RunOptions,
+    pipeline: Pipeline,
+) -> Member:
+    trigger = Trigger(once=options.once, every_s=pipeline.trigger_every_s)
+    return Member(
+        name=name,
+        query=query,
+        watch=watch,
+        start=lambda: query.start(source.frame(session), trigger),
+        close=source.close,
+    )
+
+
+class _Publisher:
+    """Dead letters of a batch: the error budget first, then the queue."""
+
+    def __init__(self, pipeline: Pipeline, queue: DeadLetterQueue, metrics: Metrics) -> None:
+        budget = pipeline.error_budget
+        self._budget = ErrorBudget(share=budget.share, min_events=budget.min_events, window_s=budget.window)
+        self._pipeline = pipeline.name
+        self._queue = queue
+        self._metrics = metrics
+
+    def __call__(self, letters: Sequence[bytes], batch_id: int, counts: Counts, batch_time_ms: int) -> None:
+        failed = counts.dead_lettered.total() + counts.dropped["on_error"]
+        self._budget.check(batch_time_ms, counts.read, failed)
+        try:
+            self._queue.publish(letters, batch_id, batch_time_ms)
+        except IngestError:
+            self._metrics.dead_letter_publish_failed(self._pipeline)
+            raise
+
+
+def _stop_session(session: Any) -> None:
+    thread = threading.Thread(target=session.stop, daemon=True)
+    thread.start()
+    thread.join(SESSION_STOP_S)
+
+
+def _exit_code(errors: Sequence[BaseException], stop: Stop) -> int:
+    for error in errors:
+        return error.exit_code if isinstance(error, IngestError) else 1
+    return stop.exit_code

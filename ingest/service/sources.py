@@ -1,0 +1,82 @@
+"""A source on the driver: whose checkpoint it fits, its frame, and what follows its acknowledged offsets."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ingest.api import ConfigError
+from ingest.config.model import Pipeline
+from ingest.observe.metrics import Metrics
+from ingest.sources.files import FilesSource
+from ingest.sources.kafka import KafkaSource
+from ingest.spark.checkpoint import Checkpoint
+from ingest.spark.reading import read_files
+
+
+class LiveSource(Protocol):
+    """Order: `jars` before the session, `frame` before each start of the query, `close` once at the end."""
+
+    @property
+    def jars(self) -> list[Path]:
+        """Jars for the session."""
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        """
+        The stream; checks first that the checkpoint is this source's.
+
+        Raises:
+            ConflictError: the checkpoint belongs to another source.
+            NotFoundError: the source has no such topic, or the checkpoint is gone and the group is not.
+            SourceUnavailableError: it can not be reached now.
+        """
+
+    def close(self) -> None:
+        """Commit what was acknowledged and let go; fine without a frame."""
+
+
+class LiveFiles:
+    """Finished files; nothing follows their offsets."""
+
+    def __init__(self, source: FilesSource, checkpoint: Checkpoint) -> None:
+        self._source = source
+        self._checkpoint = checkpoint
+
+    @property
+    def jars(self) -> list[Path]:
+        """None: files are read in Python."""
+        return []
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        """The stream of lines."""
+        identity: Mapping[str, str] = {"source": "files", "path": str(Path(self._source.path).absolute())}
+        self._checkpoint.belongs_to(identity)
+        return read_files(session, self._source)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def live_source(pipeline: Pipeline, checkpoint: Checkpoint, start_from: str | None, metrics: Metrics) -> LiveSource:
+    """
+    The source of a pipeline.
+
+    Raises:
+        ConfigError: `--start-from` has no meaning for it.
+    """
+    match pipeline.source.settings:
+        case KafkaSource() as source:
+            # here, so that a pipeline of files needs no Kafka client
+            from ingest.service.kafka_source import LiveKafka
+
+            return LiveKafka(pipeline, source, checkpoint, start_from, metrics)
+        case FilesSource() as source:
+            if start_from is not None:
+                raise ConfigError(
+                    f'pipeline "{pipeline.name}" reads files, which have no place to start from',
+                    hint="leave --start-from out; a new checkpoint reads all files",
+                )
+            return LiveFiles(source, checkpoint)
+        case other:
+            raise ConfigError(f'the source of pipeline "{pipeline.name}" can not run: {type(other).__name__}')

@@ -1,0 +1,241 @@
+"""What makes a micro-batch durable, with tasks run in this process instead of Spark's workers."""
+
+import pickle
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pytest
+from py4j.protocol import Py4JNetworkError
+
+from decorators.split import Split
+from decorators.value import Value
+from ingest.api import IngestError, OnError, Record, Scan, StoreUnavailableError, TableSpec
+from ingest.build import DecoratorPart, Plan, SinkPart, StorePart
+from ingest.receipt import Counts
+from ingest.spark import job as job_module
+from ingest.spark import worker
+from ingest.spark.batch_time import BatchTimes
+from ingest.spark.job import AbandonedError, Job, StoppedError
+from sinks.families import FamilyRegistry
+from sinks.mapping.attr2hbase import Attr2HBase
+from sinks.memory import MemorySettings, MemoryStore
+from tests.support.arrow import as_batch
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_module, "BACK_OFF_S", (0.0,))
+
+
+TICK = [("a", "1:2"), ("b", "3:4")]
+
+
+class Row(NamedTuple):
+    kind: str
+    payload: bytes
+
+
+@dataclass
+class Frame:
+    """Stands for Spark's frame of a micro-batch: runs the function it is given over its partitions."""
+
+    partitions: list[list[Record]]
+    before: Callable[[int], None] = lambda _attempt: None
+    attempts: int = 0
+
+    def mapInArrow(self, function, schema):  # noqa: N802 - Spark's name
+        self.function = function
+        return self
+
+    def collect(self) -> Iterable[Row]:
+        self.attempts += 1
+        self.before(self.attempts)
+        return [
+            Row(*pair)
+            for number, records in enumerate(self.partitions)
+            for batch in self.run(number, records)
+            for pair in zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        ]
+
+    def run(self, number: int, records: list[Record]) -> Iterable[pa.RecordBatch]:
+        assignment = self.function.args[2]
+        object.__setattr__(assignment, "task_id", str(number))
+        return list(self.function(iter([as_batch(records)])))
+
+
+@dataclass
+class Watch:
+    told: list[object] = field(default_factory=list)
+
+    def running(self) -> None:
+        self.told.append("running")
+
+    def blocked(self, code: str, message: str) -> None:
+        self.told.append(code)
+
+    def attempted(self, counts: Counts) -> None:
+        self.told.append(("attempted", counts.read))
+
+    def acknowledged(self, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:
+        self.told.append(("acknowledged", batch_id, batch_time_ms, counts.stored))
+
+
+class Bench:
+    """A job with a memory store and what it told."""
+
+    def __init__(self, folder: Path, *, max_created: int = 20, on_error: OnError = OnError.DEAD_LETTER) -> None:
+        worker._live.clear()
+        self.store = MemoryStore(MemorySettings())
+        self.store.open()
+        self.watch = Watch()
+        self.stopping = threading.Event()
+        self.published: list[tuple[list[bytes], int]] = []
+        self.publish_errors: list[IngestError] = []
+        options = {"store": "logs", "table": "t", "families": {"max_created": max_created}}
+        self.job = Job(
+            pipeline="p",
+            plan=pickle.dumps(
+                Plan(
+                    pipeline="p",
+                    fingerprint="f",
+                    timezone="UTC",
+                    on_error=on_error,
+                    decoding={},
+                    decorators=(
+                        part(Split, separator=":", index=0, attribute="2hb_f:ts"),
+                        part(Split, separator=":", index=1, attribute="2hb_g:value"),
+                        part(Value, attribute="2hb_", value="%{key}"),
+                    ),
+                    sinks=(
+                        SinkPart(
+                            "attr2hbase",
+                            "sinks.mapping.attr2hbase:Attr2HBase",
+                            Attr2HBase.settings_class().model_validate(options),
+                            on_error,
+                            "logs",
+                        ),
+                    ),
+                    stores={"logs": StorePart("logs", "sinks.memory:MemoryStore", MemorySettings())},
+                )
+            ),
+            batch_times=BatchTimes(folder / "times", lambda: 5_000),
+            stores={"logs": self.store},
+            families=FamilyRegistry({"logs": self.store}, {}, {"logs": max_created}),
+            incoming={"logs": folder / "incoming"},
+            lock=threading.Lock(),
+            publish=self.publish,
+            watch=self.watch,
+            stopping=self.stopping,
+        )
+
+    def publish(self, letters, batch_id: int, counts: Counts, batch_time_ms: int) -> None:
+        if self.publish_errors:
+            raise self.publish_errors.pop()
+        self.published.append((list(letters), batch_id))
+
+    def keys(self) -> list[bytes]:
+        return [row.key for row in self.store.scan("t", Scan())]
+
+
+def part(component: type, **options: object) -> DecoratorPart:
+    settings = component.settings_class().model_validate(options)
+    return DecoratorPart(component.kind, f"{component.__module__}:{component.__name__}", settings, OnError.DEAD_LETTER)
+
+
+def records(*pairs: tuple[str, str], partition: int = 0) -> list[Record]:
+    return [
+        Record("ticks", partition, offset, key.encode(), value.encode(), 1_000, ())
+        for offset, (key, value) in enumerate(pairs)
+    ]
+
+
+def test_batch_is_stored_before_it_is_acknowledged(tmp_path: Path):
+    bench = Bench(tmp_path)
+    bench.job.on_batch(Frame([records(*TICK), records(("c", "5:6"), partition=1)]), 7)
+    assert bench.keys() == [b"a", b"b", b"c"]
+    assert bench.watch.told[-1] == ("acknowledged", 7, 5_000, 3)
+    assert bench.published == [([], 7)]
+    assert list((tmp_path / "incoming").iterdir()) == []
+
+
+def test_unknown_families_are_made_and_the_batch_runs_again(tmp_path: Path):
+    bench = Bench(tmp_path)
+    frame = Frame([records(*TICK)])
+    bench.job.on_batch(frame, 0)
+    assert (frame.attempts, bench.store.families("t")) == (2, frozenset({b"f", b"g"}))
+
+
+def test_families_past_the_limit_become_dead_letters_and_no_batch_is_stuck(tmp_path: Path):
+    bench = Bench(tmp_path, max_created=1)
+    bench.job.on_batch(Frame([records(*TICK)]), 0)
+    assert bench.store.families("t") == frozenset({b"f"})
+    assert len(bench.published[0][0]) == 2
+
+
+def test_replay_writes_the_same_cells(tmp_path: Path):
+    bench = Bench(tmp_path)
+    bench.job.on_batch(Frame([records(*TICK)]), 0)
+    first = list(bench.store.scan("t", Scan(versions=10)))
+    bench.job.on_batch(Frame([records(*TICK)]), 0)
+    assert list(bench.store.scan("t", Scan(versions=10))) == first
+
+
+def test_dead_letters_that_can_not_be_published_block_and_do_not_acknowledge(tmp_path: Path):
+    bench = Bench(tmp_path)
+    bench.publish_errors = [StoreUnavailableError("disk full")]
+    bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
+    assert bench.watch.told.index("store_unavailable") < bench.watch.told.index(("acknowledged", 0, 5_000, 0))
+    assert len(bench.published) == 1
+
+
+def test_failed_spark_job_is_tried_again_three_times(tmp_path: Path):
+    def fail(attempt: int) -> None:
+        if attempt <= 3:
+            raise Py4JNetworkError("worker gone")
+
+    bench = Bench(tmp_path)
+    bench.store.ensure_table(TableSpec("t"))
+    frame = Frame([records(*TICK)], before=fail)
+    bench.job.on_batch(frame, 0)
+    assert bench.watch.told.count("job_failed") == 3
+
+
+def test_job_that_fails_a_fourth_time_leaves_the_batch_unacknowledged(tmp_path: Path):
+    def fail(attempt: int) -> None:
+        raise Py4JNetworkError("worker gone")
+
+    bench = Bench(tmp_path)
+    with pytest.raises(Py4JNetworkError):
+        bench.job.on_batch(Frame([records(*TICK)], before=fail), 0)
+    assert bench.published == []
+
+
+def test_stop_while_blocked_leaves_the_batch_unacknowledged(tmp_path: Path):
+    bench = Bench(tmp_path)
+    bench.publish_errors = [StoreUnavailableError("disk full")] * 9
+    bench.stopping.set()
+    bench.job._stopping = bench.stopping
+    with pytest.raises(AbandonedError):
+        bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
+    assert bench.published == []
+    assert isinstance(bench.job.failure, AbandonedError)
+
+
+def test_refused_batches_never_start(tmp_path: Path):
+    bench = Bench(tmp_path)
+    bench.job.refuse_batches()
+    frame = Frame([records(*TICK)])
+    with pytest.raises(AbandonedError, match="runs again after a restart"):
+        bench.job.on_batch(frame, 4)
+    assert (frame.attempts, bench.job.idle.is_set()) == (0, True)
+
+
+def test_event_that_stops_the_pipeline_is_named(tmp_path: Path):
+    bench = Bench(tmp_path, on_error=OnError.STOP)
+    with pytest.raises(StoppedError, match="refused event ticks/0/0") as stopped:
+        bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
+    assert stopped.value.code == "stopped_by_event"

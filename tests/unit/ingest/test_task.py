@@ -1,0 +1,128 @@
+"""One partition from records to a receipt, into a memory store."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from decorators.split import Split
+from decorators.value import Value
+from ingest.api import FamilySpec, OnError, Record, Scan, TableSpec
+from ingest.build import DecoratorPart, Plan, SinkPart, StorePart, live_task
+from ingest.dead_letters.envelope import DeadLetter
+from ingest.receipt import Verdict
+from ingest.task import Assignment
+from sinks.handover import deliver
+from sinks.mapping.attr2hbase import Attr2HBase
+from sinks.memory import MemorySettings, MemoryStore
+
+
+def decorator(component: type, *, on_error: OnError = OnError.DEAD_LETTER, **options: object) -> DecoratorPart:
+    settings = component.settings_class().model_validate(options)
+    return DecoratorPart(component.kind, f"{component.__module__}:{component.__name__}", settings, on_error)
+
+
+def sink(name: str = "attr2hbase", *, on_error: OnError = OnError.DEAD_LETTER, **options: object) -> SinkPart:
+    settings = Attr2HBase.settings_class().model_validate({"store": "logs", "table": "t"} | options)
+    return SinkPart(name, "sinks.mapping.attr2hbase:Attr2HBase", settings, on_error, "logs")
+
+
+def plan(*sinks: SinkPart, decorators: tuple[DecoratorPart, ...] = (), **changed: object) -> Plan:
+    settings = {
+        "pipeline": "p",
+        "fingerprint": "f",
+        "timezone": "UTC",
+        "on_error": OnError.DEAD_LETTER,
+        "decoding": {},
+        "decorators": decorators,
+        "sinks": sinks or (sink(),),
+        "stores": {"logs": StorePart("logs", "sinks.memory:MemoryStore", MemorySettings())},
+    }
+    return Plan(**(settings | changed))
+
+
+TICK = (
+    decorator(Split, separator=":", index=0, attribute="2hb_f:ts"),
+    decorator(Split, separator=":", index=1, attribute="2hb_f:value"),
+    decorator(Value, attribute="2hb_", value="%{key}"),
+)
+
+
+def record(key: str, value: str | None, offset: int = 0) -> Record:
+    return Record("ticks", 0, offset, key.encode(), None if value is None else value.encode(), 1_000)
+
+
+@pytest.fixture
+def assignment(tmp_path):
+    return Assignment(3, 5_000, incoming={"logs": str(tmp_path)}, families={("logs", "t"): frozenset({b"f"})})
+
+
+def test_events_become_rows_handed_to_the_driver(assignment):
+    receipt = live_task(plan(decorators=TICK)).run([record("a", "1:2"), record("b", "3:4", 1)], assignment)
+    assert (receipt.verdict, receipt.counts.read, receipt.counts.stored) == (Verdict.DURABLE, 2, 2)
+    store = MemoryStore(MemorySettings())
+    store.open()
+    store.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
+    deliver(store, receipt.handed)
+    rows = list(store.scan("t", Scan()))
+    assert [row.key for row in rows] == [b"a", b"b"]
+    assert {cell.timestamp_ms for row in rows for cell in row.cells} == {5_000}
+
+
+def test_every_record_is_counted_once(assignment):
+    records = [record("a", "1:2"), record("", "1:2", 1), record("b", None, 2), record("c", "x" * 20, 3)]
+    small = plan(decorators=TICK, decoding={"max_event_bytes": 10})
+    counts = live_task(small).run(records, assignment).counts
+    assert counts.read == 4
+    assert counts.stored == 1
+    assert counts.dropped == Counter(tombstone=1)
+    assert counts.dead_lettered == Counter(empty_row_key=1, too_large=1)
+
+
+def test_dead_letter_holds_the_record_as_it_was_and_where_it_failed(assignment):
+    receipt = live_task(plan(decorators=TICK)).run([record("", "1:2", 7)], assignment)
+    letter = DeadLetter.from_json(receipt.dead_letters[0])
+    assert (letter.record, letter.component, letter.code) == (record("", "1:2", 7), "attr2hbase", "empty_row_key")
+    assert letter.batch_time_ms == 5_000
+    assert letter.attributes["2hb_f:ts"] == b"1"
+
+
+def test_two_sinks_count_an_event_once_and_name_the_one_that_refused(assignment):
+    two = plan(sink("good"), sink("picky", columns={"max_value_bytes": "1B"}), decorators=TICK)
+    receipt = live_task(two).run([record("a", "1:2"), record("b", "12:34", 1)], assignment)
+    assert (receipt.counts.stored, receipt.counts.dead_lettered.total()) == (1, 1)
+    assert DeadLetter.from_json(receipt.dead_letters[0]).component == "picky"
+
+
+def test_sink_condition_leaves_events_to_the_others(assignment):
+    chosen = plan(sink(when="%{key} == 'a'"), decorators=TICK)
+    counts = live_task(chosen).run([record("a", "1:2"), record("b", "1:2", 1)], assignment).counts
+    assert (counts.stored, counts.dropped) == (1, Counter(no_sink=1))
+
+
+def test_on_error_drop_counts_and_keeps_nothing(assignment):
+    dropping = plan(sink(on_error=OnError.DROP), decorators=TICK)
+    receipt = live_task(dropping).run([record("", "1:2")], assignment)
+    assert (receipt.counts.dropped, receipt.dead_letters) == (Counter(on_error=1), [])
+
+
+def test_on_error_stop_names_the_event_and_the_step(assignment):
+    stopping = plan(sink(on_error=OnError.STOP), decorators=TICK)
+    receipt = live_task(stopping).run([record("", "1:2", 9)], assignment)
+    assert receipt.verdict is Verdict.STOP
+    assert '"attr2hbase" refused event ticks/0/9' in receipt.message
+
+
+def test_unknown_family_is_reported_for_the_driver_to_make(assignment):
+    other = (*TICK, decorator(Value, attribute="2hb_new:x", value="1"))
+    receipt = live_task(plan(decorators=other)).run([record("a", "1:2")], assignment)
+    assert receipt.verdict is Verdict.NEEDS_FAMILIES
+    assert receipt.needs_families == {("logs", "t"): {b"new"}}
+
+
+def test_task_is_run_again_with_the_same_result(assignment, tmp_path):
+    task = live_task(plan(decorators=TICK))
+    first = task.run([record("a", "1:2")], assignment)
+    content = Path(first.handed[0].path).read_bytes()
+    second = task.run([record("a", "1:2")], assignment)
+    assert (second.counts.read, Path(second.handed[0].path).read_bytes()) == (1, content)
