@@ -1,0 +1,132 @@
+"""The json decorator."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decorators.json import Json
+from ingest.testing.events import event_of, settings_of
+
+
+@pytest.mark.parametrize(
+    ("settings", "body", "expected"),
+    [
+        ("{}", '{"a": "x", "b": 1, "c": true, "d": false}', {"a": b"x", "b": b"1", "c": b"true", "d": b"false"}),
+        ("{}", '{"a": {"b": {"c": "x"}}, "d": {}}', {"a.b.c": b"x"}),
+        ("{}", '{"a.b": "x", "": "y"}', {"a.b": b"x", "": b"y"}),
+        ("{}", '{"a": 1, "a": 2}', {"a": b"2"}),
+        ("{}", '{"ö": "\\u00fc\\ud83d\\ude00"}', {"ö": "ü😀".encode()}),
+        ("{}", "{}", {}),
+        ("{prefix: '2hb_f:', separator: _}", '{"a": {"b": "x"}}', {"2hb_f:a_b": b"x"}),
+        ("{only: [a.b, c]}", '{"a": {"b": 1, "x": 2}, "c": 3, "d": 4}', {"a.b": b"1", "c": b"3"}),
+        ("{only: [a], prefix: p}", '{"a": null, "b": null}', {}),
+    ],
+    ids=["leaves", "nested", "odd-names", "twice", "unicode", "empty", "names", "only", "only-null"],
+)
+def test_members(attributes_after, settings, body, expected):
+    assert attributes_after(Json, settings, body) == expected
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "0",
+        "-1",
+        "1.10",
+        "1.0",
+        "1e3",
+        "-2.5E-10",
+        "18446744073709551615",
+        "18446744073709551616",
+        "0.1000000000000000055",
+    ],
+)
+def test_numbers_keep_their_digits(attributes_after, number):
+    body = f'{{"a": {number}, "b": [{number}], "c": {{"d": {number}}}, "e": "1.5"}}'
+    written = number.encode()
+    expected = {"a": written, "b": b"[" + written + b"]", "c.d": written, "e": b"1.5"}
+    assert attributes_after(Json, "{}", body) == expected
+
+
+@pytest.mark.parametrize(
+    ("arrays", "expected"),
+    [
+        ("text", {"a": b'[1,"x",{"b":[null]}]', "e": b"[]"}),
+        ("index", {"a.0": b"1", "a.1": b"x"}),
+        ("unset", {}),
+    ],
+)
+def test_arrays(attributes_after, arrays, expected):
+    assert attributes_after(Json, f"{{arrays: {arrays}}}", '{"a": [1, "x", {"b": [null]}], "e": []}') == expected
+
+
+@pytest.mark.parametrize(("policy", "expected"), [("unset", {}), ("empty", {"a": b"", "b.c": b""})])
+def test_nulls(attributes_after, policy, expected):
+    assert attributes_after(Json, f"{{on_null: {policy}}}", '{"a": null, "b": {"c": null}}') == expected
+
+
+def test_null_is_an_error_on_request(refusal_of):
+    assert refusal_of(Json, "{on_null: error}", '{"x": 1, "a": null}') == "null_value"
+
+
+@pytest.mark.parametrize("body", ["", "{", "[]", "1", '"a"', "null", "NaN", b"\xff", '{"a": "\\ud800"}', '{"a": 1} x'])
+def test_what_is_no_object(refusal_of, attributes_after, body):
+    assert refusal_of(Json, "{}", body) == "bad_json"
+    assert attributes_after(Json, "{on_invalid: unset}", body) == {}
+    assert Json(settings_of(Json.settings_class(), "{on_invalid: drop}")).decorate(event_of(body)) is False
+
+
+def test_an_attribute_is_read(attributes_after):
+    assert attributes_after(Json, "{source: s}", "{", {"s": '{"a": 1}'})["a"] == b"1"
+
+
+def test_an_absent_attribute_is_an_error(refusal_of):
+    assert refusal_of(Json, "{source: s}", "{}") == "bad_json"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"a":' * 101 + "1" + "}" * 101,
+        '{"a":' * 2000 + "1" + "}" * 2000,
+        '{"f": 1.5, "a": ' + "[" * 900 + "]" * 900 + "}",
+        '{"a": ' + "[" * 900 + "1.5" + "]" * 900 + "}",
+    ],
+    ids=["objects", "beyond-the-parser", "arrays-with-a-float", "float-in-arrays"],
+)
+def test_too_deep_is_an_error_of_the_event(refusal_of, body):
+    assert refusal_of(Json, "{}", body) in {"too_deep", "bad_json"}
+
+
+def test_a_hundred_levels_pass(attributes_after):
+    body = '{"a":' * 100 + "1" + "}" * 100
+    assert attributes_after(Json, "{}", body) == {".".join("a" * 100): b"1"}
+
+
+def test_all_or_nothing_where_written_once(refusal_of):
+    assert refusal_of(Json, "{}", '{"a": 1, "b": 2}', {"b": "0"}, write_once=True) == "attribute_exists"
+
+
+_leaves = st.text(alphabet=st.characters(codec="utf-8")) | st.booleans() | st.integers(-(2**63), 2**64 - 1)
+
+
+@given(st.dictionaries(st.text(alphabet=st.characters(codec="utf-8")), _leaves))
+def test_flat_objects_come_back(members):
+    event = event_of(json.dumps(members))
+    assert Json(settings_of(Json.settings_class())).decorate(event) is True
+    expected = {
+        name: (value if isinstance(value, str) else json.dumps(value)).encode() for name, value in members.items()
+    }
+    assert event.attributes == expected
+
+
+@given(
+    st.recursive(st.none() | _leaves | st.floats(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+)
+def test_any_json_is_read_or_refused(content):
+    event = event_of(json.dumps(content))
+    for arrays in ("text", "index"):
+        decorator = Json(settings_of(Json.settings_class(), f"{{on_invalid: unset, arrays: {arrays}}}"))
+        assert decorator.decorate(event) is True

@@ -1,0 +1,156 @@
+"""The timestamp decorator."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decorators.timestamp import Timestamp
+from ingest.testing.events import event_of, settings_of
+
+
+def time_of(text, settings="{}", **options):
+    event = event_of(text, timestamp_ms=-1)
+    Timestamp(settings_of(Timestamp.settings_class(), settings, **options)).decorate(event)
+    return event.timestamp_ms
+
+
+def ms(*parts):
+    return round(datetime(*parts, tzinfo=UTC).timestamp() * 1000)
+
+
+@pytest.mark.parametrize(
+    ("format", "text", "expected"),
+    [
+        ("iso8601", "2010-07-26T11:48:05Z", ms(2010, 7, 26, 11, 48, 5)),
+        ("iso8601", "2010-07-26T11:48:05.123456789Z", ms(2010, 7, 26, 11, 48, 5) + 123),
+        ("iso8601", "2010-07-26t11:48:05,5z", ms(2010, 7, 26, 11, 48, 5) + 500),
+        ("iso8601", "2010-07-26 11:48:05 -06:00", ms(2010, 7, 26, 17, 48, 5)),
+        ("iso8601", "2010-07-26T11:48+0530", ms(2010, 7, 26, 6, 18)),
+        ("iso8601", "2010-07-26T11:48:05+02", ms(2010, 7, 26, 9, 48, 5)),
+        ("iso8601", "2010-07-26T11:48:05", ms(2010, 7, 26, 11, 48, 5)),
+        ("iso8601", " 2010-07-26\n", ms(2010, 7, 26)),
+        ("rfc3339", "1969-12-31T23:59:59.999Z", -1),
+        ("iso8601", "2016-12-31T23:59:60Z", ms(2017, 1, 1)),
+        ("apache", "26/Jul/2010:11:48:05 -0600", ms(2010, 7, 26, 17, 48, 5)),
+        ("apache", "10/oct/2000:13:55:36 +0000", ms(2000, 10, 10, 13, 55, 36)),
+        ("epoch_s", "1308748686", 1308748686000),
+        ("epoch_s", "1308748686.3349", 1308748686334),
+        ("epoch_s", "-1", -1000),
+        ("epoch_ms", "1308748686334", 1308748686334),
+        ("epoch_us", "1308748686334999", 1308748686334),
+        ("epoch_ns", "1308748686334999999", 1308748686334),
+        ("%d.%m.%Y %H:%M:%S", "26.07.2010 11:48:05", ms(2010, 7, 26, 11, 48, 5)),
+        ("%y%m%d", "690101", ms(1969, 1, 1)),
+        ("%y%m%d", "680101", ms(2068, 1, 1)),
+        ("%Y.%j", "2011.179", ms(2011, 6, 28)),
+        ("%b %e %Y %I:%M %p", "Jul  6 2010 12:05 AM", ms(2010, 7, 6, 0, 5)),
+        ("%b %e %Y %I:%M %p", "Jul 26 2010 12:05 pm", ms(2010, 7, 26, 12, 5)),
+        ("%A, %d %B %Y", "Monday, 26 July 2010", ms(2010, 7, 26)),
+        ("%a %b %d %T %Z %Y", "Mon Jul 26 11:48:05 UTC 2010", ms(2010, 7, 26, 11, 48, 5)),
+        ("%F %T.%f", "2010-07-26 11:48:05.25", ms(2010, 7, 26, 11, 48, 5) + 250),
+        ("%F%%%T,%L", "2010-07-26%11:48:05,007", ms(2010, 7, 26, 11, 48, 5) + 7),
+    ],
+)
+def test_forms(format, text, expected):  # noqa: A002 - the option's subject
+    assert time_of(text, f"{{formats: ['{format}']}}") == expected
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("iso8601", ""),
+        ("iso8601", "2010-13-01"),
+        ("iso8601", "2010-02-30T00:00:00Z"),
+        ("iso8601", "2010-07-26T24:00:00Z"),
+        ("iso8601", "2010-07-26T11:48:05+24:00"),
+        ("iso8601", "2010-07-26T11:48:05Z x"),
+        ("iso8601", "0000-01-01"),
+        ("iso8601", "0001-01-01T00:00:00+01:00"),
+        ("apache", "26/Jux/2010:11:48:05 -0600"),
+        ("%Y.%j", "2011.366"),
+        ("%Y.%j", "2011.000"),
+        ("epoch_s", "12x"),
+        ("epoch_s", "99999999999999999999"),
+        ("epoch_ms", ""),
+    ],
+)
+def test_what_is_no_time_is_an_error(refusal_of, format, text):  # noqa: A002 - the option's subject
+    assert refusal_of(Timestamp, f"{{formats: ['{format}']}}", text) == "bad_time"
+    assert time_of(text, f"{{formats: ['{format}'], on_unparsed: keep}}") == -1
+
+
+class TestZones:
+    def test_of_the_option(self):
+        assert time_of("2010-07-26T11:48:05", "{zone: America/Denver}") == ms(2010, 7, 26, 17, 48, 5)
+
+    def test_of_the_pipeline(self):
+        assert time_of("2010-01-26T11:48:05", timezone="America/Denver") == ms(2010, 1, 26, 18, 48, 5)
+
+    def test_the_text_wins(self):
+        assert time_of("2010-07-26T11:48:05Z", "{zone: America/Denver}") == ms(2010, 7, 26, 11, 48, 5)
+
+    def test_an_unknown_one_is_refused(self, errors_of):
+        assert errors_of(Timestamp, "{zone: Mars/Olympus}") == [("not_one_of", ("zone",))]
+
+
+def test_the_first_form_that_fits_counts():
+    settings = "{formats: [epoch_s, iso8601]}"
+    assert (time_of("5", settings), time_of("1970-01-01T00:00:01Z", settings)) == (5000, 1000)
+
+
+def test_one_form_needs_no_list():
+    assert time_of("5", "{formats: epoch_ms}") == 5
+
+
+def test_an_attribute_is_read_and_nanos_stay():
+    event = event_of("x", {"time": "5"}, nanos=7)
+    Timestamp(settings_of(Timestamp.settings_class(), "{source: time, formats: epoch_ms}")).decorate(event)
+    assert event == event_of("x", {"time": "5"}, nanos=7, timestamp_ms=5)
+
+
+def test_an_absent_attribute(refusal_of):
+    assert refusal_of(Timestamp, "{source: time}") == "no_attribute"
+    assert time_of("x", "{source: time, on_unparsed: keep}") == -1
+
+
+def test_remembered_texts_end_somewhere(monkeypatch):
+    monkeypatch.setattr("decorators.timestamp._MOST_TEXTS", 3)
+    decorator = Timestamp(settings_of(Timestamp.settings_class(), "{formats: epoch_ms}"))
+    for number in range(10):
+        for _ in range(2):
+            event = event_of(str(number))
+            decorator.decorate(event)
+            assert event.timestamp_ms == number
+    decorator.decorate(event_of(b" " * 100 + b"5"))
+    assert len(decorator._known) <= 3
+    assert max(map(len, decorator._known)) == 1
+
+
+@pytest.mark.parametrize("format", ["iso", "", "%Q", "%d/%b", "%H:%M", "%Y %Y %m %d", "%F %d", "%Y-%m-%d %"])
+def test_unknown_forms_are_refused(errors_of, format):  # noqa: A002 - the option's subject
+    assert errors_of(Timestamp, f"{{formats: ['{format}']}}") == [("bad_pattern", ("formats", 0))]
+
+
+def test_needs_a_form(errors_of):
+    assert errors_of(Timestamp, "{formats: []}") == [("too_short", ("formats",))]
+
+
+_times = st.datetimes(min_value=datetime(1, 1, 3), max_value=datetime(9999, 12, 29))  # noqa: DTZ001 - made aware below
+
+
+@given(_times, st.integers(-1439, 1439))
+def test_iso_times_come_back(time, offset_minutes):
+    aware = time.replace(tzinfo=UTC)
+    sign = "-" if offset_minutes < 0 else "+"
+    hours, minutes = divmod(abs(offset_minutes), 60)
+    local = aware + timedelta(minutes=offset_minutes)
+    text = f"{local.replace(tzinfo=None).isoformat()}{sign}{hours:02}:{minutes:02}"
+    expected = (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    assert time_of(text) == expected
+
+
+@given(st.binary(), st.sampled_from(["iso8601", "apache", "epoch_s", "%Y-%j %I %p %z", "%b %d %y"]))
+def test_any_text_is_a_time_or_kept(text, format):  # noqa: A002 - the option's subject
+    assert isinstance(time_of(text, f"{{formats: ['{format}'], on_unparsed: keep}}"), int)
