@@ -20,7 +20,6 @@ from sinks.mapping.mapper import Mapper, SinkSettings
 
 if TYPE_CHECKING:  # `explain` and `test` start faster without the way to a store
     from ingest.task import Task
-    from sinks.handover import Handover
     from sinks.sending import Sender
 
 
