@@ -164,6 +164,8 @@ class HBaseServer:
             "hbase.master.wait.on.regionservers.interval": "100",
             "hbase.master.wait.on.regionservers.timeout": "500",
             "hbase.regionserver.handler.count": "10",
+            # a Thrift server gives up after 4 s instead of two minutes, so a client soon learns what is wrong
+            "hbase.client.retries.number": "6",
             # ZooKeeper, in the same process, ends first: without these the end takes 20 s of asking it again
             "zookeeper.recovery.retry": "1",
             "zookeeper.recovery.retry.intervalmill": "200",

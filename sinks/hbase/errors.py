@@ -1,0 +1,160 @@
+"""
+The one table from what goes wrong at a Thrift server to our errors.
+
+HBase answers with the text of a Java stack trace, so exception names in that text decide. What the text lacks are row
+keys: which row was refused is never said.
+"""
+
+import re
+from typing import NamedTuple, Protocol
+
+from thriftpy2.protocol.exc import TProtocolException
+from thriftpy2.thrift import TApplicationException
+from thriftpy2.transport import TTransportException
+
+from ingest.api import (
+    IngestError,
+    NotFoundError,
+    StoreBusyError,
+    StoreError,
+    StoreRefusedError,
+    StoreUnavailableError,
+    WriteRejectedError,
+)
+from sinks.hbase.thrift1 import AlreadyExists, HBaseIOError, IllegalArgument
+
+DRIVER_ERRORS = (HBaseIOError, IllegalArgument, AlreadyExists, TApplicationException)
+"""What the server answers instead of a result; the connection is still good."""
+
+CONNECTION_ERRORS = (TTransportException, TProtocolException, OSError, EOFError)
+"""The connection is broken, or nobody knows what is still to come on it."""
+
+_LONGEST_REASON = 300  # letters of a server's text in a message of ours
+
+
+class _Kind(Protocol):
+    def __call__(self, message: str, *, hint: str | None = None) -> IngestError: ...
+
+
+class Rule(NamedTuple):
+    """
+    One row of the table.
+
+    Attributes:
+        seen: pattern to look for in the server's text; `{table}` stands for the table's name.
+        kind: our error.
+        says: our text; `{table}` as above, `{reason}` is the server's own.
+        hint: the way out.
+    """
+
+    name: str
+    seen: str
+    kind: _Kind
+    says: str
+    hint: str | None = None
+
+
+RULES = (
+    Rule(
+        "no_family",
+        r"NoSuchColumnFamilyException",
+        WriteRejectedError,
+        'no such family in table "{table}": {reason}',
+        "add it with 'ingest table apply', or allow it with `families.on_unknown: create` and `thrift2`",
+    ),
+    # the answer to a batch does not name the exception: the table stands where it should be
+    Rule(
+        "no_table",
+        r"TableNotFoundException|NamespaceNotFoundException|Failed \d+ actions?: {table}: \d+ times?",
+        StoreRefusedError,
+        'no table "{table}"',
+        "create it with 'ingest table apply'",
+    ),
+    Rule(
+        "disabled",
+        r"TableNotEnabledException|TableNotEnabled|is disabled",
+        StoreRefusedError,
+        'table "{table}" is disabled',
+        "enable '{table}' in the hbase shell",
+    ),
+    Rule("denied", r"AccessDeniedException|AccessControlException", StoreRefusedError, "access denied: {reason}"),
+    Rule(
+        "too_large",
+        r"size too large|Cell(?:\[.*?\])? with size .* exceeds",
+        WriteRejectedError,
+        "cell too large: {reason}",
+    ),
+    Rule(
+        "busy",
+        r"RegionTooBusyException|CallQueueTooBigException|CallDroppedException|RpcThrottlingException|OverloadedException",
+        StoreBusyError,
+        "busy: {reason}",
+    ),
+    # not about the rows, though the server calls some of these final
+    Rule(
+        "away",
+        r"NotServingRegionException|RegionServerStoppedException|RegionServerAbortedException|ServerNotRunningYet"
+        r"|PleaseHoldException|MasterNotRunning|CallTimeoutException|ConnectException|ConnectionClosed|SocketTimeout"
+        r"|RegionOpeningException|RegionMovedException|NoServerForRegion|MasterStopped",
+        StoreUnavailableError,
+        "not available: {reason}",
+    ),
+    Rule("final", r"DoNotRetryIOException|FailedSanityCheck|IllegalArgument", WriteRejectedError, "refused: {reason}"),
+    Rule("other", r"", StoreUnavailableError, "not available: {reason}"),
+)
+
+
+def translated(error: Exception, *, table: str | None = None, where: str = "the Thrift server") -> IngestError:
+    """
+    Our error for one of the driver's; to be raised `from` it.
+
+    Args:
+        error: one of `DRIVER_ERRORS` or `CONNECTION_ERRORS`.
+        table: what the call was about.
+        where: host and port, for messages about the connection.
+    """
+    if isinstance(error, TApplicationException):
+        # the server's own code failed on what we sent, before anything was written: bad row key, column or time
+        return WriteRejectedError(f"the Thrift server could not work with a call: {text_of(error)}")
+    if isinstance(error, AlreadyExists):
+        return StoreError(f'table "{table}" exists')
+    if isinstance(error, IllegalArgument | HBaseIOError):
+        text = text_of(error)
+        rule = rule_for(text, table or "")
+        reason = text.splitlines()[0][:_LONGEST_REASON] if text else "no reason given"
+        hint = rule.hint.replace("{table}", table or "") if rule.hint else None
+        return rule.kind(rule.says.replace("{table}", table or "").replace("{reason}", reason), hint=hint)
+    return _connection_error(error, where)
+
+
+def rule_for(text: str, table: str) -> Rule:
+    """The first rule whose pattern is in the text; the last takes all."""
+    return next(rule for rule in RULES if re.search(rule.seen.replace("{table}", re.escape(table)), text))
+
+
+def reading(error: IngestError, table: str) -> IngestError:
+    """The error for a question rather than a write: a table that is missing is not there, and nothing is rejected."""
+    if isinstance(error, StoreRefusedError) and error.message == f'no table "{table}"':
+        return NotFoundError(error.message, hint=error.hint)
+    if isinstance(error, WriteRejectedError):
+        return StoreError(error.message, hint=error.hint)
+    return error
+
+
+def text_of(error: Exception) -> str:
+    """What the server said, as text; lines after the first are a stack trace."""
+    message = getattr(error, "message", None) or str(error)
+    return message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
+
+
+def _connection_error(error: Exception, where: str) -> StoreUnavailableError:
+    if isinstance(error, ConnectionRefusedError):
+        return StoreUnavailableError(f"nobody listens at {where}", hint="is the HBase Thrift server running there?")
+    if isinstance(error, TimeoutError):
+        return StoreUnavailableError(f"no answer from {where} in time; the call may still be carried out")
+    if isinstance(error, TProtocolException):
+        return StoreUnavailableError(
+            f"{where} does not answer as a Thrift server would: {text_of(error)}",
+            hint="do `transport` and `protocol` match the server's?",
+        )
+    return StoreUnavailableError(f"the connection to {where} broke: {text_of(error) or type(error).__name__}")

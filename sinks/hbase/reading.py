@@ -1,0 +1,180 @@
+"""
+Rows out of the answers of a Thrift server.
+
+The old interface gives the newest version of each cell; older ones only for one column at a time. A row of which
+several versions are asked for costs one call more for each of its cells.
+"""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ingest.api import Cell, Row, Scan, StoreError, StoreUnavailableError, split_column
+from sinks.hbase.connection import Connection
+from sinks.hbase.errors import reading
+from sinks.hbase.thrift1 import IllegalArgument, TScan
+
+_LARGEST_PAGE_ROWS = 10_000  # of one call, whatever was asked for: both ends keep it in memory
+
+
+class Reader:
+    """Gets and scans over one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def families(self, table: str) -> frozenset[bytes]:
+        """
+        Names of a table's families.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+        found = self._ask(table, lambda client: client.getColumnDescriptors(table.encode()))
+        return frozenset(name.rstrip(b":") for name in found)
+
+    def get(self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int) -> Row | None:
+        """
+        One row, or None.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+        wanted = self._known(table, columns)
+        if not row or wanted == ():
+            return None
+        name = table.encode()
+        if wanted is None:
+            found = self._ask(table, lambda client: client.getRow(name, row, {}))
+        else:
+            found = self._ask(table, lambda client: client.getRowWithColumns(name, row, list(wanted), {}))
+        return self._row(table, row, found[0].columns, versions) if found and found[0].columns else None
+
+    def scan(self, table: str, scan: Scan) -> Iterator[Row]:
+        """
+        Rows of a range, asked for by pages.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+        columns = self._known(table, scan.columns)
+        start, stop = scan.bounds()
+        if columns == () or scan.limit == 0 or (stop is not None and stop <= start):
+            return
+        left = scan.limit
+        for row, cells in self._rows(table, scan, columns, start, stop):
+            complete = self._row(table, row, cells, scan.versions)
+            if complete is None:
+                continue  # all its cells went between the two calls
+            yield complete
+            if left is not None:
+                left -= 1
+                if left == 0:
+                    return
+
+    def _rows(
+        self, table: str, scan: Scan, columns: Sequence[bytes] | None, start: bytes, stop: bytes | None
+    ) -> Iterator[tuple[bytes, dict[bytes, Any]]]:
+        page_rows = max(1, min(scan.page_rows, scan.limit or scan.page_rows, _LARGEST_PAGE_ROWS))
+        last: bytes | None = None
+        scanner = None
+        try:
+            while True:
+                if scanner is None:
+                    scanner = self._open(
+                        table, _range(start, stop, last, reverse=scan.reverse), columns, page_rows, scan
+                    )
+                try:
+                    number = scanner
+                    page = self._ask(table, lambda client: client.scannerGetList(number, page_rows))  # noqa: B023 (called at once)
+                except StoreError as error:
+                    if not _is_gone(error):
+                        raise
+                    scanner = None  # the server forgets scanners that rest for long; go on after the last row
+                    continue
+                if not page:
+                    return
+                for found in page:
+                    row = found.row
+                    if (scan.reverse and row < start) or (stop is not None and row > stop):
+                        return
+                    if row in (last, stop):
+                        continue  # where a reverse scan begins: HBase counts that key in
+                    last = row
+                    yield row, found.columns
+        finally:
+            if scanner is not None:
+                self._forget(scanner)
+
+    def _open(
+        self,
+        table: str,
+        bounds: tuple[bytes | None, bytes | None],
+        columns: Sequence[bytes] | None,
+        page_rows: int,
+        scan: Scan,
+    ) -> int:
+        question = TScan(
+            startRow=bounds[0],
+            stopRow=bounds[1],
+            columns=None if columns is None else list(columns),
+            caching=page_rows,
+            reversed=scan.reverse,
+        )
+        opened = self._ask(table, lambda client: client.scannerOpenWithScan(table.encode(), question, {}))
+        return int(opened)
+
+    def _forget(self, scanner: int) -> None:
+        with contextlib.suppress(StoreError):  # it goes by itself when it has rested for long enough
+            self._connection.call(lambda client: client.scannerClose(scanner))
+
+    def _row(self, table: str, row: bytes, columns: dict[bytes, Any], versions: int) -> Row | None:
+        cells = []
+        for column in sorted(columns, key=split_column):
+            family, qualifier = split_column(column)
+            found = [columns[column]]
+            if versions > 1:
+                found = self._ask(
+                    table,
+                    lambda client: client.getVer(table.encode(), row, column, versions, {}),  # noqa: B023 (called at once)
+                )
+            cells += [Cell(family, qualifier or b"", cell.timestamp, cell.value) for cell in found]
+        return Row(row, tuple(cells)) if cells else None
+
+    def _known(self, table: str, columns: Sequence[bytes] | None) -> Sequence[bytes] | None:
+        """The columns whose family exists: HBase refuses the whole question for one that does not."""
+        if columns is None:
+            return None
+        families = self.families(table)
+        return tuple(column for column in columns if split_column(column)[0] in families)
+
+    def _ask(self, table: str, ask: Any) -> Any:
+        try:
+            return self._connection.call(ask, table=table)
+        except StoreError as error:
+            raise reading(error, table) from error.__cause__
+
+
+def _range(start: bytes, stop: bytes | None, last: bytes | None, *, reverse: bool) -> tuple[bytes | None, bytes | None]:
+    """
+    Where HBase begins and ends for the range [start, stop), going on after the last row seen.
+
+    A reverse scan begins at its larger end, which HBase counts in, and ends before its smaller one, which it leaves
+    out: so it begins at `stop` and ends at some key below `start`, and the rows too many are dropped by the caller.
+    """
+    if not reverse:
+        return (start if last is None else last + b"\0") or None, stop
+    return stop if last is None else last, _below(start)
+
+
+def _below(key: bytes) -> bytes | None:
+    """Some key before a key with few others between the two; None for the first key of all."""
+    if not key:
+        return None
+    head, tail = key[:-1], key[-1]
+    return (head or None) if tail == 0 else head + bytes([tail - 1])
+
+
+def _is_gone(error: StoreError) -> bool:
+    """Whether a scanner is no longer known; also after the connection was made anew."""
+    return isinstance(error.__cause__, IllegalArgument) and not isinstance(error, StoreUnavailableError)

@@ -1,0 +1,145 @@
+"""
+How tables and families come to be.
+
+The old Thrift interface makes tables, without splits, and changes none; Thrift2 does both. Where neither can, the error
+says what to type into the hbase shell.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import thriftpy2
+from thriftpy2.thrift import TApplicationException, TClient
+from thriftpy2.transport import TSocket
+
+from ingest.api import FamilySpec, SchemaError, StoreError, TableSpec
+from sinks.hbase.connection import THRIFT_PROTOCOLS, THRIFT_TRANSPORTS, Connection
+from sinks.hbase.errors import CONNECTION_ERRORS, translated
+from sinks.hbase.settings import HBaseSettings, Thrift2Settings
+from sinks.hbase.thrift1 import ColumnDescriptor
+
+_NOT_PLAIN = re.compile(rb"[^ -~]|['\"\\#]")  # what the shell, which is Ruby, reads as something else
+_FOREVER_S = 2**31 - 1  # HBase's own way to say that cells never vanish
+
+
+def create_table(connection: Connection, spec: TableSpec) -> None:
+    """
+    Make a table through the old interface.
+
+    Raises:
+        StoreError: it could not be made.
+    """
+    # every value is given: the interface's own defaults are three versions, no bloom filter and no block cache
+    descriptors = [
+        ColumnDescriptor(
+            name=family.name + b":",
+            maxVersions=family.versions,
+            compression=family.compression.upper(),
+            bloomFilterType=family.bloom.upper(),
+            blockCacheEnabled=True,
+            timeToLive=_FOREVER_S if family.ttl_s is None else family.ttl_s,
+        )
+        for family in spec.families
+    ]
+    connection.call(lambda client: client.createTable(spec.name.encode(), descriptors), table=spec.name)
+
+
+def shell_create(spec: TableSpec) -> str:
+    """The hbase shell's command that makes the table."""
+    parts = [_quoted(spec.name.encode()), *(_shell_family(family) for family in spec.families)]
+    if spec.splits:
+        parts.append(f"SPLITS => [{', '.join(_quoted(split) for split in spec.splits)}]")
+    return f"create {', '.join(parts)}"
+
+
+def shell_alter(table: str, families: list[FamilySpec]) -> str:
+    """The hbase shell's command that adds families."""
+    return f"alter {', '.join([_quoted(table.encode()), *(_shell_family(family) for family in families)])}"
+
+
+def _shell_family(family: FamilySpec) -> str:
+    parts = [f"NAME => {_quoted(family.name)}", f"VERSIONS => {family.versions}"]
+    if family.ttl_s is not None:
+        parts.append(f"TTL => {family.ttl_s}")
+    parts += [f"COMPRESSION => '{family.compression.upper()}'", f"BLOOMFILTER => '{family.bloom.upper()}'"]
+    return f"{{{', '.join(parts)}}}"
+
+
+def _quoted(name: bytes) -> str:
+    """A name as the shell reads it: in double quotes, with an escape for each byte that is not plain."""
+    if not _NOT_PLAIN.search(name):
+        return f"'{name.decode('ascii')}'"
+    escaped = _NOT_PLAIN.sub(lambda found: b"\\x%02X" % ord(found[0]), name)
+    return f'"{escaped.decode("ascii")}"'
+
+
+class Thrift2:
+    """
+    The table calls of a Thrift2 server.
+
+    A connection for each call: they are rare, and the server would close an idle one.
+    """
+
+    def __init__(self, settings: HBaseSettings, address: Thrift2Settings) -> None:
+        self._settings = settings
+        self._host, self._port = address.host, address.port
+        self._interface = thriftpy2.load(
+            str(Path(__file__).with_name("thrift2_ddl.thrift")), module_name="attr2hbase_thrift2_ddl_thrift"
+        )
+
+    def create_table(self, spec: TableSpec) -> None:
+        """
+        Make a table with its splits.
+
+        Raises:
+            StoreError: it could not be made.
+        """
+        descriptor = self._interface.TTableDescriptor(
+            tableName=self._name(spec.name), columns=[self._family(family) for family in spec.families]
+        )
+        self._call(lambda client: client.createTable(descriptor, list(spec.splits)), spec.name)
+
+    def add_family(self, table: str, family: FamilySpec) -> None:
+        """
+        Add a family to a live table.
+
+        Raises:
+            StoreError: it could not be added.
+        """
+        self._call(lambda client: client.addColumnFamily(self._name(table), self._family(family)), table)
+
+    def _name(self, table: str) -> Any:
+        namespace, colon, name = table.encode().rpartition(b":")
+        return self._interface.TTableName(ns=namespace if colon else None, qualifier=name)
+
+    def _family(self, family: FamilySpec) -> Any:
+        types = self._interface
+        return types.TColumnFamilyDescriptor(
+            name=family.name,
+            bloomFilterType=getattr(types.TBloomFilterType, family.bloom.upper()),
+            compressionType=getattr(types.TCompressionAlgorithm, family.compression.upper()),
+            maxVersions=family.versions,
+            timeToLive=_FOREVER_S if family.ttl_s is None else family.ttl_s,
+            blockCacheEnabled=True,
+        )
+
+    def _call(self, ask: Any, table: str) -> None:
+        settings = self._settings
+        where = f"{self._host}:{self._port}"
+        socket = TSocket(host=self._host, port=self._port, socket_timeout=max(1, int(settings.timeout * 1000)))  # type: ignore[no-untyped-call]
+        transport = THRIFT_TRANSPORTS[settings.transport.value](socket)
+        client = TClient(self._interface.TableService, THRIFT_PROTOCOLS[settings.protocol.value](transport))
+        try:
+            transport.open()
+            try:
+                ask(client)
+            finally:
+                transport.close()
+        except self._interface.TIOError as error:
+            reason = (error.message or "no reason given").splitlines()[0]
+            raise SchemaError(f'table "{table}" could not be changed: {reason}') from error
+        except TApplicationException as error:
+            raise StoreError(f"the Thrift2 server at {where} could not work with a call: {error}") from error
+        except CONNECTION_ERRORS as error:
+            raise translated(error, where=where) from error

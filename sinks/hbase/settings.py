@@ -1,0 +1,54 @@
+"""What can be set about HBase; imports nothing heavy, so checking a file stays quick."""
+
+from enum import StrEnum
+
+from ingest.api import Duration, Model, StoreSettings, option
+
+
+class Transport(StrEnum):
+    """How the Thrift server frames its messages."""
+
+    BUFFERED = "buffered"
+    FRAMED = "framed"
+
+
+class Protocol(StrEnum):
+    """How the Thrift server writes values."""
+
+    BINARY = "binary"
+    COMPACT = "compact"
+
+
+class Thrift2Settings(Model):
+    """Where a Thrift2 server listens."""
+
+    host: str = option("Host of the Thrift2 server.", example="hbase1")
+    port: int = option("Port of the Thrift2 server.", ge=1, le=65535, example=9091)
+
+
+class HBaseSettings(StoreSettings):
+    """Options of the hbase store."""
+
+    host: str = option("Host of the HBase Thrift server.", default="localhost", example="hbase1")
+    port: int = option("Port of the HBase Thrift server.", default=9090, ge=1, le=65535)
+    timeout: Duration = option(
+        "How long a call may take. Keep it above the Thrift server's own retries (about 128s with HBase's defaults): "
+        "a call that was given up may still be carried out.",
+        default="180s",
+        gt=0,
+    )
+    connections: int = option("Connections of one worker process; a row key always uses the same one.", default=1, ge=1)
+    transport: Transport = option(
+        "buffered, or framed where the Thrift server runs as nonblocking, hsha or threadedselector.",
+        default="buffered",
+        strict=False,
+    )
+    protocol: Protocol = option(
+        "binary, or compact where `hbase.regionserver.thrift.compact` is set.", default="binary", strict=False
+    )
+    thrift2: Thrift2Settings | None = option(
+        "A Thrift2 server beside it (same transport and protocol): lets families be added to live tables, and tables "
+        "be made with splits.",
+        default=None,
+        example={"host": "hbase1", "port": 9091},
+    )

@@ -1,0 +1,159 @@
+"""HBase as a store."""
+
+from collections.abc import Iterator, Sequence
+
+from ingest.api import (
+    Capabilities,
+    Delete,
+    Mutation,
+    NotFoundError,
+    Row,
+    Scan,
+    SchemaError,
+    Store,
+    StoreError,
+    StoreRefusedError,
+    StoreUnavailableError,
+    TableSpec,
+    WriteRejectedError,
+)
+from sinks.hbase.connection import Connection
+from sinks.hbase.encoding import MAX_CALL_BYTES, Call, calls, check, too_large
+from sinks.hbase.reading import Reader
+from sinks.hbase.schema import Thrift2, create_table, shell_alter, shell_create
+from sinks.hbase.settings import HBaseSettings, Transport
+from sinks.hbase.thrift1 import AlreadyExists
+
+
+class HBaseStore(Store[HBaseSettings]):
+    """
+    Tables of an HBase cluster, through its Thrift server.
+
+    A row is written whole by one put; a delete and a put of one row are two calls, so a reader may see the time between
+    them. With a time-out the outcome is unknown: HBase may carry the call out later.
+    """
+
+    kind = "hbase"
+
+    def __init__(self, settings: HBaseSettings) -> None:
+        super().__init__(settings)
+        self.capabilities = Capabilities(
+            written_by_driver=False,
+            atomic_row=False,
+            creates_families=settings.thrift2 is not None,
+            creates_tables=False,
+            wal_switch=True,
+        )
+        self._connection = Connection(settings)
+        self._reader = Reader(self._connection)
+        self._thrift2 = None if settings.thrift2 is None else Thrift2(settings, settings.thrift2)
+        self._max_call_bytes = MAX_CALL_BYTES[settings.transport]
+        self._max_row_bytes = self._max_call_bytes if settings.transport is Transport.FRAMED else None
+
+    def open(self) -> None:
+        """Connect to the Thrift server."""
+        self._connection.open()
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._connection.close()
+
+    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
+        """Send the mutations, as few calls as their times and WAL flags allow."""
+        check(mutations, self._max_row_bytes)
+        families: tuple[bytes, ...] = ()
+        if any(isinstance(mutation, Delete) and mutation.family is None for mutation in mutations):
+            families = self._families_to_delete(table)
+        for call in calls(mutations, families, self._max_call_bytes):
+            try:
+                self._send(table, call)
+            except WriteRejectedError as error:
+                within = mutations[call.indexes.start : call.indexes.stop]
+                refused = [call.indexes.start + index for index in too_large(within)] or None
+                if refused is None and len(call.indexes) == 1:
+                    refused = list(call.indexes)
+                raise WriteRejectedError(error.message, indexes=refused, hint=error.hint) from error.__cause__
+            except StoreUnavailableError as error:
+                raise self._disabled(table) or error from error.__cause__
+
+    def get(self, table: str, row: bytes, *, columns: Sequence[bytes] | None = None, versions: int = 1) -> Row | None:
+        """One row; with several versions, a call more for each of its cells."""
+        return self._reader.get(table, row, columns, versions)
+
+    def scan(self, table: str, scan: Scan) -> Iterator[Row]:
+        """Rows of a range; with several versions, a call more for each cell."""
+        return self._reader.scan(table, scan)
+
+    def ensure_table(self, spec: TableSpec) -> None:
+        """Make what is missing; families of a live table and splits need `thrift2`."""
+        known = self.families(spec.name)
+        if known is None:
+            self._create(spec)
+            return
+        missing = [family for family in spec.families if family.name not in known]
+        if not missing:
+            return
+        if self._thrift2 is None:
+            names = ", ".join(f'"{family.name.decode("utf-8", "replace")}"' for family in missing)
+            raise SchemaError(
+                f'no family {names} in table "{spec.name}", and the Thrift server can not add one',
+                hint=f"give the store `thrift2`, or type into the hbase shell: {shell_alter(spec.name, missing)}",
+            )
+        for family in missing:
+            try:
+                self._thrift2.add_family(spec.name, family)
+            except SchemaError:
+                if family.name not in (self.families(spec.name) or ()):
+                    raise  # else another one has added it meanwhile
+
+    def families(self, table: str) -> frozenset[bytes] | None:
+        """Names of the table's families."""
+        try:
+            return self._reader.families(table)
+        except NotFoundError:
+            return None
+
+    def tables(self) -> tuple[str, ...]:
+        """Names of all tables."""
+        return tuple(sorted(name.decode() for name in self._connection.call(lambda client: client.getTableNames())))
+
+    def _send(self, table: str, call: Call) -> None:
+        self._connection.call(
+            lambda client: client.mutateRowsTs(table.encode(), call.rows, call.timestamp_ms, {}), table=table
+        )
+
+    def _families_to_delete(self, table: str) -> tuple[bytes, ...]:
+        families = self.families(table)
+        if families is None:
+            raise StoreRefusedError(f'no table "{table}"', hint="create it with 'ingest table apply'")
+        return tuple(sorted(families))
+
+    def _disabled(self, table: str) -> StoreRefusedError | None:
+        """The better reason when a write got no answer: HBase waits for the regions of a disabled table."""
+        try:
+            enabled = self._connection.call(lambda client: client.isTableEnabled(table.encode()), table=table)
+        except StoreError:
+            return None
+        if enabled:
+            return None
+        return StoreRefusedError(f'table "{table}" is disabled', hint=f"enable '{table}' in the hbase shell")
+
+    def _create(self, spec: TableSpec) -> None:
+        if spec.splits and self._thrift2 is None:
+            raise SchemaError(
+                f'table "{spec.name}" has splits, and the Thrift server can not make them',
+                hint=f"give the store `thrift2`, or type into the hbase shell: {shell_create(spec)}",
+            )
+        if not spec.families:
+            raise SchemaError(f'table "{spec.name}" has no family, and HBase makes no table without one')
+        try:
+            if spec.splits and self._thrift2 is not None:
+                self._thrift2.create_table(spec)
+            else:
+                create_table(self._connection, spec)
+        except WriteRejectedError as error:
+            raise SchemaError(error.message, hint=error.hint) from error.__cause__
+        except StoreError as error:
+            if not isinstance(error.__cause__, AlreadyExists):
+                raise
+            self.ensure_table(spec)  # another one has made it meanwhile
