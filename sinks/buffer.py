@@ -17,9 +17,10 @@ rows the bytes alone would allow a hundred thousand."""
 @dataclass(slots=True)
 class Chunk:
     """
-    The rows of one call: one table, one time, one WAL flag.
+    The rows of one call: one table, one time (but for stores that take many), one WAL flag.
 
     Attributes:
+        timestamp_ms: the time, or -1 for many.
         size_bytes: estimate of what the call takes on the wire and in memory.
     """
 
@@ -39,15 +40,20 @@ class WriteBuffer:
     row, time and flag become one. A put that differs in time or flag from the pending put of the same row sends that
     one's chunk first, so the puts of a row leave in the order they came.
 
+    A store that takes many times in one call (`many_times`) gets chunks of all times, in the order they came.
+
     Args:
         limit_bytes: bound on all that waits; a chunk is never larger, but for a single row that is.
         send: takes a chunk; may raise, and what waited is then only good to be cleared.
     """
 
-    def __init__(self, limit_bytes: int, send: Callable[[Chunk], None], *, max_rows: int = MAX_ROWS) -> None:
+    def __init__(
+        self, limit_bytes: int, send: Callable[[Chunk], None], *, max_rows: int = MAX_ROWS, many_times: bool = False
+    ) -> None:
         self._limit = limit_bytes
         self._send = send
         self._max_rows = max_rows
+        self._many_times = many_times
         self._chunks: dict[tuple[str, int, bool, bool], Chunk] = {}
         self._pending: dict[str, dict[bytes, Put]] = {}
         self._waiting_bytes = 0
@@ -72,17 +78,20 @@ class WriteBuffer:
         if pending is None:
             pending = self._pending[table] = {}
         row = put.row
+        at = -1 if self._many_times else put.timestamp_ms
         earlier = pending.get(row)
         if earlier is not None and (earlier.timestamp_ms != put.timestamp_ms or earlier.wal is not put.wal):
-            self._cut((table, earlier.timestamp_ms, earlier.wal, False))
+            if earlier.wal is not put.wal or not self._many_times:
+                self._cut((table, -1 if self._many_times else earlier.timestamp_ms, earlier.wal, False))
             earlier = None
         if self._waiting_bytes + size > self._limit and self._waiting_bytes:
             self._make_room(size)
-            earlier = pending.get(row)
-        key = (table, put.timestamp_ms, put.wal, False)
+            if row not in pending:
+                earlier = None
+        key = (table, at, put.wal, False)
         chunk = self._chunks.get(key)
         if chunk is None:
-            chunk = self._chunks[key] = Chunk(table, put.timestamp_ms, put.wal)
+            chunk = self._chunks[key] = Chunk(table, at, put.wal)
         if earlier is None:
             pending[row] = put
             chunk.mutations.append(put)
@@ -99,10 +108,11 @@ class WriteBuffer:
         size = ROW_COST_BYTES + CELL_COST_BYTES + len(delete.row)
         if self._waiting_bytes + size > self._limit and self._waiting_bytes:
             self._make_room(size)
-        key = (table, delete.timestamp_ms, delete.wal, True)
+        at = -1 if self._many_times else delete.timestamp_ms
+        key = (table, at, delete.wal, True)
         chunk = self._chunks.get(key)
         if chunk is None:
-            chunk = self._chunks[key] = Chunk(table, delete.timestamp_ms, delete.wal)
+            chunk = self._chunks[key] = Chunk(table, at, delete.wal)
         chunk.mutations.append(delete)
         chunk.size_bytes += size
         self._waiting_bytes += size
@@ -142,5 +152,5 @@ class WriteBuffer:
         elif not key[3]:
             pending = self._pending[chunk.table]
             for mutation in chunk.mutations:
-                del pending[mutation.row]
+                pending.pop(mutation.row, None)
         self._send(chunk)

@@ -2,9 +2,9 @@
 Mutations on their way from a task to the driver, for a store that only the driver may write.
 
 A file is a row of frames: length and CRC-32 of what follows (4 bytes each, little-endian), then msgpack of one list
-of sections. A section is [table, time, WAL flag, shapes, puts, deletes]: a shape is a list of columns, `puts` is flat:
-number of the shape, row key, and the values in the order of the shape's columns. So a column's name stands once in a
-section and becomes one bytes object again, however many rows have it.
+of sections. A section is [table, WAL flag, shapes, puts, deletes]: a shape is a list of columns, `puts` is flat:
+number of the shape, row key, time, and the values in the order of the shape's columns. So a column's name stands once
+in a section and becomes one bytes object again, however many rows have it.
 """
 
 import shutil
@@ -102,7 +102,7 @@ class Handover(Store[StoreSettings]):
         """Keep mutations for the driver."""
         run: list[Mutation] = []
         for mutation in mutations:
-            if run and (mutation.timestamp_ms != run[0].timestamp_ms or mutation.wal is not run[0].wal):
+            if run and mutation.wal is not run[0].wal:
                 self._add_section(table, run)
                 run = []
             run.append(mutation)
@@ -141,7 +141,7 @@ class Handover(Store[StoreSettings]):
     def _add_section(self, table: str, mutations: list[Mutation]) -> None:
         shapes: dict[tuple[bytes, ...], int] = {}
         puts: list[Any] = []
-        deletes: list[tuple[bytes, bytes | None, bytes | None]] = []
+        deletes: list[tuple[bytes, int, bytes | None, bytes | None]] = []
         extend = puts.extend
         size = 0
         for mutation in mutations:
@@ -153,29 +153,22 @@ class Handover(Store[StoreSettings]):
                     number = shapes[shape] = len(shapes)
                 puts.append(number)
                 puts.append(mutation.row)
+                puts.append(mutation.timestamp_ms)
                 values = columns.values()
                 extend(values)
                 size += sum(map(len, values)) + len(mutation.row)
             else:
-                deletes.append((mutation.row, mutation.family, mutation.qualifier))
+                deletes.append((mutation.row, mutation.timestamp_ms, mutation.family, mutation.qualifier))
                 size += len(mutation.row)
             if size >= FRAME_BYTES:
-                self._keep(table, mutations[0], shapes, puts, deletes, size)
+                self._keep((table, mutations[0].wal, list(shapes), puts, deletes), size)
                 shapes, puts, deletes, size = {}, [], [], 0
                 extend = puts.extend
         if puts or deletes:
-            self._keep(table, mutations[0], shapes, puts, deletes, size)
+            self._keep((table, mutations[0].wal, list(shapes), puts, deletes), size)
 
-    def _keep(
-        self,
-        table: str,
-        first: Mutation,
-        shapes: dict[tuple[bytes, ...], int],
-        puts: list[Any],
-        deletes: list[tuple[bytes, bytes | None, bytes | None]],
-        size: int,
-    ) -> None:
-        self._sections.append((table, first.timestamp_ms, first.wal, list(shapes), puts, deletes))
+    def _keep(self, section: tuple[object, ...], size: int) -> None:
+        self._sections.append(section)
         self._section_bytes += size
         if self._section_bytes >= FRAME_BYTES:
             self._write_frame()
@@ -207,7 +200,7 @@ class Handover(Store[StoreSettings]):
 
 
 class _Section(NamedTuple):
-    """One table's mutations of one time and WAL flag."""
+    """One table's mutations of one WAL flag."""
 
     table: str
     wal: bool
@@ -287,17 +280,17 @@ def _sections(handed: Handed) -> Iterator[_Section]:
 
 
 def _decoded(section: list[Any], size_bytes: int) -> _Section:
-    table, timestamp_ms, wal, shapes, flat, deletes = section
+    table, wal, shapes, flat, deletes = section
     mutations: list[Mutation] = [
-        Delete(row, timestamp_ms, family, qualifier, wal) for row, family, qualifier in deletes
+        Delete(row, at_ms, family, qualifier, wal) for row, at_ms, family, qualifier in deletes
     ]
     append = mutations.append
     at, end = 0, len(flat)
     while at < end:
         shape = shapes[flat[at]]
-        first = at + 2
+        first = at + 3
         after = first + len(shape)
-        append(Put(flat[at + 1], dict(zip(shape, flat[first:after], strict=True)), timestamp_ms, wal))
+        append(Put(flat[at + 1], dict(zip(shape, flat[first:after], strict=True)), flat[at + 2], wal))
         at = after
     return _Section(table, wal, mutations, size_bytes)
 

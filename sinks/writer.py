@@ -90,7 +90,9 @@ class Writer:
         self._clock = clock
         # all buffers together hold what the option says
         limit = max(1, options.write_buffer_size // len(self._senders))
-        self._buffers = tuple(WriteBuffer(limit, self._sending(sender)) for sender in self._senders)
+        # what goes to the driver goes in a file, where each mutation has its own time anyway
+        many = capabilities.written_by_driver
+        self._buffers = tuple(WriteBuffer(limit, self._sending(one), many_times=many) for one in self._senders)
         self._only = self._buffers[0] if len(self._buffers) == 1 else None
         self._fold = Fold() if deletes else None
         self._known: dict[str, frozenset[bytes] | None] = {}

@@ -48,9 +48,9 @@ def decode_time(key: bytes) -> int:
     return _INVERT - inverted
 
 
-def cell_suffix(qualifier: bytes, timestamp_ms: int) -> bytes:
-    """What follows a row in the key of a cell."""
-    return b"\x01" + encode_text(qualifier) + b"\x01" + encode_time(timestamp_ms)
+def cell_column(qualifier: bytes) -> bytes:
+    """What stands between row and time in the key of a cell."""
+    return b"\x01" + encode_text(qualifier) + b"\x01"
 
 
 def column_delete_suffix(qualifier: bytes, timestamp_ms: int) -> bytes:

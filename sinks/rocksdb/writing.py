@@ -9,9 +9,10 @@ from ingest.api import MAX_ROW_KEY_BYTES, Delete, FamilySpec, Mutation, Put, Wri
 from sinks.rocksdb.keys import (
     END,
     MAX_TIME_MS,
-    cell_suffix,
+    cell_column,
     column_delete_suffix,
     encode_text,
+    encode_time,
     family_delete_suffix,
 )
 from sinks.rocksdb.reading import Cursor
@@ -39,21 +40,19 @@ class Families:
         self.expires = any(spec.ttl_s is not None for spec in specs.values())
         self._readers = readers
         self._prepared: dict[bytes, tuple[bytes, ColumnFamily]] = {}
-        self._prepared_ms = -1
         self.sampled = 0
 
     def cursor(self, family: bytes) -> Cursor:
         """An iterator over one family; it keeps the database open while it lives."""
         return cast("Cursor", self._readers[family].iter())
 
-    def prepared(self, timestamp_ms: int) -> dict[bytes, tuple[bytes, ColumnFamily]]:
-        """Column -> what follows a row in its key, and where it goes; for one time, and filled by `prepare`."""
-        if timestamp_ms != self._prepared_ms or len(self._prepared) > MAX_PREPARED:
+    def prepared(self) -> dict[bytes, tuple[bytes, ColumnFamily]]:
+        """Column -> what stands between row and time in its key, and where it goes; filled by `prepare`."""
+        if len(self._prepared) > MAX_PREPARED:
             self._prepared = {}
-            self._prepared_ms = timestamp_ms
         return self._prepared
 
-    def prepare(self, column: bytes, timestamp_ms: int) -> tuple[bytes, ColumnFamily]:
+    def prepare(self, column: bytes) -> tuple[bytes, ColumnFamily]:
         """
         The same for a column that was not seen before.
 
@@ -61,7 +60,7 @@ class Families:
             KeyError: there is no such family.
         """
         family, _, qualifier = column.partition(b":")
-        found = self._prepared[column] = (cell_suffix(qualifier, timestamp_ms), self.handles[family])
+        found = self._prepared[column] = (cell_column(qualifier), self.handles[family])
         return found
 
 
@@ -77,7 +76,8 @@ def batch_of(mutations: Sequence[Mutation], families: Families) -> tuple[WriteBa
     logged = False
     cells = 0
     at = -1
-    prepared: dict[bytes, tuple[bytes, ColumnFamily]] = {}
+    time = b""
+    prepared = families.prepared()
     try:
         for mutation in mutations:
             row = mutation.row
@@ -90,7 +90,7 @@ def batch_of(mutations: Sequence[Mutation], families: Families) -> tuple[WriteBa
                 continue
             if mutation.timestamp_ms != at:
                 at = mutation.timestamp_ms
-                prepared = families.prepared(at)
+                time = encode_time(at)
             columns = mutation.columns
             cells += len(columns)
             for column, value in columns.items():
@@ -98,8 +98,8 @@ def batch_of(mutations: Sequence[Mutation], families: Families) -> tuple[WriteBa
                 if found is None:
                     if b":" not in column:
                         raise _rejection(mutations, families)
-                    found = families.prepare(column, at)
-                write(head + found[0], value, found[1])
+                    found = families.prepare(column)
+                write(head + found[0] + time, value, found[1])
     except KeyError:
         raise _rejection(mutations, families) from None
     return batch, logged, cells
@@ -117,7 +117,7 @@ def count_superseded(mutations: Sequence[Mutation], families: Families) -> int:
             for column in mutation.columns:
                 family, _, qualifier = column.partition(b":")
                 cursor = cursors.get(family) or cursors.setdefault(family, families.cursor(family))
-                key = head + cell_suffix(qualifier, 0)[:-8]
+                key = head + cell_column(qualifier)
                 found += pushed_out(cursor, key, mutation.timestamp_ms, families.specs[family].versions)
         else:
             # a delete stays behind itself, with what it hides

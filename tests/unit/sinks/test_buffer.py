@@ -7,7 +7,7 @@ from ingest.api import Delete, Put
 from sinks.buffer import CELL_COST_BYTES, ROW_COST_BYTES, Chunk, WriteBuffer
 
 
-def collecting(limit_bytes: int = 10_000, **options: int) -> tuple[WriteBuffer, list[Chunk]]:
+def collecting(limit_bytes: int = 10_000, **options: int | bool) -> tuple[WriteBuffer, list[Chunk]]:
     chunks: list[Chunk] = []
     return WriteBuffer(limit_bytes, chunks.append, **options), chunks
 
@@ -102,6 +102,19 @@ def test_deletes_wait_in_chunks_of_their_own():
     buffer.put("t", put(b"a", at=1))
     buffer.flush()
     assert [chunk.mutations for chunk in chunks] == [[Delete(b"a", 1)], [put(b"a", at=1)]]
+
+
+def test_store_of_many_times_gets_them_in_one_chunk():
+    buffer, chunks = collecting(many_times=True)
+    buffer.put("t", put(b"a", b"1", at=1))
+    buffer.put("t", put(b"a", b"2", at=2))
+    buffer.put("t", put(b"a", b"3", at=2))
+    buffer.put("t", put(b"a", b"4", at=2, wal=False))
+    buffer.flush()
+    assert [chunk.mutations for chunk in chunks] == [
+        [put(b"a", b"1", at=1), put(b"a", b"3", at=2)],
+        [put(b"a", b"4", at=2, wal=False)],
+    ]
 
 
 def test_clear_forgets_what_waits():

@@ -55,11 +55,11 @@ def handed(path: Path, *calls: tuple[str, list[Mutation]]) -> Handed | None:
 
 
 def in_runs(some: list[Mutation]) -> list[Mutation]:
-    """Within a run of one time and flag deletes come first, as a chunk never mixes them."""
+    """Within a run of one flag deletes come first; times say what they mean, not the order."""
     result: list[Mutation] = []
     run: list[Mutation] = []
     for one in [*some, None]:
-        if run and (one is None or (one.timestamp_ms, one.wal) != (run[0].timestamp_ms, run[0].wal)):
+        if run and (one is None or one.wal != run[0].wal):
             result += [x for x in run if isinstance(x, Delete)] + [x for x in run if isinstance(x, Put)]
             run = []
         if one is not None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sinks.rocksdb.keys import (
     END,
     MAX_TIME_MS,
-    cell_suffix,
+    cell_column,
     column_delete_suffix,
     column_head,
     decode_text,
@@ -48,7 +48,7 @@ def test_later_times_come_first(one, other):
 
 
 def cell(row: bytes, qualifier: bytes, at: int) -> bytes:
-    return encode_text(row) + cell_suffix(qualifier, at)
+    return encode_text(row) + cell_column(qualifier) + encode_time(at)
 
 
 @given(st.tuples(texts, texts, times), st.tuples(texts, texts, times))
