@@ -48,6 +48,9 @@ class Scalar:
     expanded: bool = False
     secret: bool = False
 
+    def __repr__(self) -> str:
+        return f"Scalar({self.place}, {MASK if self.secret else repr(self.value)})"
+
     def at(self, column: int) -> Place:
         """The place of a column of the text, counted from 1."""
         if self.shift is None:

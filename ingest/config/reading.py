@@ -25,8 +25,8 @@ class Document:
     """
 
     file: str
-    root: Mapping
-    sources: dict[str, str] = field(default_factory=dict)
+    root: Mapping = field(repr=False)
+    sources: dict[str, str] = field(default_factory=dict, repr=False)
     problems: list[Problem] = field(default_factory=list)
     masks: Masks = field(default_factory=Masks)
     is_yaml: bool = True

@@ -6,8 +6,9 @@ Plain = str | int | float | bool | None
 
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOL = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-_INT = re.compile(r"[-+]?[0-9]{1,400}|0o[0-7]{1,400}|0x[0-9a-fA-F]{1,400}")  # longer ones stay text
+_INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_MAX_DIGITS = 400  # more than any float has; Python refuses to read integers of some thousand
 _SPECIAL = re.compile(r"([-+]?)\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
 
@@ -25,6 +26,8 @@ def resolve(text: str) -> Plain:
 
 
 def _number(text: str) -> int | float | str:
+    if len(text) > _MAX_DIGITS:
+        return text
     if _INT.fullmatch(text):
         return int(text[2:], {"o": 8, "x": 16}[text[1]]) if text[1:2] in {"o", "x"} else int(text)
     if _FLOAT.fullmatch(text):

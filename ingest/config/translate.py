@@ -174,7 +174,7 @@ def _unknown_field(placed: Placed, location: AbstractSequence[str | int], path: 
 
 def _unknown_key(name: str, context: AbstractMapping[str, Any], key: Place) -> Problem:
     choices = _CHOICE.findall(str(context.get("expected", "")))
-    hint = did_you_mean(name, choices) or f"allowed are {listed(choices, len(choices))}"
+    hint = did_you_mean(name, choices) or f"allowed are {listed(choices)}"
     return Problem(Kind.UNKNOWN_FIELD, key, f'"{name}" is not allowed here', hint)
 
 

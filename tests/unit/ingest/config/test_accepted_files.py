@@ -1,0 +1,226 @@
+"""What a file may say, and what it means when it says nothing."""
+
+import pickle
+from pathlib import Path
+
+from ingest.api import FamilySpec, OnError, TableSpec
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.config.binder import TOP_KEYS
+from ingest.config.options import DeadLetterFiles, DeadLetterTopic
+
+SMALLEST = """\
+version: 1
+stores: {logs: memory}
+pipelines:
+  ticks:
+    source: {kafka: {brokers: "localhost:9092", topics: [ticks]}}
+    sinks: [{attr2hbase: {table: mytable}}]
+"""
+
+EVERYTHING = """\
+# yaml-language-server: $schema=attr2hbase.json
+version: 1
+include: []
+plugins: []
+secrets: {directory: SECRETS}
+state_dir: /var/lib/ingest
+service:
+  http: {listen: "0.0.0.0:9465", insecure: true}
+  log: {level: debug, format: console}
+  stop_timeout: 45s
+spark:
+  master: local[3,4]
+  driver_memory: 2GiB
+  conf: {spark.sql.session.timeZone: UTC}
+stores:
+  logs: {rocksdb: {path: ./data, sync: false}}
+  mem: {memory: }
+tables:
+  mytable:
+    store: logs
+    families:
+      colfam: {versions: 3, ttl: 30d, compression: zstd, bloom: rowcol}
+      other:
+    splits: [a, {b64: /w==}]
+chains:
+  inner: [{value: {attribute: x, value: "1"}}]
+  outer: [{chain: inner}, {value: {attribute: y, value: "2"}}]
+pipelines:
+  ticks:
+    description: all of it
+    source:
+      kafka:
+        brokers: ["k1.example:9093", "k2.example:9093"]
+        topics_pattern: tick.*
+        group: mine
+        start: 2026-01-31T12:00:00+01:00
+        max_events_per_batch: 5000
+        max_event_bytes: 2MiB
+        format: flume_avro
+        tombstones: delete
+        security: {tls: {}, sasl: {mechanism: scram_sha_512, username: u, password: "${secret:pw}"}}
+        options: {fetch.max.bytes: 1000}
+    decorators:
+      - chain: outer
+      - value: {attribute: "2hb_", value: "%{key}", label: key, when: "%{key} != ''", on_error: drop}
+    sinks:
+      - attr2hbase:
+          store: mem
+          table: mytable
+          attr_prefix: "2hb_"
+          sys_family: sys
+          write_body: raw:body
+          on_missing_key: error
+          write_buffer_size: 1MiB
+          write_to_wal: false
+          timestamp: event
+          rules: [{when: "%{priority} == 'DEBUG'", write_to_wal: false}, {when: "%{a} == 'b'", delete: {family: cf}}]
+          families: {allow: [sys, raw, colfam], deny: [web], on_unknown: drop, max_created: 3}
+          columns: {max_per_row: 10, max_value_bytes: 1KiB, name_pattern: "[a-z]+"}
+    dead_letters: {kafka: {topic: dead}}
+    on_error: stop
+    error_budget: {share: 1%, min_events: 10, window: 1h}
+    timezone: Europe/Berlin
+    attributes: {existing: error}
+    trigger: {every: 2s}
+  lines:
+    source: {files: {path: ./in, format: json, max_event_bytes: 1KiB}}
+    sinks: [{attr2hbase: {store: logs, table: "%{topic}"}}]
+tests:
+  - name: one
+    pipeline: ticks
+    given:
+      - {body: "1:2", attributes: {a: {b64: /w==}}, host: h, priority: WARN, timestamp_ms: 1, nanos: 2, key: k}
+      - record: {value: null, key: k, headers: [[host, h], [a, null]], topic: t, partition: 1, offset: 2}
+    expect:
+      kept: 1
+      dropped: {tombstone: 1}
+      failed: 0
+      puts: [{table: mytable, row: k, cells: {"cf:q": v}, wal: true, timestamp_ms: 1, store: mem, sink: attr2hbase}]
+      events: [{body: b, attributes: {a: x, gone: null}, host: h, priority: WARN, timestamp_ms: 1, nanos: 2}]
+"""
+
+
+def configured(tmp_path, text, **env):
+    path = tmp_path / "pipeline.yaml"
+    path.write_text(text)
+    return load(path, env=env, lookup=Catalog())
+
+
+def everything(tmp_path):
+    (tmp_path / "pw").write_text("hunter2-canary\n")
+    return configured(tmp_path, EVERYTHING.replace("SECRETS", str(tmp_path)))
+
+
+def test_defaults_of_a_file(tmp_path):
+    found = configured(tmp_path, SMALLEST)
+    assert found.report.problems == ()
+    assert found.state_dir == Path("./data/state")
+    assert (found.plugins, found.tables, found.tests) == ((), {}, ())
+    assert found.service.http.address == ("127.0.0.1", 9464)
+    assert (found.service.log.level, found.service.log.format) == ("info", "json")
+    assert found.service.stop_timeout == 30.0
+    assert (found.spark.master, found.spark.driver_memory, found.spark.conf) == (None, None, {})
+
+
+def test_defaults_of_a_pipeline(tmp_path):
+    pipeline = configured(tmp_path, SMALLEST).pipelines["ticks"]
+    assert pipeline.decorators == ()
+    assert (pipeline.dead_letters.kind, pipeline.dead_letters.settings) == ("files", DeadLetterFiles())
+    assert pipeline.on_error is OnError.DEAD_LETTER
+    budget = pipeline.error_budget
+    assert (budget.share, budget.min_events, budget.window) == (0.05, 1000, 300.0)
+    assert (pipeline.timezone, pipeline.existing, pipeline.trigger_every_s) == ("UTC", "replace", 0.0)
+    assert pipeline.description == ""
+
+
+def test_defaults_of_sources_and_sinks(tmp_path):
+    pipeline = configured(tmp_path, SMALLEST).pipelines["ticks"]
+    source = pipeline.source.settings
+    assert (source.group, source.start.at, source.max_event_bytes) == ("attr2hbase-ticks", "earliest", 1 << 20)
+    assert (source.format, source.tombstones, source.options) == ("raw", "drop", {})
+    sink = pipeline.sinks[0].settings
+    assert (sink.store, sink.attr_prefix, sink.sys_family, sink.write_body) == ("logs", "2hb_", None, None)
+    assert (sink.on_missing_key, sink.write_buffer_size, sink.write_to_wal) == ("drop", 2 << 20, True)
+    assert (sink.timestamp, sink.rules, sink.families.allow, sink.families.deny) == ("batch", [], None, [])
+    assert (sink.families.on_unknown, sink.families.max_created) == (None, 20)
+    assert (sink.columns.max_per_row, sink.columns.max_value_bytes, sink.columns.name_pattern) == (None, None, None)
+
+
+def test_everything_a_file_may_say_is_taken(tmp_path):
+    found = everything(tmp_path)
+    assert found.report.errors == ()
+    assert set(found.effective) == set(TOP_KEYS)
+    assert found.state_dir == Path("/var/lib/ingest")
+    assert found.service.http.address == ("0.0.0.0", 9465)  # noqa: S104 - a value to compare
+    assert (found.service.log.level, found.service.log.format, found.service.stop_timeout) == ("debug", "console", 45)
+    assert (found.spark.master, found.spark.driver_memory) == ("local[3,4]", 2 << 30)
+    assert found.spark.conf == {"spark.sql.session.timeZone": "UTC"}
+    assert found.stores["logs"].settings.sync is False
+    assert found.tables["mytable"].store == "logs"
+    assert found.tables["mytable"].spec() == TableSpec(
+        "mytable",
+        (FamilySpec(b"colfam", 3, 30 * 86400, "zstd", "rowcol"), FamilySpec(b"other")),
+        (b"a", b"\xff"),
+    )
+
+
+def test_everything_a_pipeline_may_say_is_taken(tmp_path):
+    pipeline = everything(tmp_path).pipelines["ticks"]
+    source = pipeline.source.settings
+    assert source.brokers == "k1.example:9093,k2.example:9093"
+    assert (source.topics, source.topics_pattern, source.group) == (None, "tick.*", "mine")
+    assert source.start.time_ms == 1769857200000
+    assert (source.format, source.tombstones) == ("flume_avro", "delete")
+    assert source.security.sasl.password.get_secret_value() == "hunter2-canary"
+    assert [(step.kind, step.chain) for step in pipeline.decorators] == [
+        ("value", ("outer", "inner")),
+        ("value", ("outer",)),
+        ("value", ()),
+    ]
+    assert pipeline.decorators[2].settings.on_error is OnError.DROP
+    assert (pipeline.on_error, pipeline.timezone, pipeline.existing) == (OnError.STOP, "Europe/Berlin", "error")
+    assert (pipeline.trigger_every_s, pipeline.error_budget.share, pipeline.error_budget.window) == (2.0, 0.01, 3600.0)
+    letters = pipeline.dead_letters.settings
+    assert isinstance(letters, DeadLetterTopic)
+    assert letters.connection().brokers == source.brokers
+    assert letters.connection().security == source.security
+
+
+def test_a_test_keeps_its_events_as_they_were_written(tmp_path):
+    (case,) = everything(tmp_path).tests
+    assert (case.name, case.pipeline, case.where.line) == ("one", "ticks", 70)
+    assert case.given[0]["attributes"] == {"a": {"b64": "/w=="}}
+    assert case.given[1] == {
+        "record": {
+            "value": None, "key": "k", "headers": [["host", "h"], ["a", None]], "topic": "t", "partition": 1,
+            "offset": 2,
+        }
+    }  # fmt: skip
+    assert case.expect.puts[0].cells == {"cf:q": "v"}
+    assert case.places[("expect", "kept")].line == 76
+
+
+def test_configuration_travels(tmp_path):
+    found = everything(tmp_path)
+    assert pickle.loads(pickle.dumps(found)) == found  # noqa: S301 - our own
+
+
+class TestFingerprint:
+    def of(self, tmp_path, text, **env):
+        return configured(tmp_path, text, **env).pipelines["ticks"].fingerprint
+
+    def test_is_the_same_for_the_same_meaning(self, tmp_path):
+        other = SMALLEST.replace("version: 1\n", "").replace('"localhost:9092"', '"${K:localhost:9092}"')
+        other = "# a comment\n" + other + "    description: x\nversion: 1\n"
+        assert self.of(tmp_path, other) == self.of(tmp_path, SMALLEST)
+
+    def test_differs_when_a_step_of_a_chain_does(self, tmp_path):
+        text = SMALLEST + "    decorators: [{chain: c}]\nchains: {c: [{value: {attribute: a, value: VALUE}}]}\n"
+        assert self.of(tmp_path, text) != self.of(tmp_path, text.replace("VALUE", "other"))
+
+    def test_does_not_know_secrets(self, tmp_path):
+        text = SMALLEST.replace("[ticks]", "[ticks], security: {sasl: {mechanism: plain, username: u, password: $P}}")
+        text = text.replace("$P", '"${P}"')
+        assert self.of(tmp_path, text, P="a") == self.of(tmp_path, text, P="b")

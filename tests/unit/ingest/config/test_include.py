@@ -1,0 +1,94 @@
+"""Several files as one: lists replace, mappings merge, places stay."""
+
+import pytest
+
+from ingest.api import ConfigError, NotFoundError
+from ingest.catalog import Catalog
+from ingest.config import load
+
+ROOT = """\
+version: 1
+include: [parts/stores.yaml, "${PARTS}/pipelines.yaml"]
+pipelines:
+  ticks: {sinks: [{attr2hbase: {table: mine}}], on_error: drop}
+"""
+STORES = "stores: {logs: memory}\n"
+PIPELINES = """\
+version: 1
+include: ../deeper.yaml
+pipelines:
+  ticks:
+    source: {files: {path: x}}
+    sinks: [{attr2hbase: {table: theirs}}, {attr2hbase: {table: others}}]
+    on_error: stop
+"""
+DEEPER = "pipelines: {ticks: {description: deep, on_error: dead_letter}}\n"
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "root.yaml").write_text(ROOT)
+    (tmp_path / "parts/stores.yaml").write_text(STORES)
+    (tmp_path / "parts/pipelines.yaml").write_text(PIPELINES)
+    (tmp_path / "deeper.yaml").write_text(DEEPER)
+    return tmp_path
+
+
+def loaded(folder):
+    return load(folder / "root.yaml", env={"PARTS": "parts"}, lookup=Catalog())
+
+
+def problems(folder):
+    with pytest.raises(ConfigError) as caught:
+        loaded(folder)
+    return [str(problem).replace(f"{folder}/", "") for problem in caught.value.report.problems]
+
+
+def test_upper_file_wins_and_mappings_merge(files):
+    pipeline = loaded(files).pipelines["ticks"]
+    assert [sink.settings.table.text for sink in pipeline.sinks] == ["mine"]
+    assert (pipeline.on_error, pipeline.description, pipeline.source.kind) == ("drop", "deep", "files")
+
+
+def test_every_value_knows_its_file(files):
+    found = loaded(files)
+    assert {path[-1]: place.file.rpartition("/")[2] for path, place in found.origins.items() if len(path) == 3} == {
+        "sinks": "root.yaml",
+        "on_error": "root.yaml",
+        "source": "pipelines.yaml",
+        "description": "deeper.yaml",
+    }
+
+
+def test_problem_is_told_where_it_stands(files):
+    (files / "parts/pipelines.yaml").write_text(PIPELINES.replace("path: x", "paht: x"))
+    assert problems(files) == [
+        'parts/pipelines.yaml:5:14: missing-field: files needs "path"',
+        'parts/pipelines.yaml:5:22: unknown-field: "paht" is not a setting of files; did you mean "path"?',
+    ]
+
+
+def test_file_that_includes_itself(files):
+    (files / "deeper.yaml").write_text("include: parts/pipelines.yaml\n" + DEEPER)
+    assert problems(files) == ['parts/../deeper.yaml:1:10: conflict: "parts/pipelines.yaml" includes itself']
+
+
+def test_more_files_than_anybody_needs(files):
+    (files / "parts/stores.yaml").write_text(f"include: [{', '.join(['many.yaml'] * 60)}]\n{STORES}")
+    (files / "parts/many.yaml").write_text("")
+    found = problems(files)
+    assert found[0].endswith("too-large: more than 50 files are included")
+
+
+def test_included_file_that_is_not_yaml(files):
+    (files / "parts/stores.yaml").write_text("a: [")
+    assert problems(files)[0].startswith("parts/stores.yaml:2:1: syntax:") or problems(files)[0].startswith(
+        "parts/stores.yaml:1:5: syntax:"
+    )
+
+
+def test_root_file_that_is_not_there(tmp_path):
+    with pytest.raises(NotFoundError) as caught:
+        loaded(tmp_path)
+    assert caught.value.exit_code == 3
