@@ -3,13 +3,14 @@
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from ingest.api import IntegrityError, NotFoundError
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters, folder_of, unavailable
 from ingest.dead_letters.marks import Marks
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark
+from ingest.kafka.stored import Stored
 from ingest.observe.logs import logger
 
 OVERHEAD_BYTES = 512  # of a record batch with one record: 61 for the batch, some 20 for the record, rounded up amply
@@ -30,14 +31,6 @@ class Producer(Protocol):
 
     def close(self) -> None:
         """Let go of the connection."""
-
-
-class Stored(NamedTuple):
-    """A record of the topic, as far as a queue needs it."""
-
-    partition: int
-    offset: int
-    value: bytes | None
 
 
 class TopicReader(Protocol):

@@ -1,0 +1,154 @@
+"""Questions to a Kafka cluster: its topics, their partitions, settings and offsets."""
+
+import re
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from kafka import IsolationLevel, KafkaAdminClient
+from kafka.admin import ConfigFilterType, ConfigResource, ConfigResourceType, OffsetSpec
+from kafka.errors import InvalidTopicError, NoError, TopicAlreadyExistsError, UnknownTopicOrPartitionError, for_code
+
+from ingest.api import ConflictError, NotFoundError, SourceError
+from ingest.kafka.clients import ANSWER_MS, Part, admin_client, partition
+from ingest.kafka.errors import translated, translating
+from ingest.kafka.producer import MAX_REQUEST_BYTES
+from ingest.kafka.settings import KafkaConnection
+
+_MISSING = (UnknownTopicOrPartitionError, InvalidTopicError)
+
+
+class KafkaAdmin:
+    """
+    A connection for questions; made by the constructor, let go of by `close` or the end of a `with` block.
+
+    Used by one thread. Each question is answered or fails within seconds. A failed question leaves the connection
+    as it is, and the next one may succeed.
+
+    Raises:
+        SourceUnavailableError: no broker answers; also from each question.
+        SourceError: the cluster refuses us, code `access_denied`; also from each question.
+    """
+
+    def __init__(self, connection: KafkaConnection) -> None:
+        self._client: KafkaAdminClient = admin_client(connection)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the connection; twice is fine."""
+        self._client.close()
+
+    def cluster_id(self) -> str:
+        """The id the cluster was given when it was made."""
+        with translating("asking for the id of the cluster"):
+            return str(self._client.describe_cluster()["cluster_id"])
+
+    def partitions(self, topics: Sequence[str]) -> dict[str, int]:
+        """
+        How many partitions topics have.
+
+        Raises:
+            NotFoundError: one of them does not exist.
+        """
+        if not topics:
+            return {}
+        found: dict[str, int] = {}
+        for topic in self._described(topics):
+            name, problem = topic["name"], for_code(topic["error_code"])
+            if issubclass(problem, _MISSING):
+                raise NotFoundError(
+                    f'no topic "{name}" in the cluster',
+                    hint=f"create it with 'kafka-topics.sh --create --topic {name}', or check the name",
+                )
+            if problem is not NoError:
+                raise translated(problem(), f'asking for topic "{name}"')
+            found[name] = len(topic["partitions"])
+        return {name: found[name] for name in topics}
+
+    def topics_matching(self, pattern: str) -> list[str]:
+        """Names of topics that match a regular expression as a whole, sorted; Kafka's own topics are left out."""
+        expression = re.compile(pattern)
+        return sorted(
+            topic["name"]
+            for topic in self._described(None)
+            if not topic["is_internal"] and expression.fullmatch(topic["name"])
+        )
+
+    def create_topic(self, name: str, *, partitions: int = -1, config: Mapping[str, str] | None = None) -> None:
+        """
+        Make a topic, replicated as the cluster does by default, and wait until it can be used.
+
+        Args:
+            name: letters, digits, dots, underscores and hyphens.
+            partitions: -1 for the cluster's default.
+            config: settings of the topic by Kafka's names.
+
+        Raises:
+            ConflictError: there is one with this name.
+        """
+        with translating(f'creating topic "{name}"'):
+            try:
+                self._client.create_topics({name: {"num_partitions": partitions, "configs": dict(config or {})}})
+            except TopicAlreadyExistsError as error:
+                raise ConflictError(f'topic "{name}" is there already') from error
+            self._client.wait_for_topics([name], timeout_ms=ANSWER_MS)
+
+    def max_message_bytes(self, topic: str) -> int:
+        """
+        What one record with its overhead may hold: as the topic says, or as our producer does if that is less.
+
+        Raises:
+            NotFoundError: there is no such topic.
+        """
+        self.partitions([topic])  # a question for settings is answered for topics that are not there, too
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+        with translating(f'asking for settings of topic "{topic}"'):
+            answer = self._client.describe_configs([resource], config_filter=ConfigFilterType.ALL)
+        settings = answer.get("topic", {}).get(topic, {})
+        if "max.message.bytes" not in settings:
+            raise SourceError(
+                f'settings of topic "{topic}" may not be read',
+                code="access_denied",
+                hint="allow DescribeConfigs on the topic",
+            )
+        return min(int(settings["max.message.bytes"]["value"]), MAX_REQUEST_BYTES)
+
+    def earliest(self, topics: Sequence[str]) -> dict[Part, int]:
+        """Offset of the first record that is still there, by topic and partition."""
+        return self._offsets(topics, OffsetSpec.EARLIEST)
+
+    def ends(self, topics: Sequence[str]) -> dict[Part, int]:
+        """Offset after the last record, by topic and partition; open transactions and what follows count as absent."""
+        return self._offsets(topics, OffsetSpec.LATEST)
+
+    def offsets_at(self, topics: Sequence[str], time_ms: int) -> dict[Part, int]:
+        """Offset of the first record at or after a time, by topic and partition; the end where there is none."""
+        ends = self.ends(topics)  # first: a record that comes in between is then not passed over
+        found = self._offsets(topics, time_ms)
+        return {part: offset if offset >= 0 else ends[part] for part, offset in found.items()}
+
+    def _offsets(self, topics: Sequence[str], spec: int) -> dict[Part, int]:
+        wanted = [(topic, number) for topic, count in self.partitions(topics).items() for number in range(count)]
+        if not wanted:
+            return {}
+        with translating(f"asking for offsets of {_names(topics)}"):
+            found = self._client.list_partition_offsets(
+                {partition(part): spec for part in wanted}, isolation_level=IsolationLevel.READ_COMMITTED
+            )
+        return {part: found[partition(part)].offset for part in wanted}
+
+    def _described(self, topics: Sequence[str] | None) -> list[dict[str, Any]]:
+        with translating("asking for topics" if topics is None else f"asking for topics {_names(topics)}"):
+            found: list[dict[str, Any]] = self._client.describe_topics(None if topics is None else list(topics))
+        return found
+
+
+def _names(topics: Sequence[str]) -> str:
+    return ", ".join(f'"{topic}"' for topic in topics)

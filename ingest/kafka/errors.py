@@ -1,0 +1,92 @@
+"""What kafka-python raises, as errors of this product."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import kafka.errors as kafka
+from kafka.errors import KafkaError
+
+from ingest.api import IngestError, NotFoundError, SourceError, SourceUnavailableError
+
+_ACCESS_DENIED: tuple[type[KafkaError], ...] = (
+    kafka.AuthorizationError,
+    kafka.AuthenticationFailedError,
+    kafka.SaslAuthenticationFailedError,
+    kafka.UnsupportedSaslMechanismError,
+    kafka.IllegalSaslStateError,
+)
+_MISSING: tuple[type[KafkaError], ...] = (kafka.UnknownTopicOrPartitionError, kafka.InvalidTopicError)
+_TOO_LARGE: tuple[type[KafkaError], ...] = (kafka.MessageSizeTooLargeError, kafka.RecordListTooLargeError)
+_BUSY_GROUP: tuple[type[KafkaError], ...] = (
+    kafka.UnknownMemberIdError,
+    kafka.IllegalGenerationError,
+    kafka.RebalanceInProgressError,
+)
+_OUR_MISTAKE: tuple[type[KafkaError], ...] = (
+    kafka.KafkaConfigurationError,
+    kafka.IllegalArgumentError,
+    kafka.IllegalStateError,
+    kafka.InvalidConfigurationError,
+    kafka.InvalidPartitionsError,
+    kafka.InvalidReplicationFactorError,
+    kafka.InvalidGroupIdError,
+    kafka.PolicyViolationError,
+    kafka.UnsupportedVersionError,
+    kafka.UnsupportedCodecError,
+)
+
+
+@contextmanager
+def translating(what: str) -> Iterator[None]:
+    """
+    Let no error of kafka-python out of the block.
+
+    Args:
+        what: was tried, with the names that matter, as in `reading topic "ticks"`; stands first in the message.
+
+    Raises:
+        NotFoundError: there is no such topic or partition.
+        SourceUnavailableError: the cluster can not be reached or did not answer in time.
+        SourceError: it answered no: code `access_denied`, `group_in_use` or `source`.
+        IngestError: a record is too large, code `too_large`, or can not be sent as it is, code `bad_record`.
+    """
+    try:
+        yield
+    except KafkaError as error:
+        raise translated(error, what) from error
+    except RuntimeError as error:  # what it raises for libraries that are not there
+        raise SourceError(f"{what} failed: {error}") from error
+    except OSError as error:  # files of certificates and keys
+        raise SourceUnavailableError(f"{what} failed: {error}") from error
+
+
+def translated(error: KafkaError, what: str) -> IngestError:
+    """The error of this product that says the same; raise it `from error`."""
+    message = f"{what} failed: {_told(error)}"
+    match error:
+        case _ if isinstance(error, _ACCESS_DENIED):
+            return SourceError(
+                message, code="access_denied", hint="check user, password and the rights given to it in the cluster"
+            )
+        case _ if isinstance(error, _MISSING):
+            return NotFoundError(message, hint="check the name; 'kafka-topics.sh --list' shows the topics there are")
+        case _ if isinstance(error, _TOO_LARGE):
+            return IngestError(
+                message, code="too_large", hint="raise max.message.bytes of the topic, or send less in one record"
+            )
+        case _ if isinstance(error, _BUSY_GROUP):
+            return SourceError(
+                message, code="group_in_use", hint="other members read with this group; give the pipeline its own"
+            )
+        case _ if isinstance(error, _OUR_MISTAKE):
+            return SourceError(message)
+        case _:  # gone, late, moving: all that is left goes by itself, or shows in the metric of retries
+            return SourceUnavailableError(message)
+
+
+def _told(error: KafkaError) -> str:
+    name = type(error).__name__.removesuffix("Error")
+    words = ", ".join(str(word) for word in error.args if word is not None)
+    if not words:
+        words = str(getattr(error, "description", None) or "")
+    return f"{name}: {words}" if words else name

@@ -1,0 +1,126 @@
+"""Sending records, so that a flush without an error means that all in-sync replicas have them."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+import kafka
+from kafka.errors import KafkaError
+from kafka.producer.future import FutureRecordMetadata
+
+from ingest.api import IngestError, SourceUnavailableError
+from ingest.kafka.clients import ANSWER_MS, client_options
+from ingest.kafka.errors import translating
+from ingest.kafka.settings import KafkaConnection
+
+MAX_REQUEST_BYTES = 32 * 1024 * 1024  # below a broker's limit of 100 MiB, which also holds for requests of many records
+_BATCH_BYTES = 128 * 1024
+_LINGER_MS = 10  # fills batches; flush does not wait for it
+_DELIVERY_MS = 15_000  # two tries that are not answered, and time for a third
+_CLOSE_S = 5.0
+
+
+class KafkaProducer:
+    """
+    A producer whose records are durable after `flush`.
+
+    Used by one thread. Connects at the first `send`, and again at the first one after a failure. What was sent but
+    not flushed when it fails is sent again by the caller, so records may be there twice.
+    """
+
+    def __init__(self, connection: KafkaConnection) -> None:
+        self._connection = connection
+        self._client: kafka.KafkaProducer | None = None
+        self._sent: list[tuple[str, FutureRecordMetadata]] = []
+        self._lost: IngestError | None = None  # the error of records that went with an earlier connection
+
+    def send(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[tuple[str, bytes | None]] = (),
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> None:
+        """
+        Hand over a record; without a partition the key chooses it.
+
+        Raises:
+            SourceUnavailableError: the cluster does not answer.
+            NotFoundError: there is no such topic.
+            IngestError: the record can not be sent, code `too_large` or `bad_record`; the others are not touched.
+        """
+        client = self._connected()
+        try:
+            with translating(f'sending to topic "{topic}"'):
+                answer = client.send(
+                    topic,
+                    value=value,
+                    key=key,
+                    headers=list(headers),
+                    partition=partition,
+                    timestamp_ms=timestamp_ms,
+                )
+        except (ValueError, TypeError, AssertionError) as error:  # also names that are not UTF-8
+            raise IngestError(f'record can not be sent to topic "{topic}": {error}', code="bad_record") from error
+        except SourceUnavailableError as error:
+            if self._sent:
+                self._lost = error
+            self._abandon()
+            raise
+        self._sent.append((topic, answer))
+
+    def flush(self) -> None:
+        """
+        Wait until every record since the last flush is durable.
+
+        Raises:
+            SourceUnavailableError: one of them is not known to be; send them all again.
+            IngestError: one of them was refused, for instance as too large; others may be durable.
+        """
+        sent, self._sent = self._sent, []
+        lost, self._lost = self._lost, None
+        if self._client is not None and sent:
+            try:
+                with translating("flushing records"):
+                    self._client.flush(timeout=(_DELIVERY_MS + ANSWER_MS) / 1000)
+                for topic, answer in sent:
+                    with translating(f'sending to topic "{topic}"'):
+                        answer.get(timeout=0)
+            except IngestError:
+                self._abandon()
+                raise
+        if lost is not None:
+            raise lost
+
+    def close(self) -> None:
+        """Let go of the connection; what was not flushed may be lost. A later `send` would connect again."""
+        client, self._client = self._client, None
+        self._sent = []
+        if client is not None:
+            with translating("closing the producer"):
+                client.close(timeout=_CLOSE_S)
+
+    def _connected(self) -> kafka.KafkaProducer:
+        if self._client is None:
+            with translating(f'connecting to Kafka at "{self._connection.brokers}"'):
+                self._client = kafka.KafkaProducer(
+                    **client_options(self._connection),
+                    acks="all",
+                    allow_auto_create_topics=False,
+                    batch_size=_BATCH_BYTES,
+                    delivery_timeout_ms=_DELIVERY_MS,
+                    linger_ms=_LINGER_MS,
+                    max_block_ms=ANSWER_MS,
+                    max_request_size=MAX_REQUEST_BYTES,
+                    metrics_enabled=False,
+                )
+        return self._client
+
+    def _abandon(self) -> None:
+        """Drop a connection that failed, with all that is under way on it."""
+        client, self._client = self._client, None
+        self._sent = []
+        if client is not None:
+            with suppress(KafkaError):  # says only that not everything was sent, which is known
+                client.close(timeout=0)

@@ -1,0 +1,79 @@
+"""Tokens for brokers that ask for oauthbearer."""
+
+import json
+import ssl
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from base64 import b64encode
+
+from kafka.errors import KafkaConnectionError
+from kafka.net.sasl.oauth import AbstractTokenProvider
+
+from ingest.api import Secret
+from ingest.kafka.settings import SaslSettings, TlsSettings
+
+_PATIENCE_S = 5
+_RENEW_BEFORE_S = 60  # a token that ends while it is on its way would fail the connection
+
+
+class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has no types
+    """
+    Tokens of a login server, got with the client's own name and secret and kept until they are about to end.
+
+    Called by threads of the client, at each new connection.
+
+    Source: RFC 6749, section 4.4.
+    """
+
+    def __init__(self, sasl: SaslSettings, tls: TlsSettings | None) -> None:
+        super().__init__()
+        self._sasl = sasl
+        self._ca_file = None if tls is None else tls.ca_file
+        self._lock = threading.Lock()
+        self._token = ""
+        self._ends_at_s = 0.0
+
+    def token(self) -> str:
+        """
+        A token that is valid for some time.
+
+        Raises:
+            KafkaConnectionError: there is none to be had now; kafka-python tries again.
+        """
+        with self._lock:
+            if time.monotonic() >= self._ends_at_s - _RENEW_BEFORE_S:
+                asked_at_s = time.monotonic()
+                self._token, lasts_s = self._fetched()
+                self._ends_at_s = asked_at_s + lasts_s
+            return self._token
+
+    def _fetched(self) -> tuple[str, float]:
+        form = {"grant_type": "client_credentials"}
+        if self._sasl.scope is not None:
+            form["scope"] = self._sasl.scope
+        url = self._sasl.token_url or ""
+        if not url.startswith(("https://", "http://")):
+            raise KafkaConnectionError(f'token_url "{url}" is no address of the web')
+        request = urllib.request.Request(  # noqa: S310 - the scheme was looked at above
+            url,
+            data=urllib.parse.urlencode(form).encode(),
+            headers={"Authorization": f"Basic {self._credentials()}", "Accept": "application/json"},
+        )
+        try:
+            trusted = ssl.create_default_context(cafile=self._ca_file)
+            with urllib.request.urlopen(request, timeout=_PATIENCE_S, context=trusted) as answer:  # noqa: S310 - as above
+                content = json.loads(answer.read())
+            return str(content["access_token"]), float(content.get("expires_in", 0))
+        except (OSError, ValueError, KeyError, TypeError, urllib.error.URLError) as error:
+            raise KafkaConnectionError(f'no token from "{url}": {error}') from error
+
+    def _credentials(self) -> str:
+        name, secret = self._sasl.client_id or "", _told(self._sasl.client_secret)
+        return b64encode(f"{urllib.parse.quote_plus(name)}:{urllib.parse.quote_plus(secret)}".encode()).decode()
+
+
+def _told(secret: Secret | None) -> str:
+    return "" if secret is None else secret.get_secret_value()
