@@ -1,0 +1,159 @@
+"""`make bench`: starts Kafka, climbs the rungs, prints a table, writes JSON and docs/performance.md."""
+
+import argparse
+import json
+import platform
+import statistics
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from tests.bench import micro
+from tests.bench.report import goals, page
+from tests.bench.rungs import Ladder, Sample
+from tests.bench.workload import lines
+from tests.support.servers import Given, Kafka, TestFolder
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "docs" / "bench"
+PARTITIONS = 4
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument(
+        "parts", nargs="*", help="rungs to climb: read python decode chain map rocksdb micro; all when left out"
+    )
+    parser.add_argument("--events", type=int, default=1_000_000, help="events in the topic (1000000)")
+    parser.add_argument("--rounds", type=int, default=3, help="runs of each rung, in turn; the median counts (3)")
+    parser.add_argument("--write", action="store_true", help="write docs/performance.md and the JSON it is made of")
+    options = parser.parse_args()
+    console = Console(stderr=True)
+    result: dict[str, object] = {"machine": machine(), "events": options.events, "rounds": options.rounds}
+    wanted = options.parts
+    if not wanted or "micro" in wanted:
+        console.print("decorators and the chain of four, one core …")
+        result["decorators_ns"] = micro.decorators()
+        result["chain_of_four_per_s"] = micro.chain_of_four()
+    rungs = [part for part in wanted if part != "micro"]
+    if rungs or not wanted:
+        result["rungs"] = climb(rungs, options.events, options.rounds, console)
+    result["goals"] = goals(result)
+    out = Console()
+    show(out, result)
+    if options.write:
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        (RESULTS / "latest.json").write_text(json.dumps(result, indent=1, sort_keys=True) + "\n")
+        (ROOT / "docs" / "performance.md").write_text(page(result))
+        console.print(f"wrote {RESULTS / 'latest.json'} and docs/performance.md")
+    return 0
+
+
+def climb(wanted: list[str], events: int, rounds: int, console: Console) -> dict[str, dict[str, float]]:
+    """Rung -> figures."""
+    servers = TestFolder()
+    kafka = Kafka(servers.path / "kafka")
+    samples: dict[str, list[Sample]] = {}
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    try:
+        with Progress(*columns, console=console) as progress:
+            task = progress.add_task("starting Kafka", total=None)
+            kafka.start()
+            topic = kafka.create_topic("bench", partitions=PARTITIONS)
+            progress.update(task, description=f"producing {events:,} lines")
+            kafka.produce(
+                topic, (Given(line, partition=number % PARTITIONS) for number, line in enumerate(lines(events)))
+            )
+            ladder = Ladder(
+                brokers=kafka.brokers, topic=topic, partitions=PARTITIONS, events=events, folder=servers.path
+            )
+            names = [name for name in ladder.names() if not wanted or name in wanted]
+            progress.update(task, total=1 + rounds * len(names))
+            progress.update(task, description="warming up")
+            ladder.run(names[0], 0)
+            progress.advance(task)
+            for number in range(1, rounds + 1):
+                for name in names:
+                    progress.update(task, description=f"round {number}: {name}")
+                    samples.setdefault(name, []).append(ladder.run(name, number))
+                    progress.advance(task)
+    finally:
+        kafka.close()
+        servers.close()
+    return {name: figures(runs, events) for name, runs in samples.items()}
+
+
+def figures(runs: list[Sample], events: int) -> dict[str, float]:
+    """Median and range of a rung's runs."""
+    rates = [events / run.seconds for run in runs]
+    return {
+        "per_s": statistics.median(rates),
+        "lowest_per_s": min(rates),
+        "highest_per_s": max(rates),
+        "cpu_s_per_million": statistics.median(run.cpu_s for run in runs) / events * 1e6,
+        "peak_mib": max(run.peak_mib for run in runs),
+    }
+
+
+def machine() -> dict[str, str]:
+    """Where and with what the figures were made."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    model = next(
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if "model name" in line
+        ),
+        platform.machine(),
+    )
+    import os
+
+    return {
+        "cpu": f"{os.cpu_count()} x {model}",
+        "python": platform.python_version(),
+        "pyspark": version("pyspark"),
+        "commit": commit.stdout.strip(),
+        "date": datetime.now(UTC).date().isoformat(),
+        "wal": "on",
+        "sync": "before each acknowledgement",
+    }
+
+
+def show(console: Console, result: dict) -> None:
+    """The figures as tables."""
+    if "rungs" in result:
+        table = Table(
+            "rung", "events/s", "range", "CPU-s a million", "peak MiB", title="Kafka to RocksDB, one stage at a time"
+        )
+        for name, run in result["rungs"].items():
+            spread = f"{run['lowest_per_s']:,.0f} - {run['highest_per_s']:,.0f}"
+            table.add_row(
+                name, f"{run['per_s']:,.0f}", spread, f"{run['cpu_s_per_million']:.1f}", f"{run['peak_mib']:,.0f}"
+            )
+        console.print(table)
+    if "decorators_ns" in result:
+        table = Table("decorator", "ns an event", title="decorators, first example of each, one core")
+        for name, cost in sorted(result["decorators_ns"].items()):
+            table.add_row(name, f"{cost:,.0f}")
+        console.print(table)
+    for goal in result["goals"]:
+        met = "met" if goal["met"] else "NOT met"
+        console.print(f"{goal['name']}: {goal['figure']:,.0f} (goal {goal['goal']:,.0f}) {met}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+"""Each rung on real Kafka and Spark: the same topic, one more stage each time; the last one is the product itself."""
+
+import os
+import pickle
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Self
+
+import psutil
+from pyspark.sql import DataFrame, SparkSession
+
+from ingest.build import plan_of
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.service.lifecycle import Stop
+from ingest.service.run import RunOptions, run
+from ingest.spark.jars import connector_jars
+from ingest.spark.reading import read_kafka
+from ingest.spark.session import open_session
+from tests.bench import stages
+from tests.bench.workload import pipeline
+
+MASTER = "local[2,4]"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """
+    One run of one rung.
+
+    Attributes:
+        seconds: from the start of the first micro-batch to the end of the last; start-up is apart.
+        cpu_s: of this process, its JVM and its workers.
+        peak_mib: resident memory of all of them together.
+    """
+
+    rung: str
+    events: int
+    seconds: float
+    cpu_s: float
+    peak_mib: float
+
+    @property
+    def rate(self) -> float:
+        """Events a second."""
+        return self.events / self.seconds
+
+
+class Ladder:
+    """The rungs over one topic."""
+
+    def __init__(self, *, brokers: str, topic: str, partitions: int, events: int, folder: Path) -> None:
+        self._folder = folder
+        self._events = events
+        self._brokers = brokers
+        self._topic = topic
+        file = folder / "pipeline.yaml"
+        file.write_text(pipeline(brokers=brokers, topic=topic, folder=str(folder / "warm")))
+        self._catalog = Catalog()
+        self._configuration = load(str(file), env=dict(os.environ), lookup=self._catalog)
+        self._pipeline = self._configuration.pipelines["access"]
+        self._plan = pickle.dumps(plan_of(self._configuration, self._pipeline, self._catalog))
+        self._partitions = {topic: partitions}
+
+    def names(self) -> list[str]:
+        """All rungs, the shortest way first."""
+        return ["read", *stages.STAGES, "rocksdb"]
+
+    def run(self, rung: str, number: int) -> Sample:
+        """Run one rung once, from an empty checkpoint and an empty store."""
+        folder = self._folder / f"{rung}-{number}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        before = _cpu_s()
+        with _Peak() as peak:
+            events, seconds = self._product(folder) if rung == "rocksdb" else self._stage(rung, folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        return Sample(rung, events, seconds, _cpu_s() - before, peak.mib)
+
+    def _stage(self, rung: str, folder: Path) -> tuple[int, float]:
+        session = self._session()
+        frame = read_kafka(
+            session, self._pipeline.source.settings, self._pipeline.source.settings.start, self._partitions
+        )
+        seen = _Seen()
+        if rung == "read":
+            work: Callable[[DataFrame, int], None] = lambda batch, _: seen.took(_drain(batch))  # noqa: E731 - one line says it
+        else:
+            function = partial(stages.stage, rung, self._plan)
+            work = lambda batch, _: seen.took(  # noqa: E731 - one line says it
+                sum(row.events for row in batch.mapInArrow(function, stages.SCHEMA).collect())
+            )
+        query = frame.writeStream.foreachBatch(seen.timed(work)).trigger(availableNow=True)
+        query.option("checkpointLocation", str(folder / "checkpoint")).start().awaitTermination()
+        return seen.events, seen.seconds
+
+    def _product(self, folder: Path) -> tuple[int, float]:
+        file = folder / "pipeline.yaml"
+        file.write_text(pipeline(brokers=self._brokers, topic=self._topic, folder=str(folder)))
+        configuration = load(str(file), env=dict(os.environ), lookup=self._catalog)
+        # the service takes the session that is there, and closes it
+        self._session()
+        outcome = run(configuration, self._catalog, RunOptions(once=True), Stop())
+        if outcome.errors:
+            raise outcome.errors[0]
+        totals = outcome.totals["access"]
+        if totals.counts.stored != self._events:
+            raise RuntimeError(f"stored {totals.counts.stored} of {self._events} events")
+        return totals.counts.stored, totals.seconds
+
+    def _session(self) -> SparkSession:
+        return open_session("bench", master=MASTER, driver_memory_bytes=2 << 30, conf={}, jars=connector_jars())
+
+
+class _Seen:
+    def __init__(self) -> None:
+        self.events = 0
+        self._started: float | None = None
+        self.seconds = 0.0
+
+    def took(self, events: int) -> None:
+        self.events += events
+
+    def timed(self, work: Callable[[DataFrame, int], None]) -> Callable[[DataFrame, int], None]:
+        def batch(frame: DataFrame, number: int) -> None:
+            started = time.perf_counter()
+            self._started = self._started or started
+            work(frame, number)
+            self.seconds = time.perf_counter() - self._started
+
+        return batch
+
+
+def _drain(frame: DataFrame) -> int:
+    """Read every column of every record in the JVM and keep nothing."""
+    frame.write.format("noop").mode("overwrite").save()
+    return 0
+
+
+def _family() -> list[psutil.Process]:
+    here = psutil.Process()
+    return [here, *here.children(recursive=True)]
+
+
+def _cpu_s() -> float:
+    total = 0.0
+    for process in _family():
+        try:
+            times = process.cpu_times()
+        except psutil.Error:
+            continue
+        total += times.user + times.system
+    return total
+
+
+class _Peak:
+    """The most memory the processes held, looked at twice a second."""
+
+    def __enter__(self) -> Self:
+        self.mib = 0.0
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._end.wait(0.5):
+            held = 0
+            for process in _family():
+                try:
+                    held += process.memory_info().rss
+                except psutil.Error:
+                    continue
+            self.mib = max(self.mib, held / 2**20)
