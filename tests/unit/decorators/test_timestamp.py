@@ -67,6 +67,7 @@ def test_forms(format, text, expected):  # noqa: A002 - the option's subject
         ("iso8601", "2010-07-26T11:48:05+24:00"),
         ("iso8601", "2010-07-26T11:48:05Z x"),
         ("iso8601", "0000-01-01"),
+        ("iso8601", "0001-01-01T00:00:00+23:59"),
         ("iso8601", "0001-01-01T00:00:00+01:00"),
         ("apache", "26/Jux/2010:11:48:05 -0600"),
         ("%Y.%j", "2011.366"),
@@ -90,6 +91,9 @@ class TestZones:
 
     def test_the_text_wins(self):
         assert time_of("2010-07-26T11:48:05Z", "{zone: America/Denver}") == ms(2010, 7, 26, 11, 48, 5)
+
+    def test_a_time_before_the_calendar_is_none(self, refusal_of):
+        assert refusal_of(Timestamp, "{zone: Asia/Tokyo}", "0001-01-01T00:00:00") == "bad_time"
 
     def test_an_unknown_one_is_refused(self, errors_of):
         assert errors_of(Timestamp, "{zone: Mars/Olympus}") == [("not_one_of", ("zone",))]
@@ -149,6 +153,13 @@ def test_iso_times_come_back(time, offset_minutes):
     text = f"{local.replace(tzinfo=None).isoformat()}{sign}{hours:02}:{minutes:02}"
     expected = (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
     assert time_of(text) == expected
+
+
+@given(_times, st.sampled_from(["", "Z"]), st.sampled_from(["seconds", "milliseconds", "microseconds"]))
+def test_fast_and_slow_reader_agree(time, zone, digits):
+    text = f"{time.isoformat(timespec=digits)}{zone}"
+    settings = "{zone: Europe/Berlin}"
+    assert time_of(text, settings) == time_of(text.replace("Z", "z") + " ", settings)
 
 
 @given(st.binary(), st.sampled_from(["iso8601", "apache", "epoch_s", "%Y-%j %I %p %z", "%b %d %y"]))

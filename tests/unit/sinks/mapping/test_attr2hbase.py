@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from ingest.api import Delete, Event, MappingError, Priority, Put
 from ingest.api.notation import name_to_bytes
+from ingest.testing.events import event_before, settings_of
 from sinks.mapping.attr2hbase import Attr2HBase, Attr2HBaseSettings
 from sinks.mapping.mapper import Mapped, Skipped
 
@@ -332,6 +333,12 @@ class TestGuards:
         with pytest.raises(ValidationError) as caught:
             mapper(columns={"name_pattern": "["})
         assert caught.value.errors()[0]["type"] == "bad_pattern"
+
+
+@pytest.mark.parametrize("example", Attr2HBase.examples, ids=lambda example: example.title)
+def test_examples_are_written(example):
+    one = Attr2HBase(settings_of(Attr2HBaseSettings, example.settings))
+    assert isinstance(one.map(event_before(example), BATCH_MS), Mapped)
 
 
 def test_settings_travel_to_the_workers():
