@@ -6,11 +6,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from ingest.api import IngestError, Store
-from ingest.build import Plan, live_store, plan_of
+from ingest.api import IngestError
+from ingest.build import plan_of
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.budget import ErrorBudget
@@ -23,6 +22,7 @@ from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.http import HttpEndpoint
 from ingest.service.lifecycle import Stop
 from ingest.service.sources import LiveSource, live_source
+from ingest.service.stores import driver_stores, family_registry, incoming_folder
 from ingest.service.supervisor import Member, Supervisor
 from ingest.service.watch import PipelineWatch, Totals
 from ingest.spark.batch_time import BatchTimes
@@ -30,8 +30,6 @@ from ingest.spark.checkpoint import Checkpoint
 from ingest.spark.job import Job
 from ingest.spark.query import PipelineQuery, Trigger
 from ingest.spark.session import is_alive, open_session
-from sinks.families import FamilyRegistry
-from sinks.handover import remove_leftovers
 
 SESSION_STOP_S = 5.0  # Spark stops in a second; a JVM that hangs ends with this process anyway
 
@@ -90,7 +88,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         endpoint = HttpEndpoint(configuration.service.http.listen, health=health, render=metrics.render)
         endpoint.start()
         opened.callback(endpoint.stop)
-        stores = _driver_stores(configuration, plans.values(), opened)
+        stores = driver_stores(configuration, plans.values(), opened)
         session = open_session(
             "attr2hbase",
             master=configuration.spark.master,
@@ -112,8 +110,8 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
                 plan=pickle.dumps(plans[name]),
                 batch_times=BatchTimes(checkpoints[name].folder / "times", lambda: time.time_ns() // 1_000_000),
                 stores=used,
-                families=_families(configuration, plans[name], used),
-                incoming={store: _incoming(configuration, store) for store in used},
+                families=family_registry(configuration, plans[name], used),
+                incoming={store: incoming_folder(configuration, store) for store in used},
                 lock=lock,
                 publish=_Publisher(pipeline, queue, metrics),
                 watch=watch,
@@ -143,41 +141,6 @@ def _checkpoint(configuration: Configuration, pipeline: str, opened: ExitStack) 
     if again is not None:
         _log.warning("the last batch was not acknowledged and runs again", pipeline=pipeline, batch=again)
     return checkpoint
-
-
-def _driver_stores(configuration: Configuration, plans: Any, opened: ExitStack) -> dict[str, Store[Any]]:
-    """
-    Open the stores that only the driver may write, or that make families; with the tables the
-    configuration declares.
-    """
-    stores: dict[str, Store[Any]] = {}
-    for plan in plans:
-        for name, part in plan.stores.items():
-            store = live_store(part)
-            able = store.capabilities
-            if name in stores or not (able.written_by_driver or able.creates_families):
-                continue
-            store.open()
-            opened.callback(store.close)
-            stores[name] = store
-            if able.written_by_driver:
-                remove_leftovers(str(_incoming(configuration, name)))
-                for table in configuration.tables.values():
-                    if table.store == name:
-                        store.ensure_table(table.spec())
-    return stores
-
-
-def _families(configuration: Configuration, plan: Plan, stores: Mapping[str, Store[Any]]) -> FamilyRegistry:
-    declared = {(table.store, name): table.spec() for name, table in configuration.tables.items()}
-    limits: dict[str, int] = {}
-    for sink in plan.sinks:
-        limits[sink.store] = max(limits.get(sink.store, 0), sink.settings.families.max_created)
-    return FamilyRegistry(stores, declared, limits)
-
-
-def _incoming(configuration: Configuration, store: str) -> Path:
-    return configuration.state_dir.resolve() / "incoming" / store
 
 
 def _member(

@@ -1,0 +1,77 @@
+"""Records through a pipeline without Spark, into its real stores: how dead letters are run again."""
+
+import shutil
+from collections.abc import Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
+
+from ingest.api import Record
+from ingest.build import live_task, plan_of
+from ingest.catalog import Catalog
+from ingest.config.model import Configuration, Pipeline
+from ingest.receipt import Receipt, Verdict
+from ingest.service.stores import driver_stores, family_registry, incoming_folder
+from ingest.task import Assignment
+from sinks.handover import deliver
+
+
+class Replayer:
+    """
+    Runs records through a pipeline; see `ingest.dead_letters.replay.Process`.
+
+    Opens the pipeline's stores for as long as the block lasts, so a store with one writer is refused while the service
+    runs.
+    """
+
+    def __init__(self, configuration: Configuration, pipeline: Pipeline, catalog: Catalog) -> None:
+        self._configuration = configuration
+        self._plan = plan_of(configuration, pipeline, catalog)
+        self._opened = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as opened:
+            self._stores = driver_stores(self._configuration, [self._plan], opened)
+            self._families = family_registry(self._configuration, self._plan, self._stores)
+            self._incoming = {
+                name: incoming_folder(self._configuration, name) / f"replay-{self._plan.pipeline}"
+                for name, store in self._stores.items()
+                if store.capabilities.written_by_driver
+            }
+            for folder in self._incoming.values():
+                opened.callback(shutil.rmtree, folder, ignore_errors=True)
+            self._task = live_task(self._plan)
+            opened.callback(self._task.close)
+            self._opened = opened.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._opened.close()
+
+    def __call__(self, records: Sequence[Record], batch_time_ms: int) -> Receipt:
+        """Run records at a batch time; what the receipt says is durable, is."""
+        while True:
+            receipt = self._task.run(records, self._assignment(batch_time_ms))
+            match receipt.verdict:
+                case Verdict.NEEDS_FAMILIES:
+                    for (store, table), names in sorted(receipt.needs_families.items()):
+                        self._families.create(store, table, names)
+                case Verdict.DURABLE:
+                    for name in self._incoming:
+                        deliver(self._stores[name], [file for file in receipt.handed if file.store == name])
+                    return receipt
+                case _:
+                    return receipt
+
+    def _assignment(self, batch_time_ms: int) -> Assignment:
+        for folder in self._incoming.values():
+            folder.mkdir(parents=True, exist_ok=True)
+        return Assignment(
+            batch_id=0,
+            batch_time_ms=batch_time_ms,
+            incoming={name: str(folder) for name, folder in self._incoming.items()},
+            families=self._families.known(),
+            closed=self._families.closed(),
+        )

@@ -1,0 +1,49 @@
+"""The stores a driver holds: those it alone may write, and those it makes families in."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from ingest.api import Store
+from ingest.build import Plan, live_store
+from ingest.config.model import Configuration
+from sinks.families import FamilyRegistry
+from sinks.handover import remove_leftovers
+
+
+def driver_stores(configuration: Configuration, plans: Iterable[Plan], opened: ExitStack) -> dict[str, Store[Any]]:
+    """
+    Open the stores that only the driver may write, or that make families; with the tables the
+    configuration declares.
+    """
+    stores: dict[str, Store[Any]] = {}
+    for plan in plans:
+        for name, part in plan.stores.items():
+            store = live_store(part)
+            able = store.capabilities
+            if name in stores or not (able.written_by_driver or able.creates_families):
+                continue
+            store.open()
+            opened.callback(store.close)
+            stores[name] = store
+            if able.written_by_driver:
+                remove_leftovers(str(incoming_folder(configuration, name)))
+                for table in configuration.tables.values():
+                    if table.store == name:
+                        store.ensure_table(table.spec())
+    return stores
+
+
+def family_registry(configuration: Configuration, plan: Plan, stores: Mapping[str, Store[Any]]) -> FamilyRegistry:
+    """Families of a pipeline's stores, with the limits its sinks set."""
+    declared = {(table.store, name): table.spec() for name, table in configuration.tables.items()}
+    limits: dict[str, int] = {}
+    for sink in plan.sinks:
+        limits[sink.store] = max(limits.get(sink.store, 0), sink.settings.families.max_created)
+    return FamilyRegistry(stores, declared, limits)
+
+
+def incoming_folder(configuration: Configuration, store: str) -> Path:
+    """Where tasks leave what they hand over to a store."""
+    return configuration.state_dir.resolve() / "incoming" / store
