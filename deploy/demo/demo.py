@@ -1,0 +1,179 @@
+"""
+An access log, through a chain of decorators on Spark, into an embedded RocksDB store.
+
+    python deploy/demo/demo.py [LOG]
+
+Without LOG it takes the bundled one: some 5,000 lines, a few of them broken. What is there afterwards is counted and
+held against the file itself; exit code 1 when anything is missing.
+"""
+
+import argparse
+import gzip
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from stage import INGEST, DemoError, Stage, as_text, cells_of, free_port, screen, short
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "deploy" / "examples" / "access-log"
+FILE, TABLE = "pipeline.yaml", "access_log"
+COLUMNS = ("client", "time", "method", "path", "status", "bytes")
+SHOWN_ROWS, SHOWN_LETTERS = 6, 15
+
+
+def main(arguments: list[str]) -> int:
+    """Run the demo; 0 when everything adds up."""
+    parser = argparse.ArgumentParser(description="An access log through Spark into RocksDB.")
+    parser.add_argument(
+        "log", nargs="?", type=Path, metavar="LOG", help="yours, plain or .gz; the bundled one when left out"
+    )
+    given = parser.parse_args(arguments)
+    console = screen()
+    try:
+        play(console, given.log)
+    except DemoError as error:
+        console.print(Text(f"demo failed: {error}", style="red"))
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def play(console: Console, log: Path | None) -> None:
+    """The whole demo, from an empty folder to the commands to try next."""
+    folder, lines = prepared(log)
+    name = log or (EXAMPLE / "logs").relative_to(ROOT)
+    console.print(Text.assemble((f"{lines:,} lines", "bold"), f" of {name}\nwork folder {folder}"))
+    port = free_port()
+    with (folder / FILE).open("a") as file:
+        file.write(f'service: {{http: {{listen: "127.0.0.1:{port}"}}}}\n')
+    # somebody's own log may be of another format altogether: then every line is a dead letter, and is counted
+    stage = Stage(console, folder, port, {**os.environ, "BROKEN": "100%"})
+    console.print(stage.ingest("test", FILE).rstrip(), style="dim")
+    (totals,) = stage.run_once(FILE, lines, "lines").values()
+    show_counts(stage, lines, totals)
+    if totals["stored"]:
+        show_rows(stage)
+        read_back(stage, lines_of(folder / "logs"))
+    if totals["dead_lettered"]:
+        show_dead_letters(stage, sum(totals["dead_lettered"].values()))
+    if not totals["stored"]:
+        console.print(f"\nno line was like those of an access log; the pattern to change is in {folder / FILE}")
+    show_next(stage, totals)
+
+
+def prepared(log: Path | None) -> tuple[Path, int]:
+    """A fresh folder with the example and the log in it, and how many lines the log has."""
+    if log is not None and not log.is_file():
+        raise DemoError(f'there is no file "{log}"; make demo LOG=path/to/access.log', 3)
+    folder = Path(tempfile.mkdtemp(prefix="attr2hbase-demo-"))
+    for name in (FILE, "events.jsonl"):
+        shutil.copy(EXAMPLE / name, folder)
+    if log is None:
+        shutil.copytree(EXAMPLE / "logs", folder / "logs")
+    else:
+        # a copy, because a server may be writing to the log while we read
+        (folder / "logs").mkdir()
+        try:
+            shutil.copyfile(log, folder / "logs" / log.name)
+        except OSError as error:
+            raise DemoError(f'"{log}" can not be read: {error.strerror}', 3) from error
+    try:
+        return folder, sum(1 for _ in lines_of(folder / "logs"))
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DemoError(f'"{log}" is no whole gzip file: {error}', 3) from error
+
+
+def lines_of(folder: Path) -> Iterator[tuple[str, int, bytes]]:
+    """File name, byte offset and content of every line, read without any of our own code."""
+    for path in sorted(folder.iterdir()):
+        offset = 0
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            for line in file:
+                yield path.name, offset, line.rstrip(b"\r\n")
+                offset += len(line)
+
+
+def show_counts(stage: Stage, lines: int, totals: dict[str, Any]) -> None:
+    """What became of every line; it must be as many as the file has."""
+    table = Table("what became of them", "why", "lines", title_justify="left")
+    table.columns[2].justify = "right"
+    table.add_row("stored", "", f"{totals['stored']:,}", style="green")
+    for what, style in (("dropped", "yellow"), ("dead_lettered", "red")):
+        for reason, count in sorted(totals[what].items()):
+            table.add_row(what.replace("_", "-"), reason, f"{count:,}", style=style)
+    total = totals["stored"] + sum(totals["dropped"].values()) + sum(totals["dead_lettered"].values())
+    table.add_section()
+    table.add_row("together", "", f"{total:,}", style="bold")
+    stage.console.print(table)
+    stage.expect("lines read", lines, totals["read"])
+    stage.expect("stored + dropped + dead-lettered", lines, total)
+    found = len(stage.rows("scan", FILE, TABLE, "--columns", "web:client", quiet=True))
+    stage.expect("rows in the table", totals["stored"], found)
+    stage.console.print(
+        f"it adds up: {lines:,} lines in the log = {total:,} accounted for; {found:,} rows in the table", style="green"
+    )
+
+
+def show_rows(stage: Stage) -> None:
+    """Some rows as a table."""
+    table = Table("row", *COLUMNS)
+    table.columns[0].no_wrap = True
+    for row in stage.rows("scan", FILE, TABLE, "--limit", str(SHOWN_ROWS)):
+        cells = cells_of(row)
+        table.add_row(as_text(row["row"]), *(Text(short(cells.get(f"web:{name}", ""))) for name in COLUMNS))
+    stage.console.print(table)
+
+
+def read_back(stage: Stage, lines: Iterator[tuple[str, int, bytes]]) -> None:
+    """Take a stored line out of the middle of the log and get its row."""
+    keys = {as_text(row["row"]) for row in stage.rows("scan", FILE, TABLE, "--columns", "web:client", quiet=True)}
+    stored = [(f"{name}:{offset:010}", line) for name, offset, line in lines if f"{name}:{offset:010}" in keys]
+    key, line = stored[len(stored) * 2 // 3]
+    stage.console.print(f"\na line of the log, read back by its file and offset: {key}")
+    (row,) = stage.rows("get", FILE, TABLE, key)
+    cells = cells_of(row)
+    for name, value in cells.items():
+        stage.console.print(Text.assemble((f"  {name:<12}", "cyan"), short(value, 100)))
+    stage.expect(f"the line of row {key}", line.decode("utf-8", "backslashreplace"), cells["raw:line"])
+
+
+def show_dead_letters(stage: Stage, count: int) -> None:
+    """The lines that could not pass, and why."""
+    letters = stage.rows("dead-letters", "list", FILE)
+    stage.expect("dead letters kept", count, len(letters))
+    table = Table("file and offset", "error", "why", "line")
+    for letter in letters[:SHOWN_LETTERS]:
+        record = letter["record"]
+        place = f"{Path(as_text(record['topic'])).name}:{record['offset']}"
+        table.add_row(place, letter["code"], Text(short(letter["message"])), Text(short(as_text(record["value"]))))
+    stage.console.print(table)
+    if count > SHOWN_LETTERS:
+        stage.console.print(f"and {count - SHOWN_LETTERS:,} more", style="dim")
+
+
+def show_next(stage: Stage, totals: dict[str, Any]) -> None:
+    """Commands that work as they stand."""
+    stage.console.print("\nTo try next:", style="bold")
+    commands = [f"cd {shlex.quote(str(stage.folder))}", f"{INGEST} explain {FILE} --events events.jsonl"]
+    if totals["stored"]:
+        commands.append(f"{INGEST} scan {FILE} {TABLE} --columns web:client,web:path --limit 20")
+    if totals["dead_lettered"]:
+        commands.append(f"{INGEST} dead-letters show {FILE}")
+    commands += [f"{INGEST} describe regex", f"rm -r {shlex.quote(str(stage.folder))}     # when you are done"]
+    for command in commands:
+        stage.console.print(f"  {command}", soft_wrap=True, markup=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
