@@ -4,6 +4,7 @@ import os
 import socket
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -174,10 +175,11 @@ class Database:
         if opened is not None:
             if not self.read_only:
                 (self.path / OWNER).unlink(missing_ok=True)
-            for family in opened.column_families.values():
-                family.close()
+            for part in (*opened.column_families.values(), opened.root):
+                # this flushes, which fails when the disk did; what was acknowledged is in the log or in a file already
+                with suppress(Exception):
+                    part.close()
             opened.column_families.clear()
-            opened.root.close()
         if self._follower is not None:
             self._follower.cleanup()
             self._follower = None

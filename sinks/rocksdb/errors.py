@@ -36,7 +36,7 @@ def translated(error: Exception, path: Path) -> IngestError:
             f'the store "{path}" is held by {owner_of(path)}',
             hint="stop that process, or read with another command: readers need no lock",
         )
-    if "no space left" in lowered or "quota" in lowered or "max allowed space" in lowered:
+    if any(word in lowered for word in ("no space left", "quota", "file too large", "max allowed space")):
         return StoreUnavailableError(f'no space left for the store "{path}": {text}')
     if "permission denied" in lowered or "read-only file system" in lowered:
         return StoreRefusedError(f'the store "{path}" may not be written: {text}', hint="check who owns the folder")

@@ -208,6 +208,8 @@ class RocksDBStore(Store[RocksDBSettings]):
         return found
 
     def _forget(self) -> None:
+        for families in self._families.values():
+            families.let_go()
         self._families.clear()
         self._gauges.clear()
         self._generation = -1

@@ -33,7 +33,7 @@ class Families:
     """
 
     def __init__(
-        self, specs: Mapping[bytes, FamilySpec], handles: Mapping[bytes, ColumnFamily], readers: Mapping[bytes, Rdict]
+        self, specs: Mapping[bytes, FamilySpec], handles: dict[bytes, ColumnFamily], readers: dict[bytes, Rdict]
     ) -> None:
         self.specs = specs
         self.handles = handles
@@ -41,6 +41,12 @@ class Families:
         self._readers = readers
         self._prepared: dict[bytes, tuple[bytes, ColumnFamily]] = {}
         self.sampled = 0
+
+    def let_go(self) -> None:
+        """Forget all handles: the folder stays locked as long as one lives, if only in a traceback."""
+        self.handles.clear()
+        self._readers.clear()
+        self._prepared.clear()
 
     def cursor(self, family: bytes) -> Cursor:
         """An iterator over one family; it keeps the database open while it lives."""

@@ -1,6 +1,7 @@
 """What the embedded store does beside the contract: owner, readers, rejected calls, room for what is readable alone."""
 
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from ingest.api import (
     Cell,
     ConflictError,
     Delete,
+    Disposition,
     FamilySpec,
     IntegrityError,
     LifecycleError,
@@ -19,6 +21,7 @@ from ingest.api import (
     Row,
     Scan,
     StoreRefusedError,
+    StoreUnavailableError,
     TableSpec,
     WriteRejectedError,
 )
@@ -234,6 +237,21 @@ class TestRoom:
         gauge = Gauge(cells=5, superseded=3, walked_ms=7)
         assert Gauge.of(gauge.record()) == gauge
         assert Gauge.of(None) == Gauge()
+
+
+def test_full_disk_is_waited_for(store):
+    """Files may not grow for a while; what failed is written by the same store later."""
+    store.apply("t", [put(b"before", 1)])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64 * 1024, hard))
+    try:
+        with pytest.raises(StoreUnavailableError, match="no space left for the store") as caught:
+            store.apply("t", [put(b"large", 1, value=bytes(1 << 20))])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    store.apply("t", [put(b"large", 1, value=bytes(1 << 20))])
+    assert [row.key for row in store.scan("t", Scan())] == [b"before", b"large"]
+    assert caught.value.disposition is Disposition.RETRY
 
 
 def test_many_versions_of_one_cell_are_passed_over(store):
