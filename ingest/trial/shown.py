@@ -12,6 +12,8 @@ from ingest.api.notation import name_to_bytes, to_notation
 Line = dict[str, object]
 """One line of `explain --output json`, as plain data."""
 
+_LEAST, _MOST = -(2**63), 2**63 - 1  # what the JSON library takes as a number
+
 
 @dataclass(frozen=True, slots=True)
 class Output:
@@ -47,7 +49,9 @@ def output_of(  # noqa: PLR0913 - the keys of a line
     line: Line = {"input": number, "outcome": outcome, "reason": reason, "event": event, "steps": list(steps)}
     if puts is not None:
         line["puts"] = list(puts)
-    line["error"] = None if error is None else {"code": error.code, "message": str(error), "decorator": component}
+    line["error"] = (
+        None if error is None else {"code": error.code, "message": _clean(str(error)), "decorator": component}
+    )
     return Output(line, came_out)
 
 
@@ -58,15 +62,16 @@ def shown_event(event: Event) -> Line:
         "attributes": {_shown_name(name): to_notation(value) for name, value in event.attributes.items()},
         "host": to_notation(name_to_bytes(event.host)),
         "priority": event.priority.value,
-        "timestamp_ms": event.timestamp_ms,
-        "nanos": event.nanos,
+        "timestamp_ms": _number(event.timestamp_ms),
+        "nanos": _number(event.nanos),
     }
 
 
 def changed_by(before: Event, after: Event) -> Line:
     """What a step changed; a removed attribute is null."""
-    old, new = shown_event(before), shown_event(after)
-    changed: Line = {name: new[name] for name in new if name != "attributes" and new[name] != old[name]}
+    fields = ("body", "host", "priority", "timestamp_ms", "nanos")
+    new = shown_event(after)
+    changed: Line = {name: new[name] for name in fields if getattr(after, name) != getattr(before, name)}
     attributes: dict[str, object] = {}
     for name, value in after.attributes.items():
         if before.attributes.get(name) != value:
@@ -111,3 +116,13 @@ def key_of(name: bytes) -> str:
     """A name as key of a JSON object, where only text can stand: the JSON of its notation when it is not UTF-8."""
     notation = to_notation(name)
     return notation if isinstance(notation, str) else json.dumps(notation, separators=(",", ":"))
+
+
+def _clean(text: str) -> str:
+    """Text without lone surrogates, which stand in names that are not UTF-8 and can not stand in JSON."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _number(number: int) -> object:
+    """A number as JSON writes it; the formula for nanos gives more than 64 bits for times far away."""
+    return number if _LEAST <= number <= _MOST else orjson.Fragment(str(number))

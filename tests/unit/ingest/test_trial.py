@@ -4,14 +4,20 @@ import json
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from decorators.filter import Filter
 from decorators.format import Format
 from decorators.json import Json
 from decorators.mask import Mask
+from decorators.regex import Regex
+from decorators.rename import Rename
 from decorators.split import Split
+from decorators.timestamp import Timestamp
 from decorators.value import Value
 from ingest.api import FanOut, Settings
+from ingest.api.notation import to_notation
 from ingest.chain import Chain, Step
 from ingest.config.cases import Expect
 from ingest.config.model import TestCase
@@ -103,7 +109,7 @@ class TestExplain:
         assert (first["event"]["host"], first["event"]["priority"], first["event"]["timestamp_ms"]) == ("", "INFO", 0)
 
     def test_every_field_of_an_input(self):
-        given = {
+        event = {
             "body": {"b64": "/w=="},
             "attributes": {"a": {"b64": "/g=="}, '{"b64":"/w=="}': "name"},
             "host": "h1",
@@ -115,7 +121,7 @@ class TestExplain:
             "partition": 3,
             "offset": 4,
         }
-        (line,) = lines(trial((Value, "{attribute: k, value: '%{key}'}")), given)
+        (line,) = lines(trial((Value, "{attribute: k, value: '%{key}'}")), event)
         assert line["event"] == {
             "body": {"b64": "/w=="},
             "attributes": {"a": {"b64": "/g=="}, '{"b64":"/w=="}': "name", "k": {"b64": "/Q=="}},
@@ -171,6 +177,15 @@ class TestExplain:
         (line,) = lines(trial(), {"body": "b", "attributes": {"2hb_": "", "2hb_f:q": "v"}})
         assert (line["outcome"], line["error"]["code"]) == ("failed", "empty_row_key")
         assert line["error"]["decorator"] == "attr2hbase"
+
+    def test_a_name_that_is_not_utf_8_in_a_message(self):
+        one = trial(sinks=("{table: t, store: s, families: {allow: [f]}}",))
+        (line,) = lines(one, {"body": "", "attributes": {"2hb_": "r", '{"b64":"MmhiX/86cQ=="}': "v"}})
+        assert (line["error"]["code"], "\\udcff" in line["error"]["message"]) == ("family_not_allowed", True)
+
+    def test_nanos_beyond_64_bits(self):
+        (line,) = lines(trial((Mask, "{attributes: [a]}")), {"body": "", "timestamp_ms": 2**62})
+        assert (line["event"]["nanos"], line["steps"][0]["changed"]) == (2**62 * 1_000_000, {})
 
     def test_several_sinks(self):
         sinks = (
@@ -232,6 +247,44 @@ class TestRecords:
         assert line["error"]["code"] == "attribute_exists"
 
 
+_bytes = st.binary().map(to_notation)
+_records = st.fixed_dictionaries(
+    {"value": st.none() | _bytes | st.sampled_from(['{"a": 1.5, "b": {"c": null}}', "1:2", "a 1"])},
+    optional={
+        "key": _bytes,
+        "headers": st.lists(
+            st.tuples(_bytes | st.sampled_from(["host", "nanos", "priority", "2hb_f:q"]), _bytes).map(list)
+        ),
+        "timestamp_ms": st.integers(-(2**63), 2**63 - 1),
+    },
+)
+
+
+@given(
+    st.lists(_records, max_size=3),
+    st.sampled_from(["raw", "json", "flume_avro"]),
+    st.sampled_from(["drop", "error", "delete"]),
+    st.sampled_from(["replace", "error"]),
+)
+def test_any_record_gives_lines_of_json(records, form, tombstones, existing):
+    one = trial(
+        (Split, "{separator: ':', index: 0, attribute: '2hb_colfam:ts'}"),
+        (Regex, "{pattern: '(?P<word>\\\\w+) (?P<number>\\\\d+)?', prefix: '2hb_re:'}"),
+        (Json, "{on_invalid: unset, arrays: index, prefix: '2hb_json:'}"),
+        (Rename, "{pattern: '^2hb_json:', replacement: '2hb_'}"),
+        (Timestamp, "{on_unparsed: keep}"),
+        (Value, "{attribute: 2hb_, value: '%{key}-%{nanos}-%{host}'}"),
+        (Filter, "{drop: \"%{body} == ''\"}"),
+        sinks=("{table: t, store: s, sys_family: sys, write_body: 'raw:body'}",),
+        format=form,
+        tombstones=tombstones,
+        existing=existing,
+    )
+    found = lines(one, *({"record": record} for record in records))
+    assert [line["input"] for line in found] == list(range(len(records)))
+    assert not {line["error"]["code"] for line in found if line["error"]} & {"decorator_bug"}
+
+
 class TestInputs:
     def test_empty_lines_are_passed_over(self):
         assert list(inputs_of([b'{"body": "a"}\n', b"\n", b'{"body": "b"}'])) == [{"body": "a"}, {"body": "b"}]
@@ -242,17 +295,17 @@ class TestInputs:
             list(inputs_of([b"\n", line]))
 
     @pytest.mark.parametrize(
-        "given",
+        "content",
         [{}, {"bodi": "x"}, {"body": 1}, {"body": "x", "record": {"value": "x"}}, {"body": "", "priority": "X"}],
     )
-    def test_what_is_no_event_is_refused(self, given):
+    def test_what_is_no_event_is_refused(self, content):
         with pytest.raises(BadInputError, match="input 0"):
-            lines(trial(), given)
+            lines(trial(), content)
 
 
 class TestCases:
-    def check(self, expect, *given, steps=TICK_STEPS):
-        case = TestCase("a test", "ticks", given or (TICK,), Expect.model_validate(expect), Place("p.yaml", 1, 1))
+    def check(self, expect, *inputs, steps=TICK_STEPS):
+        case = TestCase("a test", "ticks", inputs or (TICK,), Expect.model_validate(expect), Place("p.yaml", 1, 1))
         return trial(*steps).test(case)
 
     @pytest.mark.parametrize(
