@@ -223,19 +223,31 @@ def deliver(store: Store[Any], handed: Sequence[Handed]) -> None:
         IntegrityError: a file is not what the task wrote; the message names file and place.
         StoreError: the store does not take it.
     """
-    waiting: list[Mutation] = []
-    place: tuple[str, bool] | None = None
+    waiting: dict[str, _Section] = {}
     size = 0
     for one in handed:
         for section in _sections(one):
-            if waiting and place is not None and (place != section[:2] or size + section.size_bytes > APPLY_BYTES):
-                store.apply(place[0], waiting)
-                waiting, size = [], 0
-            place = (section.table, section.wal)
-            waiting += section.mutations
+            table = section.table
+            if waiting and size + section.size_bytes > APPLY_BYTES:
+                _apply(store, waiting)
+                size = 0
+            earlier = waiting.get(table)
+            if earlier is not None and earlier.wal is not section.wal:
+                # a call has one flag, and rows of a table keep their order
+                _apply(store, waiting)
+                size, earlier = 0, None
+            if earlier is None:
+                waiting[table] = section
+            else:
+                earlier.mutations.extend(section.mutations)
             size += section.size_bytes
-    if waiting and place is not None:
-        store.apply(place[0], waiting)
+    _apply(store, waiting)
+
+
+def _apply(store: Store[Any], waiting: dict[str, "_Section"]) -> None:
+    for table, section in waiting.items():
+        store.apply(table, section.mutations)
+    waiting.clear()
 
 
 def remove_leftovers(folder: str) -> int:

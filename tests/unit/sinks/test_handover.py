@@ -96,6 +96,20 @@ def test_calls_to_the_store_are_large_but_bounded(tmp_path):
     assert len(sizes) <= 3
 
 
+def test_tables_that_take_turns_make_one_call_each(tmp_path):
+    turns = [("t" if number % 2 else "u", [Put(b"%d" % number, {b"f:q": b""}, 1)]) for number in range(20)]
+    store = Recording()
+    deliver(store, [handed(tmp_path / "a", *turns)])
+    assert [(table, len(some)) for table, some in store.calls] == [("u", 10), ("t", 10)]
+
+
+def test_wal_flag_keeps_the_order_of_a_table(tmp_path):
+    first, second = Put(b"r", {b"f:q": b"1"}, 1), Put(b"r", {b"f:q": b"2"}, 1, wal=False)
+    store = Recording()
+    deliver(store, [handed(tmp_path / "a", ("t", [first]), ("t", [second]), ("t", [first]))])
+    assert store.calls == [("t", [first]), ("t", [second]), ("t", [first])]
+
+
 def test_value_larger_than_a_frame_passes(tmp_path):
     one = Put(b"r", {b"f:q": bytes(9 << 20)}, 1)
     store = Recording()
