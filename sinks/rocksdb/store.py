@@ -90,7 +90,7 @@ class RocksDBStore(Store[RocksDBSettings]):
         gauge.superseded += count_superseded(mutations, families)
         batch.put(gauge_key(table), gauge.record())
         self._write(batch, logged=logged)
-        if gauge.resume or gauge.is_due(expires=families.expires, now_ms=self._clock_ms()):
+        if gauge.resume or gauge.is_due(ttl_s=families.shortest_ttl_s, now_ms=self._clock_ms()):
             self._sweep(table, families, gauge)
 
     def get(self, table: str, row: bytes, *, columns: Sequence[bytes] | None = None, versions: int = 1) -> Row | None:

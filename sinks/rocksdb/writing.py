@@ -29,7 +29,7 @@ class Families:
     Attributes:
         specs: family -> what it should be.
         handles: family -> RocksDB's handle.
-        expires: whether any family has a time to live.
+        shortest_ttl_s: the shortest time to live of a family, None when all live for ever.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Families:
     ) -> None:
         self.specs = specs
         self.handles = handles
-        self.expires = any(spec.ttl_s is not None for spec in specs.values())
+        self.shortest_ttl_s = min((spec.ttl_s for spec in specs.values() if spec.ttl_s is not None), default=None)
         self._readers = readers
         self._prepared: dict[bytes, tuple[bytes, ColumnFamily]] = {}
         self.sampled = 0

@@ -233,6 +233,14 @@ class TestRoom:
         store.compact()
         assert key_count(store, "f") == 50
 
+    @pytest.mark.parametrize(
+        ("ttl_s", "hours", "due"),
+        [(60, 1, True), (60, 0, False), (86_400, 5, False), (86_400, 6, True), (None, 99, False)],
+    )
+    def test_time_to_live_makes_a_walk_due(self, ttl_s, hours, due):
+        gauge = Gauge(cells=1, walked_ms=1_000)
+        assert gauge.is_due(ttl_s=ttl_s, now_ms=1_000 + hours * HOUR_MS) == due
+
     def test_gauge_remembers(self):
         gauge = Gauge(cells=5, superseded=3, walked_ms=7)
         assert Gauge.of(gauge.record()) == gauge
