@@ -169,7 +169,8 @@ def show_next(stage: Stage, totals: dict[str, Any]) -> None:
     if totals["stored"]:
         commands.append(f"{INGEST} scan {FILE} {TABLE} --columns web:client,web:path --limit 20")
     if totals["dead_lettered"]:
-        commands.append(f"{INGEST} dead-letters show {FILE}")
+        position = stage.rows("dead-letters", "list", FILE, "--limit", "1", quiet=True)[0]["position"]
+        commands.append(f"{INGEST} dead-letters show {FILE} {position}")
     commands += [f"{INGEST} describe regex", f"rm -r {shlex.quote(str(stage.folder))}     # when you are done"]
     for command in commands:
         stage.console.print(f"  {command}", soft_wrap=True, markup=False)

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 INGEST = Path(sys.executable).with_name("ingest")
 _POLL_S = 0.25
-_MOST_CHARS = 44  # of a value in a table
+_MOST_CHARS = 40  # of a value in a table
 _FILE_WIDTH = 130  # columns where the output is no terminal
 _LOG_LINES = 25  # of a failed run, shown
 _READ = re.compile(r"^ingest_events_read_total\{[^}]*\} ([0-9.e+]+)$", re.MULTILINE)
