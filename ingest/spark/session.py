@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pyspark import SparkContext
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from ingest.api import ConfigError
+from ingest.api import ConfigError, NotFoundError
 from ingest.spark.files_reader import FilesSource
 
 REQUIRED = {
@@ -55,6 +56,7 @@ def open_session(
 
     Raises:
         ConfigError: the configuration sets a Spark setting the pipelines depend on.
+        NotFoundError: there is no Java, or it did not start.
     """
     for key, value in conf.items():
         if REQUIRED.get(key, value) != value:
@@ -71,12 +73,19 @@ def open_session(
             settings = LOCAL | settings
         builder = builder.master(chosen)
         if driver_memory_bytes is not None:
-            builder = builder.config("spark.driver.memory", f"{driver_memory_bytes}b")
+            # in KiB: Java, which gets it as it is, knows no suffix for bytes
+            builder = builder.config("spark.driver.memory", f"{driver_memory_bytes // 1024}k")
         if jars:
             builder = builder.config("spark.jars", ",".join(str(jar) for jar in jars))
     for key, value in settings.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    try:
+        session = builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        raise NotFoundError(
+            f"Spark's Java process did not start: {error}",
+            hint="its own message stands above; Java 17 is needed (`apt-get install openjdk-17-jre-headless`)",
+        ) from error
     session.sparkContext.setLogLevel("ERROR")
     session.dataSource.register(FilesSource)
     return session

@@ -19,7 +19,7 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.service.lifecycle import Stop
 from ingest.service.run import RunOptions, run
-from ingest.spark.jars import connector_jars
+from ingest.spark.jars import fetch
 from ingest.spark.reading import read_kafka
 from ingest.spark.session import open_session
 from tests.bench import stages
@@ -76,11 +76,10 @@ class Ladder:
         folder = self._folder / f"{rung}-{number}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        before = _cpu_s()
-        with _Peak() as peak:
+        with _Watch() as watch:
             events, seconds = self._product(folder) if rung == "rocksdb" else self._stage(rung, folder)
         shutil.rmtree(folder, ignore_errors=True)
-        return Sample(rung, events, seconds, _cpu_s() - before, peak.mib)
+        return Sample(rung, events, seconds, watch.cpu_s, watch.peak_mib)
 
     def _stage(self, rung: str, folder: Path) -> tuple[int, float]:
         session = self._session()
@@ -114,7 +113,7 @@ class Ladder:
         return totals.counts.stored, totals.seconds
 
     def _session(self) -> SparkSession:
-        return open_session("bench", master=MASTER, driver_memory_bytes=2 << 30, conf={}, jars=connector_jars())
+        return open_session("bench", master=MASTER, driver_memory_bytes=2 << 30, conf={}, jars=fetch())
 
 
 class _Seen:
@@ -147,24 +146,17 @@ def _family() -> list[psutil.Process]:
     return [here, *here.children(recursive=True)]
 
 
-def _cpu_s() -> float:
-    total = 0.0
-    for process in _family():
-        try:
-            times = process.cpu_times()
-        except psutil.Error:
-            continue
-        total += times.user + times.system
-    return total
-
-
-class _Peak:
-    """The most memory the processes held, looked at twice a second."""
+class _Watch:
+    """Memory and CPU of this process and all it started, also of those that ended meanwhile; looked at twice a second."""
 
     def __enter__(self) -> Self:
-        self.mib = 0.0
+        self.peak_mib = 0.0
+        self._first: dict[int, float] = {}
+        self._last: dict[int, float] = {}
         self._end = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
+        for process in _family():
+            self._first[process.pid] = _cpu_s(process)
+        self._thread = threading.Thread(target=self._follow, daemon=True)
         self._thread.start()
         return self
 
@@ -172,12 +164,26 @@ class _Peak:
         self._end.set()
         self._thread.join()
 
-    def _look(self) -> None:
-        while not self._end.wait(0.5):
+    @property
+    def cpu_s(self) -> float:
+        """Seconds of CPU since the beginning."""
+        return sum(last - self._first.get(pid, 0.0) for pid, last in self._last.items())
+
+    def _follow(self) -> None:
+        while True:
+            over = self._end.wait(0.5)
             held = 0
             for process in _family():
                 try:
                     held += process.memory_info().rss
+                    self._last[process.pid] = _cpu_s(process)
                 except psutil.Error:
                     continue
-            self.mib = max(self.mib, held / 2**20)
+            self.peak_mib = max(self.peak_mib, held / 2**20)
+            if over:
+                return
+
+
+def _cpu_s(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return times.user + times.system
