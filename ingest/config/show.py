@@ -1,0 +1,56 @@
+"""A configuration as it is in effect: merged, expanded, secrets masked, each value with its place."""
+
+import json
+import re
+from collections.abc import Iterator
+
+from ingest.config.model import Configuration
+from ingest.config.scalars import resolve
+
+_SAFE = re.compile(r"[A-Za-z_./][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*")
+
+
+def effective_yaml(configuration: Configuration) -> str:
+    """YAML text that means the same; values end with the file and line they come from when there are several files."""
+    files = {place.file for place in configuration.origins.values()}
+    lines = _Lines(configuration, with_places=len(files) > 1)
+    return "\n".join(lines.of(configuration.effective, (), "")) + "\n"
+
+
+class _Lines:
+    def __init__(self, configuration: Configuration, *, with_places: bool) -> None:
+        self._origins = configuration.origins
+        self._with_places = with_places
+
+    def of(self, value: object, path: tuple[str | int, ...], indent: str) -> Iterator[str]:
+        items: list[tuple[str | int, str, object]]
+        if isinstance(value, dict):
+            items = [(key, f"{_text(key)}:", child) for key, child in value.items()]
+        elif isinstance(value, list):
+            items = [(index, "-", child) for index, child in enumerate(value)]
+        else:
+            items = []
+        for step, head, child in items:
+            inner = (*path, step)
+            if isinstance(child, dict | list) and child:
+                yield f"{indent}{head}"
+                yield from self.of(child, inner, indent + "  ")
+            else:
+                yield f"{indent}{head} {_scalar(child)}{self._place(inner)}"
+
+    def _place(self, path: tuple[str | int, ...]) -> str:
+        place = self._origins.get(path)
+        return f"  # {place.file}:{place.line}" if self._with_places and place is not None else ""
+
+
+def _text(text: str) -> str:
+    is_plain = _SAFE.fullmatch(text) and isinstance(resolve(text), str)
+    return text if is_plain else json.dumps(text, ensure_ascii=True)
+
+
+def _scalar(value: object) -> str:
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, float):
+        return repr(value).replace("inf", ".inf").replace("nan", ".nan")
+    return json.dumps(value)

@@ -1,0 +1,134 @@
+"""How Kafka is reached: what is refused, and what the two clients are told."""
+
+import pytest
+from pydantic import ValidationError
+
+from ingest.kafka.settings import KafkaConnection, is_this_machine
+
+SASL = {"mechanism": "scram_sha_512", "username": 'u"x', "password": "p\\w"}
+
+
+def connection(**options):
+    return KafkaConnection.model_validate({"brokers": "localhost:9092"} | options)
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "a.localhost", "127.0.0.1", "127.8.9.1", "::1", "[::1]"])
+def test_this_machine(host):
+    assert is_this_machine(host)
+
+
+@pytest.mark.parametrize("host", ["kafka", "0.0.0.1", "::", "10.0.0.1", "localhost.example.org", "1270.0.0.1", ""])
+def test_another_machine(host):
+    assert not is_this_machine(host)
+
+
+@pytest.mark.parametrize("security", [{}, {"sasl": SASL}])
+@pytest.mark.parametrize("brokers", ["kafka:9092", "localhost:9092,kafka:9092", ["localhost:1", "10.0.0.1:2"]])
+def test_network_without_tls_is_refused(brokers, security):
+    with pytest.raises(ValidationError, match="on another machine and there is no TLS"):
+        connection(brokers=brokers, security=security)
+
+
+@pytest.mark.parametrize("security", [{"tls": {}}, {"insecure": True}, {"insecure": True, "sasl": SASL}])
+def test_network_is_fine_with_tls_or_when_somebody_says_so(security):
+    assert connection(brokers="kafka:9092", security=security).broker_list == ["kafka:9092"]
+
+
+@pytest.mark.parametrize(
+    "brokers", ["", "a", "a:", ":1", "a:0", "a:65536", "a:1,,b:2", "a b:1", "a:1;b:2", "-a:1", 5, []]
+)
+def test_brokers_that_are_none(brokers):
+    with pytest.raises(ValidationError):
+        connection(brokers=brokers, security={"insecure": True})
+
+
+def test_java_options():
+    security = {"tls": {"ca_file": "/ca.pem", "key_file": "/no/such.pem", "key_password": "k"}, "sasl": SASL}
+    assert connection(security=security, options={"fetch.max.bytes": 5, "check.crcs": True}).java_options() == {
+        "bootstrap.servers": "localhost:9092",
+        "fetch.max.bytes": "5",
+        "check.crcs": "true",
+        "security.protocol": "SASL_SSL",
+        "ssl.endpoint.identification.algorithm": "https",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": "/ca.pem",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": "/no/such.pem",
+        "ssl.key.password": "k",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.jaas.config": (
+            'org.apache.kafka.common.security.scram.ScramLoginModule required username="u\\"x" password="p\\\\w";'
+        ),
+    }
+
+
+def test_python_options():
+    assert connection(security={"tls": {"ca_file": "/ca.pem"}, "sasl": SASL}).python_options() == {
+        "bootstrap_servers": ["localhost:9092"],
+        "security_protocol": "SASL_SSL",
+        "ssl_check_hostname": True,
+        "ssl_cafile": "/ca.pem",
+        "ssl_certfile": None,
+        "sasl_mechanism": "SCRAM-SHA-512",
+        "sasl_plain_username": 'u"x',
+        "sasl_plain_password": "p\\w",
+    }
+
+
+def test_kerberos():
+    sasl = {"mechanism": "gssapi", "principal": "i@E", "keytab": "/k"}
+    found = connection(security={"sasl": sasl})
+    assert found.java_options()["sasl.jaas.config"] == (
+        "com.sun.security.auth.module.Krb5LoginModule required "
+        'keyTab="/k" principal="i@E" useKeyTab="true" storeKey="true";'
+    )
+    assert found.java_options()["sasl.kerberos.service.name"] == "kafka"
+    assert found.python_options()["sasl_kerberos_name"] == "i@E"
+
+
+def test_tokens_come_from_one_url():
+    sasl = {"mechanism": "oauthbearer", "token_url": "https://t", "client_id": "c", "client_secret": "s", "scope": "x"}
+    security = connection(security={"sasl": sasl}).security
+    assert security.java_options()["sasl.oauthbearer.token.endpoint.url"] == "https://t"
+    assert security.java_options()["sasl.jaas.config"].endswith('required clientId="c" clientSecret="s" scope="x";')
+    assert security.java_properties() == {"org.apache.kafka.sasl.oauthbearer.allowed.urls": "https://t"}
+
+
+@pytest.mark.parametrize(
+    "sasl",
+    [
+        {},
+        {"mechanism": "plain"},
+        {"mechanism": "plain", "username": "u"},
+        {"mechanism": "gssapi", "username": "u", "password": "p"},
+        {"mechanism": "oauthbearer", "client_id": "c"},
+        {"mechanism": "jndi", "username": "u", "password": "p"},
+        {"mechanism": "plain", "username": "u\n", "password": "p"},
+        {"mechanism": "plain", "username": "u", "password": "p", "jaas": "x"},
+    ],
+)
+def test_sasl_that_is_incomplete(sasl):
+    with pytest.raises(ValidationError):
+        connection(security={"sasl": sasl})
+
+
+def test_key_that_others_can_read_is_refused(tmp_path):
+    key = tmp_path / "key.pem"
+    key.write_text("x")
+    key.chmod(0o640)
+    with pytest.raises(ValidationError, match="chmod 600"):
+        connection(security={"tls": {"key_file": str(key)}})
+    key.chmod(0o600)
+    assert connection(security={"tls": {"key_file": str(key)}}).security.protocol == "SSL"
+
+
+@pytest.mark.parametrize("name", ["sasl.jaas.config", "security.protocol", "bootstrap.servers", "isolation.level"])
+def test_option_that_is_not_listed_is_refused(name):
+    with pytest.raises(ValidationError):
+        connection(options={name: "x"})
+
+
+def test_secrets_are_not_in_the_repr():
+    found = repr(connection(security={"sasl": SASL}))
+    assert "p\\\\w" not in found
+    assert "**********" in found
