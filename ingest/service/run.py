@@ -94,7 +94,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             master=configuration.spark.master,
             driver_memory_bytes=configuration.spark.driver_memory,
             conf=configuration.spark.conf,
-            jars=[jar for source in sources.values() for jar in source.jars],
+            jars=list(dict.fromkeys(jar for source in sources.values() for jar in source.jars)),
         )
         opened.callback(_stop_session, session)
         stopping, lock = threading.Event(), threading.Lock()
