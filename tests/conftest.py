@@ -9,6 +9,7 @@ import pytest
 
 if TYPE_CHECKING:  # the clients these need are slow to import, and most runs start no server
     from tests.support.servers import HBase, Kafka
+    from tests.support.ticks import Ticks
 
 _HERE = Path(__file__).resolve().parent
 _MARKED_FOLDERS = ("integration", "fault")
@@ -79,3 +80,11 @@ def _servers_heal(pytestconfig: pytest.Config) -> Iterator[None]:
     yield
     for server in pytestconfig.stash[_STARTED]:
         server.start()
+
+
+@pytest.fixture(scope="session")
+def many_ticks(kafka: "Kafka") -> "Ticks":
+    """200,000 ticks in 4 partitions: producing them takes five seconds, so the tests that need many share them."""
+    from tests.support.ticks import Ticks
+
+    return Ticks.produced(kafka, 200_000)

@@ -66,8 +66,10 @@ class Kafka:
     def create_topic(self, name: str = "topic", *, partitions: int = 1, config: dict[str, str] | None = None) -> str:
         """Make a topic; its name begins with the given one and is new."""
         topic = unique(name)
+        # else records with times long past are deleted half a minute after the broker's start
+        config = {"retention.ms": "-1", **(config or {})}
         with self.admin() as admin:
-            admin.create_topics([NewTopic(topic, partitions, 1, topic_configs=config or {})])
+            admin.create_topics([NewTopic(topic, partitions, 1, topic_configs=config)])
             admin.wait_for_topics([topic])
         return topic
 

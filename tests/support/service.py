@@ -96,6 +96,18 @@ class Service:
         self.start("--once", *arguments)
         return self.wait_for_exit(timeout_s)
 
+    def ingest(self, command: str, *arguments: str, timeout_s: float = 120.0) -> subprocess.CompletedProcess[str]:
+        """Another command on the same file, to its end: `service.ingest("table apply")`."""
+        return subprocess.run(
+            [sys.executable, "-m", "ingest", *command.split(), str(self.file), *arguments],
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+
     @property
     def pid(self) -> int:
         """Pid of the driver."""

@@ -1,0 +1,142 @@
+"""
+200,000 ticks out of four partitions into RocksDB and into HBase: every row there, every cell once, at the time of its
+batch, and the consumer groups tell the truth.
+
+One service runs both pipelines; the tests stand in the order of its life.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from kafka import TopicPartition
+from kafka.structs import OffsetAndMetadata
+
+from tests.support import ticks
+from tests.support.audit import assert_same_table, hbase_older_versions, hbase_table, rocksdb_table, table_of
+from tests.support.names import unique
+from tests.support.servers import HBase, Kafka
+from tests.support.service import Service
+from tests.support.ticks import Ticks
+
+BATCH = 50_000
+TO_ROCKSDB, TO_HBASE = "to_rocksdb", "to_hbase"
+
+
+@pytest.fixture(scope="module")
+def groups() -> dict[str, str]:
+    return {name: unique(name) for name in (TO_ROCKSDB, TO_HBASE)}
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, str]:
+    return {name: unique(name) for name in (TO_ROCKSDB, TO_HBASE)}
+
+
+@pytest.fixture(scope="module")
+def service(
+    kafka: Kafka,
+    hbase: HBase,
+    many_ticks: Ticks,
+    groups: dict[str, str],
+    tables: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Service]:
+    """A service that has run to the end of the topic."""
+    folder = tmp_path_factory.mktemp("ticks")
+    stores = {TO_ROCKSDB: "embedded", TO_HBASE: "cluster"}
+    content = {
+        "stores": {
+            "embedded": ticks.rocksdb(folder / "store"),
+            "cluster": {"hbase": {"host": hbase.host, "port": hbase.port}},
+        },
+        "tables": {tables[name]: ticks.table(store) for name, store in stores.items()},
+        "pipelines": {
+            name: ticks.pipeline(
+                kafka, many_ticks.topic, store, tables[name], group=groups[name], max_events_per_batch=BATCH
+            )
+            for name, store in stores.items()
+        },
+    }
+    with Service(folder, content) as service:
+        made = service.ingest("table apply")
+        assert made.returncode == 0, made.stderr
+        assert service.run_once() == 0, service.last_lines()
+        yield service
+
+
+class TestAfterOneRun:
+    def test_rocksdb_holds_what_memory_holds(self, service: Service, many_ticks: Ticks, tables: dict[str, str]) -> None:
+        expected = many_ticks.expected(service.checkpoint(TO_ROCKSDB), "t")
+        found = rocksdb_table(service.folder / "store", tables[TO_ROCKSDB], versions=ticks.VERSIONS)
+        assert len(found) == many_ticks.count
+        assert_same_table(table_of(expected, "t", versions=ticks.VERSIONS), found)
+
+    def test_hbase_holds_what_memory_holds(
+        self, service: Service, hbase: HBase, many_ticks: Ticks, tables: dict[str, str]
+    ) -> None:
+        checkpoint = service.checkpoint(TO_HBASE)
+        expected = many_ticks.expected(checkpoint, "t")
+        found = hbase_table(hbase, tables[TO_HBASE])
+        assert len(found) == many_ticks.count
+        assert_same_table(table_of(expected, "t", versions=ticks.VERSIONS), found)
+        times = [checkpoint.time_ms(number) for number in checkpoint.commits()]
+        assert hbase_older_versions(hbase, tables[TO_HBASE], times, found) == {}
+
+    def test_batches_are_bounded_and_their_times_rise(self, service: Service, many_ticks: Ticks) -> None:
+        for name in (TO_ROCKSDB, TO_HBASE):
+            batches = list(service.checkpoint(name).batches(many_ticks.topic))
+            times = [batch.time_ms for batch in batches]
+            sizes = [sum(batch.ends.values()) - sum(batch.starts.values()) for batch in batches]
+            assert times == sorted(set(times))
+            assert sum(sizes) == many_ticks.count
+            assert max(sizes) <= BATCH
+
+    def test_groups_are_at_the_end(
+        self, kafka: Kafka, service: Service, groups: dict[str, str], many_ticks: Ticks
+    ) -> None:
+        for group in groups.values():
+            assert kafka.committed(group, many_ticks.topic) == many_ticks.ends
+
+    def test_log_counts_every_event_once(self, service: Service, many_ticks: Ticks) -> None:
+        for name in (TO_ROCKSDB, TO_HBASE):
+            lines = [line for line in service.lines() if line.get("pipeline") == name and "stored" in line]
+            assert sum(line["stored"] for line in lines) == many_ticks.count
+
+
+def test_group_is_mended_on_an_idle_topic(
+    kafka: Kafka, service: Service, groups: dict[str, str], many_ticks: Ticks
+) -> None:
+    """A crash between the commit log and the group leaves a group behind, or none at all."""
+    topic = many_ticks.topic
+    behind = {TopicPartition(topic, part): OffsetAndMetadata(17, "", -1) for part in range(many_ticks.partitions)}
+    with kafka.admin() as admin:
+        admin.delete_groups([groups[TO_ROCKSDB]])
+        admin.alter_group_offsets(groups[TO_HBASE], behind)
+    assert kafka.committed(groups[TO_ROCKSDB], topic) == {}
+    before = {name: service.checkpoint(name).commits() for name in groups}
+
+    assert service.run_once() == 0, service.last_lines()
+    assert {name: service.checkpoint(name).commits() for name in groups} == before
+    for group in groups.values():
+        assert kafka.committed(group, topic) == many_ticks.ends
+
+
+def test_batch_run_again_changes_nothing(
+    service: Service, hbase: HBase, many_ticks: Ticks, tables: dict[str, str]
+) -> None:
+    """The last batch was stored and the process died before it was acknowledged."""
+    before = hbase_table(hbase, tables[TO_HBASE])
+    times = {}
+    for name in (TO_ROCKSDB, TO_HBASE):
+        number = service.checkpoint(name).forget_commit()
+        times[name] = service.checkpoint(name).time_ms(number)
+
+    assert service.run_once() == 0, service.last_lines()
+    for name, time_ms in times.items():
+        checkpoint = service.checkpoint(name)
+        assert not checkpoint.is_inside_a_batch()
+        assert checkpoint.time_ms(checkpoint.commits()[-1]) == time_ms
+    expected = table_of(many_ticks.expected(service.checkpoint(TO_ROCKSDB), "t"), "t", versions=ticks.VERSIONS)
+    assert_same_table(expected, rocksdb_table(service.folder / "store", tables[TO_ROCKSDB], versions=ticks.VERSIONS))
+    assert_same_table(before, hbase_table(hbase, tables[TO_HBASE]))
+    assert hbase_older_versions(hbase, tables[TO_HBASE], [times[TO_HBASE]], before) == {}
