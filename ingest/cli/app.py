@@ -1,0 +1,86 @@
+"""All commands in one application, in the groups the help page shows them in."""
+
+from typing import Annotated
+
+import typer
+
+from ingest import __version__
+from ingest.cli import (
+    config,
+    dead_letters,
+    describe,
+    explain,
+    get,
+    init,
+    jars,
+    produce,
+    run,
+    scan,
+    table,
+    test,
+    validate,
+)
+from ingest.cli.command import FormatOption, PlainOption, register
+from ingest.cli.output import Output
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+
+
+def application() -> typer.Typer:
+    """The command line as a typer application; its contexts carry the Output."""
+    commands = typer.Typer(
+        name="ingest",
+        help="Kafka events through YAML decorator chains into HBase: columns and families made by the data.",
+        context_settings=_HELP,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+    )
+    commands.callback()(_common)
+    register(commands, init.init, "init", "Write")
+    register(commands, validate.validate, "validate", "Write")
+    register(commands, test.test, "test", "Write")
+    register(commands, explain.explain, "explain", "Write")
+    group = _group(commands, "config", "Show a pipeline file as it is understood, and the schema for editors.", "Write")
+    register(group, config.show, "show")
+    register(group, config.schema, "schema")
+    register(commands, run.run, "run", "Run")
+    register(commands, produce.produce, "produce", "Run")
+    group = _group(commands, "dead-letters", "See the events that could not pass, and run them again.", "Operate")
+    register(group, dead_letters.list_, "list")
+    register(group, dead_letters.show, "show")
+    register(group, dead_letters.replay, "replay")
+    register(commands, scan.scan, "scan", "Store")
+    register(commands, get.get, "get", "Store")
+    group = _group(commands, "table", "Make the tables a pipeline file declares.", "Store")
+    register(group, table.apply, "apply")
+    register(commands, describe.describe, "describe", "Learn")
+    group = _group(commands, "jars", "The connector jars Spark needs for Kafka.", "Machine")
+    register(group, jars.fetch, "fetch")
+    return commands
+
+
+def _group(commands: typer.Typer, name: str, summary: str, panel: str) -> typer.Typer:
+    group = typer.Typer(name=name, help=summary, no_args_is_help=True, context_settings=_HELP)
+    commands.add_typer(group, rich_help_panel=panel)
+    return group
+
+
+def _version(wanted: bool) -> None:  # noqa: FBT001 - typer's callbacks get the value alone
+    if wanted:
+        typer.echo(f"attr2hbase {__version__}")
+        raise typer.Exit
+
+
+def _common(
+    context: typer.Context,
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+    ] = False,
+    output: FormatOption = None,
+    no_color: PlainOption = False,
+) -> None:
+    del version  # its callback has ended the command
+    printer = context.obj
+    assert isinstance(printer, Output)  # noqa: S101 - for mypy: typer's contexts carry anything
+    printer.choose(output, is_plain=no_color)

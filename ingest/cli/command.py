@@ -1,0 +1,54 @@
+"""What makes a typer command of a function: the options every command has, and the help text's form."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from ingest.cli.output import Format, Output
+
+FormatOption = Annotated[Format | None, typer.Option("--output", help="How data is printed.", show_default="text")]
+PlainOption = Annotated[bool, typer.Option("--no-color", help="No colours; NO_COLOR does the same.")]
+FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="The pipeline file; - is stdin.")]
+PipelineOption = Annotated[
+    str | None, typer.Option("--pipeline", metavar="NAME", help="Which pipeline; may be left out when there is one.")
+]
+TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="Name of the table.")]
+ColumnsOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="FAMILY[:QUALIFIER]", help="Only these; may be repeated, or with commas between."),
+]
+VersionsOption = Annotated[int, typer.Option(min=1, metavar="N", help="At most so many versions of each cell.")]
+
+
+def register(application: typer.Typer, function: Callable[..., None], name: str, panel: str = "") -> None:
+    """
+    Add a command to an application or a group.
+
+    The function gets an Output first, then what its other parameters declare. Its docstring is the help text.
+    """
+    signature = inspect.signature(function)
+    _, *parameters = signature.parameters.values()
+    common = {
+        "context": inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
+        "output": inspect.Parameter("output", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=FormatOption),
+        "no_color": inspect.Parameter(
+            "no_color", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=PlainOption
+        ),
+    }
+
+    @functools.wraps(function)
+    def run(*, context: typer.Context, output: Format | None, no_color: bool, **arguments: Any) -> None:
+        printer = context.obj
+        assert isinstance(printer, Output)  # noqa: S101 - for mypy: typer's contexts carry anything
+        printer.choose(output, is_plain=no_color)
+        function(printer, **arguments)
+
+    keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+    every = [*keywords, *common.values()]
+    run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined] # inspect's own way to declare it
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
+    del run.__wrapped__  # typer would look at the function instead
+    application.command(name, rich_help_panel=panel or None, no_args_is_help=False)(run)

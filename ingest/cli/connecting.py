@@ -1,0 +1,99 @@
+"""Are the sources and stores of a configuration there? Behind `validate --connect`."""
+
+import glob
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ingest.api import IngestError, NotFoundError, Store, TableSpec
+from ingest.cli.output import counted
+from ingest.sources.files import FilesSource
+from ingest.sources.kafka import KafkaSource
+
+if TYPE_CHECKING:
+    from ingest.catalog import Catalog
+    from ingest.config.model import Component, Configuration
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """
+    What asking one source or store came to.
+
+    Attributes:
+        where: its place in the file.
+        found: what it answered, when there is no error.
+    """
+
+    where: str
+    what: str
+    found: str = ""
+    error: IngestError | None = None
+
+
+def answers(configuration: "Configuration", catalog: "Catalog") -> Iterator[Answer]:
+    """Ask every store and source, one after the other."""
+    for name, store in configuration.stores.items():
+        yield _asked(store, f'store "{name}"', partial(_ask_store, configuration, catalog, name, store))
+    for name, pipeline in configuration.pipelines.items():
+        yield _asked(pipeline.source, f'source of pipeline "{name}"', partial(_ask_source, pipeline.source))
+
+
+def _asked(component: "Component", what: str, ask: Callable[[], str]) -> Answer:
+    try:
+        return Answer(str(component.where), what, ask())
+    except IngestError as error:
+        return Answer(str(component.where), what, error=error)
+
+
+def _ask_store(configuration: "Configuration", catalog: "Catalog", name: str, component: "Component") -> str:
+    store: Store[Any] = catalog.load("stores", component.kind).reader(component.settings)
+    declared = [table.spec() for table in configuration.tables.values() if table.store == name]
+    try:
+        store.open()
+        tables = store.tables()
+        missing = [] if store.capabilities.creates_tables else [spec for spec in declared if not _has(store, spec)]
+    except NotFoundError:
+        if not store.capabilities.creates_tables:
+            raise
+        return "not there yet, the first write makes it"
+    finally:
+        store.close()
+    if missing:
+        raise NotFoundError(
+            f'there is no table "{missing[0].name}", or not with all its families',
+            hint="'ingest table apply' makes what is missing",
+        )
+    return counted(len(tables), "table")
+
+
+def _has(store: Store[Any], spec: TableSpec) -> bool:
+    families = store.families(spec.name)
+    return families is not None and families >= {family.name for family in spec.families}
+
+
+def _ask_source(component: "Component") -> str:
+    match component.settings:
+        case KafkaSource() as source:
+            return _ask_kafka(source)
+        case FilesSource() as source:
+            pattern = f"{source.path}/*" if Path(source.path).is_dir() else source.path
+            count = sum(Path(name).is_file() for name in glob.glob(pattern))  # noqa: PTH207 - patterns may be absolute
+            if not count:
+                raise NotFoundError(f'no file is at "{source.path}"', hint="paths are seen from the folder you are in")
+            return counted(count, "file")
+        case _:
+            return "can not be asked"
+
+
+def _ask_kafka(source: KafkaSource) -> str:
+    from ingest.kafka.admin import KafkaAdmin
+
+    with KafkaAdmin(source) as admin:
+        topics = source.topics or admin.topics_matching(source.topics_pattern or "")
+        partitions = admin.partitions(topics)
+    if not partitions:
+        raise NotFoundError(f'no topic is named as "{source.topics_pattern}"')
+    return f"{counted(len(partitions), 'topic')}, {counted(sum(partitions.values()), 'partition')}"

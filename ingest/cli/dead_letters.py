@@ -1,0 +1,254 @@
+"""`ingest dead-letters`: the events that could not pass, and another try."""
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ingest.cli.command import FileArgument, PipelineOption
+from ingest.cli.output import Output, counted, counts_of
+
+if TYPE_CHECKING:
+    from ingest.catalog import Catalog
+    from ingest.config.model import Configuration, Pipeline
+    from ingest.dead_letters.envelope import DeadLetter
+    from ingest.dead_letters.queue import DeadLetterQueue, Entry
+    from ingest.dead_letters.replay import Selection
+
+CodesOption = Annotated[
+    list[str] | None, typer.Option("--code", metavar="CODE", help="Only letters with this error; may be repeated.")
+]
+SinceOption = Annotated[str | None, typer.Option(metavar="TIME", help="Only letters of batches from this time on.")]
+UntilOption = Annotated[str | None, typer.Option(metavar="TIME", help="Only letters of batches before this time.")]
+AllOption = Annotated[bool, typer.Option("--all", help="Also letters that a replay brought through.")]
+
+
+def list_(  # noqa: PLR0913 - the options of the command
+    out: Output,
+    file: FileArgument,
+    *,
+    pipeline: PipelineOption = None,
+    code: CodesOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    replayed: AllOption = False,
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="At most so many letters.")] = None,
+) -> None:
+    """
+    List the events that could not pass, the oldest batch first.
+
+    Example: ingest dead-letters list pipeline.yaml --code no_match --since 2026-01-31
+    """
+    selection = _selection((), code, since, until, has_replayed=replayed)
+    with _queue(file, pipeline) as (_, _, queue):
+        entries = list(itertools.islice(filter(selection.holds, queue.entries()), limit))
+    if out.is_json:
+        for entry in entries:
+            out.json(_plain(entry))
+        return
+    if not entries:
+        out.done("no dead letters")
+        return
+    header = ("position", "batch", "component", "error", "event", "what was wrong", "replay")
+    out.table(header, [_row(entry) for entry in entries])
+    out.done(counted(len(entries), "dead letter"))
+    out.next(f"ingest dead-letters show {file} {entries[0].position}", f"ingest dead-letters replay {file}")
+
+
+def show(
+    out: Output,
+    file: FileArgument,
+    position: Annotated[str, typer.Argument(metavar="POSITION", help="As `ingest dead-letters list` shows it.")],
+    *,
+    pipeline: PipelineOption = None,
+) -> None:
+    """
+    Show one dead letter whole; as JSON it is what "explain --events" reads.
+
+    Example: ingest dead-letters show pipeline.yaml 000001308748686-0000000003:0
+    """
+    from ingest.cli.readable import moment, readable
+
+    with _queue(file, pipeline) as (_, _, queue):
+        entry = queue.read(position)
+    letter = entry.letter
+    if out.is_json:
+        out.json(_explainable(letter))
+        return
+    record = letter.record
+    facts = [
+        ("id", letter.id),
+        ("pipeline", letter.pipeline),
+        ("component", letter.component),
+        ("error", f"{letter.code}: {letter.message}"),
+        ("batch", moment(letter.batch_time_ms)),
+        ("record", f"{record.topic}, partition {record.partition}, offset {record.offset}"),
+        ("time", moment(record.timestamp_ms)),
+        ("key", "" if record.key is None else readable(record.key)),
+        *((f"header {name}", "" if value is None else readable(value)) for name, value in record.headers),
+        ("value", "null" if record.value is None else readable(record.value)),
+        *((f"attribute {name}", readable(value)) for name, value in letter.attributes.items()),
+        ("replay", _replayed(entry)),
+    ]
+    if letter.pointer is not None:
+        facts.append(("whole letter", letter.pointer))
+    width = max(len(name) for name, _ in facts)
+    for name, value in facts:
+        if value:
+            out.parts((f"{name:<{width}}  ", "cyan"), (value, ""))
+    out.next(
+        f"ingest dead-letters show {file} {position} --output json | ingest explain {file} --events -",
+        f"ingest dead-letters replay {file} {position}",
+    )
+
+
+def replay(  # noqa: PLR0913 - the options of the command
+    out: Output,
+    file: FileArgument,
+    positions: Annotated[
+        list[str] | None, typer.Argument(metavar="[POSITION]...", help="Only these; left out: all that are selected.")
+    ] = None,
+    *,
+    pipeline: PipelineOption = None,
+    code: CodesOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    replayed: AllOption = False,
+) -> None:
+    """
+    Run dead letters again, through the pipeline as the file describes it now.
+
+    Their cells get the time of the batch they failed in, so a newer value is never hidden. Exit code 1 when some fail
+    again.
+
+    Example: ingest dead-letters replay pipeline.yaml --code no_match
+    """
+    from ingest.dead_letters.replay import replay as run_again
+    from ingest.service.replay import Replayer
+
+    selection = _selection(positions or (), code, since, until, has_replayed=replayed)
+    with (
+        _queue(file, pipeline) as (configuration, catalog, queue),
+        Replayer(configuration, _chosen(configuration, pipeline), catalog) as replayer,
+        out.progress("dead letters") as advance,
+    ):
+        report = run_again(
+            queue,
+            selection,
+            replayer,
+            now_ms=lambda: time.time_ns() // 1_000_000,
+            on_progress=_Sum(advance),
+        )
+    if out.is_json:
+        out.json(
+            {
+                "selected": report.selected,
+                "replayed": report.replayed,
+                "failed_again": dict(report.failed_again),
+                "cut": report.cut,
+            }
+        )
+    else:
+        failed = report.failed_again.total()
+        out.table(
+            ("#selected", "#replayed", "#failed again", "#not on this machine"),
+            [tuple(f"{number:,}" for number in (report.selected, report.replayed, failed, len(report.cut)))],
+        )
+        if failed:
+            out.note(f"failed again: {counts_of(report.failed_again)}", "yellow")
+    out.next(f"ingest dead-letters list {file}")
+    if report.failed_again or report.cut:
+        raise typer.Exit(1)
+
+
+class _Sum:
+    """Tells how many letters are done when told how many more are."""
+
+    def __init__(self, advance: Callable[[int], None]) -> None:
+        self._advance = advance
+        self._done = 0
+
+    def __call__(self, letters: int) -> None:
+        self._done += letters
+        self._advance(self._done)
+
+
+@contextmanager
+def _queue(file: str, name: str | None) -> "Iterator[tuple[Configuration, Catalog, DeadLetterQueue]]":
+    from ingest.cli.loading import loaded
+    from ingest.service.dead_letters import dead_letter_queue
+
+    configuration, catalog = loaded(file)
+    queue = dead_letter_queue(configuration, _chosen(configuration, name))
+    try:
+        yield configuration, catalog, queue
+    finally:
+        queue.close()
+
+
+def _chosen(configuration: "Configuration", name: str | None) -> "Pipeline":
+    from ingest.cli.loading import pipeline_of
+
+    return pipeline_of(configuration, name)
+
+
+def _selection(
+    positions: "tuple[str, ...] | list[str]",
+    codes: list[str] | None,
+    since: str | None,
+    until: str | None,
+    *,
+    has_replayed: bool,
+) -> "Selection":
+    from ingest.cli.readable import moment_of
+    from ingest.dead_letters.replay import Selection
+
+    return Selection(
+        ids=frozenset(positions),
+        codes=frozenset(codes or ()),
+        since_ms=None if since is None else moment_of(since),
+        until_ms=None if until is None else moment_of(until),
+        has_replayed=has_replayed,
+    )
+
+
+def _row(entry: "Entry") -> tuple[str, ...]:
+    from ingest.cli.readable import moment
+
+    letter = entry.letter
+    event = f"{letter.record.topic}/{letter.record.partition}/{letter.record.offset}"
+    return (
+        entry.position,
+        moment(letter.batch_time_ms),
+        letter.component,
+        letter.code,
+        event,
+        letter.message,
+        _replayed(entry),
+    )
+
+
+def _replayed(entry: "Entry") -> str:
+    if entry.mark is None:
+        return ""
+    words = entry.mark.outcome.value.replace("_", " ")
+    return f"{words} ({entry.mark.code})" if entry.mark.code else words
+
+
+def _plain(entry: "Entry") -> dict[str, object]:
+    import orjson
+
+    mark = entry.mark
+    about = None if mark is None else {"outcome": mark.outcome.value, "at_ms": mark.at_ms, "code": mark.code}
+    letter: dict[str, object] = orjson.loads(entry.letter.to_json())
+    return {"position": entry.position, "replay": about} | letter
+
+
+def _explainable(letter: "DeadLetter") -> dict[str, object]:
+    """The record as an input of `explain`."""
+    import orjson
+
+    return {"record": orjson.loads(letter.to_json())["record"]}

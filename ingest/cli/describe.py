@@ -1,0 +1,118 @@
+"""`ingest describe`: every component with its options and examples, and what errors mean."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ingest.cli.output import Output
+
+if TYPE_CHECKING:
+    from ingest.cli.pages import Page
+
+
+def describe(
+    out: Output,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help='A component, or "error"; left out: a list of all components.')
+    ] = None,
+    code: Annotated[
+        str | None, typer.Argument(metavar="CODE", help='After "error": its code, as messages show it.')
+    ] = None,
+) -> None:
+    """
+    Show every decorator, sink, store and source, or one with its options and examples, or what an error means.
+
+    Example: ingest describe split
+
+    Example: ingest describe error no_match
+    """
+    from ingest.api import ConfigError
+
+    if name == "error":
+        _error(out, code)
+    elif code is not None:
+        raise ConfigError(
+            f'"{code}" does not belong there', hint="write 'ingest describe NAME' or 'ingest describe error CODE'"
+        )
+    elif name is None:
+        _list(out)
+    else:
+        _one(out, name)
+
+
+def _list(out: Output) -> None:
+    from ingest.cli.pages import pages
+
+    found = pages()
+    if out.is_json:
+        out.json([{"room": page.room, "name": page.name, "summary": page.summary} for page in found])
+        return
+    out.table(("", "name", "what it does"), [(page.singular, page.name, page.summary) for page in found])
+    out.next("ingest describe NAME", "ingest describe error CODE")
+
+
+def _one(out: Output, name: str) -> None:
+    from ingest.cli.pages import pages_named
+
+    found = pages_named(name)
+    if out.is_json:
+        out.json([_plain(page) for page in found])
+        return
+    for page in found:
+        _show(out, page)
+    out.next("ingest describe")
+
+
+def _show(out: Output, page: "Page") -> None:
+    out.parts((page.name, "bold"), (f"  {page.singular}, {page.stability}", "dim"))
+    out.line()
+    for line in page.text.splitlines():
+        out.line(line)
+    out.line()
+    if page.options:
+        rows = [(each.name, each.type, each.default, each.doc) for each in page.options]
+        out.table(("option", "type", "default", "what it says"), rows)
+    else:
+        out.line("It has no options.")
+    for example in page.examples:
+        out.line()
+        out.line(example.title, "cyan")
+        for line in example.lines:
+            out.line(f"  {line}")
+
+
+def _plain(page: "Page") -> dict[str, Any]:
+    return {
+        "room": page.room,
+        "name": page.name,
+        "stability": page.stability,
+        "text": page.text,
+        "options": [
+            {"name": each.name, "type": each.type, "default": each.default, "doc": each.doc, "example": each.example}
+            for each in page.options
+        ],
+        "examples": [{"title": each.title, "lines": list(each.lines)} for each in page.examples],
+    }
+
+
+def _error(out: Output, code: str | None) -> None:
+    from ingest.cli.error_pages import error_page, error_pages
+
+    if code is None:
+        every = error_pages()
+        if out.is_json:
+            out.json([{"code": page.code, "meaning": page.meaning} for page in every])
+            return
+        out.table(("code", "what it means"), [(page.code, page.meaning) for page in every])
+        out.next("ingest describe error CODE")
+        return
+    page = error_page(code)
+    if out.is_json:
+        out.json({"code": page.code, "meaning": page.meaning, "reaction": page.reaction, "exit_code": page.exit_code})
+        return
+    out.line(page.code, "bold")
+    out.line(page.meaning)
+    if page.reaction:
+        out.line(page.reaction)
+    if page.exit_code is not None:
+        out.line(f"A command that ends with it exits with {page.exit_code}.")

@@ -1,0 +1,143 @@
+"""What every error code means, and what happens when it occurs."""
+
+import difflib
+import inspect
+from dataclasses import dataclass
+
+from ingest import api
+from ingest.api import Disposition, IngestError, NotFoundError
+from ingest.config.problems import EXPLANATIONS
+
+_REACTIONS = {
+    Disposition.RETRY: "Nothing is acknowledged: it is tried again, and the pipeline is blocked meanwhile.",
+    Disposition.DIVERT: "The event can never pass as it is; `on_error` says whether it becomes a dead letter, is "
+    "dropped, or stops the pipeline.",
+    Disposition.STOP: "It ends what was asked for; nothing unfinished is acknowledged.",
+}
+
+_CODES: dict[str, tuple[type[IngestError], str]] = {
+    "abandoned": (
+        IngestError,
+        "The service was told to stop in the middle of a batch, which runs again after a restart.",
+    ),
+    "access_denied": (api.SourceError, "Kafka refuses the user, the password or the operation."),
+    "attribute_exists": (
+        api.DecorateError,
+        "A step sets an attribute that has a value, under attributes: existing: error.",
+    ),
+    "bad_avro": (api.DecodeError, "The record's value is no AvroFlumeEvent, though the source's format says so."),
+    "bad_encoding": (api.ExpressionError, "A function was to decode text that is not in that encoding."),
+    "bad_envelope": (
+        api.DecodeError,
+        'The value is JSON, but no object with "body" and "headers"; use format raw and the decorator json for others.',
+    ),
+    "bad_header": (api.DecodeError, "The header priority or nanos holds what it can not hold."),
+    "bad_input": (api.ConfigError, "A line of events given to a command is not an event."),
+    "bad_json": (api.DecodeError, "A text that was to be JSON is not, or is no object."),
+    "bad_notation": (api.DecodeError, 'Bytes in JSON are a string, or {"b64": "…"} for what is not text.'),
+    "bad_record": (IngestError, "A record can not be sent to Kafka as it is."),
+    "bad_table_name": (api.MappingError, "The template of the table gives what no store takes as a name."),
+    "bad_time": (api.DecorateError, "The text is no time in any of the formats the step lists."),
+    "bad_timestamp": (api.MappingError, "The event's time can not be the time of a cell."),
+    "chunk_refused": (api.StoreRefusedError, "The store refused rows for good, and which ones is not known."),
+    "dead_letters_too_large": (
+        IngestError,
+        "More than 64 MiB of dead letters in one micro-batch: mend the pipeline, or lower max_events_per_batch.",
+    ),
+    "dead_letters_unavailable": (api.StoreUnavailableError, "Dead letters can not be written under state_dir now."),
+    "delete_at_zero": (api.MappingError, "A delete carries the time before the event's, and there is none before 0."),
+    "division_by_zero": (api.ExpressionError, "div or mod was given a zero."),
+    "empty_row_key": (api.MappingError, "The template of the row key gave nothing."),
+    "error_budget": (IngestError, "More events failed than error_budget allows; a human must look before it goes on."),
+    "extra_missing": (api.CatalogError, "A component needs a package that comes with an extra."),
+    "group_in_use": (
+        api.SourceError,
+        "Other consumers read with the pipeline's group, so its offsets can not be committed.",
+    ),
+    "import_failed": (api.CatalogError, "The code of a component or plugin can not be imported."),
+    "jars_fetch": (IngestError, "Maven could not fetch a jar; its settings say where from."),
+    "jvm_lost": (IngestError, "The Java process of Spark has ended; unacknowledged batches run again after a restart."),
+    "negative_number": (api.ExpressionError, "A negative number has no place in an inverted order."),
+    "negative_time": (api.MappingError, "Cells can not carry a time before 1970."),
+    "no_attribute": (api.DecorateError, "A step reads an attribute the event does not have."),
+    "no_match": (api.DecorateError, "The regular expression was not found, and the step says on_no_match: error."),
+    "no_row_key": (
+        api.MappingError,
+        "The event has no attribute for the row key; dropped for this reason by default, see on_missing_key.",
+    ),
+    "no_table": (api.StoreRefusedError, "The store has no such table, and does not make tables by itself."),
+    "not_a_number": (api.ExpressionError, "A function that computes was given text that is no number."),
+    "null_value": (api.DecorateError, "A member of the JSON object is null, and the step says that this is an error."),
+    "number_too_large": (api.ExpressionError, "The result of a function does not fit."),
+    "os": (IngestError, "The operating system refused: the message says what and where."),
+    "replay_stopped": (IngestError, "A replay could not go on; what it did is marked, so run the same command again."),
+    "row_key_too_long": (api.MappingError, "HBase keeps row keys of at most 32767 bytes."),
+    "stopped": (IngestError, "A task reports that the pipeline can not go on."),
+    "stopped_by_event": (
+        IngestError,
+        "An event failed where on_error says stop; nothing of its batch is acknowledged.",
+    ),
+    "time_out_of_range": (api.ExpressionError, "The time is outside the calendar, which has the years 1 to 9999."),
+    "tombstone": (api.DecodeError, "The record has no value, and the source says tombstones: error."),
+    "too_deep": (api.DecorateError, "The JSON is nested deeper than any event should be."),
+    "too_large": (api.DecodeError, "The value is larger than max_event_bytes, or than the topic takes."),
+    "too_many_columns": (api.MappingError, "The event has more cells than columns: max_per_row allows."),
+    "unknown_component": (api.CatalogError, "There is no decorator, sink, store or source of this name."),
+    "unknown_family": (api.MappingError, "The table has no such column family, and families: on_unknown says error."),
+    "unmatched_group": (api.DecorateError, "A group took no part in the match, and the step says on_unmatched: error."),
+    "value_too_large": (api.MappingError, "A value is larger than columns: max_value_bytes allows."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorPage:
+    """
+    What an error code means.
+
+    Attributes:
+        reaction: what happens when it occurs; "" for problems of a configuration.
+        exit_code: of a command that ends with it; None where a command does not.
+    """
+
+    code: str
+    meaning: str
+    reaction: str = ""
+    exit_code: int | None = None
+
+
+def error_pages() -> list[ErrorPage]:
+    """A page for every code, sorted."""
+    pages = {kind.value: ErrorPage(kind.value, text, exit_code=2) for kind, text in EXPLANATIONS.items()}
+    for error in _classes(IngestError):
+        pages[error.code] = _page(error.code, error, (inspect.getdoc(error) or "").partition("\n")[0])
+    for code, (error, meaning) in _CODES.items():
+        pages[code] = _page(code, error, meaning)
+    return [pages[code] for code in sorted(pages)]
+
+
+def error_page(code: str) -> ErrorPage:
+    """
+    The page of a code.
+
+    Raises:
+        NotFoundError: there is no such code.
+    """
+    pages = {page.code: page for page in error_pages()}
+    if code not in pages:
+        near = difflib.get_close_matches(code, pages, n=1)
+        hint = f'did you mean "{near[0]}"?' if near else "'ingest describe error' lists them"
+        raise NotFoundError(f'there is no error "{code}"', hint=hint)
+    return pages[code]
+
+
+def _page(code: str, error: type[IngestError], meaning: str) -> ErrorPage:
+    exit_code = None if issubclass(error, api.EventError) else error.exit_code
+    return ErrorPage(code, meaning, _REACTIONS[error.disposition], exit_code)
+
+
+def _classes(error: type[IngestError]) -> list[type[IngestError]]:
+    """The errors of the contract, whatever else is imported."""
+    found = [error] if error.__module__ == IngestError.__module__ else []
+    for child in error.__subclasses__():
+        found += _classes(child)
+    return found

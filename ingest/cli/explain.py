@@ -1,0 +1,123 @@
+"""`ingest explain`: what each step of a pipeline does to events."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from ingest.cli.command import FileArgument, PipelineOption
+from ingest.cli.output import Output
+
+_STYLES = {"kept": "green", "dropped": "yellow", "failed": "red"}
+
+
+class Until(StrEnum):
+    """Where to stop."""
+
+    DECORATORS = "decorators"
+
+
+def explain(
+    out: Output,
+    file: FileArgument,
+    *,
+    pipeline: PipelineOption = None,
+    events: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Events, a JSON object a line; - is stdin. Left out: those of the pipeline's tests."
+        ),
+    ] = None,
+    until: Annotated[Until | None, typer.Option(help="Stop before the sinks.")] = None,
+) -> None:
+    """
+    Show what each step of a pipeline does to events, and the cells they become; nothing is read or written.
+
+    Example: ingest explain pipeline.yaml --events events.jsonl --output json
+    """
+    from ingest.build import plan_of
+    from ingest.cli.loading import loaded, pipeline_of
+    from ingest.trial import Trial
+
+    configuration, catalog = loaded(file)
+    chosen = pipeline_of(configuration, pipeline)
+    trial = Trial.of(plan_of(configuration, chosen, catalog))
+    given = _given(
+        events, [event for case in configuration.tests if case.pipeline == chosen.name for event in case.given]
+    )
+    outcomes: dict[str, int] = {}
+    for output in trial.run(given, until_decorators=until is Until.DECORATORS):
+        outcome = str(output.line["outcome"])
+        outcomes[outcome] = outcomes.get(outcome, 0) + 1
+        if out.is_json:
+            out.json(output.line)
+        else:
+            _show(out, output.line)
+    if not out.is_json:
+        out.done(", ".join(f"{number:,} {outcome}" for outcome, number in outcomes.items()) or "no events")
+    out.next(f"ingest run --once {file}")
+
+
+def _given(events: str | None, from_tests: Sequence[Mapping[str, object]]) -> Iterable[Mapping[str, object]]:
+    from ingest.api import ConfigError
+    from ingest.cli.lines import lines_of
+    from ingest.trial import inputs_of
+
+    if events is not None:
+        return inputs_of(lines_of(events))
+    if not from_tests:
+        raise ConfigError(
+            "there are no events to explain",
+            hint="give a file of JSON lines with --events, or write tests for the pipeline",
+        )
+    return from_tests
+
+
+def _show(out: Output, line: Mapping[str, Any]) -> None:
+    outcome, error = line["outcome"], line["error"]
+    why = f": {line['reason']}" if line["reason"] else ""
+    out.parts((f"event {line['input']} ", "bold"), (outcome + why, _STYLES[outcome]))
+    width = max((len(_name(step)) for step in line["steps"]), default=0)
+    for step in line["steps"]:
+        changes = _changes(step["changed"]) or ["no change"]
+        for number, change in enumerate(changes):
+            out.parts(
+                (f"  {_name(step) if number == 0 else '':<{width}}  ", "cyan"),
+                (change, "dim" if not step["changed"] else ""),
+            )
+    if error is not None:
+        out.parts((f"  {error['decorator'] or 'source'}: {error['code']}: ", "red"), (error["message"], ""))
+    for put in line.get("puts", ()):
+        out.parts((f"  {put['sink']}: {put['store']}/{put['table']} ", "cyan"), (f"row {_text(put['row'])}", "bold"))
+        if "delete" in put:
+            out.line(f"    delete {_text(put['delete'])}", "yellow")
+        for family, qualifier, value in put["cells"]:
+            out.parts((f"    {_text(family)}:{_text(qualifier)} = ", "dim"), (_text(value), ""))
+
+
+def _name(step: Mapping[str, Any]) -> str:
+    return str(step["decorator"]) + (f" ({step['label']})" if step["label"] else "")
+
+
+def _changes(changed: Mapping[str, Any]) -> list[str]:
+    fields = dict(changed)
+    attributes = fields.pop("attributes", {})
+    return [f"{name} = {_text(value)}" for name, value in fields.items()] + [
+        f"{name} removed" if value is None else f"{name} = {_text(value)}" for name, value in attributes.items()
+    ]
+
+
+def _text(notation: object) -> str:
+    from ingest.api.notation import from_notation
+    from ingest.cli.readable import readable
+
+    match notation:
+        case {"family": name}:
+            return f"family {_text(name)}"
+        case {"column": name}:
+            return f"column {_text(name)}"
+        case str() | {"b64": _}:
+            return readable(from_notation(notation))
+        case _:
+            return str(notation)

@@ -1,0 +1,37 @@
+"""`ingest get`: one row of a table."""
+
+from typing import Annotated
+
+import typer
+
+from ingest.cli.command import ColumnsOption, FileArgument, TableArgument, VersionsOption
+from ingest.cli.output import Output
+
+
+def get(
+    out: Output,
+    file: FileArgument,
+    table: TableArgument,
+    row: Annotated[str, typer.Argument(metavar="ROW", help=r"Row key: text, with \xNN for other bytes.")],
+    *,
+    columns: ColumnsOption = None,
+    versions: VersionsOption = 1,
+) -> None:
+    """
+    Show one row of a table; exit code 3 when there is no such row.
+
+    Example: ingest get pipeline.yaml mytable k1-1308748686334000700 --versions 3
+    """
+    from ingest.api import NotFoundError
+    from ingest.cli.loading import reading
+    from ingest.cli.readable import from_readable
+    from ingest.cli.rows import columns_of, show
+
+    with reading(file, table) as store:
+        found = store.get(table, from_readable(row), columns=columns_of(columns), versions=versions)
+    if found is None:
+        raise NotFoundError(
+            f'no row "{row}" in table "{table}"', hint=f"'ingest scan {file} {table}' shows what there is"
+        )
+    show(out, found)
+    out.next(f"ingest scan {file} {table} --prefix KEY")

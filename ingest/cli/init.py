@@ -1,0 +1,82 @@
+"""`ingest init`: a pipeline that works, to start from."""
+
+from enum import StrEnum
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+import typer
+
+from ingest.cli.output import Output, counted
+
+
+class Template(StrEnum):
+    """What a new pipeline reads and writes."""
+
+    FILES = "files"
+    KAFKA = "kafka"
+    HBASE = "hbase"
+
+
+def init(
+    out: Output,
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write into; made when missing.")] = Path(),
+    *,
+    template: Annotated[
+        Template,
+        typer.Option(help="files: files to RocksDB, no servers; kafka: Kafka to RocksDB; hbase: Kafka to HBase."),
+    ] = Template.FILES,
+) -> None:
+    """
+    Write a pipeline that works, with tests and sample events.
+
+    Files that exist are never overwritten.
+
+    Example: ingest init demo --template kafka
+    """
+    written = write_template(template, directory)
+    if out.is_json:
+        out.json({"template": template.value, "files": [str(path) for path in written]})
+        return
+    for path in written:
+        out.line(str(path))
+    out.done(f"{counted(len(written), 'file')} written")
+    change = [] if directory == Path() else [f"cd {directory}"]
+    out.next(*change, "ingest test pipeline.yaml")
+
+
+def write_template(template: Template, directory: Path) -> list[Path]:
+    """
+    Copy a template; the files it wrote.
+
+    Raises:
+        ConflictError: one of its files is there already; nothing was written.
+    """
+    from ingest.api.errors import ConflictError
+
+    contents = dict(_contents(files("ingest.cli") / "templates" / template.value, PurePosixPath()))
+    targets = {directory / name: content for name, content in contents.items()}
+    existing = [path for path in targets if path.exists() or path.is_symlink()]
+    if existing:
+        raise ConflictError(
+            f'there is already "{existing[0]}"' + (f" and {len(existing) - 1} more" if existing[1:] else ""),
+            hint="nothing was written; name another folder",
+        )
+    for path, content in targets.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            file.write(content)
+    return list(targets)
+
+
+def _contents(folder: Traversable, place: PurePosixPath) -> "list[tuple[PurePosixPath, bytes]]":
+    found = []
+    for entry in sorted(
+        folder.iterdir(), key=lambda entry: (entry.is_dir(), entry.name != "pipeline.yaml", entry.name)
+    ):
+        if entry.is_dir():
+            found += _contents(entry, place / entry.name)
+        else:
+            found.append((place / entry.name, entry.read_bytes()))
+    return found

@@ -1,0 +1,21 @@
+"""`ingest jars`: what Spark needs to read Kafka."""
+
+from ingest.cli.output import Output, counted
+
+
+def fetch(out: Output) -> None:
+    """
+    Fetch the jars of Spark's Kafka connector with Maven, once for this machine, and check them.
+
+    Example: ingest jars fetch
+    """
+    from ingest.spark.jars import fetch as fetch_jars
+
+    found = fetch_jars(progress=out.note)
+    if out.is_json:
+        out.json({"jars": [str(path) for path in found]})
+        return
+    for path in found:
+        out.line(str(path))
+    out.done(f"{counted(len(found), 'jar')} there and whole")
+    out.next("ingest init --template kafka")

@@ -1,0 +1,24 @@
+"""Lines of a file that a command was given, or of stdin."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from ingest.api import NotFoundError
+
+
+def lines_of(name: str) -> Iterator[bytes]:
+    """
+    Lines without their ends; `-` is stdin.
+
+    Raises:
+        NotFoundError: there is no such file.
+    """
+    if name == "-":
+        yield from (line.rstrip(b"\r\n") for line in sys.stdin.buffer)
+        return
+    try:
+        with Path(name).open("rb") as file:
+            yield from (line.rstrip(b"\r\n") for line in file)
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise NotFoundError(f'there is no file "{name}"') from error

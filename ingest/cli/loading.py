@@ -1,0 +1,81 @@
+"""What several commands begin with: the configuration, one of its pipelines, a store that is open for reading."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ingest.api import ConfigError, NotFoundError, Store
+from ingest.catalog import Catalog
+from ingest.config import load
+
+if TYPE_CHECKING:
+    from ingest.config.model import Configuration, Pipeline
+
+
+def loaded(file: str) -> "tuple[Configuration, Catalog]":
+    """
+    A pipeline file, checked, and the components it may use.
+
+    Raises:
+        ConfigError: it is wrong; all problems are in the report.
+        NotFoundError: there is no such file.
+    """
+    configuration = load(file, env=os.environ, lookup=Catalog())
+    return configuration, Catalog(configuration.plugins)
+
+
+def pipeline_of(configuration: "Configuration", name: str | None) -> "Pipeline":
+    """
+    The pipeline of this name, or the only one.
+
+    Raises:
+        NotFoundError: there is none of this name.
+        ConfigError: there are several, and none was named.
+    """
+    pipelines = configuration.pipelines
+    known = ", ".join(f'"{known}"' for known in pipelines)
+    if name is None:
+        if len(pipelines) == 1:
+            return next(iter(pipelines.values()))
+        raise ConfigError(f"there are {len(pipelines)} pipelines: {known}", hint="choose one with --pipeline NAME")
+    if name not in pipelines:
+        raise NotFoundError(f'there is no pipeline "{name}"', hint=f"there is {known}")
+    return pipelines[name]
+
+
+def store_of_table(configuration: "Configuration", table: str) -> str:
+    """
+    The store that has a table: as declared, else where a sink writes it, else the only store.
+
+    Raises:
+        ConfigError: it could be in several stores.
+    """
+    if table in configuration.tables:
+        return configuration.tables[table].store
+    written = {
+        getattr(sink.settings, "store", None)
+        for pipeline in configuration.pipelines.values()
+        for sink in pipeline.sinks
+        if getattr(getattr(sink.settings, "table", None), "text", None) == table
+    }
+    candidates = written or set(configuration.stores)
+    if len(candidates) == 1:
+        return str(candidates.pop())
+    raise ConfigError(
+        f'table "{table}" could be in any of the stores {", ".join(sorted(map(str, candidates)))}',
+        hint=f"say so in the file: tables: {{{table}: {{store: NAME}}}}",
+    )
+
+
+@contextmanager
+def reading(file: str, table: str) -> Iterator[Store[Any]]:
+    """The store of a table, open for reading, also while a service writes to it."""
+    configuration, catalog = loaded(file)
+    component = configuration.stores[store_of_table(configuration, table)]
+    store: Store[Any] = catalog.load("stores", component.kind).reader(component.settings)
+    try:
+        store.open()
+        yield store
+    finally:
+        store.close()

@@ -1,0 +1,125 @@
+"""Pages about components, made of their docstrings, options and examples."""
+
+import difflib
+import inspect
+from dataclasses import dataclass
+
+import orjson
+
+from ingest.api import Example, NotFoundError, Settings
+from ingest.api.notation import to_notation
+from ingest.catalog import ROOMS, Catalog
+from ingest.config.pages import OptionRow, option_rows
+
+_SINGULAR = {"decorators": "decorator", "sinks": "sink", "stores": "store", "sources": "source"}
+_IN_LISTS = ("decorators", "sinks")
+
+
+@dataclass(frozen=True, slots=True)
+class ShownExample:
+    """A use of a component: its options, an event before and what is different after."""
+
+    title: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """
+    What there is to know about a component.
+
+    Attributes:
+        room: decorators, sinks, stores or sources.
+        text: the docstring; its first line is the summary.
+    """
+
+    room: str
+    name: str
+    stability: str
+    text: str
+    options: tuple[OptionRow, ...]
+    examples: tuple[ShownExample, ...]
+
+    @property
+    def singular(self) -> str:
+        """The room's name for one of its components."""
+        return _SINGULAR[self.room]
+
+    @property
+    def summary(self) -> str:
+        """The first sentence."""
+        return " ".join(self.text.partition("\n\n")[0].split())
+
+
+def pages(catalog: Catalog | None = None) -> list[Page]:
+    """A page for every component, room by room, sorted."""
+    catalog = catalog or Catalog()
+    return [page_of(catalog, room, name) for room in ROOMS for name in catalog.names(room)]
+
+
+def pages_named(name: str, catalog: Catalog | None = None) -> list[Page]:
+    """
+    The pages of a name; a source and a store may share one.
+
+    Raises:
+        NotFoundError: there is no such component.
+    """
+    catalog = catalog or Catalog()
+    found = [page_of(catalog, room, name) for room in ROOMS if name in catalog.names(room)]
+    if not found:
+        every = [known for room in ROOMS for known in catalog.names(room)]
+        near = difflib.get_close_matches(name, every, n=1)
+        hint = f'did you mean "{near[0]}"?' if near else "'ingest describe' lists them"
+        raise NotFoundError(f'there is no component "{name}"', hint=hint)
+    return found
+
+
+def page_of(catalog: Catalog, room: str, name: str) -> Page:
+    """The page of a component."""
+    component = catalog.load(room, name)
+    settings = catalog.settings(room, name)
+    stability = getattr(component, "stability", None)
+    return Page(
+        room=room,
+        name=name,
+        stability="stable" if stability is None else stability.value,
+        text=_text(component),
+        # what every step has comes last
+        options=tuple(sorted(option_rows(settings), key=lambda row: row.name in Settings.model_fields)),
+        examples=tuple(
+            _shown(f"- {name}" if room in _IN_LISTS else name, example)
+            for example in getattr(component, "examples", ())
+        ),
+    )
+
+
+def _text(component: type) -> str:
+    """The docstring for people: without the part that speaks of arguments."""
+    text = inspect.getdoc(component) or ""
+    return text.partition("\nArgs:\n")[0].rstrip()
+
+
+def _shown(heading: str, example: Example) -> ShownExample:
+    lines = [f"{heading}: {example.settings}"]
+    before = {name: getattr(example, name) for name in ("attributes", "host", "key", "timestamp_ms", "nanos")}
+    given = {name: value for name, value in before.items() if value}
+    if example.body:
+        given = {"body": _plain(example.body)} | given
+    if given:
+        lines.append(f"before  {orjson.dumps(given).decode()}")
+    after: dict[str, object] = {"attributes": example.after} if example.after else {}
+    if example.body_after is not None:
+        after["body"] = _plain(example.body_after)
+    if example.timestamp_ms_after is not None:
+        after["timestamp_ms"] = example.timestamp_ms_after
+    if example.dropped:
+        lines.append("after   dropped")
+    elif example.error is not None:
+        lines.append(f"after   fails with {example.error}")
+    elif after:
+        lines.append(f"after   {orjson.dumps(after).decode()}")
+    return ShownExample(example.title, tuple(lines))
+
+
+def _plain(body: str | bytes) -> object:
+    return body if isinstance(body, str) else to_notation(body)

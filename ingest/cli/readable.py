@@ -1,0 +1,59 @@
+r"""
+Bytes for people: text as it is, everything else as `\xNN`, and back.
+
+What is shown can be given back on the command line and names the same bytes: a backslash before an `x` is shown as
+`\x5c`, all other backslashes stand for themselves.
+"""
+
+import re
+from datetime import UTC, datetime
+
+from ingest.api.errors import ConfigError
+from ingest.api.notation import name_to_bytes
+
+_ESCAPE = re.compile(rb"\\x([0-9a-fA-F]{2})")
+
+
+def readable(value: bytes) -> str:
+    """Bytes as text on one line."""
+    text = value.decode("utf-8", "surrogateescape")
+    if text.isprintable() and "\\x" not in text:
+        return text
+    return "".join(_shown(character, escape=text.startswith("\\x", place)) for place, character in enumerate(text))
+
+
+def from_readable(text: str) -> bytes:
+    r"""Bytes of an argument: `\xNN` stands for a byte, all else for itself in UTF-8."""
+    return _ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), name_to_bytes(text))
+
+
+def moment(timestamp_ms: int) -> str:
+    """A time for people, in UTC; the number itself when no calendar reaches it."""
+    try:
+        return (
+            datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        )
+    except (ValueError, OverflowError, OSError):
+        return str(timestamp_ms)
+
+
+def moment_of(text: str) -> int:
+    """
+    Milliseconds of a time as `moment` shows it, or as ISO 8601 writes it; UTC unless it says otherwise.
+
+    Raises:
+        ConfigError: it is no time.
+    """
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ConfigError(
+            f'"{text}" is not a time', hint='write it as in "2026-01-31" or "2026-01-31T12:00:00Z"'
+        ) from error
+    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _shown(character: str, *, escape: bool) -> str:
+    if character.isprintable() and not escape:
+        return character
+    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))

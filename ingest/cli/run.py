@@ -1,0 +1,89 @@
+"""`ingest run`: the pipelines of a file, as a service or once."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ingest.cli.command import FileArgument
+from ingest.cli.output import Output
+
+if TYPE_CHECKING:
+    from ingest.config.model import Configuration
+    from ingest.service.run import Outcome
+
+
+def run(
+    out: Output,
+    file: FileArgument,
+    *,
+    once: Annotated[bool, typer.Option("--once", help="Read what is there now, then end.")] = False,
+    start_from: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLACE",
+            help="Where to begin without a checkpoint: group, earliest, latest, or a time as in 2026-01-31T12:00:00Z.",
+        ),
+    ] = None,
+) -> None:
+    """
+    Run the pipelines of a file until told to stop by SIGTERM or Ctrl-C.
+
+    Example: ingest run --once pipeline.yaml
+    """
+    from ingest.cli.following import Following, show_totals
+    from ingest.cli.loading import loaded
+    from ingest.service.lifecycle import Stop
+    from ingest.service.run import RunOptions
+    from ingest.service.run import run as run_service
+
+    configuration, catalog = loaded(file)
+    out.problems(configuration.report)
+    _set_up_logs(configuration, is_watched=once and out.is_live)
+    stop = Stop()
+    with stop.on_signals(), Following(out, list(configuration.pipelines), is_shown=once) as following:
+        outcome = run_service(configuration, catalog, RunOptions(once, start_from, following), stop)
+    for error in outcome.errors:
+        _tell(out, error)
+    show_totals(out, outcome.totals)
+    _what_next(out, file, configuration, outcome)
+    raise typer.Exit(outcome.exit_code)
+
+
+def _set_up_logs(configuration: "Configuration", *, is_watched: bool) -> None:
+    """Log lines as configured; where a progress bar moves, only those that matter."""
+    from ingest.observe.logs import LogFormat, LogLevel, set_up
+
+    log = configuration.service.log
+    level = LogLevel(log.level)
+    if is_watched and level.number < LogLevel.WARNING.number:
+        level = LogLevel.WARNING
+    set_up(level=level, log_format=LogFormat(log.format), mask=configuration.masks.hide)
+
+
+def _tell(out: Output, error: BaseException) -> None:
+    from ingest.api import IngestError
+
+    if isinstance(error, IngestError):
+        out.error(error)
+    elif isinstance(error, Exception):
+        out.bug(error, with_traceback=True)
+
+
+def _what_next(out: Output, file: str, configuration: "Configuration", outcome: "Outcome") -> None:
+    counts = [totals.counts for totals in outcome.totals.values()]
+    commands = []
+    if any(count.stored for count in counts):
+        commands.append(f"ingest scan {file} {_table(configuration)}")
+    if any(count.dead_lettered for count in counts):
+        commands.append(f"ingest dead-letters list {file}")
+    out.next(*commands)
+
+
+def _table(configuration: "Configuration") -> str:
+    """A table that was written, when one can be named."""
+    for pipeline in configuration.pipelines.values():
+        for sink in pipeline.sinks:
+            table = getattr(sink.settings, "table", None)
+            if getattr(table, "constant", None) is not None:
+                return str(getattr(table, "text", "TABLE"))
+    return next(iter(configuration.tables), "TABLE")

@@ -1,0 +1,51 @@
+"""`ingest scan`: rows of a table, in the order of their keys."""
+
+from typing import Annotated
+
+import typer
+
+from ingest.cli.command import ColumnsOption, FileArgument, TableArgument, VersionsOption
+from ingest.cli.output import Output, counted
+
+_KEY = r"text, with \xNN for other bytes"
+
+
+def scan(  # noqa: PLR0913 - the options of the command
+    out: Output,
+    file: FileArgument,
+    table: TableArgument,
+    *,
+    prefix: Annotated[str, typer.Option(metavar="KEY", help=f"Only row keys that begin so: {_KEY}.")] = "",
+    start: Annotated[str, typer.Option(metavar="KEY", help="First row key.")] = "",
+    stop: Annotated[str | None, typer.Option(metavar="KEY", help="End of the range; this key is not shown.")] = None,
+    columns: ColumnsOption = None,
+    versions: VersionsOption = 1,
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="At most so many rows.")] = None,
+    reverse: Annotated[bool, typer.Option("--reverse", help="From the last row key to the first.")] = False,
+) -> None:
+    """
+    Show rows of a table, also while a service writes to it.
+
+    Example: ingest scan pipeline.yaml mytable --prefix k1- --limit 10
+    """
+    from ingest.api import Scan
+    from ingest.cli.loading import reading
+    from ingest.cli.readable import from_readable
+    from ingest.cli.rows import columns_of, show
+
+    wanted = Scan(
+        start=from_readable(start),
+        stop=None if stop is None else from_readable(stop),
+        prefix=from_readable(prefix),
+        columns=columns_of(columns),
+        versions=versions,
+        limit=limit,
+        reverse=reverse,
+    )
+    count = 0
+    with reading(file, table) as store:
+        for row in store.scan(table, wanted):
+            show(out, row)
+            count += 1
+    out.done(counted(count, "row"))
+    out.next(f"ingest get {file} {table} ROW" if count else f"ingest run --once {file}")

@@ -1,0 +1,110 @@
+"""`ingest test`: the tests of a pipeline file."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ingest.cli.command import FileArgument
+from ingest.cli.output import Output, counted
+
+if TYPE_CHECKING:
+    from ingest.trial import CaseResult, Difference
+
+
+def test(
+    out: Output,
+    file: FileArgument,
+    *,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the results as JUnit XML.")] = None,  # noqa: PT028 - a command, no test of ours
+) -> None:
+    """
+    Run the tests of a pipeline file, from raw record to final cells; exit code 1 when one fails.
+
+    Example: ingest test pipeline.yaml --junit report.xml
+    """
+    from ingest.build import plan_of
+    from ingest.cli.loading import loaded
+    from ingest.trial import Trial
+
+    configuration, catalog = loaded(file)
+    tested = dict.fromkeys(case.pipeline for case in configuration.tests)
+    trials = {name: Trial.of(plan_of(configuration, configuration.pipelines[name], catalog)) for name in tested}
+    results = [trials[case.pipeline].test(case) for case in configuration.tests]
+    failed = sum(not result.passed for result in results)
+    if junit is not None:
+        from ingest.cli.junit import junit_of
+
+        junit.write_bytes(
+            junit_of(file, [(result.case.name, result.case.pipeline, told(result)) for result in results])
+        )
+    if out.is_json:
+        out.json({"passed": len(results) - failed, "failed": failed, "tests": [_plain(result) for result in results]})
+    else:
+        _show(out, file, results, failed)
+    if failed:
+        raise typer.Exit(1)
+
+
+def told(result: "CaseResult") -> list[str]:
+    """A line for each difference, with its place in the file."""
+    return [f"{_where(result, difference)}: {_difference(difference)}" for difference in result.differences]
+
+
+def _show(out: Output, file: str, results: "list[CaseResult]", failed: int) -> None:
+    for result in results:
+        verdict = ("passed  ", "green") if result.passed else ("FAILED  ", "red")
+        out.parts(verdict, (result.case.name, ""))
+        for line in told(result):
+            out.line(f"  {line}")
+    if not results:
+        out.note(f'"{file}" has no tests', "yellow")
+    elif failed:
+        out.note(f"{failed} of {counted(len(results), 'test')} failed", "red")
+        out.next(f"ingest explain {file}")
+        return
+    else:
+        out.done(f"{counted(len(results), 'test')} passed")
+    out.next(f"ingest run --once {file}")
+
+
+def _where(result: "CaseResult", difference: "Difference") -> str:
+    """The nearest part of the difference that is written in the file."""
+    case = result.case
+    path = ("expect", *difference.path)
+    for length in range(len(path), 0, -1):
+        if path[:length] in case.places:
+            return str(case.places[path[:length]])
+    return str(case.where)
+
+
+def _difference(difference: "Difference") -> str:
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in difference.path).lstrip(".")
+    if difference.expected is None:
+        return f"{path}: nothing expected, got {_value(difference.actual)}"
+    if difference.actual is None:
+        return f"{path}: expected {_value(difference.expected)}, got nothing"
+    return f"{path}: expected {_value(difference.expected)}, got {_value(difference.actual)}"
+
+
+def _value(value: object) -> str:
+    import orjson
+
+    return orjson.dumps(value).decode()
+
+
+def _plain(result: "CaseResult") -> dict[str, object]:
+    return {
+        "name": result.case.name,
+        "pipeline": result.case.pipeline,
+        "passed": result.passed,
+        "differences": [
+            {
+                "where": _where(result, difference),
+                "path": list(difference.path),
+                "expected": difference.expected,
+                "actual": difference.actual,
+            }
+            for difference in result.differences
+        ],
+    }

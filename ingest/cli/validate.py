@@ -1,0 +1,70 @@
+"""`ingest validate`: all that is wrong with a pipeline file."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ingest.cli.command import FileArgument
+from ingest.cli.output import Output, counted
+
+if TYPE_CHECKING:
+    from ingest.cli.connecting import Answer
+
+
+def validate(
+    out: Output,
+    file: FileArgument,
+    *,
+    connect: Annotated[
+        bool, typer.Option("--connect", help="Also ask sources and stores: are topics and tables there?")
+    ] = False,
+) -> None:
+    """
+    Check a pipeline file and show all its problems at once, each with its place and a suggestion.
+
+    Example: ingest validate pipeline.yaml --connect
+    """
+    from ingest.api import ConfigError
+    from ingest.cli.loading import loaded
+
+    try:
+        configuration, catalog = loaded(file)
+    except ConfigError as error:
+        report = getattr(error, "report", None)
+        if not out.is_json or report is None:
+            raise
+        out.json({"valid": False, "problems": report.to_json()})
+        raise typer.Exit(error.exit_code) from error
+    found = []
+    if connect:
+        from ingest.cli.connecting import answers
+
+        found = list(answers(configuration, catalog))
+    failures = [answer.error for answer in found if answer.error is not None]
+    if out.is_json:
+        about = {"connections": [_plain(answer) for answer in found]} if connect else {}
+        out.json({"valid": not failures, "problems": configuration.report.to_json()} | about)
+    else:
+        out.problems(configuration.report)
+        for answer in found:
+            _show(out, answer)
+    if failures:
+        raise typer.Exit(failures[0].exit_code)
+    pipelines, tests = counted(len(configuration.pipelines), "pipeline"), counted(len(configuration.tests), "test")
+    out.done(f"{file}: fine, {pipelines}, {tests}")
+    out.next(f"ingest {'test' if configuration.tests else 'run --once'} {file}")
+
+
+def _show(out: Output, answer: "Answer") -> None:
+    if answer.error is None:
+        out.parts(("there     ", "green"), (f"{answer.what}: {answer.found}", ""))
+        return
+    out.parts(("NOT THERE ", "red"), (f"{answer.what} ({answer.where}): {answer.error.message}", ""))
+    if answer.error.hint:
+        out.line(f"          {answer.error.hint}", "dim")
+
+
+def _plain(answer: "Answer") -> dict[str, object]:
+    error = answer.error
+    about = None if error is None else {"code": error.code, "message": error.message, "hint": error.hint}
+    return {"where": answer.where, "what": answer.what, "found": answer.found, "error": about}
