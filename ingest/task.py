@@ -174,9 +174,9 @@ class Task:
         stored = failed = False
         skipped = "no_sink"
         for outlet in self._outlets:
-            if outlet.condition is not None and not outlet.condition.holds(event):
-                continue
             try:
+                if outlet.condition is not None and not outlet.condition.holds(event):
+                    continue
                 reason = outlet.writer.write(event)
             except EventError as error:
                 self._fail(record, event, error, outlet.name, outlet.on_error, event.origin.fan_out, counted=not failed)

@@ -65,8 +65,13 @@ class ExpectedPut(Model):
     row: Text | None = option("Row key.", default=None, example="k1-1308748686334000700")
     wal: bool | None = option("Whether the write-ahead log is used.", default=None)
     timestamp_ms: int | None = option("Time of its cells.", default=None)
-    cells: dict[str, Text] | None = option(
-        "`family:qualifier` -> value; no other cells may be there.", default=None, example={"colfam:ts": "2238947398"}
+    delete: str | dict[str, str] | None = option(
+        "What it deletes, written as in a sink's rules.", default=None, example="row"
+    )
+    cells: dict[str, Text | None] | None = option(
+        "`family:qualifier` -> value; null for a cell that must not be there.",
+        default=None,
+        example={"colfam:ts": "2238947398"},
     )
 
 

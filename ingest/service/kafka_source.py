@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
-
 from ingest.api import ConfigError, ConflictError, NotFoundError
 from ingest.config.model import Pipeline
 from ingest.kafka.admin import KafkaAdmin
@@ -13,7 +11,7 @@ from ingest.service.group import GroupFollower
 from ingest.sources.kafka import KafkaSource, Start
 from ingest.spark.checkpoint import Checkpoint
 from ingest.spark.jars import connector_jars
-from ingest.spark.reading import read_kafka
+from ingest.spark.reading import Frame, Session, read_kafka
 from ingest.spark.session import is_submitted
 
 
@@ -46,7 +44,7 @@ class LiveKafka:
         """Spark's Kafka connector; spark-submit brings its own."""
         return [] if is_submitted() else connector_jars()
 
-    def frame(self, session: SparkSession) -> DataFrame:
+    def frame(self, session: Session) -> Frame:
         """The stream of records, after the checks of a start."""
         with KafkaAdmin(self._source) as admin:
             cluster = admin.cluster_id()

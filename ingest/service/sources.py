@@ -4,15 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from pyspark.sql import DataFrame, SparkSession
-
 from ingest.api import ConfigError
 from ingest.config.model import Pipeline
 from ingest.observe.metrics import Metrics
 from ingest.sources.files import FilesSource
 from ingest.sources.kafka import KafkaSource
 from ingest.spark.checkpoint import Checkpoint
-from ingest.spark.reading import read_files
+from ingest.spark.reading import Frame, Session, read_files
 
 
 class LiveSource(Protocol):
@@ -22,7 +20,7 @@ class LiveSource(Protocol):
     def jars(self) -> list[Path]:
         """Jars for the session."""
 
-    def frame(self, session: SparkSession) -> DataFrame:
+    def frame(self, session: Session) -> Frame:
         """
         The stream; checks first that the checkpoint is this source's.
 
@@ -48,7 +46,7 @@ class LiveFiles:
         """None: files are read in Python."""
         return []
 
-    def frame(self, session: SparkSession) -> DataFrame:
+    def frame(self, session: Session) -> Frame:
         """The stream of lines."""
         identity: Mapping[str, str] = {"source": "files", "path": str(Path(self._source.path).absolute())}
         self._checkpoint.belongs_to(identity)

@@ -224,8 +224,9 @@ class Job:
             try:
                 return action()
             except IngestError as error:
-                if error.disposition is not Disposition.RETRY:
+                if error.disposition is Disposition.STOP:
                     raise
+                # rows that a store refuses here block loudly too: none of them may be passed over
                 attempt += 1
                 self._wait(error.code, str(error), attempt)
 

@@ -9,6 +9,10 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from ingest.sources import files, kafka
 from ingest.spark.files_reader import FilesSource
 
+Session = SparkSession
+Frame = DataFrame
+"""What others call Spark's session and streaming frame, so that pyspark stays behind this door."""
+
 EARLIEST = -2  # what Spark writes for "the first offset there is"
 
 

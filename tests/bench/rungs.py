@@ -147,7 +147,7 @@ def _family() -> list[psutil.Process]:
 
 
 class _Watch:
-    """Memory and CPU of this process and all it started, also of those that ended meanwhile; looked at twice a second."""
+    """Memory and CPU of this process and all it started, also those that ended meanwhile; looked at twice a second."""
 
     def __enter__(self) -> Self:
         self.peak_mib = 0.0

@@ -100,6 +100,13 @@ def test_sink_condition_leaves_events_to_the_others(assignment):
     assert (counts.stored, counts.dropped) == (1, Counter(no_sink=1))
 
 
+def test_sink_condition_that_has_no_value_fails_the_event(assignment):
+    chosen = plan(sink(when="%{int(%{key})} > 1"), decorators=TICK)
+    receipt = live_task(chosen).run([record("2", "1:2"), record("x", "1:2", 1)], assignment)
+    assert (receipt.verdict, receipt.counts.stored) == (Verdict.DURABLE, 1)
+    assert receipt.counts.dead_lettered == Counter(not_a_number=1)
+
+
 def test_on_error_drop_counts_and_keeps_nothing(assignment):
     dropping = plan(sink(on_error=OnError.DROP), decorators=TICK)
     receipt = live_task(dropping).run([record("", "1:2")], assignment)
