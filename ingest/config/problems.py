@@ -11,6 +11,8 @@ from urllib.parse import quote
 MASK = "***"
 _SIMILAR = 0.6  # as alike as difflib asks by default: one or two letters of a usual name
 _LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # what YAML counts as one
+_MAX_MESSAGE = 500  # characters; a list of all decorators fits
+_MAX_NAME = 100  # nobody misspells longer ones
 _MAX_SHOWN = 160  # characters of a line of the file
 
 
@@ -189,7 +191,13 @@ def report_of(problems: Iterable[Problem], sources: Mapping[str, str], masks: Ma
     """A report without duplicates and without secrets; the root file first, then included ones as they were read."""
     order = {file: number for number, file in enumerate(sources)}
     unique = dict.fromkeys(
-        Problem(problem.kind, problem.where, masks.hide(problem.message), masks.hide(problem.hint), problem.severity)
+        Problem(
+            problem.kind,
+            problem.where,
+            _one_line(masks.hide(problem.message)),
+            _one_line(masks.hide(problem.hint)),
+            problem.severity,
+        )
         for problem in problems
     )
     return Report(
@@ -198,8 +206,18 @@ def report_of(problems: Iterable[Problem], sources: Mapping[str, str], masks: Ma
     )
 
 
+def _one_line(text: str) -> str:
+    """Text that can neither break a line nor drive a terminal, and ends somewhere; values of a file are in it."""
+    shown = "".join(
+        character if character.isprintable() else ascii(character)[1:-1] for character in text[:_MAX_MESSAGE]
+    )
+    return shown if len(text) <= _MAX_MESSAGE else f"{shown}…"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint with the nearest of the known names, or ""."""
+    if len(name) > _MAX_NAME:
+        return ""
     known = sorted(known)
     near = difflib.get_close_matches(name, known, n=1, cutoff=_SIMILAR)
     if not near:  # case and the two ways to join words are the usual slips that difflib rates too low

@@ -113,7 +113,7 @@ class Expander:
         """The same nodes with every scalar expanded."""
         match node:
             case Scalar():
-                return self._scalar(node) if "${" in node.text else node
+                return self._scalar(node) if "${" in node.text and not node.expanded else node
             case Sequence():
                 return Sequence(node.place, [self.expand(item) for item in node.items])
             case Mapping():

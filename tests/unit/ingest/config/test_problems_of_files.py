@@ -651,3 +651,11 @@ def test_alias_bomb_is_too_large(tmp_path):
     assert problems(tmp_path / "p.yaml", "\n".join(levels)) == [
         "4:45: too-large: aliases repeat more than 10000 values"
     ]
+
+
+def test_value_in_a_message_can_not_break_the_line(tmp_path):
+    text = GOOD.replace("index: 0", 'index: "\\e[31m\\n' + "x" * 1000 + '"')
+    (problem,) = problems(tmp_path / "p.yaml", text)
+    assert problem.startswith('15:40: wrong-type: index wants a whole number, not the text "\\x1b[31m\\nxxx')
+    assert problem.endswith("xxx…")
+    assert len(problem) < 600
