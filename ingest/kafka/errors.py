@@ -10,7 +10,6 @@ from ingest.api import IngestError, NotFoundError, SourceError, SourceUnavailabl
 
 _ACCESS_DENIED: tuple[type[KafkaError], ...] = (
     kafka.AuthorizationError,
-    kafka.AuthenticationFailedError,
     kafka.SaslAuthenticationFailedError,
     kafka.UnsupportedSaslMechanismError,
     kafka.IllegalSaslStateError,

@@ -1,0 +1,67 @@
+"""Each error of kafka-python has one of ours."""
+
+import inspect
+
+import kafka.errors
+import pytest
+
+from ingest.api import Disposition, IngestError, NotFoundError, SourceError, SourceUnavailableError
+from ingest.kafka.errors import translated, translating
+
+_EVERY = [
+    kind
+    for _, kind in inspect.getmembers(kafka.errors, inspect.isclass)
+    if issubclass(kind, kafka.errors.KafkaError) and kind is not kafka.errors.LogTruncationError
+]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "code"),
+    [
+        (kafka.errors.KafkaTimeoutError("t"), SourceUnavailableError, "source_unavailable"),
+        (kafka.errors.KafkaConnectionError("c"), SourceUnavailableError, "source_unavailable"),
+        (kafka.errors.NotLeaderForPartitionError(), SourceUnavailableError, "source_unavailable"),
+        (kafka.errors.NotEnoughReplicasError(), SourceUnavailableError, "source_unavailable"),
+        (kafka.errors.UnknownTopicOrPartitionError(), NotFoundError, "not_found"),
+        (kafka.errors.InvalidTopicError(), NotFoundError, "not_found"),
+        (kafka.errors.TopicAuthorizationFailedError(), SourceError, "access_denied"),
+        (kafka.errors.GroupAuthorizationFailedError(), SourceError, "access_denied"),
+        (kafka.errors.SaslAuthenticationFailedError(), SourceError, "access_denied"),
+        (kafka.errors.MessageSizeTooLargeError("m"), IngestError, "too_large"),
+        (kafka.errors.UnknownMemberIdError(), SourceError, "group_in_use"),
+        (kafka.errors.KafkaConfigurationError("x"), SourceError, "source"),
+    ],
+)
+def test_table(error, kind, code):
+    ours = translated(error, "reading")
+    assert (type(ours), ours.code) == (kind, code)
+
+
+@pytest.mark.parametrize("kind", _EVERY, ids=lambda kind: kind.__name__)
+def test_every_error_has_a_translation_that_says_what_was_tried(kind):
+    ours = translated(kind(), 'reading topic "t"')
+    assert isinstance(ours, IngestError)
+    assert ours.message.startswith('reading topic "t" failed: ')
+    assert ours.disposition in (Disposition.RETRY, Disposition.STOP)
+
+
+def test_the_message_ends_without_what_python_shows_of_classes():
+    assert translated(kafka.errors.KafkaTimeoutError("late"), "x").message == "x failed: KafkaTimeout: late"
+    assert translated(kafka.errors.NodeNotReadyError(), "x").message == "x failed: NodeNotReady"
+
+
+def test_the_cause_stays_with_the_error():
+    cause = kafka.errors.KafkaConnectionError("gone")
+    with pytest.raises(SourceUnavailableError) as caught, translating("x"):
+        raise cause
+    assert caught.value.__cause__ is cause
+
+
+def test_a_missing_certificate_file_is_no_error_of_kafka_python():
+    with pytest.raises(SourceUnavailableError, match="x failed: no file"), translating("x"):
+        raise FileNotFoundError("no file")
+
+
+def test_our_own_errors_pass():
+    with pytest.raises(NotFoundError, match="ours"), translating("x"):
+        raise NotFoundError("ours")

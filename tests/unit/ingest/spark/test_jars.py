@@ -1,0 +1,121 @@
+"""Jars of the connector: found, checked, and fetched whole or not at all."""
+
+import os
+import stat
+
+import pytest
+
+from ingest.api import IngestError, IntegrityError, NotFoundError
+from ingest.spark import jars
+
+# stands in for Maven: writes the file the last argument's folder is to get, with the text of FAKE_JAR
+_MAVEN = """#!/bin/sh
+for argument in "$@"; do
+    case "$argument" in
+    -Dartifact=*) artifact=${argument#-Dartifact=} ;;
+    -DoutputDirectory=*) folder=${argument#-DoutputDirectory=} ;;
+    esac
+done
+if [ -n "$FAKE_ERROR" ]; then echo "[INFO] x"; echo "[ERROR] $FAKE_ERROR"; exit 1; fi
+file=$(echo "$artifact" | cut -d: -f2)-$(echo "$artifact" | cut -d: -f3).jar
+printf '%s' "$FAKE_JAR$artifact" > "$folder/$file"
+"""
+
+
+@pytest.fixture
+def two_jars(monkeypatch):
+    """Two jars whose content is their coordinates."""
+    import hashlib
+
+    found = tuple(jars.Jar(name, hashlib.sha256(name.encode()).hexdigest()) for name in ("g:one:1.0", "g:two_2.13:2"))
+    monkeypatch.setattr(jars, "wanted", lambda: found)
+    return found
+
+
+@pytest.fixture
+def maven(tmp_path, monkeypatch):
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    script = folder / "mvn"
+    script.write_text(_MAVEN)
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return script
+
+
+def test_the_table_names_each_jar_once_with_its_sum():
+    found = jars.wanted()
+    assert [jar.file_name.partition("-")[0] for jar in found] == ["spark", "spark", "kafka", "commons"]
+    assert {len(jar.sha256) for jar in found} == {64}
+    assert len({jar.file_name for jar in found}) == len(found)
+
+
+def test_the_connector_is_that_of_the_installed_pyspark():
+    from importlib.metadata import version
+
+    assert f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version('pyspark')}" == jars.wanted()[0].coordinates
+
+
+@pytest.mark.parametrize(
+    ("environment", "folder"),
+    [
+        ({"ATTR2HBASE_CACHE": "/c"}, "/c/jars/spark"),
+        ({"XDG_CACHE_HOME": "/x"}, "/x/attr2hbase/jars/spark"),
+        ({"HOME": "/h"}, "/h/.cache/attr2hbase/jars/spark"),
+    ],
+)
+def test_cache_folder(monkeypatch, environment, folder):
+    for name in ("ATTR2HBASE_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert str(jars.cache_folder()) == folder
+
+
+def test_missing_jars_name_the_command(tmp_path):
+    with pytest.raises(NotFoundError) as caught:
+        jars.connector_jars(tmp_path)
+    assert caught.value.hint == "run `ingest jars fetch`"
+
+
+def test_fetched_jars_are_found(two_jars, maven, tmp_path):
+    told = []
+    fetched = jars.fetch(tmp_path / "cache", told.append)
+    assert [path.name for path in fetched] == ["one-1.0.jar", "two_2.13-2.jar"]
+    assert jars.connector_jars(tmp_path / "cache") == fetched
+    assert told == ["fetching g:one:1.0", "fetching g:two_2.13:2"]
+
+
+def test_fetching_again_gets_only_what_is_not_whole(two_jars, maven, tmp_path):
+    cache = tmp_path / "cache"
+    jars.fetch(cache)
+    (cache / "one-1.0.jar").write_text("damaged")
+    with pytest.raises(IntegrityError) as caught:
+        jars.connector_jars(cache)
+    assert caught.value.hint == "run `ingest jars fetch`"
+    told = []
+    jars.fetch(cache, told.append)
+    assert told == ["fetching g:one:1.0", "two_2.13-2.jar is there"]
+    assert len(jars.connector_jars(cache)) == 2
+
+
+def test_a_jar_with_another_sum_never_gets_into_the_cache(two_jars, maven, tmp_path, monkeypatch):
+    monkeypatch.setenv("FAKE_JAR", "evil")
+    with pytest.raises(IntegrityError):
+        jars.fetch(tmp_path / "cache")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_what_maven_says_is_told(two_jars, maven, tmp_path, monkeypatch):
+    monkeypatch.setenv("FAKE_ERROR", "no such artifact")
+    with pytest.raises(IngestError) as caught:
+        jars.fetch(tmp_path / "cache")
+    assert caught.value.code == "jars_fetch"
+    assert caught.value.message == 'Maven could not fetch "g:one:1.0": [ERROR] no such artifact'
+
+
+def test_without_maven_the_package_is_named(two_jars, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NotFoundError) as caught:
+        jars.fetch(tmp_path / "cache")
+    assert "apt-get install maven" in str(caught.value)
