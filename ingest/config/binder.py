@@ -64,8 +64,10 @@ def bind(document: Document, lookup: Lookup) -> Configuration:
         ConfigSyntaxError: reading had to stop, so there is nothing to check.
         ConfigInvalidError: with every problem.
     """
+    of_reading = len(document.problems)
     configuration = _Binder(document, lookup).configuration() if document.is_yaml else None
-    report = report_of(document.problems, document.sources, document.masks)
+    of_binding = [problem for problem in document.problems[of_reading:] if problem.where not in document.unknown]
+    report = report_of([*document.problems[:of_reading], *of_binding], document.sources, document.masks)
     if configuration is not None:
         return replace(configuration, report=report)
     error = ConfigInvalidError if document.is_yaml else ConfigSyntaxError

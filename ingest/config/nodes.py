@@ -152,6 +152,8 @@ def _syntax_problem(error: yaml.MarkedYAMLError, text: str, file: str) -> Proble
         rest = lines[place.line - 1][place.column - 1 :]
         if rest[:1] and rest[0] in _STARTS_NO_TEXT:
             hint = f"text that begins with {rest[0]} must be quoted"
+        elif rest.startswith("{") and lines[place.line - 1][: place.column - 1].endswith("$"):
+            hint = "inside { } and [ ] text with ${ must be quoted"
         elif "\t" in lines[place.line - 1][: place.column]:
             hint = "indent with spaces, not tabs"
     return Problem(Kind.SYNTAX, place, message, hint)

@@ -21,6 +21,7 @@ class Document:
 
     Attributes:
         sources: file -> text, in the order of reading.
+        unknown: scalars with a variable or secret that is not there.
         is_yaml: False when reading had to stop.
     """
 
@@ -29,6 +30,7 @@ class Document:
     sources: dict[str, str] = field(default_factory=dict, repr=False)
     problems: list[Problem] = field(default_factory=list)
     masks: Masks = field(default_factory=Masks)
+    unknown: set[Place] = field(default_factory=set)
     is_yaml: bool = True
 
 
@@ -58,7 +60,9 @@ def read(path: str | Path, env: AbstractMapping[str, str]) -> Document:
         document.is_yaml = False
         return document
     secrets = _secret_source(root, Expander(env, NoSecrets(), document.masks, []))
-    expanded = Expander(env, secrets, document.masks, document.problems).expand(root)
+    expander = Expander(env, secrets, document.masks, document.problems)
+    expanded = expander.expand(root)
+    document.unknown = expander.unknown
     assert isinstance(expanded, Mapping)  # noqa: S101 - a mapping stays one
     document.root = expanded
     return document

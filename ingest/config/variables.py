@@ -13,7 +13,7 @@ from collections.abc import Sequence as AbstractSequence
 from pathlib import Path
 
 from ingest.config.nodes import Mapping, Node, Scalar, Sequence
-from ingest.config.problems import Kind, Masks, Problem, did_you_mean
+from ingest.config.problems import Kind, Masks, Place, Problem, did_you_mean
 from ingest.config.scalars import resolve
 
 _TOKEN = re.compile(r"\$\$\{|\$\{(?P<inside>[^{}]*)\}|\$\{")
@@ -98,7 +98,12 @@ SecretSource = NoSecrets | SecretDirectory | SecretCommand
 
 
 class Expander:
-    """Makes nodes without variables of nodes with them; each secret is read once and hidden from then on."""
+    """
+    Makes nodes without variables of nodes with them; each secret is read once and hidden from then on.
+
+    Attributes:
+        unknown: scalars whose value could not be told, so that nothing else can be said of them.
+    """
 
     def __init__(
         self, env: AbstractMapping[str, str], secrets: SecretSource, masks: Masks, problems: list[Problem]
@@ -108,6 +113,7 @@ class Expander:
         self._masks = masks
         self._problems = problems
         self._secrets: dict[str, str] = {}
+        self.unknown: set[Place] = set()
 
     def expand(self, node: Node) -> Node:
         """The same nodes with every scalar expanded."""
@@ -187,3 +193,4 @@ class Expander:
 
     def _problem(self, node: Scalar, token: re.Match[str], kind: Kind, message: str, hint: str = "") -> None:
         self._problems.append(Problem(kind, node.at(token.start() + 1), message, hint))
+        self.unknown.add(node.place)

@@ -55,6 +55,16 @@ CASES = {
             )
         ],
     ),
+    "syntax, a variable without quotes": (
+        "index: 0",
+        "index: ${INDEX}",
+        [
+            (
+                "15:41: syntax: while parsing a flow mapping: did not find expected ',' or '}'; "
+                "inside { } and [ ] text with ${ must be quoted"
+            )
+        ],
+    ),
     "syntax, a tab": (
         "    sinks:\n",
         "\tsinks:\n",
@@ -359,6 +369,16 @@ CASES = {
         'separator: ":"',
         'separator: "${NOWHERE:?ask the owner}"',
         ["15:29: undefined-variable: variable NOWHERE is not set: ask the owner; set it, or write ${NOWHERE:DEFAULT}"],
+    ),
+    "undefined-variable, told once": (
+        "index: 0",
+        'index: "${NOWHERE}"',
+        ["15:41: undefined-variable: variable NOWHERE is not set; set it, or write ${NOWHERE:DEFAULT}"],
+    ),
+    "undefined-variable, in what is checked with others": (
+        '"localhost:9092"',
+        '"${NOWHERE}"',
+        ["12:32: undefined-variable: variable NOWHERE is not set; set it, or write ${NOWHERE:DEFAULT}"],
     ),
     "undefined-secret": (
         'separator: ":"',
