@@ -148,8 +148,10 @@ def text_of(error: Exception) -> str:
 
 
 def _connection_error(error: Exception, where: str) -> StoreUnavailableError:
-    if isinstance(error, ConnectionRefusedError):
-        return StoreUnavailableError(f"nobody listens at {where}", hint="is the HBase Thrift server running there?")
+    if isinstance(error, TTransportException) and error.type == TTransportException.NOT_OPEN:
+        return StoreUnavailableError(
+            f"nobody can be reached at {where}", hint="is the HBase Thrift server running there?"
+        )
     if isinstance(error, TimeoutError):
         return StoreUnavailableError(f"no answer from {where} in time; the call may still be carried out")
     if isinstance(error, TProtocolException):

@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ingest.api import Cell, Row, Scan, StoreError, StoreUnavailableError, split_column
+from ingest.api import MAX_ROW_KEY_BYTES, Cell, Row, Scan, StoreError, StoreUnavailableError, split_column
 from sinks.hbase.connection import Connection
 from sinks.hbase.errors import reading
 from sinks.hbase.thrift1 import IllegalArgument, TScan
@@ -33,6 +33,17 @@ class Reader:
         found = self._ask(table, lambda client: client.getColumnDescriptors(table.encode()))
         return frozenset(name.rstrip(b":") for name in found)
 
+    def locate(self, table: str, rows: Sequence[bytes]) -> None:
+        """
+        Let the server find the regions of a table if it could not by one of these keys.
+
+        To look a region up it makes a key of table, row key and 16 bytes more, which may not be longer than a row key;
+        regions it knows already need no looking up.
+        """
+        longest = MAX_ROW_KEY_BYTES - len(table.encode()) - 16
+        if any(len(row) > longest for row in rows):
+            self._ask(table, lambda client: client.getTableRegions(table.encode()))
+
     def get(self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int) -> Row | None:
         """
         One row, or None.
@@ -43,6 +54,7 @@ class Reader:
         wanted = self._known(table, columns)
         if not row or wanted == ():
             return None
+        self.locate(table, [row])
         name = table.encode()
         if wanted is None:
             found = self._ask(table, lambda client: client.getRow(name, row, {}))

@@ -24,6 +24,9 @@ from sinks.hbase.schema import Thrift2, create_table, shell_alter, shell_create
 from sinks.hbase.settings import HBaseSettings, Transport
 from sinks.hbase.thrift1 import AlreadyExists
 
+_DIAGNOSIS_S = 5.0
+"""How long a failed write may ask for its reason: a server that is well knows at once."""
+
 
 class HBaseStore(Store[HBaseSettings]):
     """
@@ -61,6 +64,7 @@ class HBaseStore(Store[HBaseSettings]):
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """Send the mutations, as few calls as their times and WAL flags allow."""
         check(mutations, self._max_row_bytes)
+        self._reader.locate(table, [mutation.row for mutation in mutations])
         families: tuple[bytes, ...] = ()
         if any(isinstance(mutation, Delete) and mutation.family is None for mutation in mutations):
             families = self._families_to_delete(table)
@@ -130,10 +134,14 @@ class HBaseStore(Store[HBaseSettings]):
 
     def _disabled(self, table: str) -> StoreRefusedError | None:
         """The better reason when a write got no answer: HBase waits for the regions of a disabled table."""
+        question = Connection(self.settings.model_copy(update={"timeout": min(_DIAGNOSIS_S, self.settings.timeout)}))
         try:
-            enabled = self._connection.call(lambda client: client.isTableEnabled(table.encode()), table=table)
+            question.open()
+            enabled = question.call(lambda client: client.isTableEnabled(table.encode()), table=table)
         except StoreError:
             return None
+        finally:
+            question.close()
         if enabled:
             return None
         return StoreRefusedError(f'table "{table}" is disabled', hint=f"enable '{table}' in the hbase shell")

@@ -1,7 +1,6 @@
 """HBase in one process (master, region server, ZooKeeper), and its two Thrift servers."""
 
 import json
-import shutil
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -99,9 +98,6 @@ class HBaseServer:
         """Start one of the processes if it is not running."""
         if process.pid is not None:
             return
-        if process is self.hbase:
-            # Holds who is alive and nothing else that counts; after a kill it would say for 30 s that the dead are.
-            shutil.rmtree(self.folder / "zookeeper", ignore_errors=True)
         heap = self._heap if process is self.hbase else self._thrift_heap
         # cores are few on a laptop: the serial collector needs no threads of its own
         java = [jars.java(), f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError", *_OPENED]
@@ -116,7 +112,7 @@ class HBaseServer:
         Raises:
             ServerError: a process ended or took too long.
         """
-        self.thrift.wait_until(lambda: self._answers(self.port, "getTableNames"), timeout_s=_READY_TIMEOUT_S)
+        self.thrift.wait_until(lambda: self._answers(self.port, "getColumnDescriptors"), timeout_s=_READY_TIMEOUT_S)
         self.thrift2.wait_until(
             lambda: self._answers(self.thrift2_port, "getThriftServerType"), timeout_s=_READY_TIMEOUT_S
         )
@@ -127,7 +123,8 @@ class HBaseServer:
         return any(stopped)
 
     def _answers(self, port: int, call: str) -> bool:
-        return self.hbase.pid is not None and thrift_is_ready(port, call)
+        # the master tells a table's families only once it has come up in full
+        return self.hbase.pid is not None and thrift_is_ready(port, call, b"hbase:meta")
 
     def _main(self, process: ServerProcess) -> list[str]:
         if process is self.hbase:
@@ -166,6 +163,8 @@ class HBaseServer:
             "hbase.regionserver.handler.count": "10",
             # a Thrift server gives up after 4 s instead of two minutes, so a client soon learns what is wrong
             "hbase.client.retries.number": "6",
+            # after a kill the dead count as alive for so long
+            "zookeeper.session.timeout": "6000",
             # ZooKeeper, in the same process, ends first: without these the end takes 20 s of asking it again
             "zookeeper.recovery.retry": "1",
             "zookeeper.recovery.retry.intervalmill": "200",

@@ -14,13 +14,14 @@ def kafka_is_ready(port: int) -> bool:
     return bool(answer) and struct.unpack_from(">i", answer, 4)[0] > 0  # after the correlation id: how many brokers
 
 
-def thrift_is_ready(port: int, call: str = "getTableNames") -> bool:
-    """Whether a Thrift server answers a call without arguments with a result, not with an error."""
+def thrift_is_ready(port: int, call: str, argument: bytes) -> bool:
+    """Whether a Thrift server answers with a result, not an error; an argument the call does not have does no harm."""
     name = call.encode()
-    request = struct.pack(">Ii", 0x80010001, len(name)) + name + struct.pack(">iB", 1, 0)
-    answer = _ask(port, request, framed=False, at_least=4 + 4 + len(name) + 4 + 3)
+    request = struct.pack(">Ii", 0x80010001, len(name)) + name
+    request += struct.pack(">iBhi", 1, 11, 1, len(argument)) + argument + b"\0"  # field 1, a string
+    head = 12 + len(name)  # of the answer
+    answer = _ask(port, request, framed=False, at_least=head + 3)
     # a reply (2) whose first field is number 0: the result; errors are numbered from 1
-    head = 12 + len(name)
     return answer[:4] == b"\x80\x01\x00\x02" and struct.unpack_from(">h", answer, head + 1)[0] == 0
 
 

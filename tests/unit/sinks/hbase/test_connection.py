@@ -1,0 +1,106 @@
+"""The connection is made anew when it was silent for long, and when a call was left half way."""
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from ingest.api import LifecycleError, StoreUnavailableError
+from sinks.hbase.connection import LONGEST_IDLE_S, Connection
+from sinks.hbase.settings import HBaseSettings
+
+
+class Listener:
+    """Takes connections and never answers."""
+
+    def __init__(self) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        self.taken: list[socket.socket] = []
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._take)
+        self._thread.start()
+
+    def _take(self) -> None:
+        while True:
+            try:
+                taken, _ = self._socket.accept()
+            except OSError:
+                return
+            with self._changed:
+                self.taken.append(taken)
+                self._changed.notify_all()
+
+    def wait_for(self, count: int) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: len(self.taken) >= count, timeout=10)
+
+    def close(self) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        self._thread.join(10)
+        for taken in self.taken:
+            taken.close()
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    made = Listener()
+    yield made
+    made.close()
+
+
+def connection_to(listener: Listener, **more: object) -> Connection:
+    settings = HBaseSettings.model_validate({"host": "127.0.0.1", "port": listener.port, "timeout": "200ms"})
+    return Connection(settings, **more)
+
+
+def test_connects_anew_only_after_a_long_silence(listener: Listener) -> None:
+    now = [0.0]
+    connection = connection_to(listener, clock=lambda: now[0])
+    connection.open()
+    now[0] += LONGEST_IDLE_S
+    connection.call(lambda _client: None)
+    assert listener.wait_for(1)
+    now[0] += LONGEST_IDLE_S + 1
+    connection.call(lambda _client: None)
+    assert listener.wait_for(2)
+    assert len(listener.taken) == 2
+    connection.close()
+
+
+def test_half_open_connection_times_out_and_is_dropped(listener: Listener) -> None:
+    connection = connection_to(listener)
+    connection.open()
+    with pytest.raises(StoreUnavailableError, match="no answer"):
+        connection.call(lambda client: client.getTableNames())
+    connection.call(lambda _client: None)
+    assert listener.wait_for(2)
+    connection.close()
+
+
+def test_interrupted_call_leaves_no_answer_for_the_next(listener: Listener) -> None:
+    connection = connection_to(listener)
+    connection.open()
+
+    def interrupted(_client: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        connection.call(interrupted)
+    connection.call(lambda _client: None)
+    assert listener.wait_for(2)
+    connection.close()
+
+
+def test_use_before_open_and_after_close(listener: Listener) -> None:
+    connection = connection_to(listener)
+    connection.close()
+    with pytest.raises(LifecycleError):
+        connection.call(lambda _client: None)
+    connection.open()
+    connection.close()
+    connection.close()
+    with pytest.raises(LifecycleError):
+        connection.call(lambda _client: None)

@@ -1,0 +1,21 @@
+"""What to type into the hbase shell."""
+
+from ingest.api import FamilySpec, TableSpec
+from sinks.hbase.schema import shell_alter, shell_create
+
+
+def test_alter_with_two_families() -> None:
+    assert shell_alter(
+        "t", [FamilySpec(b"a"), FamilySpec(b"b", versions=3, ttl_s=60, compression="gz", bloom="none")]
+    ) == (
+        "alter 't', {NAME => 'a', VERSIONS => 1, COMPRESSION => 'NONE', BLOOMFILTER => 'ROW'}, "
+        "{NAME => 'b', VERSIONS => 3, TTL => 60, COMPRESSION => 'GZ', BLOOMFILTER => 'NONE'}"
+    )
+
+
+def test_create_with_splits_that_are_not_text() -> None:
+    spec = TableSpec("ns:t", (FamilySpec(b"it's"),), splits=(b"\x00\xff", b"m", b"#{x}"))
+    assert shell_create(spec) == (
+        "create 'ns:t', {NAME => \"it\\x27s\", VERSIONS => 1, COMPRESSION => 'NONE', BLOOMFILTER => 'ROW'}, "
+        'SPLITS => ["\\x00\\xFF", \'m\', "\\x23{x}"]'
+    )

@@ -1,0 +1,35 @@
+"""Options of the hbase store."""
+
+import pytest
+from pydantic import ValidationError
+
+from sinks.hbase.settings import HBaseSettings, Protocol, Transport
+from sinks.hbase.store import HBaseStore
+
+
+def test_defaults() -> None:
+    settings = HBaseSettings()
+    assert (settings.host, settings.port, settings.timeout, settings.connections) == ("localhost", 9090, 180.0, 1)
+    assert (settings.transport, settings.protocol, settings.thrift2) == (Transport.BUFFERED, Protocol.BINARY, None)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"port": 0},
+        {"timeout": "0s"},
+        {"timeout": 5},
+        {"connections": 0},
+        {"transport": "http"},
+        {"thrift2": {"host": "h"}},
+    ],
+)
+def test_refused(options: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        HBaseSettings.model_validate(options)
+
+
+def test_families_are_made_only_with_thrift2() -> None:
+    able = HBaseSettings.model_validate({"thrift2": {"host": "h", "port": 9091}})
+    assert HBaseStore(able).capabilities.creates_families
+    assert not HBaseStore(HBaseSettings()).capabilities.creates_families
