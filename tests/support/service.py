@@ -84,7 +84,7 @@ class Service:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=log,
-                env={**os.environ, **(env or {})},
+                env={**environment(), **(env or {})},
                 # a session of its own: whatever descends from it is found by that, even when its parent is gone
                 start_new_session=True,
             )
@@ -101,6 +101,7 @@ class Service:
         return subprocess.run(
             [sys.executable, "-m", "ingest", *command.split(), str(self.file), *arguments],
             cwd=self.folder,
+            env=environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -269,6 +270,11 @@ class Service:
         """End what still runs."""
         if self._sessions:
             self.kill_all()
+
+
+def environment() -> dict[str, str]:
+    """What a user has, and this tree first on the path of modules."""
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def _name(process: psutil.Process) -> str:

@@ -1,0 +1,133 @@
+"""HBase goes away under load: the pipeline says so, waits, ends when told to, and loses nothing."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import ticks
+from tests.support.audit import assert_holds, assert_same_table, hbase_older_versions, hbase_table, table_of
+from tests.support.names import unique
+from tests.support.servers import HBase, Kafka
+from tests.support.service import Service
+from tests.support.ticks import Ticks
+from tests.support.waiting import reached
+
+PIPELINE = "ticks"
+TOLD_WITHIN_S = 15.0
+ENDS_WITHIN_S = 15.0
+
+
+class Load:
+    """A service in the midst of 200,000 ticks on their way into HBase."""
+
+    def __init__(self, kafka: Kafka, hbase: HBase, topic: Ticks, folder: Path) -> None:
+        self._kafka = kafka
+        self._hbase = hbase
+        self._ticks = topic
+        self._group = unique("stopped")
+        self._table = unique("stopped")
+        source = {"group": self._group, "max_events_per_batch": 5_000}
+        content = {
+            "stores": {"cluster": {"hbase": {"host": hbase.host, "port": hbase.port}}},
+            "tables": {self._table: ticks.table("cluster")},
+            "pipelines": {PIPELINE: ticks.pipeline(kafka, topic.topic, "cluster", self._table, **source)},
+        }
+        self.service = Service(folder, content)
+        self.checkpoint = self.service.checkpoint(PIPELINE)
+
+    def begin(self) -> None:
+        """Start and wait until rows flow."""
+        made = self.service.ingest("table apply")
+        assert made.returncode == 0, made.stderr
+        self.service.start()
+        self.service.wait_for_batches(3, PIPELINE)
+        self.service.wait_for_state("running", PIPELINE)
+
+    def assert_blocked_soon(self) -> None:
+        """It is told within 15 s that nothing goes on, and that this is no reason to kill the process."""
+        self.service.wait_for_state("blocked", PIPELINE, TOLD_WITHIN_S)
+        assert self.service.get("/readyz")[0] == 503
+        assert self.service.get("/livez")[0] == 200
+        assert self.service.metric("ingest_pipeline_state", pipeline=PIPELINE, state="blocked") == 1
+
+    def assert_stays_blocked(self, seconds: float) -> None:
+        """Nothing is acknowledged and nobody gives up."""
+        commits = self.checkpoint.commits()
+        reached(lambda: not self.service.is_running, seconds)  # there is nothing to wait for but the time
+        assert self.service.is_running, self.service.last_lines()
+        assert self.checkpoint.commits() == commits
+        assert self.service.states() == {PIPELINE: "blocked"}
+
+    def assert_ends_uncommitted(self) -> None:
+        """SIGTERM ends it in time, and the batch stays unacknowledged."""
+        commits = self.checkpoint.commits()
+        started = time.monotonic()
+        assert self.service.stop(ENDS_WITHIN_S) == 0, self.service.last_lines()
+        assert time.monotonic() - started < ENDS_WITHIN_S
+        assert self.checkpoint.commits() == commits
+        assert self.checkpoint.is_inside_a_batch()
+        self.service.wait_until_gone()
+
+    def assert_acknowledged_is_there(self) -> None:
+        """What the checkpoint says is stored, is."""
+        expected = table_of(self._ticks.expected(self.checkpoint, "t"), "t")
+        assert_holds(expected, hbase_table(self._hbase, self._table))
+
+    def assert_comes_to_the_end(self) -> None:
+        """Nothing is lost, nothing is there twice, the group has no lag."""
+        self.service.wait_for_offsets(self._ticks.ends, PIPELINE, self._ticks.topic)
+        self.service.wait_for_state("running", PIPELINE)
+        assert self.service.stop() == 0, self.service.last_lines()
+        assert self._kafka.committed(self._group, self._ticks.topic) == self._ticks.ends
+        found = hbase_table(self._hbase, self._table)
+        assert len(found) == self._ticks.count
+        assert_same_table(table_of(self._ticks.expected(self.checkpoint, "t"), "t"), found)
+        times = [self.checkpoint.time_ms(number) for number in self.checkpoint.commits()]
+        assert hbase_older_versions(self._hbase, self._table, times, found) == {}
+
+
+@pytest.fixture
+def load(kafka: Kafka, hbase: HBase, many_ticks: Ticks, tmp_path: Path) -> Iterator[Load]:
+    target = Load(kafka, hbase, many_ticks, tmp_path)
+    with target.service:
+        yield target
+
+
+def test_hbase_stopped_and_the_service_told_to_end(load: Load, hbase: HBase) -> None:
+    load.begin()
+    hbase.stop("hbase")
+    load.assert_blocked_soon()
+    load.assert_ends_uncommitted()
+    hbase.start()
+    load.assert_acknowledged_is_there()
+    load.service.start()
+    load.assert_comes_to_the_end()
+
+
+def test_thrift_frozen_for_a_while_goes_on_by_itself(load: Load, hbase: HBase) -> None:
+    load.begin()
+    hbase.pause("thrift")
+    load.assert_blocked_soon()
+    hbase.resume("thrift")
+    load.assert_comes_to_the_end()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["stopped", "killed", "thrift_killed", "frozen"])
+def test_hbase_away_for_a_minute_goes_on_by_itself(load: Load, hbase: HBase, fault: str) -> None:
+    load.begin()
+    match fault:
+        case "stopped":
+            hbase.stop("hbase")
+        case "killed":
+            hbase.kill("hbase")
+        case "thrift_killed":
+            hbase.kill("thrift")
+        case "frozen":
+            hbase.pause("hbase")
+    load.assert_blocked_soon()
+    load.assert_stays_blocked(45.0)
+    hbase.start()
+    load.assert_comes_to_the_end()

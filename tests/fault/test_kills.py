@@ -1,0 +1,181 @@
+"""
+Killed with SIGKILL at random moments and started again: the tables are as if nothing had happened, and at each death
+everything that was acknowledged is there.
+
+`SEED=n` runs the same choices again; what the machine does between them is its own.
+"""
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import ticks
+from tests.support.audit import (
+    Table,
+    assert_holds,
+    assert_same_table,
+    hbase_older_versions,
+    hbase_table,
+    rocksdb_table,
+    table_of,
+)
+from tests.support.names import unique
+from tests.support.servers import HBase, Kafka
+from tests.support.service import Service
+from tests.support.ticks import Ticks
+
+TO_ROCKSDB, TO_HBASE = "to_rocksdb", "to_hbase"
+PIPELINES = (TO_ROCKSDB, TO_HBASE)
+VICTIMS = ("driver", "jvm", "worker")
+
+
+class KilledService:
+    """Ticks into both stores by a service that is killed again and again."""
+
+    def __init__(self, kafka: Kafka, hbase: HBase, topic: Ticks, folder: Path, batch: int, seed: int) -> None:
+        self._kafka = kafka
+        self._hbase = hbase
+        self._ticks = topic
+        self._random = random.Random(seed)
+        self._groups = {name: unique(name) for name in PIPELINES}
+        self._tables = {name: unique(name) for name in PIPELINES}
+        stores = {TO_ROCKSDB: "embedded", TO_HBASE: "cluster"}
+        content = {
+            # the audit reads every batch, and Spark would keep the last hundred
+            "spark": {"conf": {"spark.sql.streaming.minBatchesToRetain": "1000"}},
+            "stores": {
+                "embedded": ticks.rocksdb(folder / "store"),
+                "cluster": {"hbase": {"host": hbase.host, "port": hbase.port}},
+            },
+            "tables": {self._tables[name]: ticks.table(store) for name, store in stores.items()},
+            "pipelines": {
+                name: ticks.pipeline(
+                    kafka, topic.topic, store, self._tables[name], group=self._groups[name], max_events_per_batch=batch
+                )
+                for name, store in stores.items()
+            },
+        }
+        self.service = Service(folder, content)
+        self.inside = 0
+
+    def kill(self, victim: str) -> None:
+        """Start it if need be, choose a moment, kill, and look at what is there."""
+        if not self.service.is_running:
+            self.service.start()
+        watched = self._random.choice(PIPELINES)
+        checkpoint = self.service.checkpoint(watched)
+        commits = len(checkpoint.commits()) + self._random.randrange(4)
+        delay_s = self._random.choice((0.0, 0.0, self._random.random() * 0.5))
+        self.service.wait_for(
+            lambda: len(checkpoint.commits()) >= commits and checkpoint.is_inside_a_batch() and self._has(victim),
+            f"a batch to kill the {victim} in",
+            timeout_s=120,
+        )
+        time.sleep(delay_s)  # the moment is the point of the test: anything may be going on now
+        if victim == "worker":
+            self._kill_worker()
+        else:
+            self._kill_for_good(victim)
+        print(  # noqa: T201 - read when the test fails
+            f"killed {victim} of {watched} {delay_s:.2f} s into a batch; {self.inside} inside a batch so far"
+        )
+
+    def finish(self) -> None:
+        """Let it come to the end of the topic, stop it, and compare everything."""
+        if not self.service.is_running:
+            self.service.start()
+        for name in PIPELINES:
+            self.service.wait_for_offsets(self._ticks.ends, name, self._ticks.topic)
+        assert self.service.stop() == 0, self.service.last_lines()
+        for name in PIPELINES:
+            found = self._found(name)
+            assert len(found) == self._ticks.count
+            assert_same_table(self._acknowledged(name), found)
+            assert self._kafka.committed(self._groups[name], self._ticks.topic) == self._ticks.ends
+        checkpoint = self.service.checkpoint(TO_HBASE)
+        times = [checkpoint.time_ms(number) for number in checkpoint.commits()]
+        assert hbase_older_versions(self._hbase, self._tables[TO_HBASE], times, self._found(TO_HBASE)) == {}
+
+    def _kill_worker(self) -> None:
+        """Spark runs the task again: the service goes on by itself."""
+        inside = self._is_inside()
+        for worker in self.service.workers()[:1]:
+            self.service.kill(worker)
+            self.inside += inside
+        # more than what may have been done already when the worker died
+        for name in PIPELINES:
+            if self._has_more(name):
+                self.service.wait_for_batches(2, name)
+
+    def _kill_for_good(self, victim: str) -> None:
+        process = self.service.pid if victim == "driver" else self.service.jvm()
+        assert process is not None
+        self.service.kill(process)
+        if victim == "jvm":
+            assert self.service.wait_for_exit(30) == 1, self.service.last_lines()
+        self.service.wait_until_gone()
+        self.inside += self._is_inside()
+        for name in PIPELINES:
+            assert_holds(self._acknowledged(name), self._found(name))
+
+    def _is_inside(self) -> bool:
+        return any(self.service.checkpoint(name).is_inside_a_batch() for name in PIPELINES)
+
+    def _has(self, victim: str) -> bool:
+        return bool(self.service.workers()) if victim == "worker" else self.service.jvm() is not None
+
+    def _has_more(self, name: str) -> bool:
+        done = sum(self.service.checkpoint(name).acknowledged(self._ticks.topic).values())
+        return done < self._ticks.count * 0.8
+
+    def _acknowledged(self, name: str) -> Table:
+        return table_of(self._ticks.expected(self.service.checkpoint(name), "t"), "t", versions=ticks.VERSIONS)
+
+    def _found(self, name: str) -> Table:
+        if name == TO_HBASE:
+            return hbase_table(self._hbase, self._tables[name])
+        return rocksdb_table(self.service.folder / "store", self._tables[name], versions=ticks.VERSIONS)
+
+
+Killed = Callable[[int], KilledService]
+
+
+@pytest.fixture
+def killed(kafka: Kafka, hbase: HBase, many_ticks: Ticks, tmp_path: Path) -> Iterator[Killed]:
+    """Makes the service, given how many events a batch may have."""
+    seed = int(os.environ.get("SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
+    print(f"SEED={seed}")  # noqa: T201 - read when the test fails
+    made: list[Service] = []
+
+    def make(batch: int) -> KilledService:
+        target = KilledService(kafka, hbase, many_ticks, tmp_path, batch, seed)
+        made.append(target.service)
+        result = target.service.ingest("table apply")
+        assert result.returncode == 0, result.stderr
+        return target
+
+    try:
+        yield make
+    finally:
+        for service in made:
+            service.close()
+
+
+def test_killed_three_times_loses_and_repeats_nothing(killed: Killed) -> None:
+    target = killed(10_000)
+    for victim in VICTIMS:
+        target.kill(victim)
+    target.finish()
+
+
+@pytest.mark.slow
+def test_killed_twenty_times_loses_and_repeats_nothing(killed: Killed) -> None:
+    target = killed(2_000)
+    for number in range(20):
+        target.kill(VICTIMS[number % len(VICTIMS)])
+    assert target.inside >= 15
+    target.finish()

@@ -1,0 +1,145 @@
+"""
+What a restart checks before it reads anything, and what a replay and a clock that was set back do to rows.
+"""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.api import Cell
+from tests.support import ticks
+from tests.support.audit import Table, hbase_table, rocksdb_table
+from tests.support.names import unique
+from tests.support.servers import Given, HBase, Kafka
+from tests.support.service import Service
+
+PIPELINE = "ticks"
+HOUR_MS = 3_600_000
+
+
+def content_of(kafka: Kafka, folder: Path, topic: str, group: str, **source: Any) -> dict[str, Any]:
+    """Values by key into RocksDB."""
+    return {
+        "stores": {"embedded": ticks.rocksdb(folder / "store")},
+        "pipelines": {
+            PIPELINE: {
+                "source": {"kafka": {"brokers": kafka.brokers, "topics": [topic], "group": group, **source}},
+                "decorators": [
+                    {"value": {"attribute": "2hb_", "value": "%{key}"}},
+                    {"value": {"attribute": "2hb_colfam:value", "value": "%{body}"}},
+                ],
+                "sinks": [{"attr2hbase": {"table": "t"}}],
+            }
+        },
+    }
+
+
+class TestRefused:
+    """Each refusal leaves the checkpoint as it was, and says in one line what to do."""
+
+    def test_missing_damaged_and_foreign_checkpoints_and_a_second_process(self, kafka: Kafka, tmp_path: Path) -> None:
+        topic, other, group = kafka.create_topic("mine"), kafka.create_topic("other"), unique("group")
+        kafka.produce(topic, [Given("1", key="a"), Given("2", key="b")])
+        content = content_of(kafka, tmp_path, topic, group)
+        with Service(tmp_path, content) as service:
+            service.start()
+            service.wait_for_offsets({0: 2}, PIPELINE, topic)
+
+            second = service.ingest("run --once")
+            assert second.returncode == 4, second.stderr
+            assert f"pid {service.pid}" in second.stderr
+
+            assert service.stop() == 0, service.last_lines()
+            checkpoint = service.checkpoint(PIPELINE)
+            assert kafka.committed(group, topic) == {0: 2}
+
+            service.write(content_of(kafka, tmp_path, other, group))
+            foreign = service.ingest("run --once")
+            assert foreign.returncode == 4, foreign.stderr
+            assert topic in foreign.stderr
+            assert other in foreign.stderr
+            service.write(content)
+
+            damaged = checkpoint.folder / "offsets" / "0"
+            whole = damaged.read_bytes()
+            for content_of_file in (b"", whole[:-5], whole.replace(b'"0":2', b'"0":1')):
+                damaged.write_bytes(content_of_file)
+                refused = service.ingest("run --once")
+                assert refused.returncode == 5, refused.stderr
+                assert str(damaged) in refused.stderr
+            damaged.write_bytes(whole)
+
+            kept = tmp_path / "kept"
+            checkpoint.folder.rename(kept)
+            missing = service.ingest("run --once")
+            assert missing.returncode == 3, missing.stderr
+            assert "--start-from" in missing.stderr
+            assert not checkpoint.plans()
+
+            # the way out the message names: nothing new is there, so from the group on nothing is read
+            assert service.run_once("--start-from", "group") == 0, service.last_lines()
+            assert rocksdb_table(tmp_path / "store", "t").keys() == {b"a", b"b"}
+            kafka.produce(topic, [Given("3", key="c")])
+            assert service.run_once() == 0, service.last_lines()
+            assert kafka.committed(group, topic) == {0: 3}
+            assert rocksdb_table(tmp_path / "store", "t").keys() == {b"a", b"b", b"c"}
+
+
+class TestClock:
+    """Updates of later batches are seen, whatever the clock says."""
+
+    @pytest.fixture
+    def with_both_stores(self, kafka: Kafka, hbase: HBase, tmp_path: Path) -> tuple[Service, str, str]:
+        topic, table = kafka.create_topic("clock"), unique("clock")
+        stores = {"embedded": ticks.rocksdb(tmp_path / "store"), "cluster": {"hbase": {"port": hbase.port}}}
+        content = content_of(kafka, tmp_path, topic, unique("group"), tombstones="delete")
+        sinks = [{"attr2hbase": {"table": table, "store": store, "label": store}} for store in stores]
+        content["stores"] = stores
+        content["pipelines"][PIPELINE]["sinks"] = sinks
+        content["tables"] = {table: {"store": "cluster", "families": {"colfam": {"versions": 10}}}}
+        service = Service(tmp_path, content)
+        made = service.ingest("table apply")
+        assert made.returncode == 0, made.stderr
+        return service, topic, table
+
+    def test_clock_set_back_and_replay(
+        self, kafka: Kafka, hbase: HBase, with_both_stores: tuple[Service, str, str]
+    ) -> None:
+        service, topic, table = with_both_stores
+
+        def found() -> list[Table]:
+            return [rocksdb_table(service.folder / "store", table, versions=1), hbase_table(hbase, table)]
+
+        with service:
+            checkpoint = service.checkpoint(PIPELINE)
+            # batch 0 ran when the clock was an hour ahead of what it is now
+            kafka.produce(topic, [Given("old", key="a"), Given("old", key="b"), Given("old", key="c")])
+            ahead_ms = now_ms() + HOUR_MS
+            checkpoint.set_time(0, ahead_ms)
+            assert service.run_once() == 0, service.last_lines()
+            assert found() == [rows_of({b"a": b"old", b"b": b"old", b"c": b"old"}, ahead_ms)] * 2
+
+            kafka.produce(
+                topic, [Given("new", key="a"), Given(None, key="b"), Given("new", key="b"), Given(None, key="c")]
+            )
+            assert service.run_once() == 0, service.last_lines()
+            after_ms = checkpoint.time_ms(1)
+            assert ahead_ms < after_ms < ahead_ms + 1_000
+            updated = rows_of({b"a": b"new", b"b": b"new"}, after_ms)
+            assert found() == [updated] * 2
+
+            # the process died before the acknowledgement of that batch: the tombstone of b is sent once more
+            assert checkpoint.forget_commit() == 1
+            assert service.run_once() == 0, service.last_lines()
+            assert checkpoint.commits() == [0, 1]
+            assert found() == [updated] * 2
+
+
+def rows_of(values: dict[bytes, bytes], time_ms: int) -> Table:
+    return {row: (Cell(b"colfam", b"value", time_ms, value),) for row, value in values.items()}
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
