@@ -1,0 +1,64 @@
+"""Every pipeline that is shipped passes its own tests, and what is said to stand beside it is there."""
+
+import gzip
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = sorted(path for path in (ROOT / "deploy" / "examples").iterdir() if path.is_dir())
+FILES = [
+    *(file for folder in EXAMPLES for file in sorted(folder.glob("*.yaml"))),
+    ROOT / "deploy" / "demo" / "hbase.yaml",
+]
+SERVERS = {"KAFKA": "localhost:9092", "HBASE_PORT": "9090", "HTTP_PORT": "0"}
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT / "deploy"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=name_of)
+def test_example_passes_its_tests(file: Path) -> None:
+    lines = ingest("test", file.name, folder=file.parent).splitlines()
+    assert lines
+    assert [line for line in lines if not line.startswith("passed")] == []
+
+
+@pytest.mark.parametrize("folder", EXAMPLES, ids=name_of)
+def test_example_is_whole(folder: Path) -> None:
+    assert {"README.md", "pipeline.yaml", "events.jsonl"} - {path.name for path in folder.iterdir()} == set()
+
+
+@pytest.mark.parametrize(
+    ("example", "outcomes"),
+    [
+        ("ticks", {"kept": 3}),
+        ("access-log", {"kept": 1, "dropped": 1, "failed": 1}),
+        ("app-events", {"kept": 1, "dropped": 1, "failed": 1}),
+    ],
+)
+def test_sample_events_show_every_outcome(example: str, outcomes: dict[str, int]) -> None:
+    folder = ROOT / "deploy" / "examples" / example
+    output = ingest("explain", "pipeline.yaml", "--events", "events.jsonl", "--output", "json", folder=folder)
+    assert Counter(json.loads(line)["outcome"] for line in output.splitlines()) == outcomes
+
+
+def test_access_log_is_what_its_generator_writes(tmp_path: Path) -> None:
+    folder = ROOT / "deploy" / "examples" / "access-log"
+    subprocess.run([sys.executable, folder / "generate.py", tmp_path], check=True)
+    assert (tmp_path / "access.log").read_bytes() == (folder / "logs" / "access.log").read_bytes()
+    # compressed bytes differ between versions of zlib, their content does not
+    packed = "access.log.1.gz"
+    assert gzip.decompress((tmp_path / packed).read_bytes()) == gzip.decompress((folder / "logs" / packed).read_bytes())
+
+
+def ingest(*arguments: str, folder: Path) -> str:
+    command = [sys.executable, "-m", "ingest", *arguments]
+    done = subprocess.run(command, cwd=folder, env=SERVERS, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr if done.returncode else "") == (0, "")
+    return done.stdout
