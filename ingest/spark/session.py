@@ -32,8 +32,6 @@ LOCAL = {
 DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # a table of a few columns needs no compiled stages; interpreting starts a batch sooner (docs/performance.md)
-    "spark.sql.streaming.metricsEnabled": "false",
 }
 
 DEFAULT_MASTER = "local[*,4]"  # plain local[*] gives up when one worker process is killed
@@ -71,6 +69,11 @@ def open_session(
         chosen = master or DEFAULT_MASTER
         if chosen.startswith("local"):
             settings = LOCAL | settings
+            # else Spark looks up the host's name, and warns when it finds the loopback address
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        quiet = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
+        java_options = settings.get("spark.driver.extraJavaOptions")
+        settings["spark.driver.extraJavaOptions"] = quiet if java_options is None else f"{quiet} {java_options}"
         builder = builder.master(chosen)
         if driver_memory_bytes is not None:
             # in KiB: Java, which gets it as it is, knows no suffix for bytes
@@ -86,7 +89,6 @@ def open_session(
             f"Spark's Java process did not start: {error}",
             hint="its own message stands above; Java 17 is needed (`apt-get install openjdk-17-jre-headless`)",
         ) from error
-    session.sparkContext.setLogLevel("ERROR")
     session.dataSource.register(FilesSource)
     return session
 
