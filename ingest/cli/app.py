@@ -65,10 +65,15 @@ def _group(commands: typer.Typer, name: str, summary: str, panel: str) -> typer.
     return group
 
 
-def _version(wanted: bool) -> None:  # noqa: FBT001 - typer's callbacks get the value alone
+def _version(context: typer.Context, wanted: bool) -> None:  # noqa: FBT001 - a callback of typer
     if wanted:
-        typer.echo(f"attr2hbase {__version__}")
+        _output(context).line(f"attr2hbase {__version__}")
         raise typer.Exit
+
+
+def _output(context: typer.Context) -> Output:
+    assert isinstance(context.obj, Output)  # noqa: S101 - for mypy: typer's contexts carry anything
+    return context.obj
 
 
 def _common(
@@ -81,6 +86,4 @@ def _common(
     no_color: PlainOption = False,
 ) -> None:
     del version  # its callback has ended the command
-    printer = context.obj
-    assert isinstance(printer, Output)  # noqa: S101 - for mypy: typer's contexts carry anything
-    printer.choose(output, is_plain=no_color)
+    _output(context).choose(output, is_plain=no_color)

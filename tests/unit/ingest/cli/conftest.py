@@ -1,0 +1,71 @@
+"""A command as its user runs it, and a folder with a pipeline in it."""
+
+import json
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ingest.cli import main
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        """The one JSON value on stdout."""
+        return json.loads(self.out)
+
+    @property
+    def lines(self):
+        """The JSON values on stdout, one a line."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+Ingest = Callable[..., Result]
+
+
+@pytest.fixture
+def ingest(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Ingest:
+    """Run a command in this process."""
+    monkeypatch.setenv("NO_COLOR", "")  # --no-color sets it, and monkeypatch takes it away again
+    monkeypatch.delenv("INGEST_DEBUG", raising=False)
+
+    def run(*arguments: object) -> Result:
+        capfd.readouterr()
+        code = main([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        return Result(code, out, err)
+
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, which is the present one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def pipeline(folder: Path, ingest: Ingest) -> Path:
+    """The folder after `ingest init`."""
+    assert ingest("init").code == 0
+    return folder
+
+
+@pytest.fixture
+def unused_port() -> int:
+    """A port where nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port

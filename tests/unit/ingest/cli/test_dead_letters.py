@@ -1,0 +1,139 @@
+import pytest
+
+from ingest.api import Record
+from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.files import FileDeadLetters
+
+
+def letter(offset, value, code, batch_time_ms):
+    return DeadLetter(
+        record=Record("ticks/monday.txt", 0, offset, b"k", value, 500, (("host", b"h1"),)),
+        fan_out=0,
+        attributes={"a": b"\xff"},
+        pipeline="ticks",
+        component="regex",
+        code=code,
+        message="was not found",
+        batch_time_ms=batch_time_ms,
+        fingerprint="f",
+    )
+
+
+@pytest.fixture
+def letters(pipeline):
+    """A letter that passes now, one that never will, and one of a later batch."""
+    queue = FileDeadLetters(pipeline / "data" / "state", "ticks")
+    queue.publish(
+        [letter(0, b"1:2", "no_match", 1000).to_json(), letter(4, b"bad", "no_match", 1000).to_json()], 0, 1000
+    )
+    queue.publish([letter(8, b"3:4", "other", 86_400_000).to_json()], 1, 86_400_000)
+    return [entry.position for entry in queue.entries()]
+
+
+FILE = "pipeline.yaml"
+
+
+def offsets(result):
+    assert result.code == 0, result.err
+    return [line["record"]["offset"] for line in result.lines]
+
+
+class TestList:
+    def test_table(self, ingest, letters):
+        result = ingest("dead-letters", "list", FILE)
+        assert result.code == 0
+        assert [line.split()[0] for line in result.out.splitlines()[2:]] == letters
+        assert result.err.splitlines()[0] == "3 dead letters"
+
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            ([], [0, 4, 8]),
+            (["--code", "other"], [8]),
+            (["--code", "other", "--code", "no_match"], [0, 4, 8]),
+            (["--since", "1970-01-02"], [8]),
+            (["--until", "1970-01-02"], [0, 4]),
+            (["--limit", "1"], [0]),
+            (["--all"], [0, 4, 8]),
+            (["--pipeline", "ticks"], [0, 4, 8]),
+        ],
+        ids=str,
+    )
+    def test_selection(self, ingest, letters, options, expected):
+        assert offsets(ingest("dead-letters", "list", FILE, "--output", "json", *options)) == expected
+
+    def test_none(self, ingest, pipeline):
+        result = ingest("dead-letters", "list", FILE)
+        assert (result.code, result.out, result.err) == (0, "", "no dead letters\n")
+
+
+class TestShow:
+    def test_text(self, ingest, letters):
+        result = ingest("dead-letters", "show", FILE, letters[1], "--pipeline", "ticks")
+        assert result.code == 0
+        shown = dict(line.split("  ", 1) for line in result.out.splitlines())
+        assert {name: value.strip() for name, value in shown.items()} == {
+            "id": "ticks/monday.txt/0/4/0/regex",
+            "pipeline": "ticks",
+            "component": "regex",
+            "error": "no_match: was not found",
+            "batch": "1970-01-01T00:00:01.000Z",
+            "record": "ticks/monday.txt, partition 0, offset 4",
+            "time": "1970-01-01T00:00:00.500Z",
+            "key": "k",
+            "header host": "h1",
+            "value": "bad",
+            "attribute a": "\\xff",
+        }
+
+    def test_json_is_what_explain_reads(self, ingest, letters, pipeline):
+        shown = ingest("dead-letters", "show", FILE, letters[0], "--output", "json")
+        (pipeline / "one.jsonl").write_text(shown.out)
+        line = ingest("explain", FILE, "--events", "one.jsonl", "--output", "json").json
+        assert (line["outcome"], line["event"]["host"], line["event"]["timestamp_ms"]) == ("kept", "h1", 500)
+
+    def test_position_that_is_not_there(self, ingest, letters):
+        assert ingest("dead-letters", "show", FILE, "9").code == 3
+
+
+class TestReplay:
+    def test_all(self, ingest, letters):
+        result = ingest("dead-letters", "replay", FILE, "--output", "json")
+        assert (result.code, result.json) == (
+            1,
+            {"selected": 3, "replayed": 2, "failed_again": {"no_match": 1}, "cut": []},
+        )
+        rows = ingest("scan", FILE, "mytable", "--output", "json").lines
+        assert [(row["row"], row["cells"][0][2]) for row in rows] == [
+            ("monday.txt:000000", 1000),
+            ("monday.txt:000008", 86_400_000),
+        ]
+        assert offsets(ingest("dead-letters", "list", FILE, "--output", "json")) == [4]
+
+    @pytest.mark.parametrize(
+        ("options", "selected"),
+        [
+            (["--code", "other"], 1),
+            (["--since", "1970-01-02", "--pipeline", "ticks"], 1),
+            (["--until", "1970-01-01T00:00:01Z"], 0),
+            (["--all", "--code", "other"], 1),
+        ],
+        ids=str,
+    )
+    def test_selection(self, ingest, letters, options, selected):
+        result = ingest("dead-letters", "replay", FILE, "--output", "json", *options)
+        assert (result.code, result.json["replayed"]) == (0, selected)
+
+    def test_by_position(self, ingest, letters):
+        result = ingest("dead-letters", "replay", FILE, letters[0])
+        assert result.code == 0
+        assert ingest("scan", FILE, "mytable", "--output", "json").json["row"] == "monday.txt:000000"
+
+    def test_done_ones_are_run_again_with_all(self, ingest, letters):
+        ingest("dead-letters", "replay", FILE, letters[0])
+        assert ingest("dead-letters", "replay", FILE, letters[0], "--output", "json").json["selected"] == 0
+        assert ingest("dead-letters", "replay", FILE, letters[0], "--all", "--output", "json").json["replayed"] == 1
+
+    def test_failing_again_is_told(self, ingest, letters):
+        result = ingest("dead-letters", "replay", FILE, letters[1])
+        assert (result.code, "failed again: no_match 1" in result.err) == (1, True)

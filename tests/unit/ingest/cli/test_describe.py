@@ -1,0 +1,94 @@
+import ast
+from pathlib import Path
+
+import pytest
+
+import decorators
+import ingest as product
+import sinks
+from ingest.catalog import ROOMS, Catalog
+from ingest.cli.error_pages import error_page, error_pages
+
+
+def test_list_has_every_component(ingest):
+    listed = {(entry["room"], entry["name"]) for entry in ingest("describe", "--output", "json").json}
+    catalog = Catalog()
+    assert listed == {(room, name) for room in ROOMS for name in catalog.names(room)}
+
+
+def test_list_as_text(ingest):
+    result = ingest("describe")
+    assert result.code == 0
+    assert "decorator   split " in result.out
+
+
+@pytest.mark.parametrize("name", sorted({name for room in ROOMS for name in Catalog().names(room)}))
+def test_every_component_has_a_page(ingest, name):
+    result = ingest("describe", name)
+    assert (result.code, result.out.split()[0]) == (0, name)
+    assert ingest("describe", name, "--output", "json").json[0]["text"] != ""
+
+
+def test_page_shows_options_and_examples(ingest):
+    page = ingest("describe", "split", "--output", "json").json[0]
+    assert [option["name"] for option in page["options"]][:2] == ["separator", "index"]
+    assert [option["name"] for option in page["options"]][-3:] == ["label", "when", "on_error"]
+    assert page["options"][0]["default"] == "required"
+    assert page["examples"][0]["lines"] == [
+        "- split: {separator: ':', index: 0, attribute: ts}",
+        'before  {"body":"2238947398:56"}',
+        'after   {"attributes":{"ts":"2238947398"}}',
+    ]
+
+
+def test_unknown_component_gets_the_nearest_name(ingest):
+    result = ingest("describe", "spilt")
+    assert (result.code, result.err) == (3, 'error: there is no component "spilt"\n  hint: did you mean "split"?\n')
+
+
+def test_a_word_too_much(ingest):
+    assert ingest("describe", "split", "more").code == 2
+
+
+class TestError:
+    def test_code(self, ingest):
+        result = ingest("describe", "error", "no_match")
+        assert result.code == 0
+        assert result.out.startswith("no_match\nThe regular expression was not found")
+
+    def test_as_json(self, ingest):
+        page = ingest("describe", "error", "conflict", "--output", "json").json
+        assert (page["code"], page["exit_code"]) == ("conflict", 4)
+
+    def test_every_problem_of_a_configuration(self, ingest):
+        assert ingest("describe", "error", "unreachable-step").code == 0
+
+    def test_list(self, ingest):
+        assert "unknown_family" in ingest("describe", "error").out
+        assert [entry["code"] for entry in ingest("describe", "error", "--output", "json").json] == [
+            page.code for page in error_pages()
+        ]
+
+    def test_unknown_code(self, ingest):
+        result = ingest("describe", "error", "no_mtch")
+        assert (result.code, 'did you mean "no_match"?' in result.err) == (3, True)
+
+    def test_every_code_of_the_product_has_a_page(self):
+        codes = set()
+        for package in (product, decorators, sinks):
+            for file in Path(package.__file__).parent.rglob("*.py"):
+                codes |= set(_codes(ast.parse(file.read_text())))
+        assert {code for code in codes if code and not error_page(code).meaning} == set()
+
+
+def _codes(tree):
+    """Literals given as `code=` and set as `code` of an error class."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            for keyword in node.keywords:
+                if keyword.arg == "code" and isinstance(keyword.value, ast.Constant):
+                    yield keyword.value.value
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Error"):
+            for line in node.body:
+                if isinstance(line, ast.Assign) and line.targets[0].id == "code":
+                    yield line.value.value

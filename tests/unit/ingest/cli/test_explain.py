@@ -1,0 +1,146 @@
+import io
+import json
+import sys
+
+
+def test_text_shows_each_step(ingest, pipeline):
+    result = ingest("explain", "pipeline.yaml", "--events", "events.jsonl")
+    assert result.code == 0
+    assert result.out == (
+        "event 0 kept\n"
+        "  filter  no change\n"
+        "  regex   2hb_colfam:ts = 2238947398\n"
+        "          2hb_colfam:value = 56\n"
+        "  value   2hb_ = monday.txt:000017\n"
+        "  attr2hbase: logs/mytable row monday.txt:000017\n"
+        "    colfam:ts = 2238947398\n"
+        "    colfam:value = 56\n"
+        "event 1 dropped: comment\n"
+        "  filter  no change\n"
+        "event 2 failed\n"
+        "  filter  no change\n"
+        '  regex: no_match: "^(\\d+):(\\d+)$" was not found\n'
+    )
+    assert result.err == "1 kept, 1 dropped, 1 failed\nnext: ingest run --once pipeline.yaml\n"
+
+
+def test_json_is_a_line_an_event(ingest, pipeline):
+    lines = ingest("explain", "pipeline.yaml", "--events", "events.jsonl", "--output", "json").lines
+    assert [(line["input"], line["outcome"], line["reason"]) for line in lines] == [
+        (0, "kept", None),
+        (1, "dropped", "comment"),
+        (2, "failed", None),
+    ]
+    assert lines[0]["puts"] == [
+        {
+            "sink": "attr2hbase",
+            "store": "logs",
+            "table": "mytable",
+            "row": "monday.txt:000017",
+            "wal": True,
+            "timestamp_ms": 1308748686334,
+            "cells": [["colfam", "ts", "2238947398"], ["colfam", "value", "56"]],
+        }
+    ]
+
+
+def test_until_decorators_stops_before_the_sinks(ingest, pipeline):
+    lines = ingest(
+        "explain", "pipeline.yaml", "--events", "events.jsonl", "--until", "decorators", "--output", "json"
+    ).lines
+    assert ["puts" in line for line in lines] == [False, False, False]
+
+
+def test_events_of_stdin(ingest, pipeline, monkeypatch):
+    body = json.dumps({"body": {"b64": "/w=="}}).encode() + b"\n\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(body)))
+    lines = ingest("explain", "pipeline.yaml", "--events", "-", "--output", "json").lines
+    assert [line["event"]["body"] for line in lines] == [{"b64": "/w=="}]
+
+
+def test_without_events_those_of_the_tests(ingest, pipeline):
+    assert [line["outcome"] for line in ingest("explain", "pipeline.yaml", "--output", "json").lines] == [
+        "kept",
+        "dropped",
+        "failed",
+    ]
+
+
+def test_nothing_to_explain(ingest, pipeline):
+    text = (pipeline / "pipeline.yaml").read_text()
+    (pipeline / "p.yaml").write_text(text[: text.index("tests:")])
+    result = ingest("explain", "p.yaml")
+    assert (result.code, result.err.splitlines()[0]) == (2, "error: there are no events to explain")
+
+
+def test_missing_events_exit_with_3(ingest, pipeline):
+    result = ingest("explain", "pipeline.yaml", "--events", "absent.jsonl")
+    assert (result.code, result.err.splitlines()[0]) == (3, 'error: there is no file "absent.jsonl"')
+
+
+def test_line_that_is_no_event(ingest, pipeline):
+    (pipeline / "bad.jsonl").write_text('{"body": "1:2"}\nnonsense\n')
+    result = ingest("explain", "pipeline.yaml", "--events", "bad.jsonl")
+    assert result.code == 2
+    assert "line 2 of the events is not JSON" in result.err
+
+
+def test_labels_removals_and_deletes_are_shown(ingest, folder):
+    (folder / "p.yaml").write_text(
+        """
+version: 1
+stores: {logs: {memory: {}}}
+pipelines:
+  p:
+    source: {files: {path: ./in}}
+    decorators:
+      - value: {label: key, attribute: "2hb_", value: "%{body}"}
+      - mask: {attributes: [secret]}
+    sinks:
+      - attr2hbase:
+          table: t
+          rules:
+            - {when: "%{host} == 'r'", delete: row}
+            - {when: "%{host} == 'f'", delete: {family: cf}}
+            - {when: "%{host} == 'c'", delete: {column: 'cf:q'}}
+"""
+    )
+    events = [{"body": "k", "host": host, "attributes": {"secret": "x"}} for host in "rfc"]
+    (folder / "e.jsonl").write_text("\n".join(map(json.dumps, events)))
+    result = ingest("explain", "p.yaml", "--events", "e.jsonl")
+    assert result.code == 0, result.err
+    assert "  value (key)  2hb_ = k\n  mask         secret removed\n" in result.out
+    assert [line.strip() for line in result.out.splitlines() if "delete" in line] == [
+        "delete row",
+        "delete family cf",
+        "delete column cf:q",
+    ]
+
+
+class TestPipeline:
+    TWO = """
+version: 1
+stores: {logs: {memory: {}}}
+pipelines:
+  one: &p
+    source: {files: {path: ./in}}
+    decorators: [{value: {attribute: "2hb_", value: "%{body}"}}, {value: {attribute: "2hb_f:q", value: one}}]
+    sinks: [{attr2hbase: {table: t}}]
+  two: *p
+"""
+
+    def test_is_chosen(self, ingest, folder):
+        (folder / "p.yaml").write_text(self.TWO)
+        (folder / "e.jsonl").write_text('{"body": "k"}')
+        result = ingest("explain", "p.yaml", "--events", "e.jsonl", "--pipeline", "two")
+        assert (result.code, result.out.splitlines()[0]) == (0, "event 0 kept")
+
+    def test_must_be_chosen_among_several(self, ingest, folder):
+        (folder / "p.yaml").write_text(self.TWO)
+        result = ingest("explain", "p.yaml", "--events", "e.jsonl")
+        assert (result.code, "choose one with --pipeline NAME" in result.err) == (2, True)
+
+    def test_must_be_there(self, ingest, folder):
+        (folder / "p.yaml").write_text(self.TWO)
+        result = ingest("explain", "p.yaml", "--events", "e.jsonl", "--pipeline", "three")
+        assert (result.code, result.err.splitlines()[0]) == (3, 'error: there is no pipeline "three"')

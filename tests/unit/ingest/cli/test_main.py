@@ -1,0 +1,159 @@
+import contextlib
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ingest import __version__, cli
+from ingest.api import IntegrityError
+from ingest.cli import app
+
+
+def test_version_is_shown(ingest):
+    result = ingest("--version")
+    assert (result.code, result.out, result.err) == (0, f"attr2hbase {__version__}\n", "")
+
+
+def test_help_lists_every_command(ingest):
+    result = ingest("--help")
+    commands = [
+        "init",
+        "validate",
+        "test",
+        "explain",
+        "config",
+        "run",
+        "produce",
+        "dead-letters",
+        "scan",
+        "get",
+        "table",
+        "describe",
+        "jars",
+    ]
+    assert result.code == 0
+    assert [command for command in commands if f" {command} " not in result.out] == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--nonsense"], ["nonsense"], ["get", "pipeline.yaml"], ["scan", "--limit", "0"]]
+)
+def test_wrong_usage_exits_with_2(ingest, arguments):
+    result = ingest(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert "Usage: ingest" in result.err
+
+
+def test_completion_can_be_had(ingest):
+    assert "--install-completion" in ingest("--help").out
+
+
+class TestErrors:
+    def test_message_and_hint_on_stderr(self, ingest, folder):
+        result = ingest("validate", "absent.yaml")
+        assert (result.code, result.out) == (3, "")
+        assert result.err.startswith("error: ")
+        assert "absent.yaml" in result.err
+
+    def test_as_json(self, ingest, folder):
+        result = ingest("test", "absent.yaml", "--output", "json")
+        assert result.code == 3
+        assert json.loads(result.err)["error"]["code"] == "not_found"
+
+    def test_output_is_chosen_before_the_command_too(self, ingest, folder):
+        assert json.loads(ingest("--output", "json", "test", "absent.yaml").err)["error"]["code"] == "not_found"
+
+    def test_problems_are_told_as_a_compiler_does(self, ingest, folder):
+        (folder / "p.yaml").write_text("version: 1\npipelnes: {}\n")
+        result = ingest("run", "p.yaml")
+        assert result.code == 2
+        assert "p.yaml:2:1: unknown-field: " in result.err
+        assert "    2 | pipelnes: {}\n      | ^\n" in result.err
+
+    def test_exit_code_is_that_of_the_error(self, ingest, monkeypatch):
+        monkeypatch.setattr(app, "application", lambda: _failing(IntegrityError("row 7 is torn", hint="restore it")))
+        result = ingest("--version")
+        assert (result.code, result.err) == (5, "error: row 7 is torn\n  hint: restore it\n")
+
+    def test_what_would_move_the_terminal_is_escaped(self, ingest, monkeypatch):
+        monkeypatch.setattr(app, "application", lambda: _failing(IntegrityError("a\x1b[2Jb")))
+        assert ingest("--version").err == "error: a\\x1b[2Jb\n"
+
+    def test_system_errors_name_the_file(self, ingest, pipeline):
+        result = ingest("test", "pipeline.yaml", "--junit", "absent/report.xml")
+        assert (result.code, result.err) == (1, 'error: no such file or directory "absent/report.xml"\n')
+
+    def test_bug_asks_for_a_report(self, ingest, monkeypatch):
+        monkeypatch.setattr(app, "application", lambda: _failing(KeyError("x")))
+        result = ingest("--version")
+        assert result.code == 1
+        assert result.err.startswith("bug: KeyError: 'x'\n")
+        assert "Traceback" not in result.err
+        monkeypatch.setenv("INGEST_DEBUG", "1")
+        assert "Traceback" in ingest("--version").err
+
+    def test_interrupt_exits_with_130(self, ingest, monkeypatch):
+        monkeypatch.setattr(app, "application", lambda: _failing(KeyboardInterrupt()))
+        assert ingest("--version").code == 130
+
+
+def _failing(error):
+    def run(**_arguments):
+        raise error
+
+    return run
+
+
+def test_reader_that_goes_away_ends_a_command_quietly(folder, ingest):
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [*COMMAND, "describe"], stdout=writing, stderr=subprocess.PIPE, env=ENVIRONMENT, check=False
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+class TestColours:
+    def test_none_where_nobody_looks(self, ingest, pipeline):
+        assert "\x1b" not in ingest("test", "pipeline.yaml").out
+
+    def test_on_a_terminal(self, pipeline):
+        assert "\x1b[32mpassed  \x1b[0m" in on_a_terminal("test", "pipeline.yaml")
+
+    @pytest.mark.parametrize(
+        "arguments", ["--no-color test pipeline.yaml", "test --no-color pipeline.yaml", "-h --no-color"]
+    )
+    def test_no_color(self, pipeline, arguments):
+        assert "\x1b[3" not in on_a_terminal(*arguments.split())
+
+    def test_no_color_of_the_environment(self, pipeline):
+        assert "\x1b[3" not in on_a_terminal("test", "pipeline.yaml", NO_COLOR="1")
+
+
+COMMAND = [sys.executable, "-m", "ingest"]
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[2]), "TERM": "xterm", "COLUMNS": "100"}
+
+
+def on_a_terminal(*arguments, **environment):
+    """What a command shows whose streams are a terminal."""
+    reading, writing = pty.openpty()
+    try:
+        process = subprocess.Popen(
+            [*COMMAND, *arguments], stdin=writing, stdout=writing, stderr=writing, env=ENVIRONMENT | environment
+        )
+        os.close(writing)
+        shown = b""
+        with contextlib.suppress(OSError):  # what a terminal says at its end
+            while piece := os.read(reading, 65536):
+                shown += piece
+        process.wait()
+    finally:
+        os.close(reading)
+    return shown.decode()

@@ -1,0 +1,37 @@
+"""No option without a test that uses it, no command without an example."""
+
+from pathlib import Path
+
+import pytest
+import typer
+
+from ingest.cli.app import application
+
+EVERYWHERE = {"--output", "--no-color", "--help", "-h", "--version", "--install-completion", "--show-completion"}
+
+
+def commands(command=None, path=()):
+    command = command or typer.main.get_command(application())
+    inner = getattr(command, "commands", {})
+    if not inner:
+        yield " ".join(path), command
+    for name, child in inner.items():
+        yield from commands(child, (*path, name))
+
+
+COMMANDS = dict(commands())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_an_example(name):
+    assert f"Example: ingest {name}" in COMMANDS[name].help
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_used_by_a_test(name):
+    folder = Path(__file__).resolve().parents[3]
+    files = [*folder.glob("unit/ingest/cli/test_*.py"), *folder.glob("integration/test_*.py")]
+    texts = [file.read_text() for file in files if file != Path(__file__)]
+    tests = [text for text in texts if all(f'"{word}"' in text for word in name.split())]
+    options = {option for parameter in COMMANDS[name].params for option in parameter.opts if option.startswith("-")}
+    assert [option for option in sorted(options - EVERYWHERE) if not any(f'"{option}"' in text for text in tests)] == []

@@ -1,0 +1,65 @@
+from xml.etree import ElementTree as ET
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.cli.junit import junit_of
+
+
+def broken(folder):
+    """The pipeline with a test that expects too much."""
+    text = (folder / "pipeline.yaml").read_text()
+    (folder / "p.yaml").write_text(
+        text.replace('"colfam:value": "56"', '"colfam:value": "57"').replace("failed: 1", "failed: 2")
+    )
+
+
+def test_passing_tests(ingest, pipeline):
+    result = ingest("test", "pipeline.yaml")
+    assert result.code == 0
+    assert result.out == ("passed  one tick is one row\npassed  a comment is dropped, a line that is no tick fails\n")
+    assert result.err == "2 tests passed\nnext: ingest run --once pipeline.yaml\n"
+
+
+def test_failing_test_says_what_was_expected_and_where(ingest, pipeline):
+    broken(pipeline)
+    result = ingest("test", "p.yaml")
+    assert result.code == 1
+    assert 'puts[0].cells.colfam:value: expected "57", got "56"' in result.out
+    line = next(
+        number for number, text in enumerate((pipeline / "p.yaml").read_text().splitlines(), 1) if '"57"' in text
+    )
+    assert f"  p.yaml:{line}:" in result.out
+    assert "failed: expected 2, got 1" in result.out
+    assert result.err.startswith("2 of 2 tests failed\n")
+
+
+def test_results_as_json(ingest, pipeline):
+    broken(pipeline)
+    result = ingest("test", "p.yaml", "--output", "json")
+    assert (result.code, result.json["passed"], result.json["failed"]) == (1, 0, 2)
+    assert result.json["tests"][0]["differences"][0]["path"] == ["puts", 0, "cells", "colfam:value"]
+
+
+def test_junit(ingest, pipeline):
+    broken(pipeline)
+    assert ingest("test", "p.yaml", "--junit", "report.xml").code == 1
+    suite = ET.parse("report.xml").getroot()[0]  # noqa: S314 - ours
+    assert suite.attrib == {"name": "p.yaml", "tests": "2", "failures": "2", "errors": "0", "skipped": "0"}
+    assert [case.attrib["classname"] for case in suite] == ["ticks", "ticks"]
+    assert 'expected "57", got "56"' in suite[0][0].text
+
+
+def test_file_without_tests(ingest, pipeline):
+    text = (pipeline / "pipeline.yaml").read_text()
+    (pipeline / "p.yaml").write_text(text[: text.index("tests:")])
+    result = ingest("test", "p.yaml")
+    assert result.code == 0
+    assert '"p.yaml" has no tests' in result.err
+
+
+@given(st.lists(st.tuples(st.text(), st.text(), st.lists(st.text(), max_size=2))))
+def test_junit_holds_any_text(results):
+    root = ET.fromstring(junit_of("p.yaml", results))  # noqa: S314 - ours
+    assert root.attrib["tests"] == str(len(results))
+    assert root.attrib["failures"] == str(sum(bool(lines) for _, _, lines in results))

@@ -1,0 +1,107 @@
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from ingest import cli
+
+TEN_MISTAKES = """\
+version: 1
+stores:
+  logs: {rocksdb: {path: ./data, sink: true}}
+pipelines:
+  ticks:
+    source: {kafak: {brokers: "localhost:9092", topics: [ticks]}}
+    decorators:
+      - split: {separator: "(", index: 0, attribute: a}
+      - split: {separator: ":", attribute: b}
+      - value: {attribute: c, value: "%{key"}
+      - regexp: {pattern: x}
+    sinks:
+      - attr2hbase: {store: lgs, table: mytable, write_buffer_size: 2}
+    on_error: maybe
+    on_error: drop
+    trigger: {every: "5"}
+"""
+
+
+def test_all_problems_at_once_with_their_lines(ingest, folder):
+    (folder / "p.yaml").write_text(TEN_MISTAKES)
+    result = ingest("validate", "p.yaml", "--output", "json")
+    found = [(problem["line"], problem["kind"]) for problem in result.json["problems"]]
+    assert (result.code, result.json["valid"]) == (2, False)
+    assert found == [
+        (3, "unknown-field"),
+        (6, "unknown-component"),
+        (8, "bad-pattern"),
+        (9, "conflict"),
+        (10, "bad-expression"),
+        (11, "unknown-component"),
+        (13, "unknown-reference"),
+        (13, "bad-unit"),
+        (14, "not-one-of"),
+        (15, "duplicate-key"),
+        (16, "bad-unit"),
+    ]
+
+
+def test_problems_as_text(ingest, folder):
+    (folder / "p.yaml").write_text(TEN_MISTAKES)
+    result = ingest("validate", "p.yaml")
+    assert (result.code, result.out) == (2, "")
+    assert 'p.yaml:6:14: unknown-component: there is no source "kafak"; did you mean "kafka"?\n' in result.err
+    assert result.err.endswith("11 errors\n")
+
+
+def test_good_file(ingest, pipeline):
+    result = ingest("validate", "pipeline.yaml")
+    assert (result.code, result.out) == (0, "")
+    assert result.err == "pipeline.yaml: fine, 1 pipeline, 2 tests\nnext: ingest test pipeline.yaml\n"
+
+
+def test_good_file_as_json(ingest, pipeline):
+    assert ingest("validate", "pipeline.yaml", "--output", "json").json == {"valid": True, "problems": []}
+
+
+class TestConnect:
+    def test_store_to_come_and_files_that_are_there(self, ingest, pipeline):
+        result = ingest("validate", "pipeline.yaml", "--connect")
+        assert result.code == 0
+        assert 'store "logs": not there yet, the first write makes it' in result.out
+        assert 'source of pipeline "ticks": 2 files' in result.out
+
+    def test_what_is_missing_is_named_with_its_place(self, ingest, pipeline):
+        text = (pipeline / "pipeline.yaml").read_text()
+        (pipeline / "p.yaml").write_text(text.replace("./ticks", "./tocks"))
+        result = ingest("validate", "p.yaml", "--connect")
+        assert result.code == 3
+        assert 'NOT THERE source of pipeline "ticks" (p.yaml:' in result.out
+        assert 'no file is at "./tocks"' in result.out
+
+    def test_servers_that_do_not_answer(self, ingest, folder, unused_port):
+        ingest("init", "--template", "hbase")
+        text = (folder / "pipeline.yaml").read_text()
+        text = text.replace("localhost:9092", f"localhost:{unused_port}").replace("port: 9090", f"port: {unused_port}")
+        (folder / "p.yaml").write_text(text)
+        # in a process of its own: clients that could not connect leave their sockets to the collector
+        command = [sys.executable, "-m", "ingest", "validate", "p.yaml", "--connect", "--output", "json"]
+        environment = os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[2])}
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False)
+        found = json.loads(done.stdout)
+        assert (done.returncode, found["valid"]) == (1, False)
+        answers = {answer["what"]: answer["error"]["code"] for answer in found["connections"]}
+        assert answers == {'store "hbase"': "store_unavailable", 'source of pipeline "ticks"': "source_unavailable"}
+
+
+def test_stdin_is_a_file_too(ingest, pipeline, monkeypatch):
+    text = (pipeline / "pipeline.yaml").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    assert ingest("validate", "-").code == 0
+
+
+def test_json_error_carries_the_problems(ingest, folder):
+    (folder / "p.yaml").write_text("version: 2\n")
+    error = json.loads(ingest("explain", "p.yaml", "--output", "json").err)["error"]
+    assert error["problems"][0]["line"] == 1
