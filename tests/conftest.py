@@ -1,5 +1,6 @@
 """Marks by folder, and real servers that start when the first test asks for them."""
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # how it reads its own files, and that it forgets sockets that never came to be connected
     config.addinivalue_line("filterwarnings", r"ignore:unclosed <socket.*laddr=\('0\.0\.0\.0':ResourceWarning")
     config.addinivalue_line("filterwarnings", r"ignore:.*Use files\(\) instead:DeprecationWarning")
+    # once more for what is collected after the last test, where the lines above no longer count
+    warnings.filterwarnings("ignore", r"unclosed <socket.*laddr=\('0\.0\.0\.0'", ResourceWarning)
     config.stash[_STARTED] = []
     # a deadline is a timing assert, and the machine is shared
     hypothesis.settings.register_profile("product", deadline=None)
