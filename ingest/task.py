@@ -8,16 +8,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ingest.api import Disposition, Event, EventError, IngestError, OnError, Record
+from ingest.api import DecorateBugError, Disposition, Event, EventError, IngestError, OnError, Record
 from ingest.chain import Chain, Dropped, Failed, Kept
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.expressions import Condition
+from ingest.observe.logs import logger
 from ingest.receipt import Receipt, Verdict
 from ingest.sources.decoding import Decoder
 from sinks.handover import Handover
 from sinks.writer import WriteContext, Writer
 
 MAX_DEAD_LETTER_BYTES = 64 * 1024 * 1024  # of one batch: more is no longer an exception, and would fill the driver
+
+_log = logger(__name__)
 
 
 class StoppedByEventError(IngestError):
@@ -96,6 +99,7 @@ class Task:
         self._receipt = Receipt()
         self._letter_bytes = 0
         self._batch_time_ms = 0
+        self._reported: set[tuple[str, str]] = set()
 
     def run(self, records: Iterable[Record], assignment: Assignment) -> Receipt:
         """
@@ -205,6 +209,7 @@ class Task:
         counted: bool = True,
     ) -> None:
         counts = self._receipt.counts
+        self._report_bug(component, error)
         match on_error:
             case OnError.STOP:
                 place = f"{record.topic}/{record.partition}/{record.offset}"
@@ -234,3 +239,11 @@ class Task:
                         hint=f"the last one: {error}; mend the pipeline, or set max_events_per_batch lower",
                     )
                 self._receipt.dead_letters.append(letter)
+
+    def _report_bug(self, component: str, error: EventError) -> None:
+        """Log the traceback of a bug in a decorator, once for each kind; its events go the way of all failed ones."""
+        cause = error.__cause__
+        kind = (component, type(cause).__name__)
+        if isinstance(error, DecorateBugError) and kind not in self._reported:
+            self._reported.add(kind)
+            _log.error("decorator has a bug", pipeline=self._pipeline, decorator=component, exc_info=cause)

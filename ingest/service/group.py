@@ -9,6 +9,7 @@ not have heard of the last batch when a query ends.
 
 import threading
 import time
+from collections.abc import Sequence
 
 from ingest.api import IngestError
 from ingest.kafka.admin import KafkaAdmin
@@ -33,13 +34,20 @@ class GroupFollower:
     """
 
     def __init__(
-        self, pipeline: str, group: str, connection: KafkaConnection, checkpoint: Checkpoint, metrics: Metrics
+        self,
+        pipeline: str,
+        group: str,
+        connection: KafkaConnection,
+        checkpoint: Checkpoint,
+        metrics: Metrics,
+        topics: Sequence[str],
     ) -> None:
         self._pipeline = pipeline
         self._connection = connection
         self._group = GroupOffsets(connection, group)
         self._checkpoint = checkpoint
         self._metrics = metrics
+        self._topics = tuple(topics)
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._follow, name=f"group-{pipeline}", daemon=True)
         self._committed: int | None = None
@@ -84,13 +92,14 @@ class GroupFollower:
             self._failing = False
 
     def _measure(self) -> None:
-        topics = sorted({topic for topic, _ in self._acknowledged})
-        if topics:
-            with KafkaAdmin(self._connection) as admin:
-                ends = admin.ends(topics)
-            for (topic, partition), end in ends.items():
-                behind = end - self._acknowledged.get((topic, partition), 0)
-                self._metrics.lag(self._pipeline, topic, partition, max(0, behind))
+        topics = sorted({topic for topic, _ in self._acknowledged}.union(self._topics))
+        with KafkaAdmin(self._connection) as admin:
+            ends = admin.ends(topics)
+            # of a partition without an acknowledged record everything is still to be read
+            begins = admin.earliest(topics)
+        for place, end in ends.items():
+            behind = end - self._acknowledged.get(place, begins.get(place, end))
+            self._metrics.lag(self._pipeline, *place, max(0, behind))
         self._lag_at = time.monotonic()
 
 

@@ -44,6 +44,11 @@ class LiveKafka:
         """Spark's Kafka connector; spark-submit brings its own."""
         return [] if is_submitted() else connector_jars()
 
+    @property
+    def java_properties(self) -> dict[str, str]:
+        """What the Kafka client needs to be told by way of its JVM."""
+        return self._source.security.java_properties()
+
     def frame(self, session: Session) -> Frame:
         """The stream of records, after the checks of a start."""
         with KafkaAdmin(self._source) as admin:
@@ -57,7 +62,7 @@ class LiveKafka:
         self._checkpoint.belongs_to({"source": "kafka", "cluster": cluster, "topics": named})
         if self._follower is None:
             self._follower = GroupFollower(
-                self._pipeline.name, self.group, self._source, self._checkpoint, self._metrics
+                self._pipeline.name, self.group, self._source, self._checkpoint, self._metrics, topics
             )
             self._follower.start()
         return read_kafka(session, self._source, self._start, partitions)

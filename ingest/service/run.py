@@ -95,6 +95,9 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             driver_memory_bytes=configuration.spark.driver_memory,
             conf=configuration.spark.conf,
             jars=list(dict.fromkeys(jar for source in sources.values() for jar in source.jars)),
+            java_properties={
+                name: value for source in sources.values() for name, value in source.java_properties.items()
+            },
         )
         opened.callback(_stop_session, session)
         stopping, lock = threading.Event(), threading.Lock()

@@ -20,6 +20,10 @@ class LiveSource(Protocol):
     def jars(self) -> list[Path]:
         """Jars for the session."""
 
+    @property
+    def java_properties(self) -> dict[str, str]:
+        """System properties for the JVMs of the session."""
+
     def frame(self, session: Session) -> Frame:
         """
         The stream; checks first that the checkpoint is this source's.
@@ -45,6 +49,11 @@ class LiveFiles:
     def jars(self) -> list[Path]:
         """None: files are read in Python."""
         return []
+
+    @property
+    def java_properties(self) -> dict[str, str]:
+        """None."""
+        return {}
 
     def frame(self, session: Session) -> Frame:
         """The stream of lines."""

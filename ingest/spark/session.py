@@ -44,6 +44,7 @@ def open_session(
     driver_memory_bytes: int | None,
     conf: Mapping[str, str],
     jars: Sequence[Path],
+    java_properties: Mapping[str, str],
 ) -> SparkSession:
     """
     The session all pipelines of a service share.
@@ -71,9 +72,9 @@ def open_session(
             settings = LOCAL | settings
             # else Spark looks up the host's name, and warns when it finds the loopback address
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        quiet = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
-        java_options = settings.get("spark.driver.extraJavaOptions")
-        settings["spark.driver.extraJavaOptions"] = quiet if java_options is None else f"{quiet} {java_options}"
+        quiet = {"log4j2.configurationFile": Path(__file__).with_name("log4j2.properties").as_uri()}
+        _add_properties(settings, "spark.driver.extraJavaOptions", quiet | dict(java_properties))
+        _add_properties(settings, "spark.executor.extraJavaOptions", java_properties)
         builder = builder.master(chosen)
         if driver_memory_bytes is not None:
             # in KiB: Java, which gets it as it is, knows no suffix for bytes
@@ -91,6 +92,13 @@ def open_session(
         ) from error
     session.dataSource.register(FilesSource)
     return session
+
+
+def _add_properties(settings: dict[str, str], name: str, properties: Mapping[str, str]) -> None:
+    """System properties for a JVM, before the options the configuration has for it."""
+    options = [f"-D{key}={value}" for key, value in properties.items()]
+    if options:
+        settings[name] = " ".join([*options, *([settings[name]] if name in settings else [])])
 
 
 def is_submitted() -> bool:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from ingest.build import live_task
+from ingest.observe.logs import LogLevel, set_up
 from ingest.spark.rows import records_of, rows_of
 from ingest.task import Assignment, Task
 
@@ -42,6 +43,7 @@ def _task(pipeline: str, plan: bytes) -> Task:
         return known[1]
     if known is not None:
         known[1].close()
+    set_up(level=LogLevel.WARNING)  # stdout of a worker is nobody's, and a task's own lines are rare
     # the plan comes from our own driver, over the channel that brought this very function
     task = live_task(pickle.loads(plan))  # noqa: S301
     _live[pipeline] = (plan, task)

@@ -113,7 +113,9 @@ class Ladder:
         return totals.counts.stored, totals.seconds
 
     def _session(self) -> SparkSession:
-        return open_session("bench", master=MASTER, driver_memory_bytes=2 << 30, conf={}, jars=fetch())
+        return open_session(
+            "bench", master=MASTER, driver_memory_bytes=2 << 30, conf={}, jars=fetch(), java_properties={}
+        )
 
 
 class _Seen:

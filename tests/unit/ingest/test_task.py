@@ -1,5 +1,6 @@
 """One partition from records to a receipt, into a memory store."""
 
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from decorators.value import Value
 from ingest.api import FamilySpec, OnError, Record, Scan, TableSpec
 from ingest.build import DecoratorPart, Plan, SinkPart, StorePart, live_task
 from ingest.dead_letters.envelope import DeadLetter
+from ingest.observe.logs import set_up
 from ingest.receipt import Verdict
 from ingest.task import Assignment
 from sinks.handover import deliver
@@ -133,3 +135,22 @@ def test_task_is_run_again_with_the_same_result(assignment, tmp_path):
     content = Path(first.handed[0].path).read_bytes()
     second = task.run([record("a", "1:2")], assignment)
     assert (second.counts.read, Path(second.handed[0].path).read_bytes()) == (1, content)
+
+
+class Buggy(Value):
+    """A decorator with a bug."""
+
+    def decorate(self, event):
+        raise KeyError("unforeseen")
+
+
+def test_bug_of_a_decorator_is_logged_once_with_its_traceback(assignment, capsys):
+    set_up()
+    module = sys.modules[__name__]
+    sys.modules["buggy_decorators"] = module
+    bug = DecoratorPart("buggy", "buggy_decorators:Buggy", TICK[2].settings, OnError.DEAD_LETTER)
+    receipt = live_task(plan(decorators=(bug,))).run([record("a", "1:2"), record("b", "1:2", 1)], assignment)
+    assert receipt.counts.dead_lettered == Counter(decorator_bug=2)
+    lines = capsys.readouterr().err
+    assert lines.count("decorator has a bug") == 1
+    assert "unforeseen" in lines
