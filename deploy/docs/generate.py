@@ -86,10 +86,8 @@ def cell(text: str) -> str:
 
 def expressions_page() -> str:
     """Every function with its parameters and examples; the examples run as tests."""
-    parts = [
-        "# Expressions",
-        "Functions are written `%{name(argument, …)}`. An example's result is what a test holds it to.",
-    ]
+    language = inspect.cleandoc(grammar.__doc__ or "").partition("\n\n")[2].removeprefix("::\n\n")
+    parts = ["# Expressions", "The grammar:", language, "The functions, each with examples that are run as tests:"]
     for function in FUNCTIONS.values():
         parts += [f"## {function.name}", f"`%{{{function.signature}}}`", function.doc, *parameters(function)]
         parts.append("\n".join(["| written | where | gives |", "|---|---|---|", *map(example, function.examples)]))
