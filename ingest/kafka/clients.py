@@ -1,8 +1,11 @@
 """How clients of kafka-python are made: safely connected, and never waiting for long."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.net.compat import KafkaNetClient
 
 from ingest.kafka.errors import translating
 from ingest.kafka.settings import KafkaConnection, Mechanism
@@ -32,15 +35,15 @@ def admin_client(connection: KafkaConnection) -> KafkaAdminClient:
         SourceUnavailableError: no broker answers.
         SourceError: the cluster refuses us.
     """
-    with translating(f'connecting to Kafka at "{connection.brokers}"'):
-        return KafkaAdminClient(**client_options(connection))
+    with _connecting(connection) as options:
+        return KafkaAdminClient(**options)
 
 
 def consumer(connection: KafkaConnection) -> KafkaConsumer:
     """A reader of committed records that belongs to no group and makes no topics."""
-    with translating(f'connecting to Kafka at "{connection.brokers}"'):
+    with _connecting(connection) as options:
         return KafkaConsumer(
-            **client_options(connection),
+            **options,
             group_id=None,
             enable_auto_commit=False,
             allow_auto_create_topics=False,
@@ -48,6 +51,41 @@ def consumer(connection: KafkaConnection) -> KafkaConsumer:
             isolation_level="read_committed",
             metrics_enabled=False,
         )
+
+
+def producing_client(connection: KafkaConnection, **options: Any) -> KafkaProducer:
+    """
+    A sender that waits for all in-sync replicas and makes no topics.
+
+    Args:
+        connection: of the cluster.
+        options: more of kafka-python's.
+    """
+    with _connecting(connection) as reached:
+        return KafkaProducer(**reached, acks="all", allow_auto_create_topics=False, metrics_enabled=False, **options)
+
+
+@contextmanager
+def _connecting(connection: KafkaConnection) -> Iterator[dict[str, Any]]:
+    """
+    Options to make one client with.
+
+    A client of kafka-python that can not be made leaves a thread behind that goes on trying, with its sockets. So the
+    part of it that has them is ended here.
+    """
+    made: list[KafkaNetClient] = []
+
+    def net_client(**options: Any) -> KafkaNetClient:
+        made.append(KafkaNetClient(**options))
+        return made[-1]
+
+    try:
+        with translating(f'connecting to Kafka at "{connection.brokers}"'):
+            yield client_options(connection) | {"kafka_client": net_client}
+    except BaseException:
+        for client in made:
+            client.close()
+        raise
 
 
 def partition(part: Part) -> TopicPartition:

@@ -1,16 +1,22 @@
 """Offsets of a consumer group, kept for people and their tools: the pipeline itself reads its checkpoint."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from kafka import KafkaAdminClient
-from kafka.errors import NoError
+from kafka.errors import CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NoError, NotCoordinatorError
 from kafka.structs import OffsetAndMetadata
 
 from ingest.api import IngestError
-from ingest.kafka.clients import Part, admin_client, partition
-from ingest.kafka.errors import translated, translating
+from ingest.kafka.clients import ANSWER_MS, Part, admin_client, partition
+from ingest.kafka.errors import translating
 from ingest.kafka.settings import KafkaConnection
+
+_MOVING = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError)
+_PAUSE_S = 0.2
+
+_Answer = TypeVar("_Answer")
 
 
 class GroupOffsets:
@@ -35,8 +41,7 @@ class GroupOffsets:
             SourceError: it refuses us, code `access_denied`.
         """
         wanted = set(topics)
-        with self._trying("asking for") as client:
-            found = client.list_group_offsets({self._group: None})[self._group]
+        found = self._answered("asking for", lambda client: client.list_group_offsets(self._group)[self._group])
         return {
             (part.topic, part.partition): kept.offset
             for part, kept in found.items()
@@ -61,14 +66,14 @@ class GroupOffsets:
             offsets = {part: offset for part, offset in offsets.items() if offset > now.get(part, -1)}
         if not offsets:
             return
-        with self._trying("committing") as client:
-            answers = client.alter_group_offsets(
-                self._group, {partition(part): OffsetAndMetadata(offset, "", None) for part, offset in offsets.items()}
-            )
-        for part, answer in answers.items():
-            if answer is not NoError:
-                self.close()  # the coordinator may have moved, which a new connection finds out
-                raise translated(answer(), f'committing offset of topic "{part.topic}" partition {part.partition}')
+        wanted = {partition(part): OffsetAndMetadata(offset, "", None) for part, offset in offsets.items()}
+
+        def commit(client: KafkaAdminClient) -> None:
+            for part, answer in client.alter_group_offsets(self._group, wanted).items():
+                if answer is not NoError:
+                    raise answer(f'topic "{part.topic}" partition {part.partition}')
+
+        self._answered("committing", commit)
 
     def close(self) -> None:
         """Let go of the connection; the next call would make a new one."""
@@ -76,13 +81,17 @@ class GroupOffsets:
         if client is not None:
             client.close()
 
-    @contextmanager
-    def _trying(self, what: str) -> Iterator[KafkaAdminClient]:
-        if self._client is None:
-            self._client = admin_client(self._connection)
-        try:
-            with translating(f'{what} offsets of group "{self._group}"'):
-                yield self._client
-        except IngestError:
-            self.close()
-            raise
+    def _answered(self, what: str, question: Callable[[KafkaAdminClient], _Answer]) -> _Answer:
+        """Ask, and again for a while as long as the group's coordinator is being made, loaded or moved."""
+        give_up_s = time.monotonic() + ANSWER_MS / 1000
+        while True:
+            if self._client is None:
+                self._client = admin_client(self._connection)
+            try:
+                with translating(f'{what} offsets of group "{self._group}"'):
+                    return question(self._client)
+            except IngestError as error:
+                self.close()  # it may know a coordinator that is none any more
+                if not isinstance(error.__cause__, _MOVING) or time.monotonic() > give_up_s:
+                    raise
+                time.sleep(_PAUSE_S)

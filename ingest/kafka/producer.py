@@ -1,5 +1,6 @@
 """Sending records, so that a flush without an error means that all in-sync replicas have them."""
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -8,14 +9,15 @@ from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
 
 from ingest.api import IngestError, SourceUnavailableError
-from ingest.kafka.clients import ANSWER_MS, client_options
+from ingest.kafka.clients import ANSWER_MS, producing_client
 from ingest.kafka.errors import translating
 from ingest.kafka.settings import KafkaConnection
 
 MAX_REQUEST_BYTES = 32 * 1024 * 1024  # below a broker's limit of 100 MiB, which also holds for requests of many records
 _BATCH_BYTES = 128 * 1024
-_LINGER_MS = 10  # fills batches; flush does not wait for it
-_DELIVERY_MS = 15_000  # two tries that are not answered, and time for a third
+_LINGER_MS = 10  # fills batches, and is short enough for a flush to wait for
+_DELIVERY_MS = 2 * ANSWER_MS  # a try that is not answered, and one more
+_PATIENCE_S = (_DELIVERY_MS + ANSWER_MS) / 1000
 _CLOSE_S = 5.0
 
 
@@ -80,13 +82,12 @@ class KafkaProducer:
         """
         sent, self._sent = self._sent, []
         lost, self._lost = self._lost, None
-        if self._client is not None and sent:
+        give_up_s = time.monotonic() + _PATIENCE_S
+        for topic, answer in sent:
             try:
-                with translating("flushing records"):
-                    self._client.flush(timeout=(_DELIVERY_MS + ANSWER_MS) / 1000)
-                for topic, answer in sent:
-                    with translating(f'sending to topic "{topic}"'):
-                        answer.get(timeout=0)
+                # not the client's own flush, which fails for batches that it splits as too large for the topic
+                with translating(f'sending to topic "{topic}"'):
+                    answer.get(timeout=max(0.0, give_up_s - time.monotonic()))
             except IngestError:
                 self._abandon()
                 raise
@@ -103,18 +104,14 @@ class KafkaProducer:
 
     def _connected(self) -> kafka.KafkaProducer:
         if self._client is None:
-            with translating(f'connecting to Kafka at "{self._connection.brokers}"'):
-                self._client = kafka.KafkaProducer(
-                    **client_options(self._connection),
-                    acks="all",
-                    allow_auto_create_topics=False,
-                    batch_size=_BATCH_BYTES,
-                    delivery_timeout_ms=_DELIVERY_MS,
-                    linger_ms=_LINGER_MS,
-                    max_block_ms=ANSWER_MS,
-                    max_request_size=MAX_REQUEST_BYTES,
-                    metrics_enabled=False,
-                )
+            self._client = producing_client(
+                self._connection,
+                batch_size=_BATCH_BYTES,
+                delivery_timeout_ms=_DELIVERY_MS,
+                linger_ms=_LINGER_MS,
+                max_block_ms=ANSWER_MS,
+                max_request_size=MAX_REQUEST_BYTES,
+            )
         return self._client
 
     def _abandon(self) -> None:
