@@ -163,6 +163,7 @@ class SourceUnavailableError(SourceError):
     """The source can not be reached now."""
 
     code = "source_unavailable"
+    exit_code = 3
     disposition = Disposition.RETRY
 
 
@@ -182,6 +183,7 @@ class StoreUnavailableError(StoreError):
     """The store can not be reached or did not answer in time; the outcome of the call is unknown."""
 
     code = "store_unavailable"
+    exit_code = 3
     disposition = Disposition.RETRY
 
 

@@ -124,6 +124,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             members.append(_member(name, query, watch, sources[name], session, options, pipeline))
         supervisor = Supervisor(
             members,
+            once=options.once,
             health=health,
             stop=stop,
             stopping=stopping,

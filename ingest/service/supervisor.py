@@ -15,6 +15,7 @@ from ingest.spark.query import PipelineQuery
 POLL_S = 0.1  # between looks at the queries: a pipeline that ended is noticed, a signal acted on
 RESTART_S = (1.0, 2.0, 5.0, 10.0, 30.0)  # before a query that failed is started again; the last one repeats
 STEADY_S = 60.0  # a query that ran for so long starts its back-off anew
+ONCE_FAILURES = 3  # starts that a `--once` run without any batch is given: somebody waits for it
 BLOCKED_STOP_S = 2.0  # what a blocked batch gets on a stop: it can not finish, an operator wants the process gone
 
 _log = logger(__name__)
@@ -48,6 +49,7 @@ class Supervisor:
     Keeps pipelines going; each fails, restarts and ends for itself.
 
     Args:
+        once: whether the pipelines read what is there and end; then one that can not even start is not waited for.
         stopping: set when nothing may start or wait any more; the jobs share it.
         is_alive: whether Spark's JVM still is.
     """
@@ -56,6 +58,7 @@ class Supervisor:
         self,
         members: Iterable[Member],
         *,
+        once: bool,
         health: Health,
         stop: Stop,
         stopping: threading.Event,
@@ -63,6 +66,7 @@ class Supervisor:
         is_alive: Callable[[], bool],
     ) -> None:
         self._members = list(members)
+        self._once = once
         self._health = health
         self._stop = stop
         self._stopping = stopping
@@ -122,6 +126,9 @@ class Supervisor:
             return
         if time.monotonic() - member.started_at > STEADY_S:
             member.failures = 0
+        if self._once and member.failures + 1 >= ONCE_FAILURES and not member.watch.totals.batches:
+            self._give_up(member, error)
+            return
         wait_s = RESTART_S[min(member.failures, len(RESTART_S) - 1)]
         member.failures += 1
         member.restart_at = time.monotonic() + wait_s

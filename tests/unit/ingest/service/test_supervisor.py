@@ -1,0 +1,186 @@
+"""Keeping pipelines going: restart, give up, drain."""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from ingest.api import ConfigError, IngestError, SourceUnavailableError
+from ingest.observe.health import Health, State
+from ingest.observe.metrics import Metrics
+from ingest.receipt import Counts
+from ingest.service import supervisor as supervisor_module
+from ingest.service.lifecycle import Stop
+from ingest.service.supervisor import Member, Supervisor
+from ingest.service.watch import PipelineWatch
+
+
+class Query:
+    """Stands for Spark's query: ends as it is told."""
+
+    def __init__(self) -> None:
+        self.has_ended = False
+        self.error: BaseException | None = None
+        self.is_drained = True
+        self.refuses = False
+        self.stopped = False
+
+    def ended(self) -> bool:
+        return self.has_ended
+
+    def failure(self) -> BaseException | None:
+        return self.error
+
+    def is_reading(self) -> bool:
+        return not self.has_ended
+
+    def refuse_batches(self) -> None:
+        self.refuses = True
+
+    def drained(self) -> bool:
+        return self.is_drained
+
+    def wait_drained(self, timeout_s: float) -> bool:
+        return self.is_drained
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+class House:
+    """A supervisor with one pipeline."""
+
+    def __init__(self, start: Callable[["House"], None], *, once: bool = False) -> None:
+        self.health = Health(["p"])
+        self.query = Query()
+        self.watch = PipelineWatch("p", self.health, Metrics(process=False), lambda _pipeline, _totals: None)
+        self.stop = Stop()
+        self.stopping = threading.Event()
+        self.starts = 0
+        self.closed = 0
+        self._start = start
+        member = Member("p", self.query, self.watch, self.start, self.close)
+        self.supervisor = Supervisor(
+            [member],
+            once=once,
+            health=self.health,
+            stop=self.stop,
+            stopping=self.stopping,
+            stop_timeout_s=0.05,
+            is_alive=lambda: self.is_alive,
+        )
+        self.is_alive = True
+
+    def start(self) -> None:
+        self.starts += 1
+        self._start(self)
+
+    def close(self) -> None:
+        self.closed += 1
+
+    @property
+    def state(self) -> State:
+        return self.health.snapshot()[0].state
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor_module, "RESTART_S", (0.0,))
+    monkeypatch.setattr(supervisor_module, "POLL_S", 0.001)
+    monkeypatch.setattr(supervisor_module, "BLOCKED_STOP_S", 0.01)
+
+
+def test_query_that_read_everything_ends_the_service():
+    def start(house: House) -> None:
+        house.query.has_ended = True
+
+    house = House(start, once=True)
+    assert house.supervisor.run() == []
+    assert (house.state, house.closed) == (State.STOPPED, 1)
+
+
+def test_query_that_fails_is_started_again():
+    def start(house: House) -> None:
+        house.query.has_ended = True
+        house.query.error = RuntimeError("worker gone") if house.starts < 3 else None
+
+    house = House(start)
+    assert house.supervisor.run() == []
+    assert house.starts == 3
+
+
+def test_error_that_says_stop_fails_the_pipeline_at_once():
+    def start(house: House) -> None:
+        raise ConfigError("no such topic")
+
+    house = House(start)
+    errors = house.supervisor.run()
+    assert [str(error) for error in errors] == ["no such topic"]
+    assert (house.starts, house.state, house.closed) == (1, State.FAILED, 1)
+
+
+def test_unavailable_source_blocks_a_service_until_it_answers():
+    def start(house: House) -> None:
+        if house.starts < 5:
+            raise SourceUnavailableError("no broker")
+        house.query.has_ended = True
+
+    house = House(start)
+    assert house.supervisor.run() == []
+    assert house.starts == 5
+
+
+def test_unavailable_source_ends_a_run_that_somebody_waits_for():
+    def start(house: House) -> None:
+        raise SourceUnavailableError("no broker")
+
+    house = House(start, once=True)
+    (error,) = house.supervisor.run()
+    assert isinstance(error, IngestError)
+    assert (house.starts, error.exit_code) == (3, 3)
+
+
+def test_stop_lets_the_running_batch_finish():
+    house = House(lambda house: house.stop.ask())
+    assert house.supervisor.run() == []
+    assert (house.query.refuses, house.query.stopped, house.stopping.is_set()) == (True, True, True)
+    assert house.state is State.STOPPED
+
+
+def test_stop_abandons_a_batch_that_takes_too_long():
+    def start(house: House) -> None:
+        house.query.is_drained = False
+        house.stop.ask()
+
+    house = House(start)
+    assert house.supervisor.run() == []
+    assert house.query.stopped
+
+
+def test_stop_abandons_a_blocked_batch_soon():
+    def start(house: House) -> None:
+        house.query.is_drained = False
+        house.watch.blocked("store_unavailable", "no answer")
+        house.stop.ask()
+
+    house = House(start)
+    house.supervisor._stop_timeout_s = 3600.0
+    assert house.supervisor.run() == []
+
+
+def test_lost_java_process_fails_all_with_the_way_out():
+    def start(house: House) -> None:
+        house.is_alive = False
+
+    house = House(start)
+    (error,) = house.supervisor.run()
+    assert isinstance(error, IngestError)
+    assert error.code == "jvm_lost"
+
+
+def test_watch_tells_health_and_totals():
+    house = House(lambda _house: None)
+    house.watch.blocked("store_busy", "slow down")
+    assert (house.state, house.watch.is_blocked) == (State.BLOCKED, True)
+    house.watch.acknowledged(0, 5_000, Counts(read=3, stored=3, flush_s=[0.1]), 0.5)
+    assert (house.state, house.watch.totals.batches, house.watch.totals.counts.read) == (State.RUNNING, 1, 3)
