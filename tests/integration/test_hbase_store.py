@@ -1,5 +1,6 @@
 """HBase keeps the contract of stores, with and without a Thrift2 server, framed or not."""
 
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -19,7 +20,7 @@ from ingest.api import (
 from ingest.testing.stores import AnyStore, StoreContract, StoreFixture
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
-from tests.support.local import free_ports
+from tests.support.local import ServerProcess, free_ports
 from tests.support.names import unique
 from tests.support.servers import HBase
 
@@ -144,6 +145,47 @@ class TestRefusals:
             connection.enable_table(table)
         store.apply(table, [Put(b"r", {b"cf:q": b"1"}, 1)])
         assert store.get(table, b"r") is not None
+
+
+@pytest.fixture(scope="module")
+def framed_port(hbase: HBase) -> Iterator[int]:
+    """Port of a Thrift server that frames its messages and writes them compactly."""
+    (port,) = free_ports(1)
+    process = ServerProcess("thrift_framed", hbase.server.folder)
+    main = ["org.apache.hadoop.hbase.thrift.ThriftServer", "-p", str(port), "-b", "127.0.0.1", "-f", "-c", "start"]
+    process.start(hbase.server.command(*main, heap="256m"))
+
+    def listens() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    try:
+        process.wait_until(listens, timeout_s=60)
+        yield port
+    finally:
+        process.kill()
+
+
+class TestFramedAndCompact:
+    def test_writes_and_reads(self, hbase: HBase, framed_port: int, table: str) -> None:
+        store = HBaseStore(settings_of(hbase, port=framed_port, transport="framed", protocol="compact"))
+        store.open()
+        puts = [Put(b"%02d" % number, {b"cf:q": bytes([number]) * 100_000}, 5) for number in range(40)]
+        store.apply(table, puts)  # 4 MB: more than one frame may have
+        assert [(row.key, row.cells[0].value) for row in store.scan(table, Scan(page_rows=7))] == [
+            (put.row, put.columns[b"cf:q"]) for put in puts
+        ]
+        with pytest.raises(WriteRejectedError, match="framed") as caught:
+            store.apply(table, [puts[0], Put(b"large", {b"cf:q": b"x" * 2_000_000}, 5)])
+        assert caught.value.indexes == [1]
+        store.close()
+
+    def test_wrong_transport_is_an_error_not_a_hang(self, hbase: HBase, framed_port: int) -> None:
+        store = HBaseStore(settings_of(hbase, port=framed_port, timeout="3s"))
+        store.open()
+        with pytest.raises(StoreUnavailableError):
+            store.tables()
+        store.close()
 
 
 class TestConnection:

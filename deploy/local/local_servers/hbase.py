@@ -99,11 +99,14 @@ class HBaseServer:
         if process.pid is not None:
             return
         heap = self._heap if process is self.hbase else self._thrift_heap
+        process.start(self.command(*self._main(process), heap=heap))
+
+    def command(self, *main: str, heap: str) -> list[str]:
+        """How a Java class of HBase is run against this server."""
         # cores are few on a laptop: the serial collector needs no threads of its own
         java = [jars.java(), f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError", *_OPENED]
-        configuration = self._write_settings()
-        class_path = f"{configuration}:{jars.class_path('hbase')}"
-        process.start([*java, f"-Dhbase.log.dir={self.folder}", "-cp", class_path, *self._main(process)])
+        class_path = f"{self._write_settings()}:{jars.class_path('hbase')}"
+        return [*java, f"-Dhbase.log.dir={self.folder}", "-cp", class_path, *main]
 
     def wait(self) -> None:
         """
