@@ -126,7 +126,8 @@ class KilledService:
         return any(self.service.checkpoint(name).is_inside_a_batch() for name in PIPELINES)
 
     def _has(self, victim: str) -> bool:
-        return bool(self.service.workers()) if victim == "worker" else self.service.jvm() is not None
+        # a driver may die before Spark is up; the others are chosen once they work
+        return victim == "driver" or bool(self.service.workers())
 
     def _has_more(self, name: str) -> bool:
         done = sum(self.service.checkpoint(name).acknowledged(self._ticks.topic).values())

@@ -1,0 +1,70 @@
+"""Whatever a record holds, it is stored, dropped or a dead letter; no pipeline stops for it."""
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ingest.api import Record
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.dead_letters.envelope import DeadLetter
+from tests.support.any_bytes import FORMATS, pipeline_of, random_records
+from tests.support.audit import table_of
+from tests.support.without_spark import WithoutSpark, records_of
+
+HEADER_NAMES = st.one_of(
+    st.sampled_from(["host", "priority", "nanos", "2hb_", "2hb_colfam:q", "2hb_sys:host", "2hb_new:q", "2hb_:"]),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=12),
+)
+RECORDS = st.lists(
+    st.builds(
+        Record,
+        topic=st.sampled_from(["t", "a/b", "größe"]),
+        partition=st.integers(0, 3),
+        offset=st.integers(0, 2**62),
+        key=st.none() | st.binary(max_size=20),
+        value=st.none() | st.binary(max_size=60) | st.sampled_from([b'{"a": 1}', b'{"body": "x"}', b"\x00\x02x"]),
+        timestamp_ms=st.integers(-1, 2**53),
+        headers=st.lists(st.tuples(HEADER_NAMES, st.none() | st.binary(max_size=20)), max_size=4).map(tuple),
+    ),
+    max_size=8,
+)
+
+
+@pytest.fixture(scope="module", params=FORMATS)
+def pipeline(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> WithoutSpark:
+    folder = tmp_path_factory.mktemp("any")
+    source = {"brokers": "localhost:9092", "topics": ["t"]}
+    content = {
+        "version": 1,
+        "stores": {"kept": {"memory": {}}},
+        "pipelines": {"any": pipeline_of(request.param, source, "kept", "t")},
+    }
+    file = folder / "pipeline.yaml"
+    file.write_text(json.dumps(content, ensure_ascii=False))
+    return WithoutSpark(load(file, env={}, lookup=Catalog()), "any", folder / "incoming")
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(records=RECORDS)
+def test_every_record_has_one_fate(pipeline: WithoutSpark, records: list[Record]) -> None:
+    receipt = pipeline.run(records, 0, 1_700_000_000_000)
+    counts = receipt.counts
+    assert counts.read == len(records)
+    assert counts.stored + counts.dropped.total() + counts.dead_lettered.total() == len(records)
+    letters = [DeadLetter.from_json(line) for line in receipt.dead_letters]
+    assert len(letters) == counts.dead_lettered.total()
+    assert {letter.code for letter in letters} == counts.dead_lettered.keys()
+    assert all(letter.record in records for letter in letters)
+
+
+def test_a_batch_run_again_is_the_same(pipeline: WithoutSpark) -> None:
+    records = records_of(random_records(500, partitions=1, seed=7))
+    first = pipeline.run(records, 1, 1_700_000_000_000)
+    table = table_of(pipeline.store, "t", versions=10)
+    again = pipeline.run(records, 1, 1_700_000_000_000)
+    assert first.counts.stored > 0
+    assert (again.counts.stored, again.dead_letters) == (first.counts.stored, first.dead_letters)
+    assert table_of(pipeline.store, "t", versions=10) == table

@@ -1,0 +1,90 @@
+"""Records of any bytes, and pipelines that take them through every decorator."""
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+from tests.support.servers import Given
+
+FORMATS = ("raw", "json", "flume_avro")
+
+_PIECES = (
+    b'{"body": "x", "headers": {"2hb_colfam:a": "b"}}',
+    b'{"a": 1}',
+    b"2238947398:56",
+    b"2010-07-26T11:48:05Z",
+    b"\x00\x02\x02a\x02b\x00\x04xy",
+    b"%{host}",
+    b"[" * 2_000,
+    b"\xff\xfe\x00",
+    b"",
+)
+_HEADERS = (
+    "host",
+    "priority",
+    "nanos",
+    "2hb_",
+    "2hb_colfam:q",
+    "2hb_made:x",
+    "2hb_a/b:x",
+    "2hb_",
+    "",
+    "größe",
+    "x" * 200,
+)
+
+
+def chain() -> list[Mapping[str, Any]]:
+    """Every built-in decorator, some where a failing one would end the event and some where it does not."""
+    return [
+        {"json": {"prefix": "2hb_colfam:", "on_invalid": "unset"}},
+        {"regex": {"pattern": "(.)(.)?", "attributes": ["2hb_colfam:r1", "r2"], "on_no_match": "unset"}},
+        {"split": {"separator": ":", "index": 0, "attribute": "2hb_colfam:s"}},
+        {"timestamp": {"formats": ["iso8601", "epoch_s"], "on_unparsed": "keep"}},
+        {"rename": {"attributes": {"größe": "2hb_colfam:size"}}},
+        {"mask": {"attributes": ["r2"]}},
+        {"filter": {"drop": "%{priority} == 'TRACE'", "reason": "trace"}},
+        {"value": {"attribute": "2hb_", "value": "%{key}", "when": "%{partition} == '1'"}},
+        {"format": {"template": "%{host}|%{body}"}},
+    ]
+
+
+def pipeline_of(format_name: str, source: Mapping[str, Any], store: str, table: str) -> dict[str, Any]:
+    """A pipeline that lets nothing stop it, as plain data."""
+    return {
+        "source": {"kafka": {**source, "format": format_name, "tombstones": "delete"}},
+        "decorators": chain(),
+        "sinks": [
+            {
+                "attr2hbase": {
+                    "store": store,
+                    "table": table,
+                    "sys_family": "sys",
+                    "write_body": "raw:line",
+                    "families": {"max_created": 3},
+                }
+            }
+        ],
+        "error_budget": {"share": "100%"},
+    }
+
+
+def random_records(count: int, *, partitions: int, seed: int) -> list[Given]:
+    """Records that are mostly wrong, each in a way of its own."""
+    random = Random(seed)
+    return [
+        Given(
+            None if random.random() < 0.05 else _text(random),
+            key=None if random.random() < 0.1 else _text(random)[:300],
+            headers=[(random.choice(_HEADERS), _text(random)) for _ in range(random.randrange(4))],
+            partition=random.randrange(partitions),
+            timestamp_ms=random.choice((0, 1, 1_308_748_686_334, 2**41)),
+        )
+        for _ in range(count)
+    ]
+
+
+def _text(random: Random) -> bytes:
+    if random.random() < 0.5:
+        return random.randbytes(random.randrange(40))
+    return b"".join(random.choice(_PIECES) for _ in range(random.randrange(1, 3)))
