@@ -1,7 +1,6 @@
 """Marks by folder, and real servers that start when the first test asks for them."""
 
 import warnings
-import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,11 +36,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.relative_to(_HERE).parts[0]
         if folder in _MARKED_FOLDERS:
             item.add_marker(folder)
-
-
-def pytest_sessionfinish() -> None:
-    """Collect garbage while the filters above hold: after this hook they do not."""
-    gc.collect()
 
 
 @pytest.fixture(scope="session")
