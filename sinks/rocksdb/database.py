@@ -118,6 +118,8 @@ class Database:
                 options = CompactOptions()
                 options.set_exclusive_manual_compaction(False)
                 root.compact_range(None, None, options)
+                # it tells of no error; this waits for what it left behind and does
+                root.flush()
 
         self.guarded(write)
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Self, cast
 
@@ -117,7 +118,8 @@ class RocksDBStore(Store[RocksDBSettings]):
         existing = self._database.writable().records.get(spec.name)
         missing = {family.name: family for family in spec.families if family.name not in (existing or {})}
         if existing is None or missing:
-            self._database.add_families(spec.name, list(missing.values()))
+            with self._forgetting():
+                self._database.add_families(spec.name, list(missing.values()))
 
     def families(self, table: str) -> frozenset[bytes] | None:
         """Names of the table's families."""
@@ -148,19 +150,26 @@ class RocksDBStore(Store[RocksDBSettings]):
         kept = Kept(spec.versions, _oldest_ms(spec, now), now - DELETE_KEPT_MS)
         batch = WriteBatch(raw_mode=True)
         handle = families.handles[name]
-        removed, resume = self._database.guarded(
-            lambda: slice_of(
-                families.cursor(name), kept, gauge.resume[name], SLICE_KEYS, lambda key: batch.delete(key, handle)
+        with self._forgetting():
+            removed, resume = self._database.guarded(
+                lambda: slice_of(
+                    families.cursor(name), kept, gauge.resume[name], SLICE_KEYS, lambda key: batch.delete(key, handle)
+                )
             )
-        )
         gauge.went_on(name, removed, resume, now)
         batch.put(gauge_key(table), gauge.record())
         self._write(batch, logged=True)
         return removed
 
     def _write(self, batch: WriteBatch, *, logged: bool) -> None:
-        try:
+        with self._forgetting():
             self._database.write(batch, logged=logged)
+
+    @contextmanager
+    def _forgetting(self) -> Iterator[None]:
+        """After an error the database is opened anew, which it can not while a handle of ours keeps it open."""
+        try:
+            yield
         except BaseException:
             self._forget()
             raise

@@ -262,6 +262,38 @@ def test_full_disk_is_waited_for(store):
     assert caught.value.disposition is Disposition.RETRY
 
 
+def test_full_disk_is_not_overlooked_without_wal(store):
+    """What could not be put in files must not pass for durable."""
+    # nothing expires here, so that no walk writes after the rows
+    store.ensure_table(TableSpec("u", (FamilySpec(b"f"),)))
+    store.apply("u", [put(b"before", 1, wal=False)])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64 * 1024, hard))
+    try:
+        with pytest.raises(StoreUnavailableError, match="no space left for the store"):
+            store.apply("u", [put(b"large", 1, value=bytes(1 << 20), wal=False)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    store.apply("u", [put(b"large", 1, value=bytes(1 << 20), wal=False)])
+    assert [row.key for row in store.scan("u", Scan())] == [b"before", b"large"]
+
+
+def test_full_disk_is_waited_for_when_a_family_is_made(store):
+    """The same store goes on once there is room again."""
+    wanted = TableSpec("t", (FamilySpec(b"made"),))
+    store.apply("t", [put(b"before", 1)])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        for _ in range(2):
+            with pytest.raises(StoreUnavailableError, match="no space left for the store"):
+                store.ensure_table(wanted)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    store.ensure_table(wanted)
+    assert b"made" in store.families("t")
+
+
 def test_many_versions_of_one_cell_are_passed_over(store):
     for at in range(1, 101):
         store.apply("t", [put(b"a", at, b"g:q", b"%d" % at), put(b"b", at, b"f:q", b"%d" % at)])
