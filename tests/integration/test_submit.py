@@ -1,0 +1,114 @@
+"""
+`ingest submit --print` prints a command that runs the same service under spark-submit: on local[2,4] and on a
+standalone cluster, ended under load and started again.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import ticks
+from tests.support.audit import Table, assert_holds, assert_same_table, hbase_table, rocksdb_table, table_of
+from tests.support.names import unique
+from tests.support.servers import HBase, Kafka
+from tests.support.service import Service
+from tests.support.spark_cluster import SparkCluster
+from tests.support.ticks import Ticks
+
+PIPELINE = "ticks"
+COUNT = 60_000
+BATCH = 2_000
+
+
+@pytest.fixture(scope="module")
+def topic(kafka: Kafka) -> Ticks:
+    return Ticks.produced(kafka, COUNT)
+
+
+@pytest.fixture(scope="module")
+def cluster(servers_folder: Path) -> Iterator[SparkCluster]:
+    cluster = SparkCluster(servers_folder / "spark")
+    cluster.start()
+    try:
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def test_printed_command_works_on_local_cores(kafka: Kafka, topic: Ticks, tmp_path: Path) -> None:
+    content: dict[str, Any] = {
+        "stores": {"kept": ticks.rocksdb(tmp_path / "store")},
+        "tables": {"mytable": ticks.table("kept")},
+        "spark": {"master": "local[2,4]"},
+    }
+    with Service(tmp_path, content) as service:
+        survives_the_end_of_spark_submit(
+            service, content, kafka, topic, lambda: rocksdb_table(tmp_path / "store", "mytable"), "mytable", "kept"
+        )
+
+
+def test_printed_command_works_on_a_standalone_cluster(
+    kafka: Kafka, hbase: HBase, topic: Ticks, cluster: SparkCluster, tmp_path: Path
+) -> None:
+    table = unique("submitted")
+    content: dict[str, Any] = {
+        "stores": {"kept": {"hbase": {"host": hbase.host, "port": hbase.port}}},
+        "tables": {table: ticks.table("kept")},
+        "spark": {
+            "master": cluster.master,
+            "conf": {"spark.executor.memory": "512m", "spark.driver.host": "127.0.0.1"},
+        },
+    }
+    with Service(tmp_path, content) as service:
+        survives_the_end_of_spark_submit(
+            service, content, kafka, topic, lambda: hbase_table(hbase, table), table, "kept"
+        )
+
+
+def survives_the_end_of_spark_submit(
+    service: Service,
+    content: Mapping[str, Any],
+    kafka: Kafka,
+    topic: Ticks,
+    found: Callable[[], Table],
+    table: str,
+    store: str,
+) -> None:
+    group = unique("submitted")
+    pipeline = ticks.pipeline(kafka, topic.topic, store, table, group=group, max_events_per_batch=BATCH)
+    service.write({**content, "pipelines": {PIPELINE: pipeline}})
+    made = service.ingest("table apply")
+    assert made.returncode == 0, made.stderr
+    printed = service.ingest("submit", "--print")
+    assert printed.returncode == 0, printed.stderr
+    # as pasted into a shell
+    command = ["bash", "-c", f"exec {printed.stdout}"]
+
+    service.start_command(command)
+    service.wait_for_batches(3, PIPELINE, 180)
+    service.wait_for_state("running", PIPELINE)
+    assert service.metric("ingest_events_stored_total", pipeline=PIPELINE) >= BATCH
+    service.terminate()
+    service.wait_for_exit(60)
+    service.wait_until_gone(60)
+    checkpoint = service.checkpoint(PIPELINE)
+    assert checkpoint.acknowledged(topic.topic) != topic.ends, "it was not ended under load"
+    assert_holds(expected(service, topic), found())
+
+    service.start_command(command)
+    service.wait_for_offsets(topic.ends, PIPELINE, topic.topic)
+    service.wait_for(
+        lambda: kafka.committed(group, topic.topic) == topic.ends, "the group to be at the end", timeout_s=15
+    )
+    service.terminate()
+    service.wait_for_exit(60)
+    service.wait_until_gone(60)
+    table_found = found()
+    assert len(table_found) == topic.count
+    assert_same_table(expected(service, topic), table_found)
+
+
+def expected(service: Service, topic: Ticks) -> Table:
+    return table_of(topic.expected(service.checkpoint(PIPELINE), "t"), "t", versions=ticks.VERSIONS)

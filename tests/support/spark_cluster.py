@@ -1,0 +1,68 @@
+"""A standalone Spark cluster of a master and two workers, started from the jars PySpark brings."""
+
+import json
+import os
+import sys
+import urllib.request
+from pathlib import Path
+
+import pyspark
+
+from tests.support.local import ServerProcess, free_ports
+from tests.support.service import ROOT
+
+READY_S = 60.0
+WORKERS = 2
+
+
+class SparkCluster:
+    """Master and workers, each a process with its files in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._port, self._page = free_ports(2)
+        self._master = ServerProcess("master", folder)
+        self._workers = [ServerProcess(f"worker{number}", folder) for number in range(WORKERS)]
+
+    @property
+    def master(self) -> str:
+        """The URL for `--master`."""
+        return f"spark://127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        """Start all; ready when this returns."""
+        self._start(self._master, "master.Master", "--port", str(self._port), "--webui-port", str(self._page))
+        self._master.wait_until(lambda: self._alive() == 0, timeout_s=READY_S)
+        for worker in self._workers:
+            work = self._folder / worker.name
+            self._start(
+                worker, "worker.Worker", "--cores", "1", "--memory", "700M", "--work-dir", str(work), self.master
+            )
+        self._workers[-1].wait_until(lambda: self._alive() == WORKERS, timeout_s=READY_S)
+
+    def stop(self) -> None:
+        """End all; workers end their executors."""
+        for process in (*self._workers, self._master):
+            process.stop(grace_s=10.0)
+
+    def _start(self, process: ServerProcess, main: str, *arguments: str) -> None:
+        spark = Path(pyspark.__file__).parent
+        command = [str(spark / "bin" / "spark-class"), f"org.apache.spark.deploy.{main}", "--host", "127.0.0.1"]
+        env = {
+            "SPARK_HOME": str(spark),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_LOCAL_DIRS": str(self._folder / "local"),
+            "SPARK_DAEMON_MEMORY": "256m",
+            # executors are children of workers: there the product must be, as on any cluster
+            "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
+            "PYSPARK_PYTHON": sys.executable,
+        }
+        process.start([*command, *arguments], env=env)
+
+    def _alive(self) -> int:
+        """Workers the master knows; -1 while it does not answer."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._page}/json/", timeout=2) as answer:
+                return int(json.load(answer)["aliveworkers"])
+        except OSError:
+            return -1
