@@ -31,6 +31,7 @@ from sinks.handover import deliver
 
 PATIENCE_S = 10.0  # a chunk in flight for longer means blocked; an operator is told within 15 s of an outage
 MAX_PATIENCE_S = 180.0  # a store that is slow and not dead gets through: the patience doubles with each attempt
+MAX_DOUBLINGS = 10  # past the longest patience already; a number of attempts has no end, a float has
 BACK_OFF_S = (0.5, 1.0, 2.0, 5.0)  # between attempts of a blocked batch; the last one repeats
 JOB_RETRIES = 3  # of a Spark job that failed for no reason of ours, such as a killed worker
 
@@ -156,14 +157,12 @@ class Job:
 
     def _attempt(self, frame: DataFrame, batch_id: int, batch_time_ms: int, attempt: int) -> list[Receipt]:
         folders = {store: folder / f"{self._pipeline}-{batch_id}-{attempt}" for store, folder in self._incoming.items()}
-        for folder in folders.values():
-            folder.mkdir(parents=True, exist_ok=True)
         with self._lock:
             families = self._families.known()
         assignment = Assignment(
             batch_id=batch_id,
             batch_time_ms=batch_time_ms,
-            patience_s=min(PATIENCE_S * 2**attempt, MAX_PATIENCE_S),
+            patience_s=min(PATIENCE_S * 2 ** min(attempt, MAX_DOUBLINGS), MAX_PATIENCE_S),
             incoming={store: str(folder) for store, folder in folders.items()},
             families=families,
             closed=self._families.closed(),

@@ -15,11 +15,12 @@ from decorators.split import Split
 from decorators.value import Value
 from ingest.api import IngestError, OnError, Record, Scan, StoreUnavailableError, TableSpec
 from ingest.build import DecoratorPart, Plan, SinkPart, StorePart
-from ingest.receipt import Counts
+from ingest.receipt import Counts, Receipt, Verdict
 from ingest.spark import job as job_module
 from ingest.spark import worker
 from ingest.spark.batch_time import BatchTimes
 from ingest.spark.job import AbandonedError, Job, StoppedError
+from ingest.spark.rows import rows_of
 from sinks.families import FamilyRegistry
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.memory import MemorySettings, MemoryStore
@@ -232,6 +233,25 @@ def test_refused_batches_never_start(tmp_path: Path):
     with pytest.raises(AbandonedError, match="runs again after a restart"):
         bench.job.on_batch(frame, 4)
     assert (frame.attempts, bench.job.idle.is_set()) == (0, True)
+
+
+def test_outage_of_hours_is_waited_for(tmp_path: Path):
+    class Outage(Frame):
+        def run(self, number: int, records: list[Record]) -> Iterable[pa.RecordBatch]:
+            if self.attempts <= 1_100:
+                return list(rows_of(Receipt(verdict=Verdict.BLOCKED, code="store_unavailable")))
+            return super().run(number, records)
+
+    bench = Bench(tmp_path)
+    bench.job.on_batch(Outage([records(*TICK)]), 0)
+    assert bench.watch.told.count("store_unavailable") == 1_100
+    assert bench.keys() == [b"a", b"b"]
+
+
+def test_batch_that_writes_nothing_leaves_no_folder(tmp_path: Path):
+    bench = Bench(tmp_path)
+    bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
+    assert [path for path in tmp_path.rglob("*") if "incoming" in path.parts] == []
 
 
 def test_event_that_stops_the_pipeline_is_named(tmp_path: Path):
