@@ -12,6 +12,7 @@ lines.
 import glob
 import gzip
 import os
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,7 +88,13 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
         """Where the next micro-batch ends: files in the order of their paths, until the limit is reached."""
-        known = self._target if self._target is not None else discovered(self._path, start)
+        if self._target is None:
+            known = discovered(self._path, start)
+        else:
+            known = self._target
+            for path in known.keys() & start.keys():
+                if any(known[path][name] != start[path][name] for name in ("size", "mtime_ms")):
+                    check_unchanged(path, start[path])
         room = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
         end = {path: dict(file) for path, file in start.items()}
         for path in sorted(known):
@@ -123,13 +130,19 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         offsets: list[int] = []
         lines: list[bytes] = []
         held = 0
-        for offset, line in lines_of(piece, self._max_event_bytes):
-            offsets.append(offset)
-            lines.append(line)
-            held += len(line)
-            if len(lines) == ROWS_PER_ARROW_BATCH or held >= ARROW_BATCH_BYTES:
-                yield _arrow(piece, offsets, lines)
-                offsets, lines, held = [], [], 0
+        try:
+            for offset, line in lines_of(piece, self._max_event_bytes):
+                offsets.append(offset)
+                lines.append(line)
+                held += len(line)
+                if len(lines) == ROWS_PER_ARROW_BATCH or held >= ARROW_BATCH_BYTES:
+                    yield _arrow(piece, offsets, lines)
+                    offsets, lines, held = [], [], 0
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            # for good: the file may not change any more
+            raise PositionLostError(
+                f'"{piece.path}" can not be unpacked: {error}', hint="move it and the checkpoint away and start anew"
+            ) from error
         if lines:
             yield _arrow(piece, offsets, lines)
 
@@ -213,7 +226,7 @@ def _opened(path: str) -> IO[bytes]:
 
 
 def _names(path: str) -> list[str]:
-    names = [os.path.join(path, "*")] if os.path.isdir(path) else [path]  # noqa: PTH118, PTH112 - a glob is text, not a path
+    names = [os.path.join(glob.escape(path), "*")] if os.path.isdir(path) else [path]  # noqa: PTH118, PTH112 - a glob is text, not a path
     hidden = (".", "_")
     return sorted(
         str(Path(name).resolve())

@@ -1,0 +1,101 @@
+"""Finished files: ranges, what a `--once` run takes, and files that are not what they were."""
+
+import gzip
+import os
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
+
+from ingest.api import PositionLostError
+from ingest.spark.files_reader import FileRange, FilesReader, lines_of
+
+ALL = ReadAllAvailable()
+
+
+def touch(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    os.utime(path, (1_000, 1_000))
+    return path
+
+
+def values(reader: FilesReader, start, end) -> list[tuple[int, bytes]]:
+    return [
+        (row["offset"], row["value"])
+        for piece in reader.partitions(start, end)
+        for batch in reader.read(piece)
+        for row in batch.to_pylist()
+    ]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    content=st.lists(st.sampled_from([b"a", b"\n", b"\r\n", b"\r", b"bc"]), max_size=30).map(b"".join),
+    borders=st.lists(st.integers(0, 40), max_size=5),
+)
+def test_ranges_give_every_line_once(tmp_path_factory: pytest.TempPathFactory, content: bytes, borders: list[int]):
+    path = touch(tmp_path_factory.mktemp("files") / "x", content)
+    size = len(content)
+    cuts = sorted({0, size, *(border for border in borders if border < size)})
+    pieces = [FileRange(str(path), size, 0, first, stop) for first, stop in pairwise(cuts)]
+    found = [pair for piece in pieces for pair in lines_of(piece, 1_000)]
+    parts = content.split(b"\n")
+    expected = [part.removesuffix(b"\r") for part in (parts if parts[-1] else parts[:-1])]
+    assert [line for _, line in found] == expected
+    assert [offset for offset, _ in found] == [sum(len(part) + 1 for part in parts[:n]) for n in range(len(expected))]
+
+
+def test_batches_end_anywhere_and_lose_nothing(tmp_path: Path):
+    touch(tmp_path / "a", b"one\ntwo\nthree")
+    touch(tmp_path / "b", b"")
+    touch(tmp_path / "c", b"four\r\n")
+    (tmp_path / "d.gz").write_bytes(gzip.compress(b"five\nsix\n"))
+    reader = FilesReader(str(tmp_path), 1_000)
+    start, found = reader.initialOffset(), []
+    while (end := reader.latestOffset(start, ReadMaxBytes(5))) != start:
+        found += values(reader, start, end)
+        start = end
+    assert [value for _, value in found] == [b"one", b"two", b"three", b"four", b"five", b"six"]
+
+
+def test_once_takes_what_is_there_at_the_start(tmp_path: Path):
+    touch(tmp_path / "a", b"one\n")
+    reader = FilesReader(str(tmp_path), 1_000)
+    reader.prepareForTriggerAvailableNow()
+    touch(tmp_path / "b", b"two\n")
+    end = reader.latestOffset({}, ALL)
+    assert values(reader, {}, end) == [(0, b"one")]
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_file_that_grew_after_it_was_read_is_refused(tmp_path: Path, once):
+    path = touch(tmp_path / "a", b"one\n")
+    end = FilesReader(str(tmp_path), 1_000).latestOffset({}, ALL)
+    touch(path, b"one\ntwo\n")
+    reader = FilesReader(str(tmp_path), 1_000)
+    if once:
+        reader.prepareForTriggerAvailableNow()
+    with pytest.raises(PositionLostError, match="has changed since it was taken"):
+        reader.latestOffset(end, ALL)
+
+
+@pytest.mark.parametrize(
+    "content", [gzip.compress(b"one\n" * 1_000)[:-12], b"no gzip", gzip.compress(b"x")[:-6] + b"abcdef"]
+)
+def test_damaged_gzip_ends_the_pipeline(tmp_path: Path, content: bytes):
+    touch(tmp_path / "a.gz", content)
+    reader = FilesReader(str(tmp_path), 1_000)
+    end = reader.latestOffset({}, ALL)
+    with pytest.raises(PositionLostError, match="can not be unpacked"):
+        values(reader, {}, end)
+
+
+def test_folder_with_letters_of_globs_is_read(tmp_path: Path):
+    folder = tmp_path / "logs [1]"
+    folder.mkdir()
+    touch(folder / "a", b"one\n")
+    reader = FilesReader(str(folder), 1_000)
+    assert values(reader, {}, reader.latestOffset({}, ALL)) == [(0, b"one")]
