@@ -16,6 +16,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
@@ -46,9 +47,10 @@ def main() -> int:
         with running(console, folder) as (kafka, hbase):
             play(console, folder, kafka.endpoints["brokers"], hbase.port)
     except (DemoError, ServerError) as error:
-        console.print(Text(f"demo failed: {error}", style="red"))
+        console.print(Text(f"demo failed: {error}\nlogs are in {folder}", style="red"))
         return error.exit_code if isinstance(error, DemoError) else 1
     except KeyboardInterrupt:
+        shutil.rmtree(folder, ignore_errors=True)
         return 130
     shutil.rmtree(folder, ignore_errors=True)
     console.print("\nTo try next, with servers that stay:", style="bold")
@@ -126,11 +128,16 @@ def check_table(stage: Stage, produced: Counter[tuple[str, str, str]]) -> None:
         key, cells = as_text(row["row"]), cells_of(row)
         found[key.partition("-")[0], cells["colfam:ts"], cells["colfam:value"]] += 1
         if number < SHOWN_ROWS:
-            table.add_row(key, cells["colfam:ts"], cells["colfam:value"], str(row["cells"][0][2]))
+            table.add_row(key, cells["colfam:ts"], cells["colfam:value"], moment(row["cells"][0][2]))
     stage.console.print(table)
     stage.expect("rows in the table", EVENTS, len(rows))
     stage.expect("events that are not in the table", Counter(), produced - found)
     stage.console.print(f"all {EVENTS:,} events are in the table, a row each", style="green")
+
+
+def moment(time_ms: int) -> str:
+    """A time as people read it."""
+    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 def show_lag(stage: Stage, brokers: str) -> None:
