@@ -1,8 +1,8 @@
 """
 Entry script of spark-submit: `spark-submit … attr2hbase_submit.py pipeline.yaml [options of ingest run]`.
 
-It stands alone in its folder, because spark-submit puts the folder of the script first on the path of modules, where the
-product's own packages would hide libraries of the same name.
+It stands alone in its folder, because spark-submit puts the folder of the script first on the path of modules, where
+the product's own packages would hide libraries of the same name.
 """
 
 import sys
@@ -10,5 +10,4 @@ import sys
 from ingest.cli import main
 
 if __name__ == "__main__":
-    sys.argv[1:1] = ["run"]
-    main()
+    sys.exit(main(["run", *sys.argv[1:]]))

@@ -16,6 +16,7 @@ from ingest.cli import (
     produce,
     run,
     scan,
+    submit,
     table,
     test,
     validate,
@@ -44,6 +45,7 @@ def application() -> typer.Typer:
     register(group, config.show, "show")
     register(group, config.schema, "schema")
     register(commands, run.run, "run", "Run")
+    register(commands, submit.submit, "submit", "Run")
     register(commands, produce.produce, "produce", "Run")
     group = _group(commands, "dead-letters", "See the events that could not pass, and run them again.", "Operate")
     register(group, dead_letters.list_, "list")

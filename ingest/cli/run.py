@@ -11,19 +11,22 @@ if TYPE_CHECKING:
     from ingest.config.model import Configuration
     from ingest.service.run import Outcome
 
+OnceOption = Annotated[bool, typer.Option("--once", help="Read what is there now, then end.")]
+StartOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PLACE",
+        help="Where to begin without a checkpoint: group, earliest, latest, or a time as in 2026-01-31T12:00:00Z.",
+    ),
+]
+
 
 def run(
     out: Output,
     file: FileArgument,
     *,
-    once: Annotated[bool, typer.Option("--once", help="Read what is there now, then end.")] = False,
-    start_from: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PLACE",
-            help="Where to begin without a checkpoint: group, earliest, latest, or a time as in 2026-01-31T12:00:00Z.",
-        ),
-    ] = None,
+    once: OnceOption = False,
+    start_from: StartOption = None,
 ) -> None:
     """
     Run the pipelines of a file until told to stop by SIGTERM or Ctrl-C.

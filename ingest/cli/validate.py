@@ -57,11 +57,11 @@ def validate(
 
 def _show(out: Output, answer: "Answer") -> None:
     if answer.error is None:
-        out.parts(("there     ", "green"), (f"{answer.what}: {answer.found}", ""))
+        out.parts(("fine     ", "green"), (f"{answer.what}: {answer.found}", ""))
         return
-    out.parts(("NOT THERE ", "red"), (f"{answer.what} ({answer.where}): {answer.error.message}", ""))
+    out.parts(("PROBLEM  ", "red"), (f"{answer.what} ({answer.where}): {answer.error.message}", ""))
     if answer.error.hint:
-        out.line(f"          {answer.error.hint}", "dim")
+        out.line(f"         {answer.error.hint}", "dim")
 
 
 def _plain(answer: "Answer") -> dict[str, object]:

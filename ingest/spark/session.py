@@ -72,9 +72,8 @@ def open_session(
             settings = LOCAL | settings
             # else Spark looks up the host's name, and warns when it finds the loopback address
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        quiet = {"log4j2.configurationFile": Path(__file__).with_name("log4j2.properties").as_uri()}
-        _add_properties(settings, "spark.driver.extraJavaOptions", quiet | dict(java_properties))
-        _add_properties(settings, "spark.executor.extraJavaOptions", java_properties)
+        add_properties(settings, "spark.driver.extraJavaOptions", quiet_properties() | dict(java_properties))
+        add_properties(settings, "spark.executor.extraJavaOptions", java_properties)
         builder = builder.master(chosen)
         if driver_memory_bytes is not None:
             # in KiB: Java, which gets it as it is, knows no suffix for bytes
@@ -94,7 +93,12 @@ def open_session(
     return session
 
 
-def _add_properties(settings: dict[str, str], name: str, properties: Mapping[str, str]) -> None:
+def quiet_properties() -> dict[str, str]:
+    """What makes Spark's Java process say no more than a reader can act on."""
+    return {"log4j2.configurationFile": Path(__file__).with_name("log4j2.properties").as_uri()}
+
+
+def add_properties(settings: dict[str, str], name: str, properties: Mapping[str, str]) -> None:
     """System properties for a JVM, before the options the configuration has for it."""
     options = [f"-D{key}={value}" for key, value in properties.items()]
     if options:

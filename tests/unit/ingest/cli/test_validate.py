@@ -77,7 +77,7 @@ class TestConnect:
         (pipeline / "p.yaml").write_text(text.replace("./ticks", "./tocks"))
         result = ingest("validate", "p.yaml", "--connect")
         assert result.code == 3
-        assert 'NOT THERE source of pipeline "ticks" (p.yaml:' in result.out
+        assert 'PROBLEM  source of pipeline "ticks" (p.yaml:' in result.out
         assert 'no file is at "./tocks"' in result.out
 
     def test_servers_that_do_not_answer(self, ingest, folder, unused_port):
@@ -90,7 +90,7 @@ class TestConnect:
         environment = os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[2])}
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False)
         found = json.loads(done.stdout)
-        assert (done.returncode, found["valid"]) == (1, False)
+        assert (done.returncode, found["valid"]) == (3, False)
         answers = {answer["what"]: answer["error"]["code"] for answer in found["connections"]}
         assert answers == {'store "hbase"': "store_unavailable", 'source of pipeline "ticks"': "source_unavailable"}
 

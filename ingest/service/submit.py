@@ -1,0 +1,82 @@
+"""The spark-submit command that runs the pipelines of a configuration."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from ingest.api import NotFoundError
+from ingest.config.model import Configuration
+from ingest.sources.kafka import KafkaSource
+from ingest.spark.jars import connector_jars
+from ingest.spark.session import DEFAULT_MASTER, LOCAL, add_properties, quiet_properties
+
+_SCRIPT = "attr2hbase_submit.py"
+
+
+def submit_command(
+    configuration: Configuration, file: str, arguments: Sequence[str], environment: Mapping[str, str]
+) -> list[str]:
+    """
+    The command, with all that takes effect only before Spark's Java process starts.
+
+    The driver runs where the command does (client mode), because it holds the checkpoint and the embedded stores.
+
+    Args:
+        configuration: of the file.
+        file: as the script is to be given it.
+        arguments: of `ingest run`.
+        environment: where SPARK_HOME and PYSPARK_PYTHON may choose another Spark and interpreter than ours.
+
+    Raises:
+        NotFoundError: the jars of the connector, Spark or the script are not there.
+    """
+    spark = configuration.spark
+    master = spark.master or DEFAULT_MASTER
+    sources = [pipeline.source.settings for pipeline in configuration.pipelines.values()]
+    kafka = [source for source in sources if isinstance(source, KafkaSource)]
+    settings = (LOCAL if master.startswith("local") else {}) | dict(spark.conf)
+    if "PYSPARK_PYTHON" not in environment:
+        settings = {"spark.pyspark.python": sys.executable, "spark.pyspark.driver.python": sys.executable} | settings
+    java = {name: value for source in kafka for name, value in source.security.java_properties().items()}
+    add_properties(settings, "spark.driver.extraJavaOptions", quiet_properties() | java)
+    add_properties(settings, "spark.executor.extraJavaOptions", java)
+    command = [_spark_submit(environment), "--master", master, "--name", "attr2hbase"]
+    if spark.driver_memory is not None:
+        command += ["--driver-memory", f"{spark.driver_memory // 1024}k"]
+    if kafka:
+        command += ["--jars", ",".join(map(str, connector_jars()))]
+    for name, value in sorted(settings.items()):
+        command += ["--conf", f"{name}={value}"]
+    return [*command, str(entry_script()), file, *arguments]
+
+
+def entry_script() -> Path:
+    """
+    What spark-submit runs.
+
+    Raises:
+        NotFoundError: it was not installed.
+    """
+    places = [
+        Path(__file__).parents[2] / "deploy" / "spark" / _SCRIPT,
+        Path(sys.prefix, "share", "attr2hbase", _SCRIPT),
+    ]
+    for place in places:
+        if place.is_file():
+            return place
+    raise NotFoundError(
+        f'there is no "{_SCRIPT}"', hint=f'it belongs to "{places[-1].parent}"; install attr2hbase again'
+    )
+
+
+def _spark_submit(environment: Mapping[str, str]) -> str:
+    home = environment.get("SPARK_HOME")
+    if home is None:
+        found = find_spec("pyspark")
+        home = os.path.dirname(found.origin) if found is not None and found.origin is not None else ""  # noqa: PTH120
+    command = Path(home, "bin", "spark-submit")
+    if not command.is_file():
+        raise NotFoundError(f'there is no "{command}"', hint="set SPARK_HOME to the folder of Spark")
+    return str(command)

@@ -1,0 +1,87 @@
+"""What the README tells a newcomer to type, from an empty folder to rows in a table."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.support.names import unique
+
+if TYPE_CHECKING:
+    from tests.support.servers import Kafka
+
+INGEST = Path(sys.executable).with_name("ingest")
+# the endpoint's usual port may be taken on this machine
+ANY_PORT = '\nservice: {http: {listen: "127.0.0.1:0"}}\nspark: {master: "local[2,4]"}\n'
+
+
+class Folder:
+    """An empty folder and the commands typed in it."""
+
+    def __init__(self, path: Path, **environment: str) -> None:
+        self.path = path
+        self.environment = os.environ | environment
+
+    def __call__(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [INGEST, *arguments], cwd=self.path, env=self.environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+
+    def add(self, text: str) -> None:
+        with (self.path / "pipeline.yaml").open("a") as file:
+            file.write(text)
+
+
+def test_files_to_rows(tmp_path: Path) -> None:
+    ingest = Folder(tmp_path)
+    assert "next: ingest test pipeline.yaml" in ingest("init").stderr
+    ingest.add(ANY_PORT)
+
+    assert ingest("test", "pipeline.yaml").stderr.startswith("2 tests passed\n")
+    assert "1 kept, 1 dropped, 1 failed" in ingest("explain", "pipeline.yaml", "--events", "events.jsonl").stderr
+
+    ran = ingest("run", "--once", "pipeline.yaml")
+    assert ran.stdout.splitlines()[2].split()[:7] == ["ticks", "14", "10", "3", "1", "10", "20"]
+    assert "ticks: dropped: comment 3\nticks: dead-lettered: no_match 1\n" in ran.stdout
+    assert "next: ingest scan pipeline.yaml mytable\n      ingest dead-letters list pipeline.yaml\n" in ran.stderr
+
+    scanned = ingest("scan", "pipeline.yaml", "mytable")
+    assert scanned.stdout.splitlines()[0] == "monday.txt:000017"
+    assert scanned.stderr.startswith("10 rows\n")
+    got = ingest("get", "pipeline.yaml", "mytable", "tuesday.txt:000072", "--output", "json")
+    assert [cell[1::2] for cell in json.loads(got.stdout)["cells"]] == [["ts", "2239033802"], ["value", "64"]]
+    assert "1 dead letter\n" in ingest("dead-letters", "list", "pipeline.yaml").stderr
+
+    again = ingest("run", "--once", "pipeline.yaml", "--output", "json")
+    assert json.loads(again.stdout)["ticks"]["read"] == 0
+    refused = ingest("run", "--once", "pipeline.yaml", "--start-from", "earliest", code=2)
+    assert "reads files, which have no place to start from" in refused.stderr
+
+
+def test_kafka_to_rows(tmp_path: Path, kafka: "Kafka") -> None:
+    ingest = Folder(tmp_path, KAFKA=kafka.brokers)
+    ingest("init", "--template", "kafka")
+    ingest.add(ANY_PORT)
+    ticks = unique("ticks")
+    text = (tmp_path / "pipeline.yaml").read_text()
+    (tmp_path / "pipeline.yaml").write_text(text.replace("topics: [ticks]", f"topics: [{ticks}]"))
+
+    assert ingest("validate", "pipeline.yaml", "--connect", code=3).stdout.count("PROBLEM") == 1
+    produced = ingest(
+        "produce", "pipeline.yaml", "--events", "events.jsonl", "--topic", ticks, "--count", "50", "--rate", "500"
+    )
+    assert produced.stdout.startswith(f'50 events in topic "{ticks}"')
+    (tmp_path / "more.txt").write_text("2238947500:60\n2238947501:61\n")
+    produced = ingest("produce", "pipeline.yaml", "--lines", "more.txt", "--pipeline", "ticks", "--output", "json")
+    assert json.loads(produced.stdout)["events"] == 2
+    assert ingest("validate", "pipeline.yaml", "--connect").stdout.count("fine  ") == 2
+
+    ran = ingest("run", "--once", "pipeline.yaml", "--start-from", "earliest", "--output", "json")
+    counts = json.loads(ran.stdout)["ticks"]
+    assert (counts["read"], counts["stored"]) == (52, 52)
+    rows = ingest("scan", "pipeline.yaml", "mytable", "--output", "json").stdout.splitlines()
+    assert len(rows) == 52

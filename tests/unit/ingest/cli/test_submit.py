@@ -1,0 +1,94 @@
+import shlex
+import sys
+from itertools import pairwise
+
+import pytest
+
+from ingest.cli.submit import _shown
+
+
+@pytest.fixture
+def command(ingest, pipeline, monkeypatch):
+    """The command for the pipeline with some more lines."""
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+
+    def made(lines="", *options):
+        text = (pipeline / "pipeline.yaml").read_text()
+        # an embedded store is refused on a cluster
+        (pipeline / "p.yaml").write_text(text.replace("rocksdb: {path: ./data}", "hbase: {host: localhost}") + lines)
+        result = ingest("submit", "p.yaml", "--print", "--output", "json", *options)
+        assert result.code == 0, result.err
+        return result.json["command"]
+
+    return made
+
+
+def test_script_file_and_options_come_last(command):
+    found = command("", "--once", "--start-from", "earliest")
+    assert found[0].endswith("/bin/spark-submit")
+    assert found[-5].endswith("/attr2hbase_submit.py")
+    assert found[-4:] == ["p.yaml", "--once", "--start-from", "earliest"]
+
+
+def settings_of(found):
+    return dict(value.split("=", 1) for option, value in pairwise(found) if option == "--conf")
+
+
+def test_master_memory_and_settings_of_the_file(command):
+    found = command(
+        "\nspark: {master: 'spark://host:7077', driver_memory: 1GiB, conf: {spark.executor.memory: 600m}}\n"
+    )
+    assert found[1:7] == ["--master", "spark://host:7077", "--name", "attr2hbase", "--driver-memory", "1048576k"]
+    settings = settings_of(found)
+    assert settings["spark.executor.memory"] == "600m"
+    assert "spark.driver.host" not in settings
+
+
+def test_interpreter_is_ours_unless_the_user_chose_one(command, monkeypatch):
+    assert settings_of(command())["spark.pyspark.python"] == sys.executable
+    assert (
+        settings_of(command("\nspark: {conf: {spark.pyspark.python: /opt/python}}\n"))["spark.pyspark.python"]
+        == "/opt/python"
+    )
+    monkeypatch.setenv("PYSPARK_PYTHON", "python3")
+    assert "spark.pyspark.python" not in settings_of(command())
+
+
+def test_local_master_listens_to_this_machine(command):
+    assert settings_of(command())["spark.driver.bindAddress"] == "127.0.0.1"
+
+
+def test_spark_of_the_user(command, monkeypatch, tmp_path):
+    (tmp_path / "spark" / "bin").mkdir(parents=True)
+    (tmp_path / "spark" / "bin" / "spark-submit").write_text("")
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))
+    assert command()[0] == str(tmp_path / "spark" / "bin" / "spark-submit")
+
+
+def test_spark_that_is_not_there(ingest, pipeline, monkeypatch):
+    monkeypatch.setenv("SPARK_HOME", "/nowhere")
+    result = ingest("submit", "pipeline.yaml", "--print")
+    assert (result.code, 'there is no "/nowhere/bin/spark-submit"' in result.err) == (3, True)
+
+
+def test_stdin_is_refused(ingest):
+    assert ingest("submit", "-", "--print").code == 2
+
+
+def pasted(text):
+    """The words a shell makes of it, which takes a backslash before a line's end as nothing."""
+    return shlex.split(text.replace("\\\n", ""))
+
+
+def test_shown_command_is_the_command(ingest, pipeline):
+    shown = ingest("submit", "pipeline.yaml", "--print").out
+    command = ingest("submit", "pipeline.yaml", "--print", "--output", "json").json["command"]
+    assert pasted(shown) == command
+
+
+@pytest.mark.parametrize(
+    "words", [["a b", "--conf", "x=y z", "it's", "--once"], ["s", "--a", "--b", "c", "d"]], ids=str
+)
+def test_any_words_can_be_pasted(words):
+    assert pasted(_shown(words)) == words
