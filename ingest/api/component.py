@@ -54,7 +54,8 @@ class Example:
 
 def settings_class_of(component: type, bound: type[M]) -> type[M]:
     """The settings model a component class names as its type argument, as in `class
-    Split(Decorator[SplitSettings])`."""
+    Split(Decorator[SplitSettings])`.
+    """
     for parent in component.__mro__:
         for base in getattr(parent, "__orig_bases__", ()):
             for argument in get_args(base):

@@ -92,7 +92,11 @@ def test_other_topics_are_refused_with_the_way_out(folder: Path):
 def test_second_process_is_refused_and_told_the_owner(folder: Path):
     checkpoint = Checkpoint(folder)
     checkpoint.lock()
-    script = f"from pathlib import Path; from ingest.spark.checkpoint import Checkpoint; Checkpoint(Path({str(folder)!r})).lock()"
+    script = (
+        "from pathlib import Path\n"
+        "from ingest.spark.checkpoint import Checkpoint\n"
+        f"Checkpoint(Path({str(folder)!r})).lock()"
+    )
     refused = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert "is in use by pid" in refused.stderr
     checkpoint.unlock()

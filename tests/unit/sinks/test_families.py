@@ -1,0 +1,49 @@
+"""Families that events ask for."""
+
+import pytest
+
+from ingest.api import FamilySpec, TableSpec
+from sinks.families import FamilyRegistry
+from sinks.memory import MemorySettings, MemoryStore
+
+PLACE = ("logs", "t")
+DECLARED = {PLACE: TableSpec("t", (FamilySpec(b"web", versions=3),))}
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    made = MemoryStore(MemorySettings())
+    made.open()
+    return made
+
+
+def registry(store: MemoryStore, limit: int = 2) -> FamilyRegistry:
+    return FamilyRegistry({"logs": store}, DECLARED, {"logs": limit})
+
+
+def test_declared_family_is_made_as_declared_and_does_not_count(store: MemoryStore):
+    families = registry(store)
+    families.create("logs", "t", {b"web", b"a", b"b"})
+    assert families.known() == {PLACE: frozenset({b"web", b"a", b"b"})}
+    assert families.closed() == frozenset()
+
+
+def test_limit_is_filled_in_byte_order_and_closes_the_table(store: MemoryStore):
+    families = registry(store)
+    families.create("logs", "t", [b"c", b"b", b"a"])
+    assert families.known()[PLACE] == frozenset({b"web", b"a", b"b"})
+    assert families.closed() == frozenset({PLACE})
+
+
+def test_limit_holds_over_a_restart(store: MemoryStore):
+    registry(store).create("logs", "t", [b"a", b"b"])
+    again = registry(store)
+    again.create("logs", "t", [b"c"])
+    assert again.known()[PLACE] == frozenset({b"web", b"a", b"b"})
+    assert again.closed() == frozenset({PLACE})
+
+
+def test_table_alone_is_made_with_its_declared_families(store: MemoryStore):
+    families = registry(store)
+    families.create("logs", "t", ())
+    assert families.known() == {PLACE: frozenset({b"web"})}
