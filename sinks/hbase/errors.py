@@ -15,6 +15,7 @@ from thriftpy2.transport import TTransportException
 from ingest.api import (
     IngestError,
     NotFoundError,
+    SchemaError,
     StoreBusyError,
     StoreError,
     StoreRefusedError,
@@ -99,7 +100,12 @@ RULES = (
         StoreUnavailableError,
         "not available: {reason}",
     ),
-    Rule("final", r"DoNotRetryIOException|FailedSanityCheck|IllegalArgument", WriteRejectedError, "refused: {reason}"),
+    Rule(
+        "final",
+        r"DoNotRetryIOException|FailedSanityCheck|IllegalArgument|InvalidFamilyOperation|ConstraintException",
+        WriteRejectedError,
+        "refused: {reason}",
+    ),
     Rule("other", r"", StoreUnavailableError, "not available: {reason}"),
 )
 
@@ -119,12 +125,21 @@ def translated(error: Exception, *, table: str | None = None, where: str = "the 
     if isinstance(error, AlreadyExists):
         return StoreError(f'table "{table}" exists')
     if isinstance(error, IllegalArgument | HBaseIOError):
-        text = text_of(error)
-        rule = rule_for(text, table or "")
-        reason = text.splitlines()[0][:_LONGEST_REASON] if text else "no reason given"
-        hint = rule.hint.replace("{table}", table or "") if rule.hint else None
-        return rule.kind(rule.says.replace("{table}", table or "").replace("{reason}", reason), hint=hint)
+        return said(text_of(error), table or "")
     return _connection_error(error, where)
+
+
+def said(text: str, table: str) -> IngestError:
+    """Our error for a server's text."""
+    rule = rule_for(text, table)
+    reason = text.splitlines()[0][:_LONGEST_REASON] if text else "no reason given"
+    hint = rule.hint.replace("{table}", table) if rule.hint else None
+    return rule.kind(rule.says.replace("{table}", table).replace("{reason}", reason), hint=hint)
+
+
+def changing(error: IngestError) -> IngestError:
+    """The error for a change of tables rather than a write: what is rejected is the configuration's wish."""
+    return SchemaError(error.message, hint=error.hint) if isinstance(error, WriteRejectedError) else error
 
 
 def rule_for(text: str, table: str) -> Rule:
@@ -133,11 +148,16 @@ def rule_for(text: str, table: str) -> Rule:
 
 
 def reading(error: IngestError, table: str) -> IngestError:
-    """The error for a question rather than a write: a table that is missing is not there, and nothing is rejected."""
+    """
+    The error for a question rather than a write: a table that is missing is not there, and nothing is rejected.
+
+    A server that can not work with a question is not well itself, for the questions are always the same few; a pipeline
+    waits for that.
+    """
     if isinstance(error, StoreRefusedError) and error.message == f'no table "{table}"':
         return NotFoundError(error.message, hint=error.hint)
     if isinstance(error, WriteRejectedError):
-        return StoreError(error.message, hint=error.hint)
+        return StoreRefusedError(error.message, hint=error.hint)
     return error
 
 

@@ -13,9 +13,9 @@ import thriftpy2
 from thriftpy2.thrift import TApplicationException, TClient
 from thriftpy2.transport import TSocket
 
-from ingest.api import FamilySpec, SchemaError, StoreError, TableSpec
+from ingest.api import FamilySpec, StoreRefusedError, TableSpec
 from sinks.hbase.connection import THRIFT_PROTOCOLS, THRIFT_TRANSPORTS, Connection
-from sinks.hbase.errors import CONNECTION_ERRORS, translated
+from sinks.hbase.errors import CONNECTION_ERRORS, changing, said, translated
 from sinks.hbase.settings import HBaseSettings, Thrift2Settings
 from sinks.hbase.thrift1 import ColumnDescriptor
 
@@ -137,9 +137,8 @@ class Thrift2:
             finally:
                 transport.close()
         except self._interface.TIOError as error:
-            reason = (error.message or "no reason given").splitlines()[0]
-            raise SchemaError(f'table "{table}" could not be changed: {reason}') from error
+            raise changing(said(error.message or "", table)) from error
         except TApplicationException as error:
-            raise StoreError(f"the Thrift2 server at {where} could not work with a call: {error}") from error
+            raise StoreRefusedError(f"the Thrift2 server at {where} could not work with a call: {error}") from error
         except CONNECTION_ERRORS as error:
             raise translated(error, where=where) from error

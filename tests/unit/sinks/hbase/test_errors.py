@@ -7,13 +7,14 @@ from thriftpy2.transport import TTransportException
 
 from ingest.api import (
     NotFoundError,
+    SchemaError,
     StoreBusyError,
     StoreError,
     StoreRefusedError,
     StoreUnavailableError,
     WriteRejectedError,
 )
-from sinks.hbase.errors import RULES, reading, rule_for, text_of, translated
+from sinks.hbase.errors import RULES, changing, reading, rule_for, said, text_of, translated
 from sinks.hbase.thrift1 import AlreadyExists, HBaseIOError, IllegalArgument
 
 FAILED = "org.apache.hadoop.hbase.client.RetriesExhaustedWithDetailsException: Failed "
@@ -114,9 +115,24 @@ def test_a_question_to_a_missing_table_finds_nothing() -> None:
     missing = translated(HBaseIOError(message=b"TableNotFoundException: t"), table="t")
     assert isinstance(reading(missing, "t"), NotFoundError)
     rejected = reading(translated(TApplicationException(6, b"x")), "t")
-    assert type(rejected) is StoreError
+    assert type(rejected) is StoreRefusedError
     busy = translated(HBaseIOError(message=b"RegionTooBusyException"), table="t")
     assert reading(busy, "t") is busy
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("org.apache.hadoop.hbase.PleaseHoldException: Master is initializing", StoreUnavailableError),
+        ("java.net.ConnectException: Call to address=m:16000 failed", StoreUnavailableError),
+        ("org.apache.hadoop.hbase.exceptions.TimeoutIOException: no answer after 60 s", StoreUnavailableError),
+        ("org.apache.hadoop.hbase.security.AccessDeniedException: no right to create", StoreRefusedError),
+        ("org.apache.hadoop.hbase.InvalidFamilyOperationException: Family 'f' already exists", SchemaError),
+        ("java.lang.IllegalArgumentException: Illegal first character <46>", SchemaError),
+    ],
+)
+def test_a_change_of_a_table_waits_for_a_master_that_is_away(text: str, kind: type) -> None:
+    assert type(changing(said(text, "t"))) is kind
 
 
 def test_text_that_is_not_utf8() -> None:
