@@ -45,7 +45,7 @@ class FamilyRegistry:
 
     def create(self, store: str, table: str, names: Iterable[bytes]) -> None:
         """
-        Make the table and as many of the families as the limit allows, in byte order; close the table when some are left.
+        Make the table and as many families as the limit allows, in byte order; close the table when some are left.
 
         Raises:
             StoreError: the store did not do it.
