@@ -85,8 +85,10 @@ class Writer:
         self._senders = tuple(senders)
         self._store_name = store_name
         self._capabilities = capabilities
-        default = OnUnknown.CREATE if capabilities.creates_families else OnUnknown.ERROR
-        self._on_unknown = options.families.on_unknown or default
+        wanted = options.families.on_unknown or OnUnknown.CREATE
+        # nobody could make what is asked for, and the batch would run again for ever
+        can_not = wanted is OnUnknown.CREATE and not capabilities.creates_families
+        self._on_unknown = OnUnknown.ERROR if can_not else wanted
         self._clock = clock
         # all buffers together hold what the option says
         limit = max(1, options.write_buffer_size // len(self._senders))
@@ -109,11 +111,11 @@ class Writer:
         Raises:
             StoreUnavailableError: a chunk of an earlier round is still in flight.
         """
+        # they were made meanwhile, most likely; and the last ones before a table was closed perhaps for another worker
+        for _, table in self.needs_families.keys() | (context.closed - self._context.closed):
+            self._asked_at.pop(table, None)
         self._context = context
         self._batch_time_ms = context.batch_time_ms
-        for _, table in self.needs_families:
-            # they were made meanwhile, most likely
-            self._asked_at.pop(table, None)
         self.needs_families = {}
         for buffer in self._buffers:
             buffer.clear()

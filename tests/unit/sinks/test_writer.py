@@ -109,9 +109,13 @@ def make(store, clock):
     return writer
 
 
-def hbase_like() -> Capabilities:
+def hbase_like(*, creates_families: bool = False) -> Capabilities:
     return Capabilities(
-        written_by_driver=False, atomic_row=False, creates_families=False, creates_tables=False, wal_switch=True
+        written_by_driver=False,
+        atomic_row=False,
+        creates_families=creates_families,
+        creates_tables=False,
+        wal_switch=True,
     )
 
 
@@ -262,6 +266,26 @@ class TestFamilies:
             writer.write(event(b"r", new_a=b"1"))
         assert caught.value.code == "unknown_family"
         assert "max_created" in str(caught.value)
+        assert writer.needs_families == {}
+
+    def test_closed_table_is_asked_for_the_family_that_was_made_last(self, make, store):
+        writer = make(capabilities=hbase_like(creates_families=True))
+        # another worker asks for the family, this one only knows what was there before
+        writer.write(event(b"r", f_a=b"1"))
+        store.ensure_table(TableSpec("t", (FamilySpec(b"last"),)))
+        closed = frozenset([("logs", "t")])
+        for _ in range(2):
+            writer.begin(WriteContext(BATCH_MS, closed=closed))
+            assert writer.write(event(b"r", last_a=b"1")) is None
+            with pytest.raises(MappingError, match='no family "new"'):
+                writer.write(event(b"r", new_a=b"1"))
+        assert store.asked == ["t", "t"]
+
+    def test_create_where_the_store_can_not_is_an_error(self, make):
+        writer = make(capabilities=hbase_like(), families={"on_unknown": "create"})
+        with pytest.raises(MappingError, match="ingest table apply") as caught:
+            writer.write(event(b"r", new_a=b"1"))
+        assert caught.value.code == "unknown_family"
         assert writer.needs_families == {}
 
     def test_error_names_families_table_and_the_way_out(self, make):
