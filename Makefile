@@ -58,7 +58,7 @@ services-down: setup  ## stop them; their data stays
 	@$(BIN)/python deploy/local/services.py stop
 
 services-status: setup  ## what runs, and on which ports
-	@$(BIN)/python deploy/local/services.py status
+	@$(BIN)/python deploy/local/services.py status || true
 
 build: setup  ## wheel and source archive into dist/
 	@$(BIN)/python -m hatchling build -d dist
