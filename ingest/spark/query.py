@@ -1,5 +1,6 @@
 """One pipeline as a streaming query: its checkpoint, its job and its way to stop."""
 
+import contextlib
 import threading
 import time
 from dataclasses import dataclass
@@ -10,13 +11,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from ingest.api import IngestError
 from ingest.spark.checkpoint import Checkpoint
 from ingest.spark.errors import translated
 from ingest.spark.job import AbandonedError, Job
 
 STOP_WAIT_S = 5.0  # Spark cancels tasks in milliseconds; a JVM that does not answer is left behind
 POLL_S = 0.02
+JVM_GONE = (Py4JError, OSError)  # what asking a JVM raises that has ended, or ends meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,10 @@ class PipelineQuery:
 
     def ended(self) -> bool:
         """Whether the query has ended, well or not."""
-        return self._query is None or not self._query.isActive
+        try:
+            return self._query is None or not self._query.isActive
+        except JVM_GONE:
+            return True
 
     def failure(self) -> BaseException | None:
         """Why the query ended; None when it read all there was, or was stopped."""
@@ -69,17 +73,23 @@ class PipelineQuery:
             return None if isinstance(self._job.failure, AbandonedError) else self._job.failure
         if self._query is None:
             return None
-        error = self._query.exception()
+        try:
+            error = self._query.exception()
+        except JVM_GONE as gone:
+            return gone
         if error is None:
             return None
         return translated(error) or error
 
     def is_reading(self) -> bool:
         """Whether the query has come so far that it looks for records."""
-        if self._query is None or not self._query.isActive:
+        if self._query is None or self.ended():
             return False
-        status = self._query.status
-        return bool(status["isTriggerActive"] or status["isDataAvailable"] or self._query.lastProgress is not None)
+        try:
+            status = self._query.status
+            return bool(status["isTriggerActive"] or status["isDataAvailable"] or self._query.lastProgress is not None)
+        except JVM_GONE:
+            return False
 
     def refuse_batches(self) -> None:
         """Let the running batch finish and start no other."""
@@ -116,10 +126,9 @@ class PipelineQuery:
 
 
 def _stop(query: StreamingQuery) -> None:
-    try:
+    # nobody could do more about it: what is not acknowledged runs again
+    with contextlib.suppress(*JVM_GONE, PySparkException):
         query.stop()
-    except (Py4JError, PySparkException, OSError) as error:
-        raise IngestError(f"the query did not stop: {error}") from error
 
 
 def _location(folder: Path) -> str:
