@@ -99,6 +99,12 @@ class Supervisor:
             member.start()
         except IngestError as error:
             self._failed(member, error)
+        except Exception as error:  # noqa: BLE001 - whatever Spark or a disk says: the other pipelines go on
+            if member.failures:
+                self._failed(member, error)
+            else:
+                # it never ran, so waiting would not help
+                self._give_up(member, error)
         else:
             _log.info("pipeline started", pipeline=member.name)
 

@@ -109,6 +109,27 @@ def test_query_that_fails_is_started_again():
     assert house.starts == 3
 
 
+def test_start_that_fails_for_a_reason_of_its_own_fails_the_pipeline_alone():
+    def start(house: House) -> None:
+        raise OSError("no room")
+
+    house = House(start)
+    assert [str(error) for error in house.supervisor.run()] == ["no room"]
+    assert (house.starts, house.state, house.closed) == (1, State.FAILED, 1)
+
+
+def test_second_start_that_fails_is_tried_again():
+    def start(house: House) -> None:
+        if house.starts == 2:
+            raise OSError("no room")
+        house.query.has_ended = True
+        house.query.error = RuntimeError("worker gone") if house.starts < 3 else None
+
+    house = House(start)
+    assert house.supervisor.run() == []
+    assert house.starts == 3
+
+
 def test_error_that_says_stop_fails_the_pipeline_at_once():
     def start(house: House) -> None:
         raise ConfigError("no such topic")
