@@ -24,7 +24,8 @@ Kept = Mapping[str, list[Record]]
 
 @pytest.fixture(scope="module")
 def topic(kafka: Kafka) -> str:
-    topic = kafka.create_topic("any", partitions=PARTITIONS)
+    config = {"message.timestamp.after.max.ms": str(2**63 - 1)}
+    topic = kafka.create_topic("any", partitions=PARTITIONS, config=config)
     kafka.produce(topic, random_records(2_000, partitions=PARTITIONS, seed=11))
     return topic
 

@@ -72,16 +72,21 @@ def pipeline_of(format_name: str, source: Mapping[str, Any], store: str, table: 
 def random_records(count: int, *, partitions: int, seed: int) -> list[Given]:
     """Records that are mostly wrong, each in a way of its own."""
     random = Random(seed)
-    return [
-        Given(
-            None if random.random() < 0.05 else _text(random),
-            key=None if random.random() < 0.1 else _text(random)[:300],
-            headers=[(random.choice(_HEADERS), _text(random)) for _ in range(random.randrange(4))],
-            partition=random.randrange(partitions),
-            timestamp_ms=random.choice((0, 1, 1_308_748_686_334, 2**41)),
+    records = []
+    for _ in range(count):
+        value = None if random.random() < 0.05 else _text(random)
+        # a producer refuses a record without both
+        has_key = value is None or random.random() < 0.9
+        records.append(
+            Given(
+                value,
+                key=_text(random)[:300] if has_key else None,
+                headers=[(random.choice(_HEADERS), _text(random)) for _ in range(random.randrange(4))],
+                partition=random.randrange(partitions),
+                timestamp_ms=random.choice((0, 1, 1_308_748_686_334, 2**41)),
+            )
         )
-        for _ in range(count)
-    ]
+    return records
 
 
 def _text(random: Random) -> bytes:
