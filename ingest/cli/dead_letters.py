@@ -52,8 +52,9 @@ def list_(  # noqa: PLR0913 - the options of the command
     if not entries:
         out.done("no dead letters")
         return
-    header = ("position", "batch", "component", "error", "event", "what was wrong", "replay")
-    out.table(header, [_row(entry) for entry in entries])
+    header = ["position", "batch", "component", "error", "event", "what was wrong"]
+    header += ["replay"] if any(entry.mark for entry in entries) else []
+    out.table(header, [_row(entry)[: len(header)] for entry in entries])
     out.done(counted(len(entries), "dead letter"))
     out.next(f"ingest dead-letters show {file} {entries[0].position}", f"ingest dead-letters replay {file}")
 

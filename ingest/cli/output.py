@@ -98,8 +98,13 @@ class Output:
         from rich.text import Text
 
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for column in columns:
-            table.add_column(column.lstrip("#"), justify="right" if column.startswith("#") else "left", overflow="fold")
+        for number, column in enumerate(columns):
+            table.add_column(
+                column.lstrip("#"),
+                justify="right" if column.startswith("#") else "left",
+                overflow="fold",
+                no_wrap=number == 0,  # what names the row is there to be copied
+            )
         for row in rows:
             table.add_row(*(Text(_safe(cell)) for cell in row))
         is_terminal = self._stdout.isatty()
