@@ -181,7 +181,7 @@ class Regex(Decorator[RegexSettings]):
             case OnNoMatch.DROP:
                 return False
             case OnNoMatch.ERROR:
-                raise DecorateError(f'"{self.settings.pattern.text}" was not found', code="no_match")
+                raise DecorateError("the pattern was not found", code="no_match")
             case OnNoMatch.UNSET:
                 pass
         return True

@@ -27,6 +27,7 @@ from ingest.api import PositionLostError
 
 BATCH_BYTES = 64 * 1024 * 1024  # of files in one micro-batch: some seconds of work, and bounded memory
 RANGE_BYTES = 16 * 1024 * 1024  # of one task: several tasks for two cores even with one large file
+KEPT_BYTES = 16 * 1024 * 1024  # of one line, refused or not: what a dead letter of it may hold
 ROWS_PER_ARROW_BATCH = 10_000
 ARROW_BATCH_BYTES = 8 * 1024 * 1024
 
@@ -188,9 +189,8 @@ def lines_of(piece: FileRange, max_event_bytes: int) -> Iterator[tuple[int, byte
     """
     (offset, line without its end) of a range.
 
-    A line longer than `max_event_bytes` is cut one byte above the limit, so that decoding refuses it without its whole
-    length
-    in memory.
+    A line is whole up to KEPT_BYTES even where decoding will refuse it, so that its dead letter holds all of it. A longer
+    one is cut there, because a file without a line end must not fill the memory.
     """
     with _opened(piece.path) as file:
         offset = 0
@@ -200,7 +200,7 @@ def lines_of(piece: FileRange, max_event_bytes: int) -> Iterator[tuple[int, byte
             offset = piece.start - 1 + _skip_line(file)
         unbounded = piece.path.endswith(".gz")
         while unbounded or offset < piece.stop:
-            line = file.readline(max_event_bytes + 2)
+            line = file.readline(max(max_event_bytes, KEPT_BYTES) + 2)
             if not line:
                 return
             length = len(line)
