@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 
 from ingest.api import PositionLostError
+from ingest.spark import files_reader
 from ingest.spark.files_reader import FileRange, FilesReader, lines_of
 
 ALL = ReadAllAvailable()
@@ -99,3 +100,10 @@ def test_folder_with_letters_of_globs_is_read(tmp_path: Path):
     touch(folder / "a", b"one\n")
     reader = FilesReader(str(folder), 1_000)
     assert values(reader, {}, reader.latestOffset({}, ALL)) == [(0, b"one")]
+
+
+def test_line_that_decoding_will_refuse_is_whole_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(files_reader, "KEPT_BYTES", 10)
+    path = touch(tmp_path / "x", b"a" * 10 + b"\n" + b"b" * 50 + b"\nc\n")
+    whole = FileRange(str(path), path.stat().st_size, 0, 0, path.stat().st_size)
+    assert list(lines_of(whole, 5)) == [(0, b"a" * 10), (11, b"b" * 12), (62, b"c")]
