@@ -1,5 +1,7 @@
 """How clients of kafka-python are made: safely connected, and never waiting for long."""
 
+import logging
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -7,24 +9,50 @@ from typing import Any
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.net.compat import KafkaNetClient
 
+from ingest.api import SourceError, SourceUnavailableError
 from ingest.kafka.errors import translating
-from ingest.kafka.settings import KafkaConnection, Mechanism
+from ingest.kafka.settings import KafkaConnection, Mechanism, TlsSettings
 from ingest.kafka.tokens import ClientCredentials
 
 ANSWER_MS = 5_000  # patience for one answer; a working broker needs milliseconds, a frozen one must not hold a service
+
+_log_of_connections = logging.getLogger("kafka.net.manager")
 
 Part = tuple[str, int]
 """Topic and partition."""
 
 
 def client_options(connection: KafkaConnection) -> dict[str, Any]:
-    """Options of every client; they hold secrets."""
+    """
+    Options of every client; they hold secrets.
+
+    Raises:
+        SourceError: certificates or the key can not be used.
+    """
     options = connection.python_options()
     options |= {"request_timeout_ms": ANSWER_MS, "bootstrap_timeout_ms": ANSWER_MS, "reconnect_backoff_max_ms": 1_000}
+    if connection.security.tls is not None:
+        # made here, so that files that can not be used are an error at once instead of tries without an end
+        options = {name: value for name, value in options.items() if not name.startswith("ssl_")}
+        options["ssl_context"] = _tls(connection.security.tls)
     sasl = connection.security.sasl
     if sasl is not None and sasl.mechanism is Mechanism.OAUTHBEARER:
         options["sasl_oauth_token_provider"] = ClientCredentials(sasl, connection.security.tls)
     return options
+
+
+def _tls(tls: TlsSettings) -> ssl.SSLContext:
+    """Checks the certificate and the name of the other side, always."""
+    password = None if tls.key_password is None else tls.key_password.get_secret_value()
+    try:
+        context = ssl.create_default_context(cafile=tls.ca_file)
+        if tls.key_file is not None:
+            # without a password it would be asked for at the terminal
+            context.load_cert_chain(tls.key_file, password=password or "")
+    except OSError as error:
+        files = " or ".join(f'"{path}"' for path in (tls.ca_file, tls.key_file) if path is not None)
+        raise SourceError(f"{files} can not be used: {error}", hint="check security: {tls: …}") from error
+    return context
 
 
 def admin_client(connection: KafkaConnection) -> KafkaAdminClient:
@@ -74,18 +102,36 @@ def _connecting(connection: KafkaConnection) -> Iterator[dict[str, Any]]:
     part of it that has them is ended here.
     """
     made: list[KafkaNetClient] = []
+    heard = _LastReason()
 
     def net_client(**options: Any) -> KafkaNetClient:
         made.append(KafkaNetClient(**options))
         return made[-1]
 
+    _log_of_connections.addHandler(heard)
     try:
         with translating(f'connecting to Kafka at "{connection.brokers}"'):
             yield client_options(connection) | {"kafka_client": net_client}
-    except BaseException:
+    except BaseException as error:
         for client in made:
             client.close()
+        if isinstance(error, SourceUnavailableError) and heard.text:
+            raise SourceUnavailableError(f"{error.message} ({heard.text})") from error
         raise
+    finally:
+        _log_of_connections.removeHandler(heard)
+
+
+class _LastReason(logging.Handler):
+    """Why connections fail: kafka-python tells it to its log alone, and raises that time is up."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.text = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if str(record.msg).startswith("Bootstrap connection") and isinstance(record.args, tuple):
+            self.text = str(record.args[1])
 
 
 def partition(part: Part) -> TopicPartition:

@@ -1,9 +1,18 @@
 """The door to Kafka, at a real broker: questions, offsets of groups, sending, reading to the end, dead letters."""
 
+import threading
+
 import kafka as client
 import pytest
 
-from ingest.api import ConflictError, Disposition, IngestError, NotFoundError, Record, SourceUnavailableError
+from ingest.api import (
+    ConflictError,
+    Disposition,
+    IngestError,
+    NotFoundError,
+    Record,
+    SourceUnavailableError,
+)
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.kafka import KafkaDeadLetters
 from ingest.kafka.admin import KafkaAdmin
@@ -326,8 +335,23 @@ def _tail(connection):
 
 @pytest.mark.parametrize("call", [_ask, _commit, _send, _tail])
 def test_no_broker_is_an_error_and_no_hang(call):
-    with pytest.raises(SourceUnavailableError, match=r"127\.0\.0\.1:1"):
+    with pytest.raises(SourceUnavailableError, match=r"127\.0\.0\.1:1.*ECONNREFUSED"):
         call(KafkaConnection.model_validate(DEAD))
+
+
+def test_why_a_connection_fails_is_told(kafka):
+    security = {"sasl": {"mechanism": "plain", "username": "u", "password": "p"}}
+    connection = KafkaConnection.model_validate({"brokers": kafka.brokers, "security": security})
+    with pytest.raises(SourceUnavailableError, match="IllegalSaslState"):
+        KafkaAdmin(connection)
+
+
+def test_clients_that_can_not_connect_leave_no_thread():
+    before = threading.active_count()
+    for call in (_ask, _send):
+        with pytest.raises(SourceUnavailableError):
+            call(KafkaConnection.model_validate(DEAD))
+    assert threading.active_count() == before
 
 
 def test_a_frozen_broker_is_an_error_and_no_hang(kafka, connection):
