@@ -34,7 +34,7 @@ class Replayer:
             self._stores = driver_stores(self._configuration, [self._plan], opened)
             self._families = family_registry(self._configuration, self._plan, self._stores)
             self._incoming = {
-                name: incoming_folder(self._configuration, name) / f"replay-{self._plan.pipeline}"
+                name: incoming_folder(self._configuration, name, self._plan.pipeline) / "replay"
                 for name, store in self._stores.items()
                 if store.capabilities.written_by_driver
             }

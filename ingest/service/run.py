@@ -114,7 +114,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
                 batch_times=BatchTimes(checkpoints[name].folder / "times", lambda: time.time_ns() // 1_000_000),
                 stores=used,
                 families=family_registry(configuration, plans[name], used),
-                incoming={store: incoming_folder(configuration, store) for store in used},
+                incoming={store: incoming_folder(configuration, store, name) for store in used},
                 lock=lock,
                 publish=_Publisher(pipeline, queue, metrics),
                 watch=watch,

@@ -22,16 +22,19 @@ def driver_stores(configuration: Configuration, plans: Iterable[Plan], opened: E
         for name, part in plan.stores.items():
             store = live_store(part)
             able = store.capabilities
-            if name in stores or not (able.written_by_driver or able.creates_families):
+            if not (able.written_by_driver or able.creates_families):
                 continue
-            store.open()
-            opened.callback(store.close)
-            stores[name] = store
+            if name not in stores:
+                store.open()
+                opened.callback(store.close)
+                stores[name] = store
+                if able.written_by_driver:
+                    for table in configuration.tables.values():
+                        if table.store == name:
+                            store.ensure_table(table.spec())
             if able.written_by_driver:
-                remove_leftovers(str(incoming_folder(configuration, name)))
-                for table in configuration.tables.values():
-                    if table.store == name:
-                        store.ensure_table(table.spec())
+                # only now: whoever holds the store may be reading them
+                remove_leftovers(str(incoming_folder(configuration, name, plan.pipeline)))
     return stores
 
 
@@ -44,6 +47,6 @@ def family_registry(configuration: Configuration, plan: Plan, stores: Mapping[st
     return FamilyRegistry(stores, declared, limits)
 
 
-def incoming_folder(configuration: Configuration, store: str) -> Path:
-    """Where tasks leave what they hand over to a store."""
-    return configuration.state_dir.resolve() / "incoming" / store
+def incoming_folder(configuration: Configuration, store: str, pipeline: str) -> Path:
+    """Where a pipeline's tasks leave what they hand over to a store; nobody else's business, as its checkpoint is."""
+    return configuration.state_dir.resolve() / "incoming" / store / pipeline
