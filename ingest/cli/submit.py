@@ -37,7 +37,7 @@ def submit(
     if not printed:
         out.note(f"{command[0]} starts", "dim")
         out.flush()
-        os.execv(command[0], command)  # noqa: S606 - signals reach spark-submit itself  # pragma: no cover
+        os.execv(command[0], command)  # noqa: S606 - signals reach spark-submit itself
     if out.is_json:
         out.json({"command": command})
         return

@@ -81,6 +81,7 @@ def test_the_wheel_holds_the_packages_and_their_data(wheel: Path) -> None:
         "decorators",
         "sinks",
         f"attr2hbase-{ingest.__version__}.dist-info",
+        f"attr2hbase-{ingest.__version__}.data",
     }
 
 
@@ -99,6 +100,12 @@ def test_commands_work_from_any_folder(installed: Path, elsewhere: Path, command
 def test_module_runs(installed: Path, elsewhere: Path) -> None:
     output = _run([installed / "bin" / "python", "-m", "ingest", "--version"], elsewhere)
     assert output == f"attr2hbase {ingest.__version__}\n"
+
+
+def test_the_script_for_spark_submit_is_installed(installed: Path, elsewhere: Path) -> None:
+    _run([installed / "bin" / "ingest", "init", "."], elsewhere)
+    command = _run([installed / "bin" / "ingest", "submit", "pipeline.yaml", "--print"], elsewhere)
+    assert str(installed / "share" / "attr2hbase" / "attr2hbase_submit.py") in command
 
 
 @pytest.mark.parametrize("template", ["files", "kafka", "hbase"])
