@@ -7,7 +7,6 @@ checking a configuration.
 
 import contextlib
 import os
-import platform
 import re
 import sys
 import traceback
@@ -178,6 +177,8 @@ class Output:
             self._tell("".join(traceback.format_exception(error)).rstrip())
         name = type(error).__name__
         self._tell(self._styled("bug: ", "red", self._stderr) + _safe(f"{name}: {error}"))
+        import platform
+
         versions = f"attr2hbase {__version__}, Python {platform.python_version()}, {platform.system()}"
         advice = "" if with_traceback else "; INGEST_DEBUG=1 in front of the command shows where"
         self._tell(f"  this is a fault of attr2hbase, please report it ({versions}){advice}")

@@ -1,13 +1,19 @@
 """A command as its user runs it, and a folder with a pipeline in it."""
 
+import contextlib
 import json
+import os
+import pty
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from ingest import cli
 from ingest.cli import main
 
 
@@ -69,3 +75,27 @@ def unused_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
     return port
+
+
+@pytest.fixture
+def terminal() -> Callable[..., str]:
+    """Run a command whose streams are a terminal; what it shows."""
+    usual = os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[2]), "TERM": "xterm", "COLUMNS": "100"}
+    usual.pop("NO_COLOR", None)
+
+    def run(*arguments: str, **environment: str) -> str:
+        reading, writing = pty.openpty()
+        command = [sys.executable, "-m", "ingest", *arguments]
+        try:
+            process = subprocess.Popen(command, stdin=writing, stdout=writing, stderr=writing, env=usual | environment)
+            os.close(writing)
+            shown = b""
+            with contextlib.suppress(OSError):  # what a terminal says at its end
+                while piece := os.read(reading, 65536):
+                    shown += piece
+            process.wait()
+        finally:
+            os.close(reading)
+        return shown.decode()
+
+    return run

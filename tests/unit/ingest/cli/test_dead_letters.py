@@ -134,6 +134,11 @@ class TestReplay:
         assert ingest("dead-letters", "replay", FILE, letters[0], "--output", "json").json["selected"] == 0
         assert ingest("dead-letters", "replay", FILE, letters[0], "--all", "--output", "json").json["replayed"] == 1
 
+    def test_progress_moves_where_somebody_looks(self, letters, terminal):
+        shown = terminal("dead-letters", "replay", FILE, letters[0])
+        assert "dead letters \x1b" in shown
+        assert "next: " in shown
+
     def test_failing_again_is_told(self, ingest, letters):
         result = ingest("dead-letters", "replay", FILE, letters[1])
         assert (result.code, "failed again: no_match 1" in result.err) == (1, True)

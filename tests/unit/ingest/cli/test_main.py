@@ -1,7 +1,5 @@
-import contextlib
 import json
 import os
-import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +9,8 @@ import pytest
 from ingest import __version__, cli
 from ingest.api import IntegrityError
 from ingest.cli import app
+
+SOURCES = Path(cli.__file__).parents[2]
 
 
 def test_version_is_shown(ingest):
@@ -113,7 +113,11 @@ def test_reader_that_goes_away_ends_a_command_quietly(folder, ingest):
     os.close(reading)
     try:
         done = subprocess.run(
-            [*COMMAND, "describe"], stdout=writing, stderr=subprocess.PIPE, env=ENVIRONMENT, check=False
+            [sys.executable, "-m", "ingest", "describe"],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": str(SOURCES)},
+            check=False,
         )
     finally:
         os.close(writing)
@@ -124,36 +128,14 @@ class TestColours:
     def test_none_where_nobody_looks(self, ingest, pipeline):
         assert "\x1b" not in ingest("test", "pipeline.yaml").out
 
-    def test_on_a_terminal(self, pipeline):
-        assert "\x1b[32mpassed  \x1b[0m" in on_a_terminal("test", "pipeline.yaml")
+    def test_on_a_terminal(self, pipeline, terminal):
+        assert "\x1b[32mpassed  \x1b[0m" in terminal("test", "pipeline.yaml")
 
     @pytest.mark.parametrize(
         "arguments", ["--no-color test pipeline.yaml", "test --no-color pipeline.yaml", "-h --no-color"]
     )
-    def test_no_color(self, pipeline, arguments):
-        assert "\x1b[3" not in on_a_terminal(*arguments.split())
+    def test_no_color(self, pipeline, terminal, arguments):
+        assert "\x1b[3" not in terminal(*arguments.split())
 
-    def test_no_color_of_the_environment(self, pipeline):
-        assert "\x1b[3" not in on_a_terminal("test", "pipeline.yaml", NO_COLOR="1")
-
-
-COMMAND = [sys.executable, "-m", "ingest"]
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[2]), "TERM": "xterm", "COLUMNS": "100"}
-
-
-def on_a_terminal(*arguments, **environment):
-    """What a command shows whose streams are a terminal."""
-    reading, writing = pty.openpty()
-    try:
-        process = subprocess.Popen(
-            [*COMMAND, *arguments], stdin=writing, stdout=writing, stderr=writing, env=ENVIRONMENT | environment
-        )
-        os.close(writing)
-        shown = b""
-        with contextlib.suppress(OSError):  # what a terminal says at its end
-            while piece := os.read(reading, 65536):
-                shown += piece
-        process.wait()
-    finally:
-        os.close(reading)
-    return shown.decode()
+    def test_no_color_of_the_environment(self, pipeline, terminal):
+        assert "\x1b[3" not in terminal("test", "pipeline.yaml", NO_COLOR="1")

@@ -62,7 +62,8 @@ def test_good_file(ingest, pipeline):
 
 
 def test_good_file_as_json(ingest, pipeline):
-    assert ingest("validate", "pipeline.yaml", "--output", "json").json == {"valid": True, "problems": []}
+    result = ingest("validate", "pipeline.yaml", "--output", "json")
+    assert (result.json, result.err) == ({"valid": True, "problems": []}, "")
 
 
 class TestConnect:
