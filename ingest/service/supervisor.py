@@ -116,8 +116,12 @@ class Supervisor:
                 self._start(member)
             return
         if not member.query.ended():
-            if not member.watch.is_blocked and member.query.is_reading():
-                self._health.change(member.name, State.RUNNING)
+            if not member.watch.is_blocked:
+                if member.query.is_reading():
+                    self._health.change(member.name, State.RUNNING)
+            elif member.query.is_waiting():
+                # started again, and no record has come that could tell
+                member.watch.running()
             return
         error = member.query.failure()
         if error is None:

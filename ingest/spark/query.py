@@ -17,6 +17,7 @@ from ingest.spark.job import AbandonedError, Job
 
 STOP_WAIT_S = 5.0  # Spark cancels tasks in milliseconds; a JVM that does not answer is left behind
 POLL_S = 0.02
+WAITING = "Waiting for data to arrive"  # Spark's words once the source was asked
 JVM_GONE = (Py4JError, OSError)  # what asking a JVM raises that has ended, or ends meanwhile
 
 
@@ -88,6 +89,15 @@ class PipelineQuery:
         try:
             status = self._query.status
             return bool(status["isTriggerActive"] or status["isDataAvailable"] or self._query.lastProgress is not None)
+        except JVM_GONE:
+            return False
+
+    def is_waiting(self) -> bool:
+        """Whether the source has answered that there is nothing new, and no batch runs."""
+        if self._query is None or self.ended():
+            return False
+        try:
+            return self._job.idle.is_set() and self._query.status["message"] == WAITING
         except JVM_GONE:
             return False
 

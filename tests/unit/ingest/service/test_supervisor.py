@@ -23,6 +23,7 @@ class Query:
         self.error: BaseException | None = None
         self.is_drained = True
         self.refuses = False
+        self.finds_nothing = False
         self.stopped = False
 
     def ended(self) -> bool:
@@ -33,6 +34,9 @@ class Query:
 
     def is_reading(self) -> bool:
         return not self.has_ended
+
+    def is_waiting(self) -> bool:
+        return self.finds_nothing
 
     def refuse_batches(self) -> None:
         self.refuses = True
@@ -128,6 +132,26 @@ def test_second_start_that_fails_is_tried_again():
     house = House(start)
     assert house.supervisor.run() == []
     assert house.starts == 3
+
+
+def test_query_that_finds_nothing_after_a_failure_is_blocked_no_more():
+    def start(house: House) -> None:
+        house.query.has_ended = house.starts == 1
+        house.query.error = SourceUnavailableError("no broker")
+        house.query.finds_nothing = house.starts == 2
+
+    house = House(start)
+    states = []
+
+    def seen() -> None:
+        while not states or states[-1] is not State.RUNNING:
+            states.append(house.state)
+        house.stop.ask()
+
+    thread = threading.Thread(target=seen, daemon=True)
+    thread.start()
+    assert house.supervisor.run() == []
+    assert not house.watch.is_blocked
 
 
 def test_error_that_says_stop_fails_the_pipeline_at_once():

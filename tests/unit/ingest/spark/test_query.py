@@ -45,6 +45,7 @@ def query(request: pytest.FixtureRequest, tmp_path: Path) -> PipelineQuery:
 def test_query_without_its_jvm_has_ended(query: PipelineQuery):
     assert query.ended()
     assert not query.is_reading()
+    assert not query.is_waiting()
     assert query.drained()
     assert isinstance(query.failure(), Py4JNetworkError | ConnectionRefusedError)
     query.stop()
