@@ -136,12 +136,15 @@ class Task:
                     # a refused chunk blocks loudly: none of its rows may be passed over
                     receipt.verdict = Verdict.BLOCKED
             receipt.code, receipt.message = error.code, str(error)
+            # this attempt is not acknowledged, so nobody publishes them
+            receipt.dead_letters = []
             return receipt
         for outlet in self._outlets:
             for place, names in outlet.writer.needs_families.items():
                 receipt.needs_families.setdefault(place, set()).update(names)
         if receipt.needs_families:
             receipt.verdict = Verdict.NEEDS_FAMILIES
+            receipt.dead_letters = []
         return receipt
 
     def close(self) -> None:
@@ -184,6 +187,16 @@ class Task:
                 reason = outlet.writer.write(event)
             except EventError as error:
                 self._fail(record, event, error, outlet.name, outlet.on_error, event.origin.fan_out, counted=not failed)
+                failed = True
+                continue
+            except IngestError:
+                raise
+            except Exception as bug:  # noqa: BLE001 - as in the chain: a bug costs its event, not the pipeline
+                refused = DecorateBugError(f"{type(bug).__name__}: {bug}", code="sink_bug")
+                refused.__cause__ = bug
+                self._fail(
+                    record, event, refused, outlet.name, outlet.on_error, event.origin.fan_out, counted=not failed
+                )
                 failed = True
                 continue
             if reason is None:
@@ -241,9 +254,12 @@ class Task:
                 self._receipt.dead_letters.append(letter)
 
     def _report_bug(self, component: str, error: EventError) -> None:
-        """Log the traceback of a bug in a decorator, once for each kind; its events go the way of all failed ones."""
+        """
+        Log the traceback of a bug in a decorator or sink, once for each kind; its events go the way of all
+        failed ones.
+        """
         cause = error.__cause__
         kind = (component, type(cause).__name__)
         if isinstance(error, DecorateBugError) and kind not in self._reported:
             self._reported.add(kind)
-            _log.error("decorator has a bug", pipeline=self._pipeline, decorator=component, exc_info=cause)
+            _log.error("a component has a bug", pipeline=self._pipeline, component=component, exc_info=cause)

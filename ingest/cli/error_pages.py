@@ -73,6 +73,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "replay_stopped": (IngestError, "A replay could not go on; what it did is marked, so run the same command again."),
     "row_key_too_long": (api.MappingError, "HBase keeps row keys of at most 32767 bytes."),
     "stopped": (IngestError, "A task reports that the pipeline can not go on."),
+    "sink_bug": (api.DecorateBugError, "A sink failed in a way it did not foresee; the log has its traceback once."),
     "stopped_by_event": (
         IngestError,
         "An event failed where on_error says stop; nothing of its batch is acknowledged.",

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Sequence
 
-from ingest.api import IngestError
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.kafka.settings import KafkaConnection
@@ -74,6 +73,7 @@ class GroupFollower:
         self._group.close()
 
     def _tick(self) -> None:
+        """Look once; whatever goes wrong is counted, told, and tried again at the next look."""
         try:
             newest = self._checkpoint.newest_commit()
             moved = newest is not None and newest != self._committed
@@ -83,7 +83,7 @@ class GroupFollower:
                 self._committed = newest
             if moved or time.monotonic() - self._lag_at >= LAG_S:
                 self._measure()
-        except IngestError as error:
+        except Exception as error:  # noqa: BLE001 - the group is a copy: its thread must outlive every surprise
             self._metrics.group_commit_failed(self._pipeline)
             if not self._failing:
                 _log.warning("group offsets or lag can not be told", pipeline=self._pipeline, reason=str(error))

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from ingest.api import IngestError
+from ingest.api import ConflictError, IngestError
 from ingest.build import plan_of
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
@@ -85,9 +85,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             name: live_source(pipeline, checkpoints[name], options.start_from, metrics)
             for name, pipeline in configuration.pipelines.items()
         }
-        endpoint = HttpEndpoint(configuration.service.http.listen, health=health, render=metrics.render)
-        endpoint.start()
-        opened.callback(endpoint.stop)
+        _serve(HttpEndpoint(configuration.service.http.listen, health=health, render=metrics.render), options, opened)
         stores = driver_stores(configuration, plans.values(), opened)
         session = open_session(
             "attr2hbase",
@@ -134,6 +132,17 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         errors = supervisor.run()
         totals = {name: watch.totals for name, watch in watches.items()}
         return Outcome(totals, errors, _exit_code(errors, stop))
+
+
+def _serve(endpoint: HttpEndpoint, options: RunOptions, opened: ExitStack) -> None:
+    """Start the endpoint; a run that soon ends does without it when the service beside it has the port."""
+    try:
+        endpoint.start()
+    except ConflictError as error:
+        if not options.once:
+            raise
+        _log.warning("no metrics of this run", reason=str(error))
+    opened.callback(endpoint.stop)
 
 
 def _checkpoint(configuration: Configuration, pipeline: str, opened: ExitStack) -> Checkpoint:

@@ -90,4 +90,8 @@ class PipelineWatch:
             seconds=round(seconds, 3),
         )
         self.running()
-        self._follow(self._pipeline, self.totals)
+        try:
+            self._follow(self._pipeline, self.totals)
+        except Exception:  # noqa: BLE001 - the batch is durable: nobody who only looks on may keep it from being acknowledged
+            _log.error("the progress shown for this run has ended", pipeline=self._pipeline, exc_info=True)
+            self._follow = lambda _pipeline, _totals: None

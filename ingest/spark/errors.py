@@ -6,6 +6,7 @@ the JVM arrive as text alone.
 import re
 
 from ingest.api import IngestError, PositionLostError, SourceUnavailableError
+from ingest.task import TooManyDeadLettersError
 
 _LOST = re.compile(
     r"(KafkaIllegalStateException|OffsetOutOfRangeException|Some data may have been lost|"
@@ -21,6 +22,9 @@ _UNAVAILABLE = re.compile(
 )
 
 
+_TOO_LARGE = "bigger than spark.driver.maxResultSize"
+
+
 def translated(error: BaseException) -> IngestError | None:
     """
     The source's condition behind an exception of Spark, or None when it is none of ours.
@@ -34,6 +38,11 @@ def translated(error: BaseException) -> IngestError | None:
             f"records that were not read yet are gone: {_sentence(text, lost.start())}",
             hint="look at the topic's retention; to go on with what is left, move the checkpoint away and run "
             "`ingest run --start-from earliest`",
+        )
+    if _TOO_LARGE in text:
+        return TooManyDeadLettersError(
+            "the dead letters of one micro-batch do not fit in the driver",
+            hint="mend the pipeline, or set max_events_per_batch lower",
         )
     unavailable = _UNAVAILABLE.search(text)
     if unavailable is not None:

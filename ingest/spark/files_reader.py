@@ -189,7 +189,8 @@ def lines_of(piece: FileRange, max_event_bytes: int) -> Iterator[tuple[int, byte
     """
     (offset, line without its end) of a range.
 
-    A line is whole up to KEPT_BYTES even where decoding will refuse it, so that its dead letter holds all of it. A longer
+    A line is whole up to KEPT_BYTES even where decoding will refuse it, so that its dead letter holds all of it. A
+    longer
     one is cut there, because a file without a line end must not fill the memory.
     """
     with _opened(piece.path) as file:

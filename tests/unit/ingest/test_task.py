@@ -152,5 +152,30 @@ def test_bug_of_a_decorator_is_logged_once_with_its_traceback(assignment, capsys
     receipt = live_task(plan(decorators=(bug,))).run([record("a", "1:2"), record("b", "1:2", 1)], assignment)
     assert receipt.counts.dead_lettered == Counter(decorator_bug=2)
     lines = capsys.readouterr().err
-    assert lines.count("decorator has a bug") == 1
+    assert lines.count("a component has a bug") == 1
     assert "unforeseen" in lines
+
+
+class BuggySink(Attr2HBase):
+    """A sink with a bug."""
+
+    def map(self, event, batch_time_ms):
+        if event.key == b"x":
+            raise KeyError("unforeseen")
+        return super().map(event, batch_time_ms)
+
+
+def test_bug_of_a_sink_costs_its_event_alone(assignment):
+    sys.modules["buggy_sinks"] = sys.modules[__name__]
+    made = sink()
+    bug = SinkPart("buggy", "buggy_sinks:BuggySink", made.settings, made.on_error, "logs")
+    records = [record("x", "1:2"), record("a", "1:2", 1)]
+    receipt = live_task(plan(bug, decorators=TICK)).run(records, assignment)
+    assert (receipt.verdict, receipt.counts.stored) == (Verdict.DURABLE, 1)
+    assert receipt.counts.dead_lettered == Counter(sink_bug=1)
+
+
+def test_attempt_that_is_not_acknowledged_carries_no_dead_letters(assignment):
+    other = (*TICK, decorator(Value, attribute="2hb_new:x", value="1"))
+    receipt = live_task(plan(decorators=other)).run([record("", "1:2"), record("a", "1:2", 1)], assignment)
+    assert (receipt.verdict, receipt.dead_letters) == (Verdict.NEEDS_FAMILIES, [])

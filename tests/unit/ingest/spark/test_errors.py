@@ -1,0 +1,50 @@
+"""What Spark's exceptions mean."""
+
+import pytest
+
+from ingest.api import Disposition
+from ingest.spark.errors import translated
+
+CASES = [
+    (
+        "org.apache.spark.sql.kafka010.KafkaIllegalStateException: Some data may have been lost because they are gone",
+        "position_lost",
+        Disposition.STOP,
+    ),
+    (
+        "Caused by: org.apache.kafka.clients.consumer.OffsetOutOfRangeException: Fetch position out of range",
+        "position_lost",
+        Disposition.STOP,
+    ),
+    (
+        'ingest.api.errors.PositionLostError: "/logs/a" has changed since it was taken',
+        "position_lost",
+        Disposition.STOP,
+    ),
+    (
+        "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment",
+        "source_unavailable",
+        Disposition.RETRY,
+    ),
+    (
+        "Caused by: java.util.concurrent.TimeoutException: Failed to get records for ticks-0",
+        "source_unavailable",
+        Disposition.RETRY,
+    ),
+    (
+        "Total size of serialized results of 20 tasks is bigger than spark.driver.maxResultSize (1024.0 MiB)",
+        "dead_letters_too_large",
+        Disposition.STOP,
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "disposition"), CASES, ids=[f"{case[1]}-{n}" for n, case in enumerate(CASES)])
+def test_condition_behind_an_exception_is_told(text: str, code: str, disposition: Disposition):
+    found = translated(RuntimeError(f"Job aborted due to stage failure\n{text}\n\tat org.apache.spark…"))
+    assert found is not None
+    assert (found.code, found.disposition) == (code, disposition)
+
+
+def test_any_other_failure_is_none_of_ours():
+    assert translated(RuntimeError("Python worker exited unexpectedly (crashed)")) is None
