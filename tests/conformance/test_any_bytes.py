@@ -10,7 +10,7 @@ from ingest.api import Record
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.dead_letters.envelope import DeadLetter
-from tests.support.any_bytes import FORMATS, pipeline_of, random_records
+from tests.support.any_bytes import FORMATS, pipeline_of, random_records, table
 from tests.support.audit import table_of
 from tests.support.without_spark import WithoutSpark, records_of
 
@@ -40,6 +40,7 @@ def pipeline(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     content = {
         "version": 1,
         "stores": {"kept": {"memory": {}}},
+        "tables": {"t": table("kept")},
         "pipelines": {"any": pipeline_of(request.param, source, "kept", "t")},
     }
     file = folder / "pipeline.yaml"
@@ -63,8 +64,8 @@ def test_every_record_has_one_fate(pipeline: WithoutSpark, records: list[Record]
 def test_a_batch_run_again_is_the_same(pipeline: WithoutSpark) -> None:
     records = records_of(random_records(500, partitions=1, seed=7))
     first = pipeline.run(records, 1, 1_700_000_000_000)
-    table = table_of(pipeline.store, "t", versions=10)
+    rows = table_of(pipeline.store, "t", versions=10)
     again = pipeline.run(records, 1, 1_700_000_000_000)
     assert first.counts.stored > 0
     assert (again.counts.stored, again.dead_letters) == (first.counts.stored, first.dead_letters)
-    assert table_of(pipeline.store, "t", versions=10) == table
+    assert table_of(pipeline.store, "t", versions=10) == rows

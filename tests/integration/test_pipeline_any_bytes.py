@@ -11,14 +11,14 @@ from ingest.config import load
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters
 from tests.support import ticks
-from tests.support.any_bytes import FORMATS, pipeline_of, random_records
+from tests.support.any_bytes import FORMATS, pipeline_of, random_records, table
 from tests.support.audit import assert_same_table, rocksdb_table, table_of
 from tests.support.names import unique
 from tests.support.servers import Kafka
 from tests.support.service import Service
 from tests.support.without_spark import WithoutSpark
 
-PARTITIONS = 2
+PARTITIONS = 1  # two would race for rows whose keys both hold; order is promised within a partition
 Kept = Mapping[str, list[Record]]
 
 
@@ -36,6 +36,7 @@ def service(kafka: Kafka, topic: str, tmp_path_factory: pytest.TempPathFactory) 
     folder = tmp_path_factory.mktemp("any")
     content = {
         "stores": {"kept": ticks.rocksdb(folder / "store")},
+        "tables": {f"t_{name}": table("kept") for name in FORMATS},
         "pipelines": {
             name: pipeline_of(
                 name, {"brokers": kafka.brokers, "topics": [topic], "group": unique(name)}, "kept", f"t_{name}"

@@ -44,7 +44,7 @@ def chain() -> list[Mapping[str, Any]]:
         {"rename": {"attributes": {"größe": "2hb_colfam:size"}}},
         {"mask": {"attributes": ["r2"]}},
         {"filter": {"drop": "%{priority} == 'TRACE'", "reason": "trace"}},
-        {"value": {"attribute": "2hb_", "value": "%{key}", "when": "%{partition} == '1'"}},
+        {"value": {"attribute": "2hb_", "value": "%{key}", "when": "%{host} == ''"}},
         {"format": {"template": "%{host}|%{body}"}},
     ]
 
@@ -67,6 +67,11 @@ def pipeline_of(format_name: str, source: Mapping[str, Any], store: str, table: 
         ],
         "error_budget": {"share": "100%"},
     }
+
+
+def table(store: str) -> dict[str, Any]:
+    """The table with the families that every event may need; others are made by the data."""
+    return {"store": store, "families": {"sys": {}, "raw": {}, "colfam": {}}}
 
 
 def random_records(count: int, *, partitions: int, seed: int) -> list[Given]:
