@@ -46,6 +46,7 @@ class Assignment:
         incoming: store name -> folder for the files handed over to the driver.
         families: (store, table) -> families, for stores that only the driver may write.
         closed: (store, table) pairs that may get no more families.
+        attempt: names this attempt at the batch; "" for an attempt of one task alone.
     """
 
     batch_id: int
@@ -55,6 +56,7 @@ class Assignment:
     incoming: Mapping[str, str] = field(default_factory=dict)
     families: Mapping[tuple[str, str], frozenset[bytes]] = field(default_factory=dict)
     closed: frozenset[tuple[str, str]] = frozenset()
+    attempt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,7 @@ class Task:
         self._letter_bytes = 0
         self._batch_time_ms = 0
         self._reported: set[tuple[str, str]] = set()
+        self._blocked: tuple[str, IngestError] | None = None
 
     def run(self, records: Iterable[Record], assignment: Assignment) -> Receipt:
         """
@@ -116,6 +119,10 @@ class Task:
             families=assignment.families,
             closed=assignment.closed,
         )
+        if self._blocked is not None and self._blocked[0] == assignment.attempt != "":
+            # an earlier task of this attempt has waited in this process already; if each of them waited, a batch of
+            # many partitions would be blocked for minutes before anybody is told
+            return _ended(receipt, Verdict.BLOCKED, self._blocked[1])
         try:
             for store, handover in self._handovers.items():
                 tables = {table: names for (name, table), names in assignment.families.items() if name == store}
@@ -131,14 +138,21 @@ class Task:
         except IngestError as error:
             match error.disposition:
                 case Disposition.STOP:
-                    receipt.verdict = Verdict.STOP
-                case Disposition.RETRY | Disposition.DIVERT:
-                    # a refused chunk blocks loudly: none of its rows may be passed over
-                    receipt.verdict = Verdict.BLOCKED
-            receipt.code, receipt.message = error.code, str(error)
-            # this attempt is not acknowledged, so nobody publishes them
-            receipt.dead_letters = []
-            return receipt
+                    return _ended(receipt, Verdict.STOP, error)
+                case Disposition.RETRY:
+                    self._blocked = assignment.attempt, error
+                case Disposition.DIVERT:
+                    pass  # a refused chunk blocks loudly: none of its rows may be passed over
+            return _ended(receipt, Verdict.BLOCKED, error)
+        return self._with_families(receipt)
+
+    def close(self) -> None:
+        """Let go of connections."""
+        for outlet in self._outlets:
+            outlet.writer.close()
+
+    def _with_families(self, receipt: Receipt) -> Receipt:
+        """The receipt with the families that writers asked for."""
         for outlet in self._outlets:
             for place, names in outlet.writer.needs_families.items():
                 receipt.needs_families.setdefault(place, set()).update(names)
@@ -146,11 +160,6 @@ class Task:
             receipt.verdict = Verdict.NEEDS_FAMILIES
             receipt.dead_letters = []
         return receipt
-
-    def close(self) -> None:
-        """Let go of connections."""
-        for outlet in self._outlets:
-            outlet.writer.close()
 
     def _take(self, record: Record) -> None:
         counts = self._receipt.counts
@@ -263,3 +272,12 @@ class Task:
         if isinstance(error, DecorateBugError) and kind not in self._reported:
             self._reported.add(kind)
             _log.error("a component has a bug", pipeline=self._pipeline, component=component, exc_info=cause)
+
+
+def _ended(receipt: Receipt, verdict: Verdict, error: IngestError) -> Receipt:
+    """The receipt of a task that did not come to its end."""
+    receipt.verdict = verdict
+    receipt.code, receipt.message = error.code, str(error)
+    # this attempt is not acknowledged, so nobody publishes them
+    receipt.dead_letters = []
+    return receipt

@@ -166,6 +166,7 @@ class Job:
             incoming={store: str(folder) for store, folder in folders.items()},
             families=families,
             closed=self._families.closed(),
+            attempt=f"{batch_id}-{attempt}",
         )
         try:
             receipts = self._run_tasks(frame, assignment)

@@ -1,7 +1,9 @@
 """One partition from records to a receipt, into a memory store."""
 
+import socket
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from ingest.observe.logs import set_up
 from ingest.receipt import Verdict
 from ingest.task import Assignment
 from sinks.handover import deliver
+from sinks.hbase.settings import HBaseSettings
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.memory import MemorySettings, MemoryStore
 
@@ -179,3 +182,24 @@ def test_attempt_that_is_not_acknowledged_carries_no_dead_letters(assignment):
     other = (*TICK, decorator(Value, attribute="2hb_new:x", value="1"))
     receipt = live_task(plan(decorators=other)).run([record("", "1:2"), record("a", "1:2", 1)], assignment)
     assert (receipt.verdict, receipt.dead_letters) == (Verdict.NEEDS_FAMILIES, [])
+
+
+def test_tasks_after_a_blocked_one_do_not_wait_again(assignment):
+    """Of an attempt with many partitions, each process waits for the store once."""
+    cluster = StorePart("logs", "sinks.hbase.store:HBaseStore", HBaseSettings(host="127.0.0.1", port=nobody_listens()))
+    task = live_task(plan(decorators=TICK, stores={"logs": cluster}))
+    attempt = replace(assignment, incoming={}, families={}, patience_s=0.1, attempt="3-0")
+    first = task.run([record("a", "1:2")], attempt)
+    taken = iter([record("b", "1:2")])
+    second = task.run(taken, attempt)
+    assert (first.verdict, first.code) == (second.verdict, second.code) == (Verdict.BLOCKED, "store_unavailable")
+    assert len(list(taken)) == 1
+    task.run(taken := iter([record("b", "1:2")]), replace(attempt, attempt="3-1"))
+    assert list(taken) == []
+    task.close()
+
+
+def nobody_listens() -> int:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return held.getsockname()[1]
