@@ -20,7 +20,7 @@ ENDS_WITHIN_S = 15.0
 
 
 class Load:
-    """A service in the midst of 200,000 ticks on their way into HBase."""
+    """A service in the midst of ticks on their way into HBase."""
 
     def __init__(self, kafka: Kafka, hbase: HBase, topic: Ticks, folder: Path) -> None:
         self._kafka = kafka
@@ -53,7 +53,7 @@ class Load:
         assert self.service.metric("ingest_pipeline_state", pipeline=PIPELINE, state="blocked") == 1
 
     def assert_stays_blocked(self, seconds: float) -> None:
-        """Nothing is acknowledged and nobody gives up."""
+        """Nothing is acknowledged, and nobody gives up."""
         commits = self.checkpoint.commits()
         reached(lambda: not self.service.is_running, seconds)  # there is nothing to wait for but the time
         assert self.service.is_running, self.service.last_lines()
@@ -88,9 +88,14 @@ class Load:
         assert hbase_older_versions(self._hbase, self._table, times, found) == {}
 
 
+@pytest.fixture(scope="module")
+def topic(kafka: Kafka) -> Ticks:
+    return Ticks.produced(kafka, 75_000)
+
+
 @pytest.fixture
-def load(kafka: Kafka, hbase: HBase, many_ticks: Ticks, tmp_path: Path) -> Iterator[Load]:
-    target = Load(kafka, hbase, many_ticks, tmp_path)
+def load(kafka: Kafka, hbase: HBase, topic: Ticks, tmp_path: Path) -> Iterator[Load]:
+    target = Load(kafka, hbase, topic, tmp_path)
     with target.service:
         yield target
 
