@@ -25,6 +25,8 @@ MAX_VALUE_CHARS = 2_000
 MAX_EXCEPTION_CHARS = 20_000
 
 _PRODUCT_LOGGERS = ("ingest", "decorators", "sinks")
+# what these say is no news to a reader: an exception of ours that we tell ourselves, and a client that was slow to answer
+_QUIET_LOGGERS = {"py4j": logging.CRITICAL, "kafka.net.selector": logging.ERROR}
 _HIDDEN = "***"
 # C0 and C1 controls, line and paragraph separators, marks that turn the direction of text, lone surrogates
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -131,6 +133,8 @@ def set_up(
     root.setLevel(logging.WARNING)
     for name in _PRODUCT_LOGGERS:
         logging.getLogger(name).setLevel(level.number)
+    for name, quiet in _QUIET_LOGGERS.items():
+        logging.getLogger(name).setLevel(quiet)
 
 
 def _forms_of(secret: str) -> set[str]:
