@@ -106,8 +106,9 @@ class Task:
 
     def run(self, records: Iterable[Record], assignment: Assignment) -> Receipt:
         """
-        Decorate, map and write one partition; report what became of every event. Never raises for a
-        store's condition.
+        Decorate, map and write one partition; report what became of every event.
+
+        Never raises for a store's condition: that is the receipt's verdict.
         """
         receipt = self._receipt = Receipt()
         self._letter_bytes = 0
@@ -263,10 +264,7 @@ class Task:
                 self._receipt.dead_letters.append(letter)
 
     def _report_bug(self, component: str, error: EventError) -> None:
-        """
-        Log the traceback of a bug in a decorator or sink, once for each kind; its events go the way of all
-        failed ones.
-        """
+        """Log the traceback of a bug in a decorator or sink, once for each kind; its events fail like any other."""
         cause = error.__cause__
         kind = (component, type(cause).__name__)
         if isinstance(error, DecorateBugError) and kind not in self._reported:

@@ -1,10 +1,9 @@
 """
 The HBase data model as values, all bytes.
 
-A column is written `family:qualifier` and split at its first colon: the family is never empty and holds no colon,
-the qualifier
-may be empty and may hold colons. Names are short and repeat, so one bytes object for each column is made once and
-shared.
+A column is written `family:qualifier` and split at its first colon: the family is never empty and holds no colon, the
+qualifier may be empty and may hold colons. Names are short and repeat, so one bytes object for each column is made once
+and shared.
 """
 
 from dataclasses import dataclass, field

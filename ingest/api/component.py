@@ -53,9 +53,7 @@ class Example:
 
 
 def settings_class_of(component: type, bound: type[M]) -> type[M]:
-    """The settings model a component class names as its type argument, as in `class
-    Split(Decorator[SplitSettings])`.
-    """
+    """The settings model in the type argument of a component class, as in `class Split(Decorator[SplitSettings])`."""
     for parent in component.__mro__:
         for base in getattr(parent, "__orig_bases__", ()):
             for argument in get_args(base):

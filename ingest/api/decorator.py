@@ -36,12 +36,9 @@ class Decorator(_Component[S]):
     One event in, one or none out.
 
     Constructed once a worker process and pipeline; construction may compile and open read-only files, nothing else.
-    Then called
-    by one thread, once an event, for ever. Pure: no clock, randomness, network, files, logging or metrics in
-    `decorate`; ids
-    derive from `event.origin`. What must remember something says `stateful = True`, is bounded, and says in its
-    docstring what
-    a replay does to it.
+    Then called by one thread, once an event, for ever. Pure: no clock, randomness, network, files, logging or metrics
+    in `decorate`; ids derive from `event.origin`. What must remember something says `stateful = True`, is bounded,
+    and says in its docstring what a replay does to it.
     """
 
     @abstractmethod

@@ -70,9 +70,7 @@ def option(doc: str, *, default: Any = ..., example: object = None, **constraint
 
 
 class Model(BaseModel):
-    """Base of everything read from YAML: unknown keys are refused, nothing is converted silently, nothing changes
-    later.
-    """
+    """Base of everything read from YAML: unknown keys refused, no silent conversion, frozen."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True)
 

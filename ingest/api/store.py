@@ -38,18 +38,14 @@ class Store(ABC, Generic[S]):
     A place that keeps tables of rows, families and versioned cells.
 
     Called by one thread. Order: constructed (no I/O), open, then any number of the other calls, then close. Closing
-    twice, or
-    without open, is fine. After apply returns, the mutations survive a crash of this process and, with the WAL on,
-    of one
-    server. apply may be called again with the same mutations; the result is the same.
+    twice, or without open, is fine. After apply returns, the mutations survive a crash of this process and, with the
+    WAL on, of one server. apply may be called again with the same mutations; the result is the same.
 
     A store never retries, batches, counts or logs: the writer around it does.
 
     HBase's rules hold in every store: a cell is family, qualifier, timestamp, value; the newest timestamp wins, not
-    the last
-    call; two puts of one cell with one timestamp: the last call wins; a delete hides cells with a timestamp up to
-    its own, also
-    those that are written later, until the store compacts; rows come in byte order of their keys.
+    the last call; two puts of one cell with one timestamp: the last call wins; a delete hides cells with a timestamp
+    up to its own, also those that are written later, until the store compacts; rows come in byte order of their keys.
     """
 
     kind: ClassVar[str]

@@ -3,15 +3,19 @@ A dead letter: the record as its source held it, and everything that is known ab
 
 As JSON it is one line; bytes are text when they are UTF-8, else `{"b64": …}`. The keys, in this order::
 
-    format        1; a reader refuses a number it does not know
-    product       version that wrote it
-    id            topic/partition/offset/fan-out/component; a letter that was published again has the same id and
-    batch time pipeline component     the sink that refused the event, the decorator that failed, or "source" code
-          stable name of the error message       the same for people batch_time_ms time of the micro-batch; a replay
-    gives it to its cells fingerprint   of the pipeline's configuration fan_out       number among the events made of
-    one record attributes    [[name, value], …] at the failure; names may be bytes, so this is no mapping pointer
-      where the whole letter is, when this one was cut to fit; else null record        {topic, partition, offset,
-    timestamp_ms, key, value, headers: [[name, value], …]}
+    format         1; a reader refuses a number it does not know
+    product        version that wrote it
+    id             topic/partition/offset/fan-out/component; a letter that was published again has the same
+    pipeline       its name
+    component      the sink that refused the event, the decorator that failed, or "source"
+    code           stable name of the error
+    message        the same for people
+    batch_time_ms  time of the micro-batch; a replay gives it to its cells
+    fingerprint    of the pipeline's configuration
+    fan_out        number among the events made of one record
+    attributes     [[name, value], …] at the failure; names may be bytes, so this is no mapping
+    pointer        where the whole letter is, when this one was cut to fit; else null
+    record         {topic, partition, offset, timestamp_ms, key, value, headers: [[name, value], …]}
 """
 
 from collections.abc import Mapping, Sequence

@@ -117,11 +117,9 @@ def replay(
     Run selected letters through the present configuration, at the batch time they failed in.
 
     The cells get the time they would have had, so a replay never hides a value of a later micro-batch; of its own
-    micro-batch it is the newest. It may be cut
-    off and run
-    again: the same letters give the same cells. A record is run whole, so what other sinks or other parts of a
-        fan-out stored of it is written once more, the same. Each letter is marked when its chunk is durable; letters
-        that fail again stay selectable.
+    micro-batch it is the newest. It may be cut off and run again: the same letters give the same cells. A record is
+    run whole, so what other sinks or other parts of a fan-out stored of it is written once more, the same. Each letter
+    is marked when its chunk is durable; letters that fail again stay selectable.
 
     Args:
         queue: where the letters are.

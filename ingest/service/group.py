@@ -1,10 +1,8 @@
 """
-The consumer group of a pipeline: what is acknowledged in the checkpoint, told to Kafka so that ordinary tools see the
-lag.
+The consumer group of a pipeline: what is acknowledged in the checkpoint, told to Kafka.
 
-The checkpoint is the truth and the group its copy, so a failure here loses nothing. Spark's own listener is not used:
-it may
-not have heard of the last batch when a query ends.
+So ordinary tools see the lag. The checkpoint is the truth and the group its copy, so a failure here loses nothing.
+Spark's own listener is not used: it may not have heard of the last batch when a query ends.
 """
 
 import threading

@@ -35,7 +35,7 @@ class HttpEndpoint:
     Serves `/metrics`, `/livez`, `/readyz` and `/pipelines`.
 
     Order: `start`, then `stop`; stopping twice or without a start is fine. What goes wrong with a client stays here:
-        connections are few and short-lived, and threads of their own hold no lock of the pipelines while they send.
+    connections are few and short-lived, and threads of their own hold no lock of the pipelines while they send.
 
     Args:
         listen: `host:port`, `[host]:port` for IPv6; port 0 takes a free one.

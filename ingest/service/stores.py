@@ -13,10 +13,7 @@ from sinks.handover import remove_leftovers
 
 
 def driver_stores(configuration: Configuration, plans: Iterable[Plan], opened: ExitStack) -> dict[str, Store[Any]]:
-    """
-    Open the stores that only the driver may write, or that make families; with the tables the
-    configuration declares.
-    """
+    """Open the stores that only the driver may write, with their declared tables, and those that make families."""
     stores: dict[str, Store[Any]] = {}
     for plan in plans:
         for name, part in plan.stores.items():

@@ -28,7 +28,6 @@ class Member:
 
     Attributes:
         start: starts the query, again after a failure.
-        tick: called between looks, for what follows the checkpoint (group offsets, lag); never raises for the source.
         close: the last commit of group offsets, then letting go; called once.
     """
 

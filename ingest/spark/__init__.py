@@ -1,4 +1,1 @@
-"""
-The only door to pyspark and pyarrow: sessions, sources as frames, and the one place that
-acknowledges a micro-batch.
-"""
+"""The only door to pyspark and pyarrow: sessions, sources as frames, the one place that acknowledges a micro-batch."""

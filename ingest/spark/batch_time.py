@@ -15,8 +15,7 @@ class BatchTimes:
     `times/N` beside the checkpoint of a query.
 
     The time of batch N is max(now, time of N-1 + 2 ms), so it rises whatever the clock does: HBase would hide an
-    update that is
-    older than the value it replaces.
+    update that is older than the value it replaces.
 
     Args:
         folder: where the files stand; made when missing.

@@ -2,8 +2,7 @@
 A query's checkpoint as we need it: whose it is, whether it is sound, and what it has acknowledged.
 
 Spark writes `offsets/N` before and `commits/N` after batch N, each with a checksum file in Hadoop's format beside it.
-We add
-`identity.json` (which source the offsets belong to), `times/` (see batch_time) and `lock`.
+We add `identity.json` (which source the offsets belong to), `times/` (see batch_time) and `lock`.
 """
 
 import fcntl

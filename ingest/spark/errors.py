@@ -1,6 +1,7 @@
 """
-What Spark's exceptions mean, told by the classes named in their text: exceptions of tasks and of
-the JVM arrive as text alone.
+What Spark's exceptions mean, told by the classes named in their text.
+
+Exceptions of tasks and of the JVM arrive as text alone.
 """
 
 import re

@@ -1,12 +1,10 @@
 """
 Finished files as a stream: every line a record, identified by its path and byte offset.
 
-A file is taken as it is when it is discovered; its size and time of change go into the source offset, so a replay
-gives the same
-records. Plain files are cut into ranges at arbitrary bytes: a line belongs to the range in which its first byte lies.
-A gzip file
-is one range. A file that changes after it was discovered is refused, because offsets would no longer name the same
-lines.
+A file is taken as it is when it is discovered; its size and time of change go into the source offset, so a replay gives
+the same records. Plain files are cut into ranges at arbitrary bytes: a line belongs to the range in which its first
+byte lies. A gzip file is one range. A file that changes after it was discovered is refused, because offsets would no
+longer name the same lines.
 """
 
 import glob
@@ -190,8 +188,7 @@ def lines_of(piece: FileRange, max_event_bytes: int) -> Iterator[tuple[int, byte
     (offset, line without its end) of a range.
 
     A line is whole up to KEPT_BYTES even where decoding will refuse it, so that its dead letter holds all of it. A
-    longer
-    one is cut there, because a file without a line end must not fill the memory.
+    longer one is cut there, because a file without a line end must not fill the memory.
     """
     with _opened(piece.path) as file:
         offset = 0

@@ -2,9 +2,8 @@
 One streaming query: foreachBatch -> tasks -> receipts -> dead letters -> ack.
 
 The law: nothing is acknowledged before it is durable. A micro-batch is acknowledged in one place, by `Job.on_batch`
-returning;
-Spark then writes `commits/N`. Whatever happens before that, the batch runs again with the same records and the same
-time.
+returning; Spark then writes `commits/N`. Whatever happens before that, the batch runs again with the same records and
+the same time.
 """
 
 import shutil

@@ -40,8 +40,7 @@ class PipelineQuery:
     A started pipeline.
 
     Called by the thread of the service. Order: start, then `ended` until it is true or `stop`; a query that ended may
-    be
-    started again and goes on at its checkpoint.
+    be started again and goes on at its checkpoint.
     """
 
     def __init__(self, name: str, checkpoint: Checkpoint, job: Job) -> None:

@@ -49,9 +49,8 @@ def open_session(
     """
     The session all pipelines of a service share.
 
-    Under spark-submit (SPARK_ENV_LOADED is set and a gateway waits) the JVM already runs: master, memory and jars were
-    given
-    there and are left alone.
+    Under spark-submit (SPARK_ENV_LOADED is set and a gateway waits) the JVM already runs: master, memory and jars
+    were given there and are left alone.
 
     Raises:
         ConfigError: the configuration sets a Spark setting the pipelines depend on.

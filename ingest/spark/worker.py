@@ -2,8 +2,7 @@
 What runs inside a Python worker process of Spark.
 
 Spark reuses worker processes, so the live pipeline (compiled chain, prepared column names, open connections) is built
-once in
-each and kept in the one module-level cache of this product; see the ADR on the workers' cache.
+once in each and kept in the one module-level cache of this product; see the ADR on the workers' cache.
 """
 
 import pickle

@@ -1,7 +1,4 @@
-"""
-The way of an event cut off after each stage, as functions for mapInArrow; each gives one row with
-the events it saw.
-"""
+"""The way of an event cut off after each stage, as functions for mapInArrow; each gives one row: the events it saw."""
 
 import os
 import pickle
