@@ -91,7 +91,7 @@ class Service:
         self._sessions.add(self._child.pid)
         return self
 
-    def run_once(self, *arguments: str, timeout_s: float = 180.0) -> int:
+    def run_once(self, *arguments: str, timeout_s: float = 300.0) -> int:
         """`ingest run --once` to its end; its exit code."""
         self.start("--once", *arguments)
         return self.wait_for_exit(timeout_s)
@@ -208,7 +208,7 @@ class Service:
         """Wait until a pipeline is in a state."""
         self.wait_for(lambda: self.states().get(pipeline) == state, f"{pipeline} {state}", timeout_s)
 
-    def wait_for_offsets(self, ends: Mapping[int, int], pipeline: str, topic: str, timeout_s: float = 180.0) -> None:
+    def wait_for_offsets(self, ends: Mapping[int, int], pipeline: str, topic: str, timeout_s: float = 600.0) -> None:
         """Wait until everything below the given offsets (partition -> offset) is acknowledged."""
         checkpoint = self.checkpoint(pipeline)
 
