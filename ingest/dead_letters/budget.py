@@ -15,9 +15,9 @@ class ErrorBudget:
     """
     A share of failed events over a window of batch times.
 
-    Pure: its clock is the batch time. Fed once a micro-batch, before its dead letters are published, so that the
-        batch that spends it floods nothing; the same batch again replaces what it said before, because a batch that
-        could not be published runs again. It starts empty with each process.
+    Pure: its clock is the batch time. Fed once a micro-batch, before its dead letters are published, so that the batch
+    that spends it floods nothing; the same batch again replaces what it said before, because a batch that could not be
+    published runs again. It starts empty with each process.
 
     Args:
         share: of events that may fail, 0.05 for 5 %; 1 never stops.

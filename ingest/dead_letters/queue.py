@@ -48,10 +48,10 @@ class DeadLetterQueue(ABC):
     """
     The dead letters of one pipeline.
 
-    Order: constructed (no I/O), then any calls, then `close`; closing twice is fine. `publish` is called by one
-        thread of the one process that runs the pipeline; everything else by any process, also while that one
-        publishes. A batch is published before it is acknowledged and so perhaps several times, with other letters
-        each time if the configuration was changed between: the last time counts.
+    Order: constructed (no I/O), then any calls, then `close`; closing twice is fine. `publish` is called by one thread
+    of the one process that runs the pipeline; everything else by any process, also while that one publishes. A batch is
+    published before it is acknowledged and so perhaps several times, with other letters each time if the configuration
+    was changed between: the last time counts.
     """
 
     @abstractmethod

@@ -208,9 +208,8 @@ class Metrics:
 
     def lag(self, pipeline: str, topic: str, partition: int, records: int) -> None:
         """Say how far a partition is behind; those past the first `MAX_PARTITIONS` are summed under "other"."""
-        topic = topic.encode(
-            "utf-8", "backslashreplace"
-        ).decode()  # a path, with source files, and then maybe not UTF-8
+        # a path, with source files, and then maybe not UTF-8
+        topic = topic.encode("utf-8", "backslashreplace").decode()
         with self._lock:
             lags = self._lags.setdefault(pipeline, _Lags())
             gauge = self._gauges["ingest_lag_records"]

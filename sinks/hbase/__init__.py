@@ -1,11 +1,12 @@
 """
 HBase through its Thrift servers; the only door to happybase and thriftpy2.
 
-settings    what can be set
-connection  how the Thrift server is reached
-encoding    mutations as the calls of the Thrift interface
-reading     rows out of its answers
-schema      how tables and families come to be, also through Thrift2
-store       the store itself
-errors      the one table from what goes wrong there to our errors
+    settings    what can be set
+    thrift1     the types of the Thrift interface that happybase brings
+    connection  how the Thrift server is reached
+    encoding    mutations as the calls of the Thrift interface
+    reading     rows out of its answers
+    schema      how tables and families come to be, also through Thrift2
+    store       the store itself
+    errors      the one table from what goes wrong there to our errors
 """

@@ -17,9 +17,7 @@ Source: the escaping is that of ordered strings in Google's Orderly and Foundati
 from struct import Struct
 
 END = b"\x00\x01"
-FAMILY_DELETE = 0
 COLUMNS = 1
-COLUMN_DELETE = 0
 CELL = 1
 MAX_TIME_MS = (1 << 63) - 1
 
