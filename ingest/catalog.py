@@ -18,11 +18,6 @@ BUILTIN_SOURCES = {"files": "ingest.sources.files:FilesSource", "kafka": "ingest
 
 _SINGULAR = {"decorators": "decorator", "sinks": "sink", "stores": "store", "sources": "source"}
 _GROUPS = {"decorators": "ingest.decorators", "stores": "ingest.stores"}
-_EXTRAS = {  # third-party modules that come with extras
-    "re2": "re2",
-    "maxminddb": "geoip",
-    "ua_parser": "useragent",
-}
 
 
 class Catalog:
@@ -153,9 +148,9 @@ def _imported(module: str) -> Any:
             raise CatalogError(
                 f'there is no module "{module}"', code="import_failed", hint="install the package it is in"
             ) from error
-        extra = _EXTRAS.get(missing.partition(".")[0])
-        hint = f"pip install 'attr2hbase[{extra}]'" if extra else f'install what "{missing}" is in'
-        raise CatalogError(f'"{module}" needs the module "{missing}"', code="extra_missing", hint=hint) from error
+        raise CatalogError(
+            f'"{module}" needs the module "{missing}"', code="extra_missing", hint=f'install what "{missing}" is in'
+        ) from error
     except (ImportError, SyntaxError, ValueError, TypeError) as error:
         raise CatalogError(f'"{module}" can not be imported: {error}', code="import_failed") from error
 

@@ -7,7 +7,7 @@ Every error this product raises on purpose, and what the harness does about each
     ├── ConfigError                STOP   a report of problems with places
     │   ├── ConfigSyntaxError             not YAML
     │   └── ConfigInvalidError            YAML, but not a pipeline
-    ├── CatalogError               STOP   no such component, import failed, extra missing
+    ├── CatalogError               STOP   no such component, import failed, package missing
     ├── EventError                 DIVERT this event can never pass; the pipeline goes on
     │   ├── DecodeError                   the record is not an event
     │   ├── DecorateError                 a decorator refused it
@@ -110,7 +110,7 @@ class ConfigInvalidError(ConfigError):
 
 
 class CatalogError(IngestError):
-    """A component does not exist, failed to import, or needs an extra that is not installed."""
+    """A component does not exist, failed to import, or needs a package that is not installed."""
 
     code = "catalog"
     exit_code = 2

@@ -49,7 +49,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "division_by_zero": (api.ExpressionError, "div or mod was given a zero."),
     "empty_row_key": (api.MappingError, "The template of the row key gave nothing."),
     "error_budget": (IngestError, "More events failed than error_budget allows; a human must look before it goes on."),
-    "extra_missing": (api.CatalogError, "A component needs a package that comes with an extra."),
+    "extra_missing": (api.CatalogError, "A component needs a package that is not installed."),
     "group_in_use": (
         api.SourceError,
         "Other consumers read with the pipeline's group, so its offsets can not be committed.",

@@ -93,7 +93,7 @@ class SecretsOptions(Model):
 
 
 class HttpOptions(Model):
-    """Where metrics, health and control are served."""
+    """Where metrics and health are served."""
 
     listen: str = option("HOST:PORT of the one endpoint.", default="127.0.0.1:9464")
     insecure: bool = option("True allows an address that other machines can reach.", default=False)
@@ -114,12 +114,6 @@ class HttpOptions(Model):
             )
         return self
 
-    @property
-    def address(self) -> tuple[str, int]:
-        """Host and port; port 0 takes a free one."""
-        host, _, port = self.listen.rpartition(":")
-        return host.strip("[]"), int(port)
-
 
 class LogOptions(Model):
     """Log lines on stderr."""
@@ -131,7 +125,7 @@ class LogOptions(Model):
 class ServiceOptions(Model):
     """The process around the pipelines."""
 
-    http: HttpOptions = option("Metrics, health and control.", default={}, example={"listen": "127.0.0.1:9464"})
+    http: HttpOptions = option("Metrics and health.", default={}, example={"listen": "127.0.0.1:9464"})
     log: LogOptions = option("Log lines.", default={}, example={"level": "debug"})
     stop_timeout: Duration = option("How long a running micro-batch may finish after SIGTERM.", default="30s")
 

@@ -5,8 +5,6 @@ from ingest.config.options import DeadLetterTopic
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.kafka import KafkaDeadLetters
 from ingest.dead_letters.queue import DeadLetterQueue
-from ingest.kafka.settings import KafkaConnection
-from ingest.sources.kafka import KafkaSource
 
 
 def dead_letter_queue(configuration: Configuration, pipeline: Pipeline) -> DeadLetterQueue:
@@ -23,7 +21,7 @@ def dead_letter_queue(configuration: Configuration, pipeline: Pipeline) -> DeadL
             from ingest.kafka.producer import KafkaProducer
             from ingest.kafka.tail import TopicTail
 
-            connection = _connection(pipeline, letters)
+            connection = letters.connection()
             with KafkaAdmin(connection) as admin:
                 limit = admin.max_message_bytes(letters.topic)
             return KafkaDeadLetters(
@@ -36,16 +34,3 @@ def dead_letter_queue(configuration: Configuration, pipeline: Pipeline) -> DeadL
             )
         case _:
             return FileDeadLetters(configuration.state_dir, pipeline.name)
-
-
-def _connection(pipeline: Pipeline, letters: DeadLetterTopic) -> KafkaConnection:
-    source = pipeline.source.settings
-    if letters.brokers is None and isinstance(source, KafkaSource):
-        return source
-    return KafkaConnection.model_validate(
-        {
-            "brokers": letters.brokers,
-            "security": letters.security or {},
-            "options": letters.options,
-        }
-    )

@@ -118,7 +118,7 @@ def test_defaults_of_a_file(tmp_path):
     assert found.report.problems == ()
     assert found.state_dir == Path("./data/state")
     assert (found.plugins, found.tables, found.tests) == ((), {}, ())
-    assert found.service.http.address == ("127.0.0.1", 9464)
+    assert found.service.http.listen == "127.0.0.1:9464"
     assert (found.service.log.level, found.service.log.format) == ("info", "json")
     assert found.service.stop_timeout == 30.0
     assert (found.spark.master, found.spark.driver_memory, found.spark.conf) == (None, None, {})
@@ -153,7 +153,7 @@ def test_everything_a_file_may_say_is_taken(tmp_path):
     assert found.report.errors == ()
     assert set(found.effective) == set(TOP_KEYS)
     assert found.state_dir == Path("/var/lib/ingest")
-    assert found.service.http.address == ("0.0.0.0", 9465)  # noqa: S104 - a value to compare
+    assert found.service.http.listen == "0.0.0.0:9465"
     assert (found.service.log.level, found.service.log.format, found.service.stop_timeout) == ("debug", "console", 45)
     assert (found.spark.master, found.spark.driver_memory) == ("local[3,4]", 2 << 30)
     assert found.spark.conf == {"spark.sql.session.timeZone": "UTC"}
