@@ -9,7 +9,6 @@ from zlib import crc32
 from ingest.api import (
     MAX_ROW_KEY_BYTES,
     Capabilities,
-    Delete,
     Event,
     MappingError,
     Mutation,
@@ -20,6 +19,7 @@ from ingest.api import (
 from ingest.receipt import Counts
 from sinks.buffer import WriteBuffer
 from sinks.fold import Fold
+from sinks.mapping.guards import check_row_key, check_time
 from sinks.mapping.mapper import Mapper, OnUnknown, Skipped
 from sinks.sending import Sender
 
@@ -144,7 +144,8 @@ class Writer:
         table, mutation = mapped
         row = mutation.row
         if not 0 < len(row) <= MAX_ROW_KEY_BYTES or mutation.timestamp_ms < 0:
-            raise _unfit(mutation)
+            check_row_key(row)
+            check_time(mutation.timestamp_ms)
         good = self._good.get(table)
         if type(mutation) is not Put or good is None or not mutation.columns.keys() <= good:
             reason = self._admit(table, mutation)
@@ -286,19 +287,3 @@ class Writer:
                 known = found | (known or frozenset())
             self._known[table] = known
         return known
-
-
-def _unfit(mutation: Put | Delete) -> MappingError:
-    if not mutation.row:
-        return MappingError("the row key is empty", code="empty_row_key", hint="give the key template a part that is")
-    if len(mutation.row) > MAX_ROW_KEY_BYTES:
-        return MappingError(
-            f"the row key has {len(mutation.row)} bytes, HBase allows {MAX_ROW_KEY_BYTES}",
-            code="row_key_too_long",
-            hint="shorten it, with a hash of the long part for example",
-        )
-    return MappingError(
-        f"the time {mutation.timestamp_ms} is negative, cells can not carry it",
-        code="negative_time",
-        hint="set a time after 1970, or say `timestamp: batch`",
-    )

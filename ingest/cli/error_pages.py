@@ -38,7 +38,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "bad_record": (IngestError, "A record can not be sent to Kafka as it is."),
     "bad_table_name": (api.MappingError, "The template of the table gives what no store takes as a name."),
     "bad_time": (api.DecorateError, "The text is no time in any of the formats the step lists."),
-    "bad_timestamp": (api.MappingError, "The event's time can not be the time of a cell."),
+    "bad_timestamp": (
+        api.MappingError,
+        "The event's time can not be the time of a cell: it is before 1970, or has no 64 bits.",
+    ),
     "chunk_refused": (api.StoreRefusedError, "The store refused rows for good, and which ones is not known."),
     "dead_letters_too_large": (
         IngestError,
@@ -58,7 +61,6 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "jars_fetch": (IngestError, "Maven could not fetch a jar; its settings say where from."),
     "jvm_lost": (IngestError, "The Java process of Spark has ended; unacknowledged batches run again after a restart."),
     "negative_number": (api.ExpressionError, "A negative number has no place in an inverted order."),
-    "negative_time": (api.MappingError, "Cells can not carry a time before 1970."),
     "no_attribute": (api.DecorateError, "A step reads an attribute the event does not have."),
     "no_match": (api.DecorateError, "The regular expression was not found, and the step says on_no_match: error."),
     "no_row_key": (

@@ -23,11 +23,14 @@ def check_row_key(row: bytes) -> None:
         MappingError: it is empty or too long.
     """
     if not row:
-        raise MappingError("the row key is empty", code="empty_row_key")
+        raise MappingError(
+            "the row key is empty", code="empty_row_key", hint="give its template a part that every event has"
+        )
     if len(row) > MAX_ROW_KEY_BYTES:
         raise MappingError(
-            f"the row key has {len(row)} bytes, allowed are {MAX_ROW_KEY_BYTES}",
+            f"the row key has {len(row)} bytes, HBase allows {MAX_ROW_KEY_BYTES}",
             code="row_key_too_long",
+            hint="shorten it, with a hash of the long part for example",
         )
 
 
@@ -39,7 +42,11 @@ def check_time(timestamp_ms: int) -> None:
         MappingError: it is negative or too large.
     """
     if not 0 <= timestamp_ms <= _MAX_TIME_MS:
-        raise MappingError(f"{timestamp_ms} ms is no time of a cell", code="bad_timestamp")
+        raise MappingError(
+            f"{timestamp_ms} ms is no time of a cell",
+            code="bad_timestamp",
+            hint="set a time after 1970, or say `timestamp: batch`",
+        )
 
 
 class NameGuard:

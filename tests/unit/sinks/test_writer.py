@@ -168,7 +168,7 @@ class TestChecks:
         [
             pytest.param(event(b"", f_a=b"1"), "empty_row_key", id="empty"),
             pytest.param(event(b"x" * (MAX_ROW_KEY_BYTES + 1), f_a=b"1"), "row_key_too_long", id="long"),
-            pytest.param(event(b"r", at=-1, f_a=b"1"), "negative_time", id="time"),
+            pytest.param(event(b"r", at=-1, f_a=b"1"), "bad_timestamp", id="time"),
         ],
     )
     def test_unfit_event_is_refused_and_the_rest_goes_on(self, make, store, bad, code):
