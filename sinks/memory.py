@@ -103,7 +103,7 @@ class MemoryStore(Store[MemorySettings]):
         self._check_open()
         found = self._tables.get(table)
         if found is None:
-            raise StoreRefusedError(f'there is no table "{table}"', hint="make it first, with `ingest table apply`")
+            raise StoreRefusedError(f'there is no table "{table}"', hint="create it with 'ingest table apply'")
         refused = {index: reason for index, one in enumerate(mutations) if (reason := _refusal(found, one))}
         if refused:
             raise WriteRejectedError(next(iter(refused.values())), indexes=sorted(refused))

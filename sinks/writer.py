@@ -238,7 +238,7 @@ class Writer:
             raise StoreRefusedError(
                 f'there is no table "{table}" in store "{self._store_name}"',
                 code="no_table",
-                hint="make it with `ingest table apply`",
+                hint="create it with 'ingest table apply'",
             )
         missing = families - (known or frozenset())
         if missing or known is None:
@@ -263,7 +263,7 @@ class Writer:
                 "the limit of families made by events is reached: raise `families: max_created`, or add it to `tables`"
             )
         else:
-            hint = "add it under `tables` and run `ingest table apply`, or say `families: {on_unknown: drop}`"
+            hint = "add it under `tables` and run 'ingest table apply', or say `families: {on_unknown: drop}`"
             if self._capabilities.creates_families:
                 hint = "add it under `tables`, or say `families: {on_unknown: create}`"
         noun = "family" if len(missing) == 1 else "families"

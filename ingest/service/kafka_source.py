@@ -92,7 +92,7 @@ class LiveKafka:
                     f'group "{self.group}" has acknowledged offsets, but there is no checkpoint '
                     f'in "{self._checkpoint.folder}"',
                     hint="restore the folder, or say where to go on: "
-                    "`ingest run --start-from group|earliest|latest|TIME`",
+                    "'ingest run --start-from group|earliest|latest|TIME'",
                 )
             return self._source.start
         if self._start_from == "group":

@@ -116,7 +116,7 @@ class Checkpoint:
                     f'checkpoint "{self.folder}" was made for {name} "{known.get(name)}", '
                     f'the configuration says "{identity.get(name)}"',
                     hint="offsets of one are meaningless for the other: restore the configuration, or give the "
-                    "pipeline another name or state_dir and run `ingest run --start-from earliest|latest|TIME`",
+                    "pipeline another name or state_dir and run 'ingest run --start-from earliest|latest|TIME'",
                 )
 
     def newest_commit(self) -> int | None:
@@ -180,7 +180,7 @@ class Checkpoint:
         last = "no batch is known to be good" if good is None else f"the last good batch is {good}"
         return CheckpointError(
             f'the checkpoint is damaged: "{path}" {what}; {last}',
-            hint="restore the folder from a copy, or move it away and run `ingest run --start-from group`, "
+            hint="restore the folder from a copy, or move it away and run 'ingest run --start-from group', "
             "which goes on at the offsets committed to the consumer group",
         )
 

@@ -38,7 +38,7 @@ def translated(error: BaseException) -> IngestError | None:
         return PositionLostError(
             f"records that were not read yet are gone: {_sentence(text, lost.start())}",
             hint="look at the topic's retention; to go on with what is left, move the checkpoint away and run "
-            "`ingest run --start-from earliest`",
+            "'ingest run --start-from earliest'",
         )
     if _TOO_LARGE in text:
         return TooManyDeadLettersError(

@@ -211,7 +211,7 @@ class RocksDBStore(Store[RocksDBSettings]):
         if found is None:
             specs = opened.records.get(table)
             if specs is None:
-                raise StoreRefusedError(f'there is no table "{table}"', hint="make it first, with `ingest table apply`")
+                raise StoreRefusedError(f'there is no table "{table}"', hint="create it with 'ingest table apply'")
             found = self._families[table] = _families(opened, table, specs)
             self._gauges[table] = Gauge.of(opened.root.get(gauge_key(table)))
         return found
