@@ -129,8 +129,8 @@ def _check_table(sink: Component, store: str | None, draft: Draft, binding: Bind
     if name not in declared or families is None or families.on_unknown not in {"error", "drop"}:
         return
     known = declared[name].options.families
-    wanted = [*_fixed_families(sink.settings)]
-    wanted += [(("families", "allow", index), family) for index, family in enumerate(families.allow or ())]  # type: ignore[misc]
+    wanted: list[tuple[tuple[str | int, ...], str]] = [*_fixed_families(sink.settings)]
+    wanted += [(("families", "allow", index), family) for index, family in enumerate(families.allow or ())]
     for path, family in wanted:
         if family not in known:
             hint = did_you_mean(family, known) or "declare it, or say on_unknown: create"

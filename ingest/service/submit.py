@@ -1,6 +1,5 @@
 """The spark-submit command that runs the pipelines of a configuration."""
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -75,7 +74,7 @@ def _spark_submit(environment: Mapping[str, str]) -> str:
     home = environment.get("SPARK_HOME")
     if home is None:
         found = find_spec("pyspark")
-        home = os.path.dirname(found.origin) if found is not None and found.origin is not None else ""  # noqa: PTH120
+        home = str(Path(found.origin).parent) if found is not None and found.origin is not None else ""
     command = Path(home, "bin", "spark-submit")
     if not command.is_file():
         raise NotFoundError(f'there is no "{command}"', hint="set SPARK_HOME to the folder of Spark")

@@ -71,12 +71,14 @@ class Frame:
 @dataclass
 class Watch:
     told: list[object] = field(default_factory=list)
+    on_blocked: Callable[[], None] = lambda: None
 
     def running(self) -> None:
         self.told.append("running")
 
     def blocked(self, code: str, message: str) -> None:
         self.told.append(code)
+        self.on_blocked()
 
     def attempted(self, counts: Counts) -> None:
         self.told.append(("attempted", counts.read))
@@ -218,9 +220,8 @@ def test_job_that_fails_a_fourth_time_leaves_the_batch_unacknowledged(tmp_path: 
 def test_stop_while_blocked_leaves_the_batch_unacknowledged(tmp_path: Path):
     bench = Bench(tmp_path)
     bench.publish_errors = [StoreUnavailableError("disk full")] * 9
-    bench.stopping.set()
-    bench.job._stopping = bench.stopping
-    with pytest.raises(AbandonedError):
+    bench.watch.on_blocked = bench.stopping.set
+    with pytest.raises(AbandonedError, match="stops while blocked: disk full"):
         bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
     assert bench.published == []
     assert isinstance(bench.job.failure, AbandonedError)
