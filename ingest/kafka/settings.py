@@ -177,11 +177,15 @@ class SaslSettings(Model):
                 options = {"keyTab": self.keytab, "principal": self.principal, "useKeyTab": "true", "storeKey": "true"}
             case Mechanism.OAUTHBEARER:
                 module = f"{_LOGIN}.oauthbearer.OAuthBearerLoginModule"
-                options = {"clientId": self.client_id, "clientSecret": _told(self.client_secret), "scope": self.scope}
+                options = {
+                    "clientId": self.client_id,
+                    "clientSecret": revealed(self.client_secret),
+                    "scope": self.scope,
+                }
             case _:
                 name = "plain.PlainLoginModule" if self.mechanism is Mechanism.PLAIN else "scram.ScramLoginModule"
                 module = f"{_LOGIN}.{name}"
-                options = {"username": self.username, "password": _told(self.password)}
+                options = {"username": self.username, "password": revealed(self.password)}
         fields = "".join(f' {name}="{_escaped(value)}"' for name, value in options.items() if value is not None)
         return f"{module} required{fields};"
 
@@ -214,7 +218,7 @@ class SecuritySettings(Model):
             if self.tls.key_file is not None:
                 options |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": self.tls.key_file}
             if self.tls.key_password is not None:
-                options["ssl.key.password"] = _told(self.tls.key_password)
+                options["ssl.key.password"] = revealed(self.tls.key_password)
         if self.sasl is not None:
             options |= {"sasl.mechanism": self.sasl.mechanism.wire_name, "sasl.jaas.config": self.sasl.login()}
             if self.sasl.mechanism is Mechanism.GSSAPI:
@@ -236,7 +240,7 @@ class SecuritySettings(Model):
         if self.tls is not None:
             options |= {"ssl_check_hostname": True, "ssl_cafile": self.tls.ca_file, "ssl_certfile": self.tls.key_file}
             if self.tls.key_password is not None:
-                options["ssl_password"] = _told(self.tls.key_password)
+                options["ssl_password"] = revealed(self.tls.key_password)
         if self.sasl is not None:
             options["sasl_mechanism"] = self.sasl.mechanism.wire_name
             match self.sasl.mechanism:
@@ -247,7 +251,7 @@ class SecuritySettings(Model):
                     pass
                 case _:
                     options["sasl_plain_username"] = self.sasl.username
-                    options["sasl_plain_password"] = _told(self.sasl.password)
+                    options["sasl_plain_password"] = revealed(self.sasl.password)
         return options
 
 
@@ -313,7 +317,8 @@ def is_this_machine(host: str) -> bool:
         return False
 
 
-def _told(secret: Secret | None) -> str:
+def revealed(secret: Secret | None) -> str:
+    """A secret as clients need it; "" for one that was left out."""
     return "" if secret is None else secret.get_secret_value()
 
 

@@ -12,8 +12,7 @@ from base64 import b64encode
 from kafka.errors import KafkaConnectionError
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
-from ingest.api import Secret
-from ingest.kafka.settings import SaslSettings, TlsSettings
+from ingest.kafka.settings import SaslSettings, TlsSettings, revealed
 
 _PATIENCE_S = 5
 _RENEW_BEFORE_S = 60  # a token that ends while it is on its way would fail the connection
@@ -71,9 +70,5 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]  # kafka-p
             raise KafkaConnectionError(f'no token from "{url}": {error}') from error
 
     def _credentials(self) -> str:
-        name, secret = self._sasl.client_id or "", _told(self._sasl.client_secret)
+        name, secret = self._sasl.client_id or "", revealed(self._sasl.client_secret)
         return b64encode(f"{urllib.parse.quote_plus(name)}:{urllib.parse.quote_plus(secret)}".encode()).decode()
-
-
-def _told(secret: Secret | None) -> str:
-    return "" if secret is None else secret.get_secret_value()
