@@ -49,7 +49,6 @@ class Assignment:
         attempt: names this attempt at the batch; "" for an attempt of one task alone.
     """
 
-    batch_id: int
     batch_time_ms: int
     task_id: str = "0"
     patience_s: float = 10.0

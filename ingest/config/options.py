@@ -12,8 +12,6 @@ from ingest.api.notation import Notation, from_notation
 from ingest.config.problems import did_you_mean
 from ingest.kafka.settings import (
     Brokers,
-    ClientOption,
-    ClientValue,
     KafkaConnection,
     SecuritySettings,
     check_protected,
@@ -232,9 +230,6 @@ class DeadLetterTopic(Model):
     topic: str = option("Topic they are published to.", example="ticks-dead", pattern=r"^[A-Za-z0-9._-]{1,249}$")
     brokers: Brokers | None = option("Another cluster.", default=None, example="localhost:9092")
     security: SecuritySettings | None = option("How that one is reached.", default=None, example={"tls": {}})
-    options: dict[ClientOption, ClientValue] = option(
-        "Options of its client.", default={}, example={"request.timeout.ms": 30000}
-    )
 
     @model_validator(mode="after")
     def _is_protected(self) -> "DeadLetterTopic":
@@ -246,9 +241,7 @@ class DeadLetterTopic(Model):
         """How the topic's cluster is reached, once the configuration has been checked."""
         if self.brokers is None:
             raise LifecycleError("dead letters have no brokers before the configuration is bound")
-        return KafkaConnection(
-            brokers=self.brokers, security=self.security or SecuritySettings(), options=dict(self.options)
-        )
+        return KafkaConnection(brokers=self.brokers, security=self.security or SecuritySettings())
 
 
 DEAD_LETTERS: dict[str, type[Model]] = {"files": DeadLetterFiles, "kafka": DeadLetterTopic}

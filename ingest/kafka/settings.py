@@ -261,7 +261,7 @@ class KafkaConnection(Model):
     brokers: Brokers = option("Some brokers of the cluster, `host:port` each.", example="localhost:9092")
     security: SecuritySettings = option("TLS and SASL.", default={}, example={"tls": {}})
     options: dict[ClientOption, ClientValue] = option(
-        "Options passed to the Kafka client; only those that change speed and patience are allowed.",
+        "Options of the client that reads events; only those that change speed and patience are allowed.",
         default={},
         example={"fetch.max.bytes": 52428800},
     )

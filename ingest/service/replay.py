@@ -69,7 +69,6 @@ class Replayer:
         for folder in self._incoming.values():
             folder.mkdir(parents=True, exist_ok=True)
         return Assignment(
-            batch_id=0,
             batch_time_ms=batch_time_ms,
             incoming={name: str(folder) for name, folder in self._incoming.items()},
             families=self._families.known(),

@@ -159,7 +159,6 @@ class Job:
         with self._lock:
             families = self._families.known()
         assignment = Assignment(
-            batch_id=batch_id,
             batch_time_ms=batch_time_ms,
             patience_s=min(PATIENCE_S * 2 ** min(attempt, MAX_DOUBLINGS), MAX_PATIENCE_S),
             incoming={store: str(folder) for store, folder in folders.items()},

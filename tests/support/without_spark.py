@@ -37,7 +37,7 @@ class WithoutSpark:
     def run(self, records: Sequence[Record], batch_id: int, batch_time_ms: int) -> Receipt:
         """One micro-batch of one partition, until it is durable."""
         while True:
-            receipt = self.task.run(records, self._assignment(batch_id, batch_time_ms))
+            receipt = self.task.run(records, self._assignment(batch_time_ms))
             match receipt.verdict:
                 case Verdict.DURABLE:
                     deliver(self.store, receipt.handed)
@@ -48,9 +48,8 @@ class WithoutSpark:
                 case _:
                     raise AssertionError(f"{receipt.verdict}: {receipt.code}: {receipt.message}")
 
-    def _assignment(self, batch_id: int, batch_time_ms: int) -> Assignment:
+    def _assignment(self, batch_time_ms: int) -> Assignment:
         return Assignment(
-            batch_id=batch_id,
             batch_time_ms=batch_time_ms,
             incoming={self._store_name: str(self._incoming)},
             families=self._families.known(),

@@ -59,7 +59,7 @@ def record(key: str, value: str | None, offset: int = 0) -> Record:
 
 @pytest.fixture
 def assignment(tmp_path):
-    return Assignment(3, 5_000, incoming={"logs": str(tmp_path)}, families={("logs", "t"): frozenset({b"f"})})
+    return Assignment(5_000, incoming={"logs": str(tmp_path)}, families={("logs", "t"): frozenset({b"f"})})
 
 
 def test_events_become_rows_handed_to_the_driver(assignment):
