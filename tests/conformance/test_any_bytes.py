@@ -51,7 +51,7 @@ def pipeline(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(records=RECORDS)
 def test_every_record_has_one_fate(pipeline: WithoutSpark, records: list[Record]) -> None:
-    receipt = pipeline.run(records, 0, 1_700_000_000_000)
+    receipt = pipeline.run(records, 1_700_000_000_000)
     counts = receipt.counts
     assert counts.read == len(records)
     assert counts.stored + counts.dropped.total() + counts.dead_lettered.total() == len(records)
@@ -63,9 +63,9 @@ def test_every_record_has_one_fate(pipeline: WithoutSpark, records: list[Record]
 
 def test_a_batch_run_again_is_the_same(pipeline: WithoutSpark) -> None:
     records = records_of(random_records(500, partitions=1, seed=7))
-    first = pipeline.run(records, 1, 1_700_000_000_000)
+    first = pipeline.run(records, 1_700_000_000_000)
     rows = table_of(pipeline.store, "t", versions=10)
-    again = pipeline.run(records, 1, 1_700_000_000_000)
+    again = pipeline.run(records, 1_700_000_000_000)
     assert first.counts.stored > 0
     assert (again.counts.stored, again.dead_letters) == (first.counts.stored, first.dead_letters)
     assert table_of(pipeline.store, "t", versions=10) == rows

@@ -32,7 +32,7 @@ def prepared(scenario: Scenario, folder: Path) -> WithoutSpark:
 def test_scenario_without_spark(scenario: Scenario, tmp_path: Path) -> None:
     pipeline = prepared(scenario, tmp_path)
     records = records_of(scenario.records)
-    receipt = pipeline.run(records, 0, TIME_MS)
+    receipt = pipeline.run(records, TIME_MS)
     first = table_of(pipeline.store, scenario.name, versions=10)
     assert {key: {b"%s:%s" % cell[:2]: cell.value for cell in cells} for key, cells in first.items()} == scenario.rows
     assert {cell.timestamp_ms for cells in first.values() for cell in cells} <= {TIME_MS}
@@ -48,5 +48,5 @@ def test_scenario_without_spark(scenario: Scenario, tmp_path: Path) -> None:
     assert counts.dead_lettered == Counter(scenario.letters.values())
 
     # run again, as after a crash before the acknowledgement: nothing changes
-    pipeline.run(records, 0, TIME_MS)
+    pipeline.run(records, TIME_MS)
     assert table_of(pipeline.store, scenario.name, versions=10) == first

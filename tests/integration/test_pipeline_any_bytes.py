@@ -59,7 +59,7 @@ def test_random_records_end_as_without_spark(
     letters: list[DeadLetter] = []
     stored = 0
     for partition in range(PARTITIONS):
-        receipt = alone.run([one for one in records_of(kafka, topic) if one.partition == partition], 0, time_ms)
+        receipt = alone.run([one for one in records_of(kafka, topic) if one.partition == partition], time_ms)
         letters += map(DeadLetter.from_json, receipt.dead_letters)
         stored += receipt.counts.stored
 

@@ -34,7 +34,7 @@ class WithoutSpark:
             self.store.ensure_table(spec)
         self._families = FamilyRegistry({self._store_name: self.store}, declared, {self._store_name: 20})
 
-    def run(self, records: Sequence[Record], batch_id: int, batch_time_ms: int) -> Receipt:
+    def run(self, records: Sequence[Record], batch_time_ms: int) -> Receipt:
         """One micro-batch of one partition, until it is durable."""
         while True:
             receipt = self.task.run(records, self._assignment(batch_time_ms))
