@@ -17,6 +17,7 @@ class FamilyRegistry:
         stores: the open stores of the pipeline, by name.
         declared: (store, table) -> the table as the configuration declares it.
         limits: store name -> how many undeclared families a table may have.
+        own: store name -> families that sinks name in their options; they are made before all others and do not count.
     """
 
     def __init__(
@@ -24,10 +25,12 @@ class FamilyRegistry:
         stores: Mapping[str, Store[Any]],
         declared: Mapping[tuple[str, str], TableSpec],
         limits: Mapping[str, int],
+        own: Mapping[str, frozenset[bytes]],
     ) -> None:
         self._stores = stores
         self._declared = declared
         self._limits = limits
+        self._own = own
         self._closed: set[tuple[str, str]] = set()
 
     def known(self) -> dict[tuple[str, str], frozenset[bytes]]:
@@ -53,9 +56,11 @@ class FamilyRegistry:
         spec = self._declared.get((store, table), TableSpec(table))
         declared = {family.name for family in spec.families}
         existing = self._stores[store].families(table) or frozenset()
-        missing = sorted(set(names) - existing - declared)
-        room = max(0, self._limits[store] - len(existing - declared))
-        made = tuple(FamilySpec(name) for name in missing[:room])
+        own = self._own.get(store, frozenset())
+        missing = set(names) - existing - declared
+        asked = sorted(missing - own)
+        room = max(0, self._limits[store] - len(existing - declared - own))
+        made = tuple(FamilySpec(name) for name in [*sorted(missing & own), *asked[:room]])
         self._stores[store].ensure_table(TableSpec(table, spec.families + made, spec.splits))
-        if len(missing) > room:
+        if len(asked) > room:
             self._closed.add((store, table))

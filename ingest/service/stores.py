@@ -39,9 +39,11 @@ def family_registry(configuration: Configuration, plan: Plan, stores: Mapping[st
     """Families of a pipeline's stores, with the limits its sinks set."""
     declared = {(table.store, name): table.spec() for name, table in configuration.tables.items()}
     limits: dict[str, int] = {}
+    own: dict[str, frozenset[bytes]] = {}
     for sink in plan.sinks:
         limits[sink.store] = max(limits.get(sink.store, 0), sink.settings.families.max_created)
-    return FamilyRegistry(stores, declared, limits)
+        own[sink.store] = own.get(sink.store, frozenset()) | sink.settings.own_families
+    return FamilyRegistry(stores, declared, limits, own)
 
 
 def incoming_folder(configuration: Configuration, store: str, pipeline: str) -> Path:

@@ -48,6 +48,14 @@ class Attr2HBaseSettings(SinkSettings):
         "An event without a row key: `drop` counts it under no_row_key, `error` fails it.", default="drop", strict=False
     )
 
+    @property
+    def own_families(self) -> frozenset[bytes]:
+        """The families of the system cells and of the body."""
+        named = [] if self.sys_family is None else [name_to_bytes(self.sys_family)]
+        if self.write_body is not None:
+            named.append(self.write_body.encode().partition(b":")[0])
+        return frozenset(named)
+
     @field_validator("sys_family")
     @classmethod
     def _family(cls, family: str | None) -> str | None:

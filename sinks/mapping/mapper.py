@@ -95,6 +95,11 @@ class SinkSettings(Settings):
     families: FamilyOptions = option("Which families may be written and made.", default={})
     columns: ColumnOptions = option("Limits on columns.", default={})
 
+    @property
+    def own_families(self) -> frozenset[bytes]:
+        """Families that the options themselves name; events do not ask for them, so they count against no limit."""
+        return frozenset()
+
 
 class Mapped(NamedTuple):
     """An event as a mutation."""

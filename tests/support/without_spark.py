@@ -32,7 +32,7 @@ class WithoutSpark:
         declared = {(table.store, name): table.spec() for name, table in configuration.tables.items()}
         for spec in declared.values():
             self.store.ensure_table(spec)
-        self._families = FamilyRegistry({self._store_name: self.store}, declared, {self._store_name: 20})
+        self._families = FamilyRegistry({self._store_name: self.store}, declared, {self._store_name: 20}, {})
 
     def run(self, records: Sequence[Record], batch_time_ms: int) -> Receipt:
         """One micro-batch of one partition, until it is durable."""

@@ -18,7 +18,7 @@ def store() -> MemoryStore:
 
 
 def registry(store: MemoryStore, limit: int = 2) -> FamilyRegistry:
-    return FamilyRegistry({"logs": store}, DECLARED, {"logs": limit})
+    return FamilyRegistry({"logs": store}, DECLARED, {"logs": limit}, {"logs": frozenset({b"sys"})})
 
 
 def test_declared_family_is_made_as_declared_and_does_not_count(store: MemoryStore):
@@ -47,3 +47,11 @@ def test_table_alone_is_made_with_its_declared_families(store: MemoryStore):
     families = registry(store)
     families.create("logs", "t", ())
     assert families.known() == {PLACE: frozenset({b"web"})}
+
+
+def test_family_a_sink_names_is_made_although_the_limit_is_reached(store: MemoryStore):
+    families = registry(store, limit=1)
+    families.create("logs", "t", [b"a", b"b", b"sys"])
+    assert families.known()[PLACE] == frozenset({b"web", b"a", b"sys"})
+    families.create("logs", "t", [b"c"])
+    assert families.known()[PLACE] == frozenset({b"web", b"a", b"sys"})

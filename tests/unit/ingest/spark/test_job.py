@@ -127,7 +127,7 @@ class Bench:
             ),
             batch_times=BatchTimes(folder / "times", lambda: 5_000),
             stores={"logs": self.store},
-            families=FamilyRegistry({"logs": self.store}, {}, {"logs": max_created}),
+            families=FamilyRegistry({"logs": self.store}, {}, {"logs": max_created}, {}),
             incoming={"logs": folder / "incoming"},
             lock=threading.Lock(),
             publish=self.publish,

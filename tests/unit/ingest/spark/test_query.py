@@ -30,7 +30,7 @@ def query(request: pytest.FixtureRequest, tmp_path: Path) -> PipelineQuery:
         plan=b"",
         batch_times=BatchTimes(tmp_path / "times", lambda: 0),
         stores={},
-        families=FamilyRegistry({}, {}, {}),
+        families=FamilyRegistry({}, {}, {}, {}),
         incoming={},
         publish=lambda *_: None,
         lock=threading.Lock(),
