@@ -76,7 +76,7 @@ class GroupFollower:
             newest = self._checkpoint.newest_commit()
             moved = newest is not None and newest != self._committed
             if newest is not None and moved:
-                self._acknowledged = _offsets(self._checkpoint.end_offsets(newest))
+                self._acknowledged = kafka_offsets(self._checkpoint.end_offsets(newest))
                 self._group.commit(self._acknowledged)
                 self._committed = newest
             if moved or time.monotonic() - self._lag_at >= LAG_S:
@@ -101,7 +101,7 @@ class GroupFollower:
         self._lag_at = time.monotonic()
 
 
-def _offsets(content: dict[str, object]) -> dict[tuple[str, int], int]:
+def kafka_offsets(content: dict[str, object]) -> dict[tuple[str, int], int]:
     """What Spark's Kafka source writes, `{topic: {partition: offset}}`, by topic and partition."""
     return {
         (topic, int(partition)): int(offset)

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from ingest.api import ConfigError, ConflictError, NotFoundError
+from ingest.api import ConfigError, ConflictError, NotFoundError, PositionLostError
 from ingest.config.model import Pipeline
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.observe.metrics import Metrics
-from ingest.service.group import GroupFollower
+from ingest.service.group import GroupFollower, kafka_offsets
 from ingest.sources.kafka import KafkaSource, Start
 from ingest.spark.checkpoint import Checkpoint
 from ingest.spark.jars import connector_jars
@@ -56,6 +56,7 @@ class LiveKafka:
             pattern = self._source.topics_pattern
             topics = self._source.topics or admin.topics_matching(pattern or "")
             partitions = admin.partitions(topics)
+            self._check_retention(admin, topics)
         if self._start is None:
             self._start = self._first_start(topics)
         named = f"pattern {pattern}" if pattern is not None else ",".join(sorted(topics))
@@ -71,6 +72,24 @@ class LiveKafka:
         """Commit what was acknowledged to the group."""
         if self._follower is not None:
             self._follower.close()
+
+    def _check_retention(self, admin: KafkaAdmin, topics: list[str]) -> None:
+        """Refuse to go on behind records that the topic dropped before they were read, and say which."""
+        newest = self._checkpoint.newest_commit()
+        if newest is None:
+            return
+        reached = kafka_offsets(self._checkpoint.end_offsets(newest))
+        lost = [
+            f"{topic}/{partition} offsets {reached[topic, partition]} to {first - 1}"
+            for (topic, partition), first in sorted(admin.earliest(topics).items())
+            if first > reached.get((topic, partition), first)
+        ]
+        if lost:
+            raise PositionLostError(
+                f"records that were not read yet are gone: {', '.join(lost)}",
+                hint="look at the topic's retention; to go on with what is left, move "
+                f'"{self._checkpoint.folder}" away and run `ingest run --start-from earliest`',
+            )
 
     def _first_start(self, topics: list[str]) -> Start:
         """Where a checkpoint without batches begins; refuses what would lose or repeat events silently."""

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ingest.api import Disposition, IngestError
+from ingest.api import Disposition, IngestError, PositionLostError
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
 from ingest.service.lifecycle import Stop
@@ -130,6 +130,11 @@ class Supervisor:
             self._failed(member, error)
 
     def _failed(self, member: Member, error: BaseException) -> None:
+        if isinstance(error, PositionLostError) and not member.failures:
+            # a start looks at the source itself, and tells what is lost better than Spark's text does
+            member.failures = 1
+            self._start(member)
+            return
         if isinstance(error, IngestError) and error.disposition is not Disposition.RETRY:
             self._give_up(member, error)
             return

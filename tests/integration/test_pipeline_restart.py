@@ -4,36 +4,18 @@ What a restart checks before it reads anything, and what a replay and a clock th
 
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ingest.api import Cell
 from tests.support import ticks
 from tests.support.audit import Table, hbase_table, rocksdb_table
+from tests.support.by_key import PIPELINE, content_of
 from tests.support.names import unique
 from tests.support.servers import Given, HBase, Kafka
 from tests.support.service import Service
 
-PIPELINE = "ticks"
 HOUR_MS = 3_600_000
-
-
-def content_of(kafka: Kafka, folder: Path, topic: str, group: str, **source: Any) -> dict[str, Any]:
-    """Values by key into RocksDB."""
-    return {
-        "stores": {"embedded": ticks.rocksdb(folder / "store")},
-        "pipelines": {
-            PIPELINE: {
-                "source": {"kafka": {"brokers": kafka.brokers, "topics": [topic], "group": group, **source}},
-                "decorators": [
-                    {"value": {"attribute": "2hb_", "value": "%{key}"}},
-                    {"value": {"attribute": "2hb_colfam:value", "value": "%{body}"}},
-                ],
-                "sinks": [{"attr2hbase": {"table": "t"}}],
-            }
-        },
-    }
 
 
 class TestRefused:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ingest.api import ConfigError, IngestError, SourceUnavailableError
+from ingest.api import ConfigError, IngestError, PositionLostError, SourceUnavailableError
 from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
 from ingest.receipt import Counts
@@ -162,6 +162,19 @@ def test_error_that_says_stop_fails_the_pipeline_at_once():
     errors = house.supervisor.run()
     assert [str(error) for error in errors] == ["no such topic"]
     assert (house.starts, house.state, house.closed) == (1, State.FAILED, 1)
+
+
+def test_lost_position_is_told_by_the_source_itself():
+    def start(house: House) -> None:
+        if house.starts == 2:
+            raise PositionLostError("offsets 0 to 9 are gone")
+        house.query.has_ended = True
+        house.query.error = PositionLostError("some data may have been lost")
+
+    house = House(start)
+    errors = house.supervisor.run()
+    assert [str(error) for error in errors] == ["offsets 0 to 9 are gone"]
+    assert house.starts == 2
 
 
 def test_unavailable_source_blocks_a_service_until_it_answers():
