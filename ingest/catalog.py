@@ -149,7 +149,7 @@ def _imported(module: str) -> Any:
                 f'there is no module "{module}"', code="import_failed", hint="install the package it is in"
             ) from error
         raise CatalogError(
-            f'"{module}" needs the module "{missing}"', code="extra_missing", hint=f'install what "{missing}" is in'
+            f'"{module}" needs the module "{missing}"', code="package_missing", hint=f'install what "{missing}" is in'
         ) from error
     except (ImportError, SyntaxError, ValueError, TypeError) as error:
         raise CatalogError(f'"{module}" can not be imported: {error}', code="import_failed") from error

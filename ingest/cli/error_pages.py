@@ -52,7 +52,6 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "division_by_zero": (api.ExpressionError, "div or mod was given a zero."),
     "empty_row_key": (api.MappingError, "The template of the row key gave nothing."),
     "error_budget": (IngestError, "More events failed than error_budget allows; a human must look before it goes on."),
-    "extra_missing": (api.CatalogError, "A component needs a package that is not installed."),
     "group_in_use": (
         api.SourceError,
         "Other consumers read with the pipeline's group, so its offsets can not be committed.",
@@ -72,6 +71,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "null_value": (api.DecorateError, "A member of the JSON object is null, and the step says that this is an error."),
     "number_too_large": (api.ExpressionError, "The result of a function does not fit."),
     "os": (IngestError, "The operating system refused: the message says what and where."),
+    "package_missing": (api.CatalogError, "A component needs a package that is not installed."),
     "replay_stopped": (IngestError, "A replay could not go on; what it did is marked, so run the same command again."),
     "row_key_too_long": (api.MappingError, "HBase keeps row keys of at most 32767 bytes."),
     "stopped": (IngestError, "A task reports that the pipeline can not go on."),

@@ -99,7 +99,9 @@ class HttpOptions(Model):
     @model_validator(mode="after")
     def _is_protected(self) -> "HttpOptions":
         host, colon, port = self.listen.rpartition(":")
-        if not (colon and host and port.isascii() and port.isdigit() and int(port) <= _MAX_PORT):
+        is_bare_ipv6 = ":" in host and not (host.startswith("[") and host.endswith("]"))
+        is_port = port.isascii() and port.isdigit() and int(port) <= _MAX_PORT
+        if not (colon and host and is_port) or is_bare_ipv6:
             raise PydanticCustomError(
                 "wrong_type", '"{listen}" is not HOST:PORT', {"listen": self.listen, "option": "listen"}
             )
