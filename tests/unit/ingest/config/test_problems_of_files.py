@@ -529,6 +529,13 @@ CASES = {
             )
         ],
     ),
+    "wrong-type, an IPv6 address without brackets": (
+        "tables:",
+        "service: {http: {listen: '::1:9464'}}\ntables:",
+        [
+            '5:26: wrong-type: "::1:9464" is not HOST:PORT',
+        ],
+    ),
     "warning, a row key of nanos alone": (
         "%{key}-%{nanos}",
         "%{nanos}",
