@@ -100,7 +100,7 @@ class Compiler:
     def _call(self, call: Call) -> Expression:
         function = FUNCTIONS.get(call.name)
         if function is None:
-            near = suggestion(call.name, FUNCTIONS) or "; 'ingest describe functions' lists them"
+            near = suggestion(call.name, FUNCTIONS) or "; docs/reference/expressions.md lists them"
             raise self._error(f'unknown function "{call.name}"{near}', call.column)
         values: list[Expression] = []
         getters: list[Callable[[Event], object]] = []
