@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ingest.api import ConfigError, NotFoundError, Store
@@ -76,6 +77,21 @@ def reading(file: str, table: str) -> Iterator[Store[Any]]:
     store: Store[Any] = catalog.load("stores", component.kind).reader(component.settings)
     try:
         store.open()
+        _check_table(store, table, file)
         yield store
     finally:
         store.close()
+
+
+def _check_table(store: Store[Any], table: str, file: str) -> None:
+    tables = store.tables()
+    if table in tables:
+        return
+    near = get_close_matches(table, tables, 1)
+    if near:
+        hint = f'did you mean "{near[0]}"?'
+    elif tables:
+        hint = f"there is {', '.join(tables)}"
+    else:
+        hint = f"nothing has been written yet: run 'ingest run --once {file}'"
+    raise NotFoundError(f'there is no table "{table}"', hint=hint)

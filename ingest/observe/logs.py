@@ -25,8 +25,14 @@ MAX_VALUE_CHARS = 2_000
 MAX_EXCEPTION_CHARS = 20_000
 
 _PRODUCT_LOGGERS = ("ingest", "decorators", "sinks")
-# no news to a reader: an exception of ours that we tell ourselves, and a client that was slow to answer
-_QUIET_LOGGERS = {"py4j.clientserver": logging.CRITICAL, "kafka.net.selector": logging.ERROR}
+# no news to a reader: an exception of ours that we tell ourselves, and each try of a client to reach a broker, of which
+# the pipeline that is blocked by it tells once
+_QUIET_LOGGERS = {
+    "py4j.clientserver": logging.CRITICAL,
+    "kafka.net.connection": logging.CRITICAL,
+    "kafka.net.manager": logging.CRITICAL,
+    "kafka.net.selector": logging.ERROR,
+}
 _HIDDEN = "***"
 # C0 and C1 controls, line and paragraph separators, marks that turn the direction of text, lone surrogates
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

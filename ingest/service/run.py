@@ -142,6 +142,8 @@ def _serve(endpoint: HttpEndpoint, options: RunOptions, opened: ExitStack) -> No
         if not options.once:
             raise
         _log.warning("no metrics of this run", reason=str(error))
+    else:
+        _log.info("metrics and health are served", url=endpoint.url)
     opened.callback(endpoint.stop)
 
 

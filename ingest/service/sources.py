@@ -1,10 +1,11 @@
 """A source on the driver: whose checkpoint it fits, its frame, and what follows its acknowledged offsets."""
 
+import glob
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from ingest.api import ConfigError
+from ingest.api import ConfigError, NotFoundError
 from ingest.config.model import Pipeline
 from ingest.observe.metrics import Metrics
 from ingest.sources.files import FilesSource
@@ -56,7 +57,18 @@ class LiveFiles:
         return {}
 
     def frame(self, session: Session) -> Frame:
-        """The stream of lines."""
+        """
+        The stream of lines.
+
+        Raises:
+            NotFoundError: the path names nothing and is no glob, so nothing will ever be found there.
+        """
+        path = Path(self._source.path)
+        if not glob.has_magic(self._source.path) and not path.exists():
+            raise NotFoundError(
+                f'no file is at "{self._source.path}"',
+                hint=f'paths are seen from the folder you start in, now "{Path.cwd()}"',
+            )
         identity: Mapping[str, str] = {"source": "files", "path": str(Path(self._source.path).absolute())}
         self._checkpoint.belongs_to(identity)
         return read_files(session, self._source)

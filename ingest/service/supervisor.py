@@ -159,6 +159,7 @@ class Supervisor:
         running = [member for member in self._members if not member.over]
         for member in running:
             self._health.change(member.name, State.STOPPING)
+            _log.info("pipeline stops", pipeline=member.name)
         deadline = time.monotonic() + self._stop_timeout_s
         for member in running:
             member.query.refuse_batches()

@@ -11,7 +11,7 @@ from ingest.task import TooManyDeadLettersError
 
 _LOST = re.compile(
     r"(KafkaIllegalStateException|OffsetOutOfRangeException|Some data may have been lost|"
-    r"partitions are gone|Partition .* offset was changed|PositionLostError)"
+    r"partitions are gone|Partition .* offset was changed)"
 )
 _UNAVAILABLE = re.compile(
     r"org\.apache\.kafka\.common\.errors\.(TimeoutException|DisconnectException|NetworkException|"
@@ -23,6 +23,7 @@ _UNAVAILABLE = re.compile(
 )
 
 
+_OWN = re.compile(r"PositionLostError: (.+)")
 _TOO_LARGE = "bigger than spark.driver.maxResultSize"
 
 
@@ -33,6 +34,10 @@ def translated(error: BaseException) -> IngestError | None:
     Source: Spark's KafkaMicroBatchStream and KafkaDataConsumer name lost data so; Kafka's clients name the rest.
     """
     text = str(error)
+    own = _OWN.findall(text)
+    if own:
+        # raised in a task or by our reader: its own message and way out, without the trace around it
+        return PositionLostError(own[-1].strip())
     lost = _LOST.search(text)
     if lost is not None:
         return PositionLostError(

@@ -1,7 +1,9 @@
 """The Spark session: settings the pipelines depend on, each set where it takes effect."""
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -81,6 +83,7 @@ def open_session(
             builder = builder.config("spark.jars", ",".join(str(jar) for jar in jars))
     for key, value in settings.items():
         builder = builder.config(key, value)
+    interrupted = signal.getsignal(signal.SIGINT)
     try:
         session = builder.getOrCreate()
     except PySparkRuntimeError as error:
@@ -88,6 +91,9 @@ def open_session(
             f"Spark's Java process did not start: {error}",
             hint="its own message stands above; Java 17 is needed (`apt-get install openjdk-17-jre-headless`)",
         ) from error
+    if threading.current_thread() is threading.main_thread():
+        # PySpark takes SIGINT for itself and drops all jobs; ours lets the running batch finish first
+        signal.signal(signal.SIGINT, interrupted)
     session.dataSource.register(FilesSource)
     return session
 

@@ -111,6 +111,7 @@ def test_hbase_stopped_and_the_service_told_to_end(load: Load, hbase: HBase) -> 
     load.assert_comes_to_the_end()
 
 
+@pytest.mark.slow
 def test_thrift_frozen_for_a_while_goes_on_by_itself(load: Load, hbase: HBase) -> None:
     load.begin()
     hbase.pause("thrift")

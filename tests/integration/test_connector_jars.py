@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from ingest.spark.jars import fetch
 from tests.support.servers import Kafka
 
@@ -33,6 +35,7 @@ for row in session.read.json(folder + "/out").groupBy("value").count().collect()
 """
 
 
+@pytest.mark.slow
 def test_spark_writes_and_reads_every_codec(kafka: Kafka, tmp_path) -> None:
     topic = kafka.create_topic("codecs")
     jars = ",".join(str(jar) for jar in fetch())

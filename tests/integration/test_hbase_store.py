@@ -219,6 +219,7 @@ class TestConnection:
         found = store.get(table, b"r")
         assert isinstance(found, Row)
 
+    @pytest.mark.slow
     def test_region_server_killed_then_back(self, hbase: HBase, store: HBaseStore, table: str) -> None:
         store.apply(table, [Put(b"r", {b"cf:q": b"1"}, 1)])
         hbase.kill("hbase")

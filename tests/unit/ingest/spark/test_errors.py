@@ -46,5 +46,15 @@ def test_condition_behind_an_exception_is_told(text: str, code: str, disposition
     assert (found.code, found.disposition) == (code, disposition)
 
 
+def test_message_of_our_reader_is_told_as_it_is():
+    text = (
+        "    raise PositionLostError(\n"
+        'ingest.api.errors.PositionLostError: "/logs/a" has changed since it was taken; give what is new its own file\n'
+        "\tat org.apache.spark…"
+    )
+    found = translated(RuntimeError(text))
+    assert str(found) == '"/logs/a" has changed since it was taken; give what is new its own file'
+
+
 def test_any_other_failure_is_none_of_ours():
     assert translated(RuntimeError("Python worker exited unexpectedly (crashed)")) is None
