@@ -50,7 +50,14 @@ def test_signals_under_load(service: Service, kafka: Kafka, many_ticks: Ticks) -
     assert not checkpoint.is_inside_a_batch()
     assert_ended_well()
 
-    # Ctrl-C: the same, and the shell learns of it; a second one does not wait
+    # Ctrl-C: the same, and the shell learns of it
+    service.start().wait_for_batches(2, PIPELINE)
+    os.kill(service.pid, signal.SIGINT)
+    assert service.wait_for_exit() == 130, service.last_lines()
+    assert not checkpoint.is_inside_a_batch()
+    assert_ended_well()
+
+    # a second one does not wait
     service.start().wait_for_batches(2, PIPELINE)
     os.kill(service.pid, signal.SIGINT)
     started = time.monotonic()

@@ -45,6 +45,17 @@ class TestScan:
             }
         ]
 
+    @pytest.mark.parametrize(
+        ("table", "hint"),
+        [("mytabel", 'did you mean "mytable"?'), ("x", "there is mytable")],
+        ids=["a-slip", "another-name"],
+    )
+    def test_other_name_is_told_what_there_is(self, ingest, store, table: str, hint: str):
+        result = ingest("scan", "pipeline.yaml", table)
+        assert (result.code, result.out) == (3, "")
+        assert f'there is no table "{table}"' in result.err
+        assert hint in result.err
+
     def test_rows_as_text(self, ingest, store):
         result = ingest("scan", "pipeline.yaml", "mytable", "--prefix", "\\xff")
         assert result.out == (
