@@ -30,8 +30,8 @@ def topic(kafka: Kafka) -> Ticks:
 @pytest.fixture(scope="module")
 def cluster(servers_folder: Path) -> Iterator[SparkCluster]:
     cluster = SparkCluster(servers_folder / "spark")
-    cluster.start()
     try:
+        cluster.start()
         yield cluster
     finally:
         cluster.stop()
