@@ -160,6 +160,18 @@ def after(name: str, function: Callable[P, T]) -> Callable[P, T]:
     return reaching
 
 
+def sends() -> Callable[[], None]:
+    """What to call before each send of one round: the first reaches one point, the others another."""
+    if _armed.keys().isdisjoint({"before_send", "between_sends"}):
+        return _nothing
+    points = itertools.chain([point("before_send")], itertools.repeat(point("between_sends")))
+
+    def before_each() -> None:
+        next(points)()
+
+    return before_each
+
+
 def at_first(name: str, items: Iterable[T]) -> Iterable[T]:
     """The items themselves, or a walk over them that reaches the point when the first has come."""
     return _reaching_at_first(point(name), items) if name in _armed else items

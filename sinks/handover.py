@@ -8,7 +8,7 @@ in a section and becomes one bytes object again, however many rows have it.
 """
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from struct import Struct
 from typing import Any, BinaryIO, NamedTuple
@@ -16,6 +16,7 @@ from zlib import crc32
 
 import msgpack
 
+from ingest import failpoint
 from ingest.api import (
     Capabilities,
     Delete,
@@ -223,29 +224,31 @@ def deliver(store: Store[Any], handed: Sequence[Handed]) -> None:
         IntegrityError: a file is not what the task wrote; the message names file and place.
         StoreError: the store does not take it.
     """
+    before_each = failpoint.sends()
     waiting: dict[str, _Section] = {}
     size = 0
     for one in handed:
         for section in _sections(one):
             table = section.table
             if waiting and size + section.size_bytes > APPLY_BYTES:
-                _apply(store, waiting)
+                _apply(store, waiting, before_each)
                 size = 0
             earlier = waiting.get(table)
             if earlier is not None and earlier.wal is not section.wal:
                 # a call has one flag, and rows of a table keep their order
-                _apply(store, waiting)
+                _apply(store, waiting, before_each)
                 size, earlier = 0, None
             if earlier is None:
                 waiting[table] = section
             else:
                 earlier.mutations.extend(section.mutations)
             size += section.size_bytes
-    _apply(store, waiting)
+    _apply(store, waiting, before_each)
 
 
-def _apply(store: Store[Any], waiting: dict[str, "_Section"]) -> None:
+def _apply(store: Store[Any], waiting: dict[str, "_Section"], before_each: Callable[[], None]) -> None:
     for table, section in waiting.items():
+        before_each()
         store.apply(table, section.mutations)
     waiting.clear()
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from ingest import failpoint
 from ingest.api import IntegrityError, NotFoundError
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters, folder_of, unavailable
@@ -92,6 +93,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         for line, letter in zip(letters, parsed, strict=True):
             value = line if self._fits(line, letter) else letter.pointing_to(next(pointers)).to_json()
             self._producer.send(self._topic, letter.key, value, _headers(letter))
+        failpoint.point("dead_letters_sent")()
         self._producer.flush()
 
     def entries(self) -> Iterator[Entry]:

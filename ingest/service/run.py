@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
+from ingest import failpoint
 from ingest.api import ConflictError, IngestError
 from ingest.build import plan_of
 from ingest.catalog import Catalog
@@ -76,17 +77,20 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
     Raises:
         IngestError: something needed is not there, held by somebody else or damaged; nothing was read.
     """
+    recovery = _recovery()
     with ExitStack() as opened:
         metrics = Metrics(configuration.pipelines)
         health = Health(configuration.pipelines, on_change=metrics.state, mask=configuration.masks.hide)
         plans = {name: plan_of(configuration, pipeline, catalog) for name, pipeline in configuration.pipelines.items()}
         checkpoints = {name: _checkpoint(configuration, name, opened) for name in plans}
+        recovery()
         sources = {
             name: live_source(pipeline, checkpoints[name], options.start_from, metrics)
             for name, pipeline in configuration.pipelines.items()
         }
         _serve(HttpEndpoint(configuration.service.http.listen, health=health, render=metrics.render), options, opened)
         stores = driver_stores(configuration, plans.values(), opened)
+        recovery()
         session = open_session(
             "attr2hbase",
             master=configuration.spark.master,
@@ -129,9 +133,18 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             stop_timeout_s=configuration.service.stop_timeout,
             is_alive=lambda: is_alive(session),
         )
+        recovery()
         errors = supervisor.run()
         totals = {name: watch.totals for name, watch in watches.items()}
         return Outcome(totals, errors, _exit_code(errors, stop))
+
+
+def _recovery() -> Callable[[], None]:
+    """The failpoint of a start, once it is known that what is asked for are failpoints."""
+    armed = failpoint.check()
+    if armed:
+        _log.warning("failpoints are armed: this service is going to be hurt on purpose", points=armed)
+    return failpoint.point("recovery")
 
 
 def _serve(endpoint: HttpEndpoint, options: RunOptions, opened: ExitStack) -> None:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from ingest import failpoint
 from ingest.api import Disposition, IngestError, PositionLostError
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
@@ -163,6 +164,7 @@ class Supervisor:
         deadline = time.monotonic() + self._stop_timeout_s
         for member in running:
             member.query.refuse_batches()
+        failpoint.point("drain")()
         for member in running:
             while not member.query.drained() and time.monotonic() < deadline and not self._stop.at_once.is_set():
                 if member.watch.is_blocked:

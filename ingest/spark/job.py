@@ -18,6 +18,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from ingest import failpoint
 from ingest.api import Disposition, IngestError, Store
 from ingest.receipt import Counts, Receipt, Verdict, receipts_of
 from ingest.spark.batch_time import BatchTimes
@@ -107,6 +108,7 @@ class Job:
         self._lock = lock
         self._watch = watch
         self._stopping = stopping
+        self._before_commit = failpoint.point("before_commit")
         self._draining = threading.Event()
         self.idle = threading.Event()
         self.idle.set()
@@ -129,6 +131,7 @@ class Job:
             self._until_possible(partial(self._publish, letters, batch_id, counts, batch_time_ms))
             self.finished_batch = batch_id
             self._watch.acknowledged(batch_id, batch_time_ms, counts, time.monotonic() - started)
+            self._before_commit()
         except IngestError as error:
             # Spark tells the waiting thread the text of an exception only, so the error itself stands here
             self.failure = error

@@ -37,6 +37,7 @@ def test_nothing_is_armed_and_nothing_wrapped_by_default() -> None:
     assert failpoint.check() == []
     assert failpoint.after("mid_decorate", len) is len
     assert failpoint.at_first("after_poll", items) is items
+    assert failpoint.sends()() is None
     assert {failpoint.point(name)() for name in POINTS} == {None}
 
 
@@ -99,3 +100,7 @@ def test_wrapped_functions_and_walks_reach_their_point(tmp_path: Path, monkeypat
     assert calls == ["mid_decorate"]
     assert list(walk) == [1, 2]
     assert calls == ["mid_decorate", "after_poll"]
+    before_each = failpoint.sends()
+    for _ in range(3):
+        before_each()
+    assert calls[2:] == ["before_send", "between_sends", "between_sends"]
