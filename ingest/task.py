@@ -7,8 +7,9 @@ Plain iterators: knows no Kafka, no HBase, no Spark. The one place that looks at
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
-from ingest.api import DecorateBugError, Disposition, Event, EventError, IngestError, OnError, Record
+from ingest.api import DecorateBugError, Disposition, Event, EventError, IngestError, OnError, Origin, Record
 from ingest.chain import Chain, Dropped, Failed, Kept
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.expressions import Condition
@@ -102,6 +103,7 @@ class Task:
         self._batch_time_ms = 0
         self._reported: set[tuple[str, str]] = set()
         self._blocked: tuple[str, IngestError] | None = None
+        self._refused: set[Origin] = set()
 
     def run(self, records: Iterable[Record], assignment: Assignment) -> Receipt:
         """
@@ -111,6 +113,7 @@ class Task:
         """
         receipt = self._receipt = Receipt()
         self._letter_bytes = 0
+        self._refused = set()
         self._batch_time_ms = assignment.batch_time_ms
         context = WriteContext(
             batch_time_ms=assignment.batch_time_ms,
@@ -133,6 +136,7 @@ class Task:
                 self._take(record)
             for outlet in self._outlets:
                 outlet.writer.flush()
+            self._take_back()
             handed = [handover.finish() for handover in self._handovers.values()]
             receipt.handed = [file for file in handed if file is not None]
         except IngestError as error:
@@ -142,7 +146,7 @@ class Task:
                 case Disposition.RETRY:
                     self._blocked = assignment.attempt, error
                 case Disposition.DIVERT:
-                    pass  # a refused chunk blocks loudly: none of its rows may be passed over
+                    pass  # nobody says which event it is about, so none may be passed over: blocked, and loudly
             return _ended(receipt, Verdict.BLOCKED, error)
         return self._with_families(receipt)
 
@@ -189,13 +193,14 @@ class Task:
         counts = self._receipt.counts
         stored = failed = False
         skipped = "no_sink"
+        owner = record, event
         for outlet in self._outlets:
             try:
                 if outlet.condition is not None and not outlet.condition.holds(event):
                     continue
-                reason = outlet.writer.write(event)
+                reason = outlet.writer.write(event, owner)
             except EventError as error:
-                self._fail(record, event, error, outlet.name, outlet.on_error, event.origin.fan_out, counted=not failed)
+                self._refuse(record, event, error, outlet, counted=not failed)
                 failed = True
                 continue
             except IngestError:
@@ -203,9 +208,7 @@ class Task:
             except Exception as bug:  # noqa: BLE001 - as in the chain: a bug costs its event, not the pipeline
                 refused = DecorateBugError(f"{type(bug).__name__}: {bug}", code="sink_bug")
                 refused.__cause__ = bug
-                self._fail(
-                    record, event, refused, outlet.name, outlet.on_error, event.origin.fan_out, counted=not failed
-                )
+                self._refuse(record, event, refused, outlet, counted=not failed)
                 failed = True
                 continue
             if reason is None:
@@ -218,6 +221,21 @@ class Task:
             counts.stored += 1
         else:
             counts.dropped[skipped] += 1
+
+    def _take_back(self) -> None:
+        """Events that a store refused after a sink had taken them: they were counted as stored, and are not."""
+        counts = self._receipt.counts
+        for outlet in self._outlets:
+            for error, owners in outlet.writer.refused:
+                for record, event in cast("Sequence[tuple[Record, Event]]", owners):
+                    is_first = event.origin not in self._refused
+                    if is_first:
+                        counts.stored -= 1
+                    self._refuse(record, event, error, outlet, counted=is_first)
+
+    def _refuse(self, record: Record, event: Event, error: EventError, outlet: Outlet, *, counted: bool) -> None:
+        self._refused.add(event.origin)
+        self._fail(record, event, error, outlet.name, outlet.on_error, event.origin.fan_out, counted=counted)
 
     def _fail(
         self,

@@ -3,12 +3,13 @@
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ingest.api import StoreRefusedError, StoreUnavailableError, WriteRejectedError
+from ingest.api import Mutation, Put, StoreUnavailableError
 from ingest.api.store import Store
+from sinks.bisection import Refusal, apply_all_but_refused
 from sinks.buffer import Chunk
 from sinks.retry import Retry
 
@@ -22,16 +23,19 @@ class Sent:
     What became of one chunk.
 
     Attributes:
-        attempts: how often it was sent.
-        stored: the store has it; False when it was given up.
+        rows_sent: rows of all its calls: each attempt, and each part of a refused one.
+        retries: calls repeated because the store was not there or busy.
+        stored: the store has it, but for what it refused; False when it was given up.
+        refused: the rows that it can never write.
     """
 
-    rows: int
+    rows_sent: int
     cells: int
     size_bytes: int
-    attempts: int
+    retries: int
     seconds: float
     stored: bool
+    refused: Sequence[Refusal] = ()
 
 
 class Sender(ABC):
@@ -100,30 +104,46 @@ class _Line:
         self._is_open = False
         self.sent: list[Sent] = []
 
-    def apply(self, chunk: Chunk, go_on: Callable[[], bool]) -> None:
+    def apply(self, chunk: Chunk, go_on: Callable[[], bool], answered: Callable[[], None] = lambda: None) -> None:
+        """
+        Make a chunk durable, all but the rows that the store refuses.
+
+        Args:
+            chunk: what.
+            go_on: asked before each further call; False gives up.
+            answered: told after each call.
+        """
         started = self._clock()
-        attempts = 0
+        calls = attempts = rows_sent = 0
+        refused: Sequence[Refusal] = ()
         stored = False
 
-        def tried() -> None:
-            nonlocal attempts
-            attempts += 1
+        def send(mutations: Sequence[Mutation]) -> None:
+            nonlocal calls
 
-        def call() -> None:
-            self.ask(lambda store: store.apply(chunk.table, chunk.mutations))
+            def tried() -> None:
+                nonlocal attempts, rows_sent
+                attempts += 1
+                rows_sent += len(mutations)
+
+            if calls and not go_on():
+                raise StoreUnavailableError(f'a refused chunk for table "{chunk.table}" was given up half way')
+            calls += 1
+            try:
+                self._retry.run(
+                    lambda: self.ask(lambda store: store.apply(chunk.table, mutations)), tried=tried, go_on=go_on
+                )
+            finally:
+                answered()
 
         try:
-            self._retry.run(call, tried=tried, go_on=go_on)
+            refused = apply_all_but_refused(chunk, send)
             stored = True
-        except WriteRejectedError as error:
-            raise StoreRefusedError(
-                f'a chunk of {len(chunk.mutations)} rows for table "{chunk.table}" was refused: {error}',
-                code="chunk_refused",
-            ) from error
         finally:
             seconds = self._clock() - started
+            cells = chunk.cells - sum(_cells(refusal.mutation) for refusal in refused)
             self.sent.append(
-                Sent(len(chunk.mutations), chunk.cells, chunk.size_bytes, attempts, seconds, stored=stored)
+                Sent(rows_sent, cells, chunk.size_bytes, attempts - calls, seconds, stored=stored, refused=refused)
             )
 
     def ask(self, ask: Callable[[AnyStore], T]) -> T:
@@ -220,7 +240,7 @@ class ThreadSender(Sender):
             self._patience_s = patience_s
             # the retries of what was given up end with the attempt that runs now
             self._abandoned = True
-            self._await_idle(since=self._clock())
+            self._await_idle(since_s=self._clock())
             self._abandoned = False
             self._error = None
             self._line.taken()
@@ -229,13 +249,13 @@ class ThreadSender(Sender):
         """Send a chunk; waits while another one is in flight."""
         with self._changed:
             self.wait()
-            self._start(lambda: self._line.apply(chunk, self._goes_on))
+            self._start(lambda: self._line.apply(chunk, self._goes_on, self._answered))
 
     def wait(self) -> None:
         """Return once nothing is in flight."""
         with self._changed:
             if self._error is None:
-                self._await_idle(since=self._in_flight_since)
+                self._await_idle()
             if self._error is not None:
                 raise self._error
 
@@ -267,6 +287,11 @@ class ThreadSender(Sender):
     def _goes_on(self) -> bool:
         return not self._abandoned
 
+    def _answered(self) -> None:
+        """A refused chunk takes many calls; what counts as in flight is the call that runs."""
+        with self._changed:
+            self._in_flight_since = self._clock()
+
     def _start(self, job: Callable[[], object]) -> None:
         if self._thread is None:
             # daemon: a call that never comes back must not keep the process alive
@@ -276,9 +301,9 @@ class ThreadSender(Sender):
         self._in_flight_since = self._clock()
         self._changed.notify_all()
 
-    def _await_idle(self, since: float | None) -> None:
+    def _await_idle(self, since_s: float | None = None) -> None:
         while self._in_flight_since is not None:
-            left = self._patience_s - (self._clock() - (since or self._in_flight_since))
+            left = self._patience_s - (self._clock() - (since_s or self._in_flight_since))
             if left <= 0:
                 seconds = self._clock() - self._in_flight_since
                 error = StoreUnavailableError(f"a chunk has been in flight for {seconds:.1f} s")
@@ -307,3 +332,7 @@ class ThreadSender(Sender):
                 if not self._abandoned:
                     self._error = error
                 self._changed.notify_all()
+
+
+def _cells(mutation: Mutation) -> int:
+    return len(mutation.columns) if isinstance(mutation, Put) else 0

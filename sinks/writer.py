@@ -1,7 +1,7 @@
 """The one path to a store: an event is mapped, checked, folded, buffered and sent."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
@@ -15,8 +15,10 @@ from ingest.api import (
     Put,
     StoreError,
     StoreRefusedError,
+    StoreUnavailableError,
 )
 from ingest.receipt import Counts
+from sinks.bisection import Refusal
 from sinks.buffer import WriteBuffer
 from sinks.fold import Fold
 from sinks.mapping.guards import check_row_key, check_time
@@ -25,6 +27,7 @@ from sinks.sending import Sender
 
 ASK_AGAIN_S = 60.0
 """How long a store's answer about the families of a table holds when a family is missing in it."""
+UNKNOWN_FAMILY = "unknown_family"
 MAX_KNOWN_COLUMNS = 100_000
 """Columns of a table remembered as good; data that makes more columns than this pays for a look at each family."""
 
@@ -68,6 +71,8 @@ class Writer:
     Attributes:
         needs_families: (store, table) -> families this round met and that must be made first; the round has to be run
             again then. An empty set stands for a table alone.
+        refused: what the store can never write, complete after flush: its reason, and what was given to `write` with
+            each event behind that row. All else is durable.
     """
 
     def __init__(
@@ -103,6 +108,8 @@ class Writer:
         self._context = WriteContext(0)
         self._batch_time_ms = 0
         self.needs_families: dict[tuple[str, str], set[bytes]] = {}
+        self.refused: list[tuple[MappingError, Sequence[object]]] = []
+        self._suspects: list[tuple[str, Mutation]] = []
 
     def begin(self, context: WriteContext) -> None:
         """
@@ -117,6 +124,8 @@ class Writer:
         self._context = context
         self._batch_time_ms = context.batch_time_ms
         self.needs_families = {}
+        self.refused = []
+        self._suspects = []
         for buffer in self._buffers:
             buffer.clear()
         if self._fold is not None:
@@ -127,9 +136,13 @@ class Writer:
         for sender in self._senders:
             sender.begin(context.patience_s)
 
-    def write(self, event: Event) -> str | None:
+    def write(self, event: Event, owner: object = None) -> str | None:
         """
         Take an event on its way to the store.
+
+        Args:
+            event: the event.
+            owner: comes back in `refused` when the store can never write what the event became.
 
         Returns:
             None when it was taken, else the reason it becomes nothing, on purpose.
@@ -154,9 +167,10 @@ class Writer:
         if self.needs_families:
             return None
         if self._fold is not None:
-            self._fold.add(table, mutation)
+            self._fold.add(table, mutation, owner)
         elif isinstance(mutation, Put):
-            (self._only or self._buffers[crc32(row) % len(self._buffers)]).put(table, mutation)
+            buffer = self._only or self._buffers[crc32(row) % len(self._buffers)]
+            buffer.put(table, mutation, (owner,), len(event.body))
         else:
             raise TypeError("the mapper gave a delete, but the writer was made for puts alone")
         return None
@@ -181,6 +195,8 @@ class Writer:
             raise
         finally:
             self._count()
+        for table, mutation in self._suspects:
+            self._check_still_there(table, mutation)
 
     def close(self) -> None:
         """Let go of the store."""
@@ -190,11 +206,11 @@ class Writer:
     def _drain(self, fold: Fold) -> None:
         buffers = self._buffers
         for table, delete in fold.deletes():
-            buffers[crc32(delete.row) % len(buffers)].delete(table, delete)
+            buffers[crc32(delete.row) % len(buffers)].delete(table, delete, fold.owners(table, delete.row))
         for buffer in buffers:
             buffer.flush()
         for table, put in fold.puts():
-            buffers[crc32(put.row) % len(buffers)].put(table, put)
+            buffers[crc32(put.row) % len(buffers)].put(table, put, fold.owners(table, put.row))
         fold.clear()
 
     def _sending(self, sender: Sender) -> Callable[[Any], None]:
@@ -213,13 +229,43 @@ class Writer:
         counts = self._context.counts
         for sender in self._senders:
             for sent in sender.taken():
-                counts.rows_sent += sent.rows * sent.attempts
-                counts.retries += max(0, sent.attempts - 1)
+                counts.rows_sent += sent.rows_sent
+                counts.retries += sent.retries
                 counts.flush_s.append(sent.seconds)
                 if sent.stored:
                     counts.chunks += 1
                     counts.cells += sent.cells
                     counts.bytes += sent.size_bytes
+                for refusal in sent.refused:
+                    self._refuse(refusal)
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Keep a refusal for the end of the round."""
+        self._forget()
+        if refusal.error.code == UNKNOWN_FAMILY:
+            self._suspects.append((refusal.table, refusal.mutation))
+        error = MappingError(
+            f'store "{self._store_name}" refused a row of table "{refusal.table}": {refusal.error.message}',
+            code=refusal.error.code,
+            hint=refusal.error.hint,
+        )
+        error.__cause__ = refusal.error
+        self.refused.append((error, refusal.owners))
+
+    def _check_still_there(self, table: str, mutation: Mutation) -> None:
+        """
+        Give up a round during which a table lost a family.
+
+        Its events were checked against what was there then. Run again, they are checked against what is there now, and
+        `on_unknown` says what becomes of them.
+        """
+        families = _families(mutation)
+        gone = families - (self._families_of(table, families) or frozenset())
+        if gone:
+            raise StoreUnavailableError(
+                f'table "{table}" lost {_named(gone)} while it was written; its rows are checked again',
+                code="families_changed",
+            )
 
     def _forget(self) -> None:
         """After an error what was known about tables may be what was wrong."""
@@ -229,10 +275,7 @@ class Writer:
 
     def _admit(self, table: str, mutation: Mutation) -> str | None:
         """Check the families of a mutation that was not seen before; the reason when the event becomes nothing."""
-        if isinstance(mutation, Put):
-            families = {column.partition(b":")[0] for column in mutation.columns}
-        else:
-            families = set() if mutation.family is None else {mutation.family}
+        families = _families(mutation)
         known = self._families_of(table, families)
         if known is None and not self._capabilities.creates_tables:
             raise StoreRefusedError(
@@ -256,8 +299,7 @@ class Writer:
             self.needs_families.setdefault(place, set()).update(missing)
             return None
         if self._on_unknown is OnUnknown.DROP:
-            return "unknown_family"
-        names = ", ".join(f'"{name.decode("utf-8", "replace")}"' for name in sorted(missing))
+            return UNKNOWN_FAMILY
         if self._on_unknown is OnUnknown.CREATE:
             hint = (
                 "the limit of families made by events is reached: raise `families: max_created`, or add it to `tables`"
@@ -266,8 +308,7 @@ class Writer:
             hint = "add it under `tables` and run 'ingest table apply', or say `families: {on_unknown: drop}`"
             if self._capabilities.creates_families:
                 hint = "add it under `tables`, or say `families: {on_unknown: create}`"
-        noun = "family" if len(missing) == 1 else "families"
-        raise MappingError(f'no {noun} {names} in table "{table}"', code="unknown_family", hint=hint)
+        raise MappingError(f'no {_named(missing)} in table "{table}"', code=UNKNOWN_FAMILY, hint=hint)
 
     def _families_of(self, table: str, wanted: set[bytes]) -> frozenset[bytes] | None:
         known = self._known.get(table)
@@ -287,3 +328,14 @@ class Writer:
                 known = found | (known or frozenset())
             self._known[table] = known
         return known
+
+
+def _families(mutation: Mutation) -> set[bytes]:
+    if isinstance(mutation, Put):
+        return {column.partition(b":")[0] for column in mutation.columns}
+    return set() if mutation.family is None else {mutation.family}
+
+
+def _named(families: Iterable[bytes]) -> str:
+    names = [f'"{name.decode("utf-8", "replace")}"' for name in sorted(families)]
+    return f"{'family' if len(names) == 1 else 'families'} {', '.join(names)}"

@@ -212,8 +212,15 @@ class WriteRejectedError(StoreError):
     code = "write_rejected"
     disposition = Disposition.DIVERT
 
-    def __init__(self, message: str, *, indexes: Sequence[int] | None = None, hint: str | None = None) -> None:
-        super().__init__(message, hint=hint)
+    def __init__(
+        self,
+        message: str,
+        *,
+        indexes: Sequence[int] | None = None,
+        code: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, code=code, hint=hint)
         self.indexes = indexes
 
 

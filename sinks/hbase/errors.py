@@ -6,6 +6,7 @@ keys: which row was refused is never said.
 """
 
 import re
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from thriftpy2.protocol.exc import TProtocolException
@@ -59,7 +60,7 @@ RULES = (
     Rule(
         "no_family",
         r"NoSuchColumnFamilyException",
-        WriteRejectedError,
+        partial(WriteRejectedError, code="unknown_family"),
         'no such family in table "{table}": {reason}',
         "add it with 'ingest table apply', or allow it with `families.on_unknown: create` and `thrift2`",
     ),

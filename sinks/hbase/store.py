@@ -76,7 +76,9 @@ class HBaseStore(Store[HBaseSettings]):
                 refused = [call.indexes.start + index for index in too_large(within)] or None
                 if refused is None and len(call.indexes) == 1:
                     refused = list(call.indexes)
-                raise WriteRejectedError(error.message, indexes=refused, hint=error.hint) from error.__cause__
+                raise WriteRejectedError(
+                    error.message, indexes=refused, code=error.code, hint=error.hint
+                ) from error.__cause__
             except StoreUnavailableError as error:
                 raise self._disabled(table) or error from error.__cause__
 

@@ -10,7 +10,7 @@ import pytest
 
 from decorators.split import Split
 from decorators.value import Value
-from ingest.api import FamilySpec, OnError, Record, Scan, TableSpec
+from ingest.api import Delete, FamilySpec, OnError, Record, Scan, TableSpec, WriteRejectedError
 from ingest.build import DecoratorPart, Plan, SinkPart, StorePart, live_task
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.observe.logs import set_up
@@ -176,6 +176,89 @@ def test_bug_of_a_sink_costs_its_event_alone(assignment):
     receipt = live_task(plan(bug, decorators=TICK)).run(records, assignment)
     assert (receipt.verdict, receipt.counts.stored) == (Verdict.DURABLE, 1)
     assert receipt.counts.dead_lettered == Counter(sink_bug=1)
+
+
+class PickyStore(MemoryStore):
+    """Written by tasks; refuses rows with a value that begins with "bad", without saying which."""
+
+    kind = "picky"
+    written: MemoryStore
+
+    def __init__(self, settings):
+        super().__init__(settings)
+        self.capabilities = replace(self.capabilities, written_by_driver=False)
+        PickyStore.written = self
+        super().open()
+        self.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
+
+    def open(self):
+        """Open already."""
+
+    def close(self):
+        """Stays open, to be read."""
+
+    def apply(self, table, mutations):
+        for mutation in mutations:
+            if isinstance(mutation, Delete):
+                if mutation.row.startswith(b"bad"):
+                    raise WriteRejectedError("no deletes here")
+            elif any(value.startswith(b"bad") for value in mutation.columns.values()):
+                raise WriteRejectedError("no bad values here")
+        super().apply(table, mutations)
+
+
+def picky(*sinks: SinkPart, **changed: object) -> Plan:
+    sys.modules["picky_stores"] = sys.modules[__name__]
+    store = StorePart("logs", "picky_stores:PickyStore", MemorySettings())
+    return plan(*sinks, decorators=TICK, stores={"logs": store}, **changed)
+
+
+def written() -> set[bytes]:
+    return {row.key for row in PickyStore.written.scan("t", Scan())}
+
+
+def test_events_whose_rows_the_store_refuses_are_dead_letters(assignment):
+    records = [record(f"r{number}", f"{'bad' if number in (3, 40) else 1}:2", number) for number in range(100)]
+    receipt = live_task(picky()).run(records, assignment)
+    assert receipt.verdict is Verdict.DURABLE
+    assert (receipt.counts.read, receipt.counts.stored) == (100, 98)
+    assert receipt.counts.dead_lettered == Counter(write_rejected=2)
+    letters = [DeadLetter.from_json(letter) for letter in receipt.dead_letters]
+    assert {letter.record.offset for letter in letters} == {3, 40}
+    assert {(letter.component, letter.code) for letter in letters} == {("attr2hbase", "write_rejected")}
+    assert letters[0].message == 'store "logs" refused a row of table "t": no bad values here'
+    assert written() == {record.key for record in records} - {b"r3", b"r40"}
+
+
+def test_refused_event_counts_once_for_several_sinks(assignment):
+    """Two sinks lose the event to the store, one before that: three letters, one event."""
+    sinks = sink("first"), sink("second", table="t"), sink("picky", columns={"max_value_bytes": "2B"})
+    receipt = live_task(picky(*sinks)).run([record("a", "1:2"), record("b", "bad:2", 1)], assignment)
+    assert (receipt.counts.read, receipt.counts.stored) == (2, 1)
+    assert receipt.counts.dead_lettered == Counter(value_too_large=1)
+    assert [DeadLetter.from_json(letter).component for letter in receipt.dead_letters] == ["picky", "first", "second"]
+
+
+@pytest.mark.parametrize(("on_error", "verdict"), [(OnError.DROP, Verdict.DURABLE), (OnError.STOP, Verdict.STOP)])
+def test_refused_row_follows_on_error(assignment, on_error, verdict):
+    receipt = live_task(picky(sink(on_error=on_error))).run([record("a", "bad:2")], assignment)
+    assert (receipt.verdict, receipt.dead_letters) == (verdict, [])
+    assert receipt.counts.dropped["on_error"] == (on_error is OnError.DROP)
+
+
+def test_refused_delete_is_a_dead_letter(assignment):
+    records = [record("bad", None), record("a", None, 1), record("b", "1:2", 2)]
+    receipt = live_task(picky(decoding={"tombstones": "delete"})).run(records, assignment)
+    assert (receipt.counts.stored, receipt.counts.dead_lettered) == (2, Counter(write_rejected=1))
+    assert DeadLetter.from_json(receipt.dead_letters[0]).record.offset == 0
+
+
+def test_task_that_ran_again_refuses_the_same(assignment):
+    task = live_task(picky())
+    records = [record("a", "bad:2"), record("b", "1:2", 1)]
+    first, second = (task.run(records, assignment) for _ in range(2))
+    assert first.dead_letters == second.dead_letters
+    assert first.counts.dead_lettered == second.counts.dead_lettered == Counter(write_rejected=1)
 
 
 def test_attempt_that_is_not_acknowledged_carries_no_dead_letters(assignment):

@@ -10,7 +10,6 @@ from ingest.api import (
     Scan,
     SchemaError,
     StoreBusyError,
-    StoreRefusedError,
     StoreUnavailableError,
     TableSpec,
     WriteRejectedError,
@@ -64,7 +63,8 @@ class Gated(MemoryStore):
 
 
 def chunk(row: str) -> Chunk:
-    return Chunk("t", 1, wal=True, mutations=[Put(row.encode(), {b"f:q": b"v"}, 1)], cells=1, size_bytes=10)
+    put = Put(row.encode(), {b"f:q": b"v"}, 1)
+    return Chunk("t", 1, wal=True, mutations=[put], owners={put.row: ()}, cells=1, size_bytes=10)
 
 
 def submit_and_wait(sender: Sender, row: str) -> None:
@@ -102,7 +102,7 @@ def test_all_chunks_are_durable_after_wait(sender, store):
     for row in ("a", "b", "c"):
         sender.submit(chunk(row))
     sender.wait()
-    assert [(sent.rows, sent.attempts, sent.stored) for sent in sender.taken()] == [(1, 1, True)] * 3
+    assert [(sent.rows_sent, sent.retries, sent.stored) for sent in sender.taken()] == [(1, 0, True)] * 3
     assert sender.taken() == []
     assert store.calls == ["open", "a", "b", "c"]
     assert store.keys() == [b"a", b"b", b"c"]
@@ -126,11 +126,16 @@ def test_error_surfaces_and_ends_the_round(sender, store):
     assert store.keys() == [b"b"]
 
 
-def test_refused_chunk_blocks_loudly(sender, store):
+def test_refused_row_is_told_and_the_round_goes_on(sender, store):
     store.errors = [WriteRejectedError("cell too large")]
     sender.begin(5)
-    with pytest.raises(StoreRefusedError, match='a chunk of 1 rows for table "t" was refused: cell too large'):
-        submit_and_wait(sender, "a")
+    sender.submit(chunk("a"))
+    sender.submit(chunk("b"))
+    sender.wait()
+    first, second = sender.taken()
+    assert [(refusal.mutation.row, refusal.error.message) for refusal in first.refused] == [(b"a", "cell too large")]
+    assert (first.stored, first.cells, second.refused) == (True, 0, [])
+    assert store.keys() == [b"b"]
 
 
 def test_question_comes_after_what_was_sent(sender, store):
@@ -144,7 +149,7 @@ def test_busy_store_is_asked_again(threaded, store):
     threaded.begin(5)
     threaded.submit(chunk("a"))
     threaded.wait()
-    assert [(sent.attempts, sent.stored) for sent in threaded.taken()] == [(3, True)]
+    assert [(sent.retries, sent.stored) for sent in threaded.taken()] == [(2, True)]
     assert store.calls == ["open", "a", "a", "a"]
 
 
@@ -162,7 +167,7 @@ def test_spent_attempts_are_counted(threaded, store):
     threaded.submit(chunk("a"))
     with pytest.raises(StoreUnavailableError):
         threaded.wait()
-    assert [(sent.attempts, sent.stored) for sent in threaded.taken()] == [(3, False)]
+    assert [(sent.rows_sent, sent.retries, sent.stored) for sent in threaded.taken()] == [(3, 2, False)]
 
 
 def test_store_is_touched_by_one_thread_alone(threaded, store):
@@ -216,6 +221,64 @@ def test_given_up_chunk_is_not_tried_again(threaded, store):
     threaded.begin(30)
     assert [call for call in store.calls if call != "open"] == ["a"]
     threaded.wait()
+
+
+class Picky(MemoryStore):
+    """Refuses rows that begin with x; every call takes a second on its clock and may hang at a gate."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.calls = 0
+        self.hangs_at = 0
+        self.gate = threading.Event()
+        self.open()
+        self.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
+
+    def close(self):
+        """Stays open, to be read."""
+
+    def apply(self, table, mutations):
+        self.calls += 1
+        if self.calls == self.hangs_at:
+            assert self.gate.wait(30)
+        self.now += 1.0
+        if any(mutation.row.startswith(b"x") for mutation in mutations):
+            raise WriteRejectedError("x is refused")
+        super().apply(table, mutations)
+
+
+def many(*rows: str) -> Chunk:
+    mutations = [Put(row.encode(), {b"f:q": b"v"}, 1) for row in rows]
+    return Chunk("t", 1, wal=True, mutations=mutations, owners={put.row: (put.row,) for put in mutations}, cells=9)
+
+
+def test_bisection_may_take_longer_than_the_patience_for_one_call():
+    """Each call takes a second of a patience of two: what is in flight is the call, not the chunk."""
+    store = Picky()
+    sender = ThreadSender(store, retry=quick(), clock=lambda: store.now)
+    sender.begin(2)
+    sender.submit(many("a", "b", "xc", "d", "e", "xf", "g", "h"))
+    sender.wait()
+    (sent,) = sender.taken()
+    assert {refusal.owners for refusal in sent.refused} == {(b"xc",), (b"xf",)}
+    assert store.calls == 11
+    assert [row.key for row in store.scan("t", Scan())] == [b"a", b"b", b"d", b"e", b"g", b"h"]
+    sender.close()
+
+
+def test_given_up_bisection_ends_with_the_call_that_runs():
+    store = Picky()
+    store.hangs_at = 2
+    sender = ThreadSender(store, retry=quick())
+    sender.begin(0.01)
+    sender.submit(many("a", "xb", "c", "d"))
+    with pytest.raises(StoreUnavailableError):
+        sender.wait()
+    store.gate.set()
+    sender.begin(30)
+    assert store.calls == 2
+    sender.close()
 
 
 def test_close_does_not_wait_for_a_call_that_hangs(threaded, store):

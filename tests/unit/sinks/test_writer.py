@@ -17,7 +17,9 @@ from ingest.api import (
     Scan,
     StoreBusyError,
     StoreRefusedError,
+    StoreUnavailableError,
     TableSpec,
+    WriteRejectedError,
 )
 from sinks.mapping.mapper import FamilyOptions, Mapped, Mapper, SinkSettings, Skipped
 from sinks.memory import MemoryStore
@@ -353,3 +355,38 @@ class TestErrors:
         writer = make()
         writer.close()
         writer.close()
+
+
+def test_refused_rows_come_back_with_what_was_given(make, store):
+    writer = make(capabilities=hbase_like())
+    writer.write(event(b"a", f_q=b"1"), "first")
+    writer.write(event(b"b", f_q=b"2"), "second")
+    store.errors = [WriteRejectedError("no"), WriteRejectedError("not a")]
+    writer.flush()
+    ((error, owners),) = writer.refused
+    assert (error.code, owners) == ("write_rejected", ("first",))
+    assert str(error) == 'store "logs" refused a row of table "t": not a'
+    assert [row.key for row in store.scan("t", Scan())] == [b"b"]
+    writer.begin(WriteContext(BATCH_MS))
+    assert writer.refused == []
+
+
+def test_family_that_vanished_under_the_round_gives_the_round_up(make, store):
+    """Checked again, its events meet `on_unknown`."""
+    writer = make(capabilities=hbase_like())
+    writer.write(event(b"a", g_q=b"1"))
+    store.families = lambda table: frozenset({b"f"})
+    store.errors = [WriteRejectedError("no g", code="unknown_family")]
+    with pytest.raises(StoreUnavailableError, match='table "t" lost family "g" while it was written'):
+        writer.flush()
+    writer.begin(WriteContext(BATCH_MS))
+    with pytest.raises(MappingError, match='no family "g"'):
+        writer.write(event(b"a", g_q=b"1"))
+
+
+def test_family_that_is_there_and_refused_is_an_event_of_its_own(make, store):
+    writer = make(capabilities=hbase_like())
+    writer.write(event(b"a", g_q=b"1"), "owner")
+    store.errors = [WriteRejectedError("no g", code="unknown_family")]
+    writer.flush()
+    assert [(error.code, owners) for error, owners in writer.refused] == [("unknown_family", ("owner",))]
