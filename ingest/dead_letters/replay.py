@@ -12,6 +12,7 @@ from ingest.receipt import Receipt, Verdict
 
 CHUNK_RECORDS = 500  # between two marks: a replay that is cut off repeats at most so many
 CHUNK_BYTES = 16 * 1024 * 1024
+BEFORE_BATCH_MS = 1  # two batches are two ms apart, so this stands after all of one and before all puts of the next
 
 Process = Callable[[Sequence[Record], int], Receipt]
 """Runs records, with a batch time, through the pipeline; what it reports as durable is."""
@@ -114,12 +115,13 @@ def replay(
     on_progress: Callable[[int], None] = lambda _letters: None,
 ) -> ReplayReport:
     """
-    Run selected letters through the present configuration, at the batch time they failed in.
+    Run selected letters through the present configuration, just before the batch they failed in.
 
-    The cells get the time they would have had, so a replay never hides a value of a later micro-batch; of its own
-    micro-batch it is the newest. It may be cut off and run again: the same letters give the same cells. A record is
-    run whole, so what other sinks or other parts of a fan-out stored of it is written once more, the same. Each letter
-    is marked when its chunk is durable; letters that fail again stay selectable.
+    The cells get the time of their micro-batch less one millisecond: newer than all of the batch before, older than
+    all that their own batch wrote, for nobody knows any more what of that came after them. So a replay never hides a
+    value that is newer. It may be cut off and run again: the same letters give the same cells. A record is run whole,
+    so what other sinks or other parts of a fan-out stored of it gets an older version, the same. Each letter is marked
+    when its chunk is durable; letters that fail again stay selectable.
 
     Args:
         queue: where the letters are.
@@ -134,7 +136,7 @@ def replay(
     """
     report = ReplayReport()
     for chunk in chunks_of(_whole_letters(queue, selection, report)):
-        receipt = process(chunk.records, chunk.batch_time_ms)
+        receipt = process(chunk.records, chunk.batch_time_ms - BEFORE_BATCH_MS)
         if receipt.verdict is not Verdict.DURABLE:
             raise ReplayStoppedError(
                 f"stopped after {report.replayed + report.failed_again.total()} dead letters: "

@@ -50,9 +50,9 @@ def run(queue, pipeline, **selection):
     return replay(queue, Selection(**selection), pipeline, now_ms=lambda: 99)
 
 
-def test_each_letter_runs_with_the_time_of_its_batch(queue, pipeline):
+def test_each_letter_runs_just_before_its_batch(queue, pipeline):
     report = run(queue, pipeline)
-    assert pipeline.calls == [([1, 2], 1000), ([7], 2000)]
+    assert pipeline.calls == [([1, 2], 999), ([7], 1999)]
     assert (report.selected, report.replayed, report.failed_again, report.cut) == (3, 3, Counter(), [])
 
 
@@ -122,7 +122,7 @@ def test_record_with_several_letters_runs_once_and_marks_all(tmp_path, make_lett
     letters = [make_letter(1, fan_out=0), make_letter(1, fan_out=1), make_letter(1, fan_out=1, component="sink")]
     queue.publish([letter.to_json() for letter in letters], 0, 1000)
     report = run(queue, pipeline)
-    assert (pipeline.calls, report.replayed) == ([([1], 1000)], 3)
+    assert (pipeline.calls, report.replayed) == ([([1], 999)], 3)
 
 
 def test_cut_letter_is_reported_and_left(tmp_path, make_letter, pipeline):
@@ -130,7 +130,7 @@ def test_cut_letter_is_reported_and_left(tmp_path, make_letter, pipeline):
     queue.publish([make_letter(1).pointing_to("/elsewhere:0").to_json(), make_letter(2).to_json()], 0, 1000)
     report = run(queue, pipeline)
     assert (report.selected, report.replayed, report.cut) == (2, 1, ["000000000001000-0000000000:0"])
-    assert pipeline.calls == [([2], 1000)]
+    assert pipeline.calls == [([2], 999)]
 
 
 class TestChunks:
