@@ -9,6 +9,7 @@ import hypothesis
 import pytest
 
 if TYPE_CHECKING:  # the clients these need are slow to import, and most runs start no server
+    from tests.support.disk_faults import DiskFaults
     from tests.support.servers import HBase, Kafka
     from tests.support.ticks import Ticks
 
@@ -76,6 +77,16 @@ def hbase(servers_folder: Path, pytestconfig: pytest.Config) -> "Iterator[HBase]
         yield server
     finally:
         server.close()
+
+
+@pytest.fixture
+def disk_faults(tmp_path: Path) -> "DiskFaults":
+    """A disk that can be made to fail."""
+    from tests.support.disk_faults import DiskFaults
+
+    folder = tmp_path / "disk-faults"
+    folder.mkdir()
+    return DiskFaults(folder)
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from ingest.api import IngestError, IntegrityError, NotFoundError, StoreUnavaila
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.marks import Marks
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark
-from ingest.durable import sync_folder, write_durably
+from ingest.durable import make_folder, sync_folder, write_durably
 
 _SUFFIX = ".jsonl"
 _MARKS = ".replayed"
@@ -126,14 +126,6 @@ def folder_of(state_dir: Path, pipeline: str) -> Path:
     """Where the letters of a pipeline stand; its name can not lead anywhere else."""
     name = quote(pipeline, safe="", errors="surrogatepass")
     return state_dir / "dead-letters" / (f"%2E{name[1:]}" if name.startswith(".") else name)
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder and those above it durably, readable by their owner alone."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
-    for each in reversed(missing):
-        each.mkdir(mode=0o700, exist_ok=True)
-        sync_folder(each.parent)
 
 
 def unavailable(folder: Path, error: OSError) -> IngestError:

@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 
 from ingest.dead_letters.queue import Mark, ReplayOutcome
-from ingest.durable import sync_folder
+from ingest.durable import make_folder, sync_folder
 
 
 class Marks:
@@ -24,7 +24,7 @@ class Marks:
         """Append marks; durable when it returns."""
         if not marks:
             return
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self._path.parent)
         lines = [
             orjson.dumps([position, mark.outcome.value, mark.at_ms, mark.code.encode("utf-8", "replace").decode()])
             for position, mark in marks.items()

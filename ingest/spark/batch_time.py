@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ingest.api import CheckpointError
-from ingest.durable import write_durably
+from ingest.durable import make_folder, write_durably
 
 STEP_MS = 2  # deletes of a batch are written at its time - 1, so two batches must be two apart
 RETAINED = 1_000  # far more than the 100 batches Spark keeps; a file is 13 bytes
@@ -25,7 +25,7 @@ class BatchTimes:
     def __init__(self, folder: Path, now_ms: Callable[[], int]) -> None:
         self._folder = folder
         self._now_ms = now_ms
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
 
     def of(self, batch_id: int) -> int:
         """

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from ingest.api import CheckpointError, ConflictError
-from ingest.durable import write_durably
+from ingest.durable import make_folder, write_durably
 
 VERSION_LINE = "v1"
 CRC_HEADER_BYTES = 8
@@ -46,7 +46,7 @@ class Checkpoint:
         Raises:
             ConflictError: another process runs on this checkpoint.
         """
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(self.folder)
         file = (self.folder / "lock").open("a+")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -139,6 +139,24 @@ class Checkpoint:
         try:
             content = json.loads(path.read_text().split("\n")[2])
         except (OSError, IndexError, ValueError) as error:
+            raise self._damaged(path, f"can not be read: {error}") from error
+        if not isinstance(content, dict):
+            raise self._damaged(path, "holds no offsets")
+        return content
+
+    def first_offsets(self) -> dict[str, object]:
+        """
+        Where the first batch begins, as Spark's Kafka source noted it; empty before that.
+
+        Raises:
+            CheckpointError: the file is damaged.
+        """
+        path = self.folder / "sources" / "0" / "0"
+        if not path.exists():
+            return {}
+        try:
+            content = json.loads(path.read_bytes().partition(b"\n")[2])
+        except (OSError, ValueError) as error:
             raise self._damaged(path, f"can not be read: {error}") from error
         if not isinstance(content, dict):
             raise self._damaged(path, "holds no offsets")

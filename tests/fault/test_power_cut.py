@@ -1,0 +1,132 @@
+"""
+F27: a power cut between any two system calls of what we write ourselves. What was given out or acknowledged is there
+afterwards, and before that the earlier state is: nothing half-written is ever believed.
+"""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ingest.api import ConflictError, Record
+from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.files import FileDeadLetters
+from ingest.dead_letters.marks import Marks
+from ingest.spark.batch_time import BatchTimes
+from ingest.spark.checkpoint import Checkpoint
+from tests.support.disk_faults import DiskFaults
+from tests.support.power_cut import RETURNED, State, states
+from tests.support.service import environment
+
+TIMES = (1_000, 1_002, 5_000)
+WRITERS = {
+    "times": """
+from ingest.spark.batch_time import BatchTimes
+clock = iter((1_000, 900, 5_000))
+times = BatchTimes(folder / "times", lambda: next(clock))
+for number in range(3):
+    times.of(number)
+    returned()
+""",
+    "identity": """
+from ingest.spark.checkpoint import Checkpoint
+checkpoint = Checkpoint(folder / "checkpoints" / "p")
+checkpoint.lock()
+checkpoint.belongs_to({"source": "kafka", "topics": "ticks"})
+returned()
+""",
+    "letters": """
+from ingest.dead_letters.files import FileDeadLetters
+from tests.fault.test_power_cut import letters
+queue = FileDeadLetters(folder, "p")
+for names in ("ab", "c", ""):
+    queue.publish(letters(names), 7, 1_000)
+    returned()
+""",
+    "marks": """
+from ingest.dead_letters.marks import Marks
+from ingest.dead_letters.queue import Mark, ReplayOutcome
+marks = Marks(folder / "dead-letters" / "topic.replayed")
+for position in ("0:1", "0:2", "0:3"):
+    marks.add({position: Mark(ReplayOutcome.REPLAYED, 5)})
+    returned()
+""",
+}
+HEAD = """
+import os, sys
+from pathlib import Path
+folder = Path(sys.argv[1])
+def returned():
+    with (folder / "returned").open("ab", buffering=0) as file:
+        file.write(b".")
+"""
+
+
+def letters(names: str) -> list[bytes]:
+    """Dead letters with these bodies."""
+    return [
+        DeadLetter(
+            record=Record("ticks", 0, number, None, name.encode(), 5),
+            fan_out=0,
+            attributes={},
+            pipeline="p",
+            component="split",
+            code="decorate",
+            message="no",
+            batch_time_ms=1_000,
+            fingerprint="f",
+        ).to_json()
+        for number, name in enumerate(names)
+    ]
+
+
+def times_hold(folder: Path, state: State) -> None:
+    later = BatchTimes(folder / "times", lambda: 0)
+    found = [later.of(number) for number in range(3)]
+    assert tuple(found[: state.returned]) == TIMES[: state.returned]
+    assert found == sorted(set(found))
+
+
+def identity_holds(folder: Path, state: State) -> None:
+    checkpoint = Checkpoint(folder / "checkpoints" / "p")
+    checkpoint.lock()
+    try:
+        if state.returned:
+            with pytest.raises(ConflictError):
+                checkpoint.belongs_to({"source": "kafka", "topics": "other"})
+        checkpoint.belongs_to({"source": "kafka", "topics": "ticks"})
+    finally:
+        checkpoint.unlock()
+
+
+def letters_hold(folder: Path, state: State) -> None:
+    found = "".join(str(entry.letter.record.value, "ascii") for entry in FileDeadLetters(folder, "p").entries())
+    order = ["", "ab", "c", ""]
+    assert found in order[state.returned : state.returned + 2]
+
+
+def marks_hold(folder: Path, state: State) -> None:
+    found = set(Marks(folder / "dead-letters" / "topic.replayed").load())
+    assert {f"0:{number}" for number in range(1, state.returned + 1)} <= found
+
+
+@pytest.mark.parametrize(
+    ("what", "holds"),
+    [("times", times_hold), ("identity", identity_holds), ("letters", letters_hold), ("marks", marks_hold)],
+)
+def test_f27_power_cut_between_any_two_calls(
+    tmp_path: Path, disk_faults: DiskFaults, what: str, holds: Callable[[Path, State], None]
+) -> None:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    env = {**environment(), **disk_faults.environment(trace=f"{folder}*")}
+    subprocess.run([sys.executable, "-c", HEAD + WRITERS[what], str(folder)], env=env, check=True, timeout=60)
+    acts = disk_faults.acts()
+    assert {"rename", "sync"} & {act.what for act in acts}, "nothing was traced"
+    count = 0
+    for count, state in enumerate(states(acts), start=1):
+        holds(state.write(tmp_path / f"left-{count}", folder), state)
+    assert count > len({act.what for act in acts})
+    assert state.returned == sum(act.path.endswith(RETURNED) and act.what == "write" for act in acts) > 0
