@@ -10,6 +10,7 @@ if _FOLDER not in sys.path:
 from local_servers.errors import ServerError  # noqa: E402 (the path must be set first)
 from local_servers.hbase import HBaseServer  # noqa: E402
 from local_servers.kafka import KafkaServer  # noqa: E402
+from local_servers.probes import thrift_is_ready  # noqa: E402
 from local_servers.processes import ServerProcess, free_ports  # noqa: E402
 
-__all__ = ["HBaseServer", "KafkaServer", "ServerError", "ServerProcess", "free_ports"]
+__all__ = ["HBaseServer", "KafkaServer", "ServerError", "ServerProcess", "free_ports", "thrift_is_ready"]

@@ -1,0 +1,85 @@
+"""Other ways to run HBase: in processes of its own that can be killed one by one, and with access control."""
+
+from pathlib import Path
+
+import psutil
+
+from tests.support.local import HBaseServer, ServerProcess, thrift_is_ready
+
+_MAINS = {
+    "zookeeper": "org.apache.hadoop.hbase.zookeeper.HQuorumPeer",
+    "hbase": "org.apache.hadoop.hbase.master.HMaster",
+    "rs1": "org.apache.hadoop.hbase.regionserver.HRegionServer",
+    "rs2": "org.apache.hadoop.hbase.regionserver.HRegionServer",
+}
+_READY_TIMEOUT_S = 180.0
+
+
+class HBaseCluster(HBaseServer):
+    """
+    ZooKeeper, a master (`hbase`), two region servers and a Thrift server, each a process of its own.
+
+    All use one local file system, which stands for HDFS.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        properties = {
+            "hbase.cluster.distributed": "true",
+            "hbase.zookeeper.quorum": "localhost",
+            "hbase.master.port": "0",
+            "hbase.regionserver.port": "0",
+        }
+        super().__init__(folder, heap="384m", thrift_heap="256m", properties=properties)
+        self.zookeeper = ServerProcess("zookeeper", folder)
+        self.region_servers = {name: ServerProcess(name, folder) for name in ("rs1", "rs2")}
+
+    @property
+    def processes(self) -> tuple[ServerProcess, ...]:  # type: ignore[override]
+        """All processes, in the order they start."""
+        return self.zookeeper, self.hbase, *self.region_servers.values(), self.thrift
+
+    def wait(self) -> None:
+        """Wait until HBase answers through the Thrift server."""
+        self.thrift.wait_until(lambda: self._answers(self.port, "getColumnDescriptors"), timeout_s=_READY_TIMEOUT_S)
+
+    def serving(self, address: str) -> ServerProcess:
+        """The process of the region server at an address ("host,port,start"), found by the port it listens on."""
+        port = int(address.split(",")[1])
+        return next(each for each in self.region_servers.values() if port in _listening(each))
+
+    def _main(self, process: ServerProcess) -> list[str]:
+        main = _MAINS.get(process.name)
+        return super()._main(process) if main is None else [main, "start"]
+
+
+class GuardedHBase(HBaseServer):
+    """HBase that asks who may what: whoever runs the tests may all, the Thrift server what is granted to its user."""
+
+    user = "thrift"
+
+    def __init__(self, folder: Path) -> None:
+        controller = "org.apache.hadoop.hbase.security.access.AccessController"
+        properties = {
+            "hbase.security.authorization": "true",
+            "hbase.coprocessor.master.classes": controller,
+            "hbase.coprocessor.region.classes": controller,
+            "hbase.coprocessor.regionserver.classes": controller,
+        }
+        super().__init__(folder, heap="512m", thrift_heap="256m", properties=properties)
+
+    def wait(self) -> None:
+        """Wait until the Thrift server answers; whether HBase does is for somebody with rights to ask."""
+        self.thrift.wait_until(
+            lambda: thrift_is_ready(self.port, "getThriftServerType", b""), timeout_s=_READY_TIMEOUT_S
+        )
+
+    def _main(self, process: ServerProcess) -> list[str]:
+        main = super()._main(process)
+        return main if process is self.hbase else [f"-DHADOOP_USER_NAME={self.user}", *main]
+
+
+def _listening(process: ServerProcess) -> set[int]:
+    if process.pid is None:
+        return set()
+    connections = psutil.Process(process.pid).net_connections(kind="tcp")
+    return {each.laddr.port for each in connections if each.status == psutil.CONN_LISTEN}
