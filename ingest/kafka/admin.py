@@ -15,6 +15,7 @@ from ingest.kafka.errors import translated, translating
 from ingest.kafka.producer import MAX_REQUEST_BYTES
 from ingest.kafka.settings import KafkaConnection
 
+_NO_ID = "00000000-0000-0000-0000-000000000000"
 _MISSING = (UnknownTopicOrPartitionError, InvalidTopicError)
 
 
@@ -71,6 +72,17 @@ class KafkaAdmin:
                 raise translated(problem(), f'asking for topic "{name}"')
             found[name] = len(topic["partitions"])
         return {name: found[name] for name in topics}
+
+    def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
+        """
+        The id each topic was given when it was made: another one means another topic of the same name.
+
+        Topics that are not there are left out, and so are all of brokers before Kafka 2.8, which give no ids.
+        """
+        if not topics:
+            return {}
+        found = ((topic["name"], topic["topic_id"]) for topic in self._described(topics))
+        return {name: str(id_) for name, id_ in found if id_ is not None and str(id_) != _NO_ID}
 
     def topics_matching(self, pattern: str) -> list[str]:
         """Names of topics that match a regular expression as a whole, sorted; Kafka's own topics are left out."""

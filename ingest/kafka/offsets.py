@@ -53,7 +53,7 @@ class GroupOffsets:
         Commit offsets of the next records to read.
 
         Args:
-            offsets: by topic and partition.
+            offsets: by topic and partition; what is committed already is committed anew, and so lives longer.
             lower: commit also what is less than committed now, as a reset does; else the higher one stays.
 
         Raises:
@@ -63,7 +63,7 @@ class GroupOffsets:
         """
         if not lower and offsets:
             now = self.committed(sorted({topic for topic, _ in offsets}))
-            offsets = {part: offset for part, offset in offsets.items() if offset > now.get(part, -1)}
+            offsets = {part: offset for part, offset in offsets.items() if offset >= now.get(part, -1)}
         if not offsets:
             return
         wanted = {partition(part): OffsetAndMetadata(offset, "", None) for part, offset in offsets.items()}
@@ -74,6 +74,25 @@ class GroupOffsets:
                     raise answer(f'topic "{part.topic}" partition {part.partition}')
 
         self._answered("committing", commit)
+
+    def forget(self, topics: Sequence[str]) -> None:
+        """
+        Take back what is committed for topics, as if the group had never read them.
+
+        Raises:
+            SourceUnavailableError: the cluster does not answer.
+            SourceError: members are in the group, code `group_in_use`, or we may not, code `access_denied`.
+        """
+        wanted = [partition(part) for part in self.committed(topics)]
+        if not wanted:
+            return
+
+        def forget(client: KafkaAdminClient) -> None:
+            for part, answer in client.delete_group_offsets(self._group, wanted).items():
+                if answer is not NoError:
+                    raise answer(f'topic "{part.topic}" partition {part.partition}')
+
+        self._answered("forgetting", forget)
 
     def close(self) -> None:
         """Let go of the connection; the next call would make a new one."""

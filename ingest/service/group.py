@@ -7,17 +7,21 @@ Spark's own listener is not used: it may not have heard of the last batch when a
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
+from ingest.api import IngestError
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.kafka.settings import KafkaConnection
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
+from ingest.service.topics import KnownTopics, TopicMadeAgainError
 from ingest.spark.checkpoint import Checkpoint
 
 TICK_S = 0.5  # how soon after its batch an offset is in the group
-LAG_S = 5.0  # between looks at the ends of an idle topic
+LAG_S = 5.0  # between looks at an idle topic: its end, and whether it is still the same
+RECOMMIT_S = 12 * 3600.0  # a broker forgets offsets that were not committed for a week, and may be told to do so sooner
 CLOSE_S = 10.0  # for the last commit: longer than a broker takes to answer, short beside a stop time-out
 
 _log = logger(__name__)
@@ -27,17 +31,29 @@ class GroupFollower:
     """
     Follows a checkpoint from a thread of its own; nothing of the pipeline ever waits for it.
 
+    It is also who notices that a topic was deleted and made again: Spark fails only when the new one is shorter than
+    what was read of the old one, and else goes on in the midst of it.
+
     Order: start, then close, which commits once more.
+
+    Args:
+        clock: seconds that pass evenly.
+
+    Attributes:
+        lost: why the pipeline must not go on; then nothing is committed any more.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is followed, where to, and who is told
         self,
+        *,
         pipeline: str,
         group: str,
         connection: KafkaConnection,
         checkpoint: Checkpoint,
         metrics: Metrics,
         topics: Sequence[str],
+        known: KnownTopics,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._pipeline = pipeline
         self._connection = connection
@@ -45,11 +61,15 @@ class GroupFollower:
         self._checkpoint = checkpoint
         self._metrics = metrics
         self._topics = tuple(topics)
+        self._known = known
+        self._clock = clock
+        self.lost: IngestError | None = None
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._follow, name=f"group-{pipeline}", daemon=True)
         self._committed: int | None = None
         self._acknowledged: dict[tuple[str, int], int] = {}
-        self._lag_at = 0.0
+        self._committed_at = 0.0
+        self._looked_at: float | None = None
         self._failing = False
 
     def start(self) -> None:
@@ -66,21 +86,20 @@ class GroupFollower:
         while not self._closing.is_set():
             self._tick()
             self._closing.wait(TICK_S)
-        self._lag_at = 0.0
+        self._looked_at = None
         self._tick()
         self._group.close()
 
     def _tick(self) -> None:
         """Look once; whatever goes wrong is counted, told, and tried again at the next look."""
+        if self.lost is not None:
+            return
         try:
-            newest = self._checkpoint.newest_commit()
-            moved = newest is not None and newest != self._committed
-            if newest is not None and moved:
-                self._acknowledged = kafka_offsets(self._checkpoint.end_offsets(newest))
-                self._group.commit(self._acknowledged)
-                self._committed = newest
-            if moved or time.monotonic() - self._lag_at >= LAG_S:
-                self._measure()
+            self._look()
+        except TopicMadeAgainError as error:
+            self.lost = error
+            with suppress(IngestError):  # it is empty but for what was committed in the moment of the change
+                self._group.forget(error.topics)
         except Exception as error:  # noqa: BLE001 - the group is a copy: its thread must outlive every surprise
             self._metrics.group_commit_failed(self._pipeline)
             if not self._failing:
@@ -89,16 +108,31 @@ class GroupFollower:
         else:
             self._failing = False
 
-    def _measure(self) -> None:
+    def _look(self) -> None:
+        now = self._clock()
+        newest = self._checkpoint.newest_commit()
+        moved = newest is not None and newest != self._committed
+        if not moved and self._looked_at is not None and now - self._looked_at < LAG_S:
+            return
+        if newest is not None and moved:
+            self._acknowledged = kafka_offsets(self._checkpoint.end_offsets(newest))
         topics = sorted({topic for topic, _ in self._acknowledged}.union(self._topics))
         with KafkaAdmin(self._connection) as admin:
-            ends = admin.ends(topics)
-            # of a partition without an acknowledged record everything is still to be read
-            begins = admin.earliest(topics)
+            # before the commit: offsets of another topic would hide what is still to be read of this one
+            self._known.check(admin.topic_ids(topics))
+            if newest is not None and (moved or now - self._committed_at >= RECOMMIT_S):
+                self._group.commit(self._acknowledged)
+                self._committed, self._committed_at = newest, now
+            self._measure(admin, topics)
+        self._looked_at = now
+
+    def _measure(self, admin: KafkaAdmin, topics: Sequence[str]) -> None:
+        ends = admin.ends(topics)
+        # of a partition without an acknowledged record everything is still to be read
+        begins = admin.earliest(topics)
         for place, end in ends.items():
             behind = end - self._acknowledged.get(place, begins.get(place, end))
             self._metrics.lag(self._pipeline, *place, max(0, behind))
-        self._lag_at = time.monotonic()
 
 
 def kafka_offsets(content: dict[str, object]) -> dict[tuple[str, int], int]:

@@ -1,13 +1,15 @@
 """Kafka on the driver: where a pipeline starts, whether its checkpoint fits, and the group that follows it."""
 
+from contextlib import closing
 from pathlib import Path
 
-from ingest.api import ConfigError, ConflictError, NotFoundError, PositionLostError
+from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, PositionLostError
 from ingest.config.model import Pipeline
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.observe.metrics import Metrics
 from ingest.service.group import GroupFollower, kafka_offsets
+from ingest.service.topics import KnownTopics, TopicMadeAgainError
 from ingest.sources.kafka import KafkaSource, Start
 from ingest.spark.checkpoint import Checkpoint
 from ingest.spark.jars import connector_jars
@@ -31,6 +33,7 @@ class LiveKafka:
         self._checkpoint = checkpoint
         self._start_from = start_from
         self._metrics = metrics
+        self._known = KnownTopics(checkpoint.folder)
         self._follower: GroupFollower | None = None
         self._start: Start | None = None
 
@@ -56,33 +59,62 @@ class LiveKafka:
             pattern = self._source.topics_pattern
             topics = self._source.topics or admin.topics_matching(pattern or "")
             partitions = admin.partitions(topics)
-            self._check_retention(admin, topics)
-        if self._start is None:
-            self._start = self._first_start(topics)
-        named = f"pattern {pattern}" if pattern is not None else ",".join(sorted(topics))
-        self._checkpoint.belongs_to({"source": "kafka", "cluster": cluster, "topics": named})
+            if self._start is None:
+                self._start = self._first_start(topics)
+            named = f"pattern {pattern}" if pattern is not None else ",".join(sorted(topics))
+            self._checkpoint.belongs_to({"source": "kafka", "cluster": cluster, "topics": named})
+            self._check_topics(admin, topics)
+            self._check_positions(admin, topics)
         if self._follower is None:
             self._follower = GroupFollower(
-                self._pipeline.name, self.group, self._source, self._checkpoint, self._metrics, topics
+                pipeline=self._pipeline.name,
+                group=self.group,
+                connection=self._source,
+                checkpoint=self._checkpoint,
+                metrics=self._metrics,
+                topics=topics,
+                known=self._known,
             )
             self._follower.start()
         return read_kafka(session, self._source, self._start, partitions)
+
+    def lost(self) -> IngestError | None:
+        """A topic that was deleted and made again while it was read."""
+        return None if self._follower is None else self._follower.lost
 
     def close(self) -> None:
         """Commit what was acknowledged to the group."""
         if self._follower is not None:
             self._follower.close()
 
-    def _check_retention(self, admin: KafkaAdmin, topics: list[str]) -> None:
+    def _check_topics(self, admin: KafkaAdmin, topics: list[str]) -> None:
+        """Refuse offsets of topics that are gone, though others have their names now."""
+        try:
+            self._known.check(admin.topic_ids(topics))
+        except TopicMadeAgainError as error:
+            with closing(GroupOffsets(self._source, self.group)) as group:
+                group.forget(error.topics)
+            raise
+
+    def _check_positions(self, admin: KafkaAdmin, topics: list[str]) -> None:
         """Refuse to go on behind records that the topic dropped before they were read, and say which."""
         newest = self._checkpoint.newest_commit()
-        if newest is None:
+        position = self._checkpoint.first_offsets() if newest is None else self._checkpoint.end_offsets(newest)
+        reached = kafka_offsets(position)
+        if not reached:
             return
-        reached = kafka_offsets(self._checkpoint.end_offsets(newest))
+        gone = sorted({topic for topic, _ in reached} - set(topics))
+        if gone:
+            raise PositionLostError(
+                f"topics the checkpoint has offsets of are gone: {', '.join(gone)}",
+                hint=f'to go on with the others move "{self._checkpoint.folder}" away and run '
+                "'ingest run --start-from group'",
+            )
         lost = [
-            f"{topic}/{partition} offsets {reached[topic, partition]} to {first - 1}"
+            # a partition that is new to the checkpoint is read from its beginning
+            f"{topic}/{partition} offsets {reached.get((topic, partition), 0)} to {first - 1}"
             for (topic, partition), first in sorted(admin.earliest(topics).items())
-            if first > reached.get((topic, partition), first)
+            if first > reached.get((topic, partition), 0)
         ]
         if lost:
             raise PositionLostError(
@@ -100,11 +132,8 @@ class LiveKafka:
                     hint=f'leave --start-from out, or move "{self._checkpoint.folder}" away first',
                 )
             return self._source.start
-        group = GroupOffsets(self._source, self.group)
-        try:
+        with closing(GroupOffsets(self._source, self.group)) as group:
             committed = group.committed(topics)
-        finally:
-            group.close()
         if self._start_from is None:
             if committed:
                 raise NotFoundError(

@@ -102,7 +102,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             },
         )
         opened.callback(_stop_session, session)
-        stopping, lock = threading.Event(), threading.Lock()
+        lock = threading.Lock()
         members = []
         watches = {}
         for name, pipeline in configuration.pipelines.items():
@@ -120,7 +120,6 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
                 lock=lock,
                 publish=_Publisher(pipeline, queue, metrics),
                 watch=watch,
-                stopping=stopping,
             )
             query = PipelineQuery(name, checkpoints[name], job)
             members.append(_member(name, query, watch, sources[name], session, options, pipeline))
@@ -129,7 +128,6 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             once=options.once,
             health=health,
             stop=stop,
-            stopping=stopping,
             stop_timeout_s=configuration.service.stop_timeout,
             is_alive=lambda: is_alive(session),
         )
@@ -187,6 +185,7 @@ def _member(
         watch=watch,
         start=lambda: query.start(source.frame(session), trigger),
         close=source.close,
+        lost=source.lost,
     )
 
 

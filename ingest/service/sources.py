@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from ingest.api import ConfigError, NotFoundError
+from ingest.api import ConfigError, IngestError, NotFoundError
 from ingest.config.model import Pipeline
 from ingest.observe.metrics import Metrics
 from ingest.sources.files import FilesSource
@@ -34,6 +34,9 @@ class LiveSource(Protocol):
             NotFoundError: the source has no such topic, or the checkpoint is gone and the group is not.
             SourceUnavailableError: it can not be reached now.
         """
+
+    def lost(self) -> IngestError | None:
+        """Why what a running query reads is not what its checkpoint knows; None while nobody has found that."""
 
     def close(self) -> None:
         """Commit what was acknowledged and let go; fine without a frame."""
@@ -72,6 +75,10 @@ class LiveFiles:
         identity: Mapping[str, str] = {"source": "files", "path": str(Path(self._source.path).absolute())}
         self._checkpoint.belongs_to(identity)
         return read_files(session, self._source)
+
+    def lost(self) -> IngestError | None:
+        """Never."""
+        return None
 
     def close(self) -> None:
         """Nothing to let go of."""

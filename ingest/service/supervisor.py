@@ -30,6 +30,7 @@ class Member:
     Attributes:
         start: starts the query, again after a failure.
         close: the last commit of group offsets, then letting go; called once.
+        lost: why the source can not be read on, which Spark may never notice; None while it can.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Member:
     watch: PipelineWatch
     start: Callable[[], None]
     close: Callable[[], None]
+    lost: Callable[[], IngestError | None] = lambda: None
     failures: int = 0
     started_at: float = 0.0
     restart_at: float | None = None
@@ -50,7 +52,6 @@ class Supervisor:
 
     Args:
         once: whether the pipelines read what is there and end; then one that can not even start is not waited for.
-        stopping: set when nothing may start or wait any more; the jobs share it.
         is_alive: whether Spark's JVM still is.
     """
 
@@ -61,7 +62,6 @@ class Supervisor:
         once: bool,
         health: Health,
         stop: Stop,
-        stopping: threading.Event,
         stop_timeout_s: float,
         is_alive: Callable[[], bool],
     ) -> None:
@@ -69,7 +69,6 @@ class Supervisor:
         self._once = once
         self._health = health
         self._stop = stop
-        self._stopping = stopping
         self._stop_timeout_s = stop_timeout_s
         self._is_alive = is_alive
 
@@ -110,6 +109,11 @@ class Supervisor:
 
     def _look_at(self, member: Member) -> None:
         if member.over:
+            return
+        lost = member.lost()
+        if lost is not None:
+            member.query.stop()
+            self._give_up(member, lost)
             return
         if member.restart_at is not None:
             if time.monotonic() >= member.restart_at:
@@ -174,7 +178,6 @@ class Supervisor:
                 member.query.wait_drained(POLL_S)
             if not member.query.drained():
                 _log.warning("batch abandoned, it runs again after a restart", pipeline=member.name)
-        self._stopping.set()
         threads = [threading.Thread(target=member.query.stop, daemon=True) for member in running]
         for thread in threads:
             thread.start()

@@ -4,13 +4,15 @@ What Spark's exceptions mean, told by the classes named in their text.
 Exceptions of tasks and of the JVM arrive as text alone.
 """
 
+import errno
 import re
 
 from ingest.api import IngestError, PositionLostError, SourceUnavailableError
+from ingest.durable import unusable
 from ingest.task import TooManyDeadLettersError
 
 _LOST = re.compile(
-    r"(KafkaIllegalStateException|OffsetOutOfRangeException|Some data may have been lost|"
+    r"(KafkaIllegalStateException|OffsetOutOfRangeException|Some data may have been (lost|missed)|"
     r"partitions are gone|Partition .* offset was changed)"
 )
 _UNAVAILABLE = re.compile(
@@ -23,6 +25,9 @@ _UNAVAILABLE = re.compile(
 )
 
 
+_DISK = re.compile(
+    r"(?:IOException: |OSError: \[Errno \d+\] )(?:(?P<full>No space left on device|Disk quota exceeded)|Input/output error)"
+)
 _OWN = re.compile(r"PositionLostError: (.+)")
 _TOO_LARGE = "bigger than spark.driver.maxResultSize"
 
@@ -38,6 +43,10 @@ def translated(error: BaseException) -> IngestError | None:
     if own:
         # raised in a task or by our reader: its own message and way out, without the trace around it
         return PositionLostError(own[-1].strip())
+    disk = _DISK.search(text)
+    if disk is not None:
+        number = errno.EIO if disk["full"] is None else errno.ENOSPC
+        return unusable("Spark or one of its tasks can not write", number, _sentence(text, disk.start()))
     lost = _LOST.search(text)
     if lost is not None:
         return PositionLostError(

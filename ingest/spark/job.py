@@ -76,7 +76,6 @@ class Job:
         lock: held while driver stores are used, because pipelines share them.
         publish: makes dead letters durable, after asking the error budget; called once a batch with all letters and
             counts.
-        stopping: set when the service stops; ends every wait.
 
     Attributes:
         idle: set while no batch runs.
@@ -96,7 +95,6 @@ class Job:
         publish: Callable[[Sequence[bytes], int, Counts, int], None],
         lock: threading.Lock,
         watch: Watch,
-        stopping: threading.Event,
     ) -> None:
         self._pipeline = pipeline
         self._plan = plan
@@ -107,7 +105,7 @@ class Job:
         self._publish = publish
         self._lock = lock
         self._watch = watch
-        self._stopping = stopping
+        self._stopping = threading.Event()
         self._before_commit = failpoint.point("before_commit")
         self._draining = threading.Event()
         self.idle = threading.Event()
@@ -118,6 +116,10 @@ class Job:
     def refuse_batches(self) -> None:
         """Let the running batch finish and start no other."""
         self._draining.set()
+
+    def stop(self) -> None:
+        """Leave the running batch unacknowledged, whatever it waits for, and start no other."""
+        self._stopping.set()
 
     def on_batch(self, frame: DataFrame, batch_id: int) -> None:
         """Make one micro-batch durable. Returning acknowledges it; it raises to leave it unacknowledged."""

@@ -125,6 +125,7 @@ class PipelineQuery:
 
     def stop(self) -> None:
         """End the query now; a running batch stays uncommitted."""
+        self._job.stop()
         query = self._query
         if query is None:
             return

@@ -59,17 +59,16 @@ class House:
         self.query = Query()
         self.watch = PipelineWatch("p", self.health, Metrics(process=False), lambda _pipeline, _totals: None)
         self.stop = Stop()
-        self.stopping = threading.Event()
         self.starts = 0
         self.closed = 0
         self._start = start
-        member = Member("p", self.query, self.watch, self.start, self.close)
+        self.lost: IngestError | None = None
+        member = Member("p", self.query, self.watch, self.start, self.close, lost=lambda: self.lost)
         self.supervisor = Supervisor(
             [member],
             once=once,
             health=self.health,
             stop=self.stop,
-            stopping=self.stopping,
             stop_timeout_s=0.05,
             is_alive=lambda: self.is_alive,
         )
@@ -198,10 +197,19 @@ def test_unavailable_source_ends_a_run_that_somebody_waits_for():
     assert (house.starts, error.exit_code) == (3, 3)
 
 
+def test_source_that_is_lost_ends_a_query_that_does_not_notice():
+    def start(house: House) -> None:
+        house.lost = PositionLostError("made again")
+
+    house = House(start)
+    assert [str(error) for error in house.supervisor.run()] == ["made again"]
+    assert (house.query.stopped, house.starts, house.state, house.closed) == (True, 1, State.FAILED, 1)
+
+
 def test_stop_lets_the_running_batch_finish():
     house = House(lambda house: house.stop.ask())
     assert house.supervisor.run() == []
-    assert (house.query.refuses, house.query.stopped, house.stopping.is_set()) == (True, True, True)
+    assert (house.query.refuses, house.query.stopped) == (True, True)
     assert house.state is State.STOPPED
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import CheckpointError, ConflictError
+from ingest.api import CheckpointError, ConflictError, StoreUnavailableError
 from ingest.spark.checkpoint import Checkpoint
 
 
@@ -89,6 +89,13 @@ def test_other_topics_are_refused_with_the_way_out(folder: Path):
     assert "--start-from" in str(refused.value)
 
 
+def test_a_folder_that_can_not_be_made_is_told(tmp_path: Path):
+    (tmp_path / "state").write_text("a file where a folder should be")
+    with pytest.raises(StoreUnavailableError, match="can not be used: Not a directory; look at who owns it") as refused:
+        Checkpoint(tmp_path / "state" / "p").lock()
+    assert (refused.value.code, refused.value.exit_code) == ("disk_denied", 3)
+
+
 def test_second_process_is_refused_and_told_the_owner(folder: Path):
     checkpoint = Checkpoint(folder)
     checkpoint.lock()
@@ -101,3 +108,13 @@ def test_second_process_is_refused_and_told_the_owner(folder: Path):
     assert "is in use by pid" in refused.stderr
     checkpoint.unlock()
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_where_the_first_batch_begins_is_known_before_it_is_acknowledged(tmp_path: Path):
+    assert Checkpoint(tmp_path).first_offsets() == {}
+    # Spark's Kafka source begins the file with a zero byte, for readers of Spark 2.1
+    spark_writes(tmp_path / "sources" / "0" / "0", '\0v1\n{"ticks":{"0":3,"1":0}}')
+    assert Checkpoint(tmp_path).first_offsets() == {"ticks": {"0": 3, "1": 0}}
+    spark_writes(tmp_path / "sources" / "0" / "0", '\0v1\n{"ticks":{"0"')
+    with pytest.raises(CheckpointError, match="sources/0/0"):
+        Checkpoint(tmp_path).first_offsets()

@@ -12,6 +12,11 @@ CASES = [
         Disposition.STOP,
     ),
     (
+        "Added partition ticks-4 starts from 5 instead of 0. Some data may have been missed.",
+        "position_lost",
+        Disposition.STOP,
+    ),
+    (
         "Caused by: org.apache.kafka.clients.consumer.OffsetOutOfRangeException: Fetch position out of range",
         "position_lost",
         Disposition.STOP,
@@ -36,6 +41,9 @@ CASES = [
         "dead_letters_too_large",
         Disposition.STOP,
     ),
+    ("Caused by: java.io.IOException: No space left on device", "disk_full", Disposition.RETRY),
+    ("OSError: [Errno 28] No space left on device: '/state/incoming/1.puts'", "disk_full", Disposition.RETRY),
+    ("OSError: [Errno 5] Input/output error", "disk_failed", Disposition.STOP),
 ]
 
 

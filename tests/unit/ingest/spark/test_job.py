@@ -95,7 +95,6 @@ class Bench:
         self.store = MemoryStore(MemorySettings())
         self.store.open()
         self.watch = Watch()
-        self.stopping = threading.Event()
         self.published: list[tuple[list[bytes], int]] = []
         self.publish_errors: list[IngestError] = []
         options = {"store": "logs", "table": "t", "families": {"max_created": max_created}}
@@ -132,7 +131,6 @@ class Bench:
             lock=threading.Lock(),
             publish=self.publish,
             watch=self.watch,
-            stopping=self.stopping,
         )
 
     def publish(self, letters, batch_id: int, counts: Counts, batch_time_ms: int) -> None:
@@ -220,7 +218,7 @@ def test_job_that_fails_a_fourth_time_leaves_the_batch_unacknowledged(tmp_path: 
 def test_stop_while_blocked_leaves_the_batch_unacknowledged(tmp_path: Path):
     bench = Bench(tmp_path)
     bench.publish_errors = [StoreUnavailableError("disk full")] * 9
-    bench.watch.on_blocked = bench.stopping.set
+    bench.watch.on_blocked = bench.job.stop
     with pytest.raises(AbandonedError, match="stops while blocked: disk full"):
         bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
     assert bench.published == []

@@ -35,7 +35,6 @@ def query(request: pytest.FixtureRequest, tmp_path: Path) -> PipelineQuery:
         publish=lambda *_: None,
         lock=threading.Lock(),
         watch=None,
-        stopping=threading.Event(),
     )
     made = PipelineQuery("p", Checkpoint(tmp_path), job)
     made._query = Broken(request.param)
