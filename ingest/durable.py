@@ -1,8 +1,18 @@
 """Files that are there whole or not at all, also after a power cut."""
 
 import contextlib
+import errno
 import os
+from collections.abc import Iterator
 from pathlib import Path
+
+from ingest.api import IngestError, IntegrityError, StoreUnavailableError
+
+_DENIED = {
+    *(errno.EACCES, errno.EPERM, errno.EROFS),
+    *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG),
+}
+"""A human can mend it: rights, or what stands at the place."""
 
 
 def write_durably(path: Path, content: bytes) -> None:
@@ -42,3 +52,41 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def on_disk(place: Path) -> Iterator[None]:
+    """
+    Work on our own files, where what the disk says becomes what to do about it.
+
+    Raises:
+        StoreUnavailableError: no room or no rights: it can be tried again.
+        IntegrityError: the disk fails.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise unusable(f'"{place}" can not be used', error.errno or 0, error.strerror or str(error)) from error
+
+
+def unusable(what: str, number: int, reason: str) -> IngestError:
+    """
+    The error for something a disk refused.
+
+    Room and rights can be given, so they are waited for. Any other failure is final: after a failed sync nobody knows
+    what the disk holds, and a second one that succeeds proves nothing.
+
+    Args:
+        what: was tried, in words.
+        number: the system's (errno).
+        reason: its words.
+    """
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        return StoreUnavailableError(f"{what}: {reason}", code="disk_full", hint="make room; it is tried again")
+    if number in _DENIED:
+        return StoreUnavailableError(
+            f"{what}: {reason}", code="disk_denied", hint="look at who owns it and who may write there"
+        )
+    return IntegrityError(
+        f"{what}: {reason}", code="disk_failed", hint="the disk fails; put state_dir on another one, then start again"
+    )

@@ -49,6 +49,12 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     ),
     "dead_letters_unavailable": (api.StoreUnavailableError, "Dead letters can not be written under state_dir now."),
     "delete_at_zero": (api.MappingError, "A delete carries the time before the event's, and there is none before 0."),
+    "disk_denied": (api.StoreUnavailableError, "A file or folder of the service may not be read or written by it."),
+    "disk_failed": (
+        api.IntegrityError,
+        "A disk did not do what it was told, so nobody knows what it holds; replace it, then start again.",
+    ),
+    "disk_full": (api.StoreUnavailableError, "There is no room left where the service keeps its state or its files."),
     "division_by_zero": (api.ExpressionError, "div or mod was given a zero."),
     "empty_row_key": (api.MappingError, "The template of the row key gave nothing."),
     "error_budget": (IngestError, "More events failed than error_budget allows; a human must look before it goes on."),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ingest.api import CheckpointError
-from ingest.durable import make_folder, write_durably
+from ingest.durable import make_folder, on_disk, write_durably
 
 STEP_MS = 2  # deletes of a batch are written at its time - 1, so two batches must be two apart
 RETAINED = 1_000  # far more than the 100 batches Spark keeps; a file is 13 bytes
@@ -25,7 +25,8 @@ class BatchTimes:
     def __init__(self, folder: Path, now_ms: Callable[[], int]) -> None:
         self._folder = folder
         self._now_ms = now_ms
-        make_folder(folder)
+        with on_disk(folder):
+            make_folder(folder)
 
     def of(self, batch_id: int) -> int:
         """
@@ -33,7 +34,13 @@ class BatchTimes:
 
         Raises:
             CheckpointError: the stored time can not be read.
+            StoreUnavailableError: it can not be stored now.
+            IntegrityError: the disk fails, so nobody knows whether it was stored.
         """
+        with on_disk(self._folder / str(batch_id)):
+            return self._of(batch_id)
+
+    def _of(self, batch_id: int) -> int:
         known = self._read(batch_id)
         if known is not None:
             return known

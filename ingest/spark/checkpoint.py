@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from ingest.api import CheckpointError, ConflictError
-from ingest.durable import make_folder, write_durably
+from ingest.durable import make_folder, on_disk, write_durably
 
 VERSION_LINE = "v1"
 CRC_HEADER_BYTES = 8
@@ -45,23 +45,25 @@ class Checkpoint:
 
         Raises:
             ConflictError: another process runs on this checkpoint.
+            StoreUnavailableError: the folder may not be written, or there is no room.
         """
-        make_folder(self.folder)
-        file = (self.folder / "lock").open("a+")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            file.seek(0)
-            owner = file.read().strip() or "another process"
-            file.close()
-            raise ConflictError(
-                f'checkpoint "{self.folder}" is in use by {owner}',
-                hint="stop that one first, or give this pipeline another state_dir",
-            ) from error
-        file.truncate(0)
-        file.write(f"pid {os.getpid()} on {socket.gethostname()}")
-        file.flush()
-        self._lock = file
+        with on_disk(self.folder):
+            make_folder(self.folder)
+            file = (self.folder / "lock").open("a+")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                file.seek(0)
+                owner = file.read().strip() or "another process"
+                file.close()
+                raise ConflictError(
+                    f'checkpoint "{self.folder}" is in use by {owner}',
+                    hint="stop that one first, or give this pipeline another state_dir",
+                ) from error
+            self._lock = file
+            file.truncate(0)
+            file.write(f"pid {os.getpid()} on {socket.gethostname()}")
+            file.flush()
 
     def unlock(self) -> None:
         """Let other processes in; fine to call twice."""
@@ -75,7 +77,12 @@ class Checkpoint:
 
         Raises:
             CheckpointError: a file is damaged or missing; the message names it and the last good batch.
+            StoreUnavailableError: a file may not be read.
         """
+        with on_disk(self.folder):
+            self._verify()
+
+    def _verify(self) -> None:
         planned, committed = self._numbers("offsets"), self._numbers("commits")
         if not planned and not committed:
             return
@@ -104,7 +111,8 @@ class Checkpoint:
         """
         path = self.folder / "identity.json"
         if not path.exists():
-            write_durably(path, json.dumps(dict(identity), sort_keys=True).encode())
+            with on_disk(path):
+                write_durably(path, json.dumps(dict(identity), sort_keys=True).encode())
             return
         try:
             known = json.loads(path.read_bytes())

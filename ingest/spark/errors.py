@@ -26,7 +26,8 @@ _UNAVAILABLE = re.compile(
 
 
 _DISK = re.compile(
-    r"(?:IOException: |OSError: \[Errno \d+\] )(?:(?P<full>No space left on device|Disk quota exceeded)|Input/output error)"
+    r"(?:IOException: |OSError: \[Errno \d+\] )"
+    r"(?:(?P<full>No space left on device|Disk quota exceeded)|Input/output error)"
 )
 _OWN = re.compile(r"PositionLostError: (.+)")
 _TOO_LARGE = "bigger than spark.driver.maxResultSize"
