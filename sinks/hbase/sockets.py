@@ -1,0 +1,49 @@
+"""The socket under a Thrift connection."""
+
+import contextlib
+import socket
+import struct
+
+from thriftpy2.transport import TSocket, TTransportException
+
+_AT_ONCE = struct.pack("ii", 1, 0)
+"""Linger for no time: what is unsent is thrown away, and the peer is told that the connection broke."""
+
+
+class Socket(TSocket):
+    """
+    Reaches a host by any of its addresses, old or new kind; the driver's own takes the first of the old kind.
+
+    The name is looked up at every opening, so a server that moved is found again.
+    """
+
+    def open(self) -> None:
+        """
+        Connect.
+
+        Raises:
+            TTransportException: none of the addresses answers.
+        """
+        try:
+            self.sock = socket.create_connection((self.host, self.port), self.connect_timeout)
+        except OSError as error:
+            raise TTransportException(
+                type=TTransportException.NOT_OPEN, message=f"no connection to {self.host}:{self.port}: {error}"
+            ) from error
+        self.sock.settimeout(self.socket_timeout)
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    def abort(self) -> None:
+        """
+        Close, and send nothing more.
+
+        After a time-out a part of the call may still wait here for its way to the server. Closed properly it would
+        arrive once the way is free, and be carried out after calls that were made later.
+        """
+        if self.sock is not None:
+            with contextlib.suppress(OSError):
+                self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+            with contextlib.suppress(OSError):
+                self.sock.close()
+            self.sock = None

@@ -1,0 +1,102 @@
+"""The socket finds a server by any of its addresses, and what was given up is not sent later."""
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+from thriftpy2.transport import TTransportException
+
+from sinks.hbase.sockets import Socket
+
+WAIT_S = 10.0
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(WAIT_S)
+        yield server
+
+
+def looked_up(monkeypatch: pytest.MonkeyPatch, *addresses: tuple[socket.AddressFamily, tuple]) -> None:
+    found = [(family, socket.SOCK_STREAM, 0, "", address) for family, address in addresses]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_arguments, **_options: found)
+
+
+def connected(port: int, timeout_ms: int = 10_000) -> Socket:
+    made = Socket(host="hbase.test", port=port, socket_timeout=timeout_ms, connect_timeout=5_000)
+    made.open()
+    return made
+
+
+def test_second_address_of_a_name(monkeypatch, listener):
+    host, port = listener.getsockname()
+    with socket.socket() as nobody:
+        nobody.bind((host, 0))  # and does not listen
+        looked_up(monkeypatch, (socket.AF_INET, nobody.getsockname()), (socket.AF_INET, (host, port)))
+        made = connected(port)
+    with listener.accept()[0] as peer:
+        made.write(b"here")
+        assert peer.recv(4) == b"here"
+    made.close()
+
+
+def test_address_of_the_new_kind(monkeypatch):
+    with socket.socket(socket.AF_INET6) as server:
+        try:
+            server.bind(("::1", 0))
+        except OSError:
+            pytest.skip("this machine has no IPv6")
+        server.listen()
+        looked_up(monkeypatch, (socket.AF_INET6, server.getsockname()))
+        connected(server.getsockname()[1]).close()
+
+
+def test_name_is_looked_up_at_every_opening(monkeypatch, listener):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        looked_up(monkeypatch, (socket.AF_INET, listener.getsockname()))
+        made = connected(9090)
+        made.close()
+        looked_up(monkeypatch, (socket.AF_INET, other.getsockname()))
+        made.open()
+        with other.accept()[0] as peer:
+            made.write(b"moved")
+            assert peer.recv(5) == b"moved"
+        made.close()
+
+
+def test_nobody_at_any_address(monkeypatch):
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        looked_up(monkeypatch, (socket.AF_INET, nobody.getsockname()))
+        with pytest.raises(TTransportException, match=r"hbase\.test") as caught:
+            connected(9090)
+    assert caught.value.type == TTransportException.NOT_OPEN
+
+
+def test_what_was_given_up_is_not_sent_later(monkeypatch, listener):
+    """The peer reads only once the client has gone: as when a network stands still, and then does not."""
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    looked_up(monkeypatch, (socket.AF_INET, listener.getsockname()))
+    made = connected(9090, 300)
+    call = b"x" * 200_000
+    with listener.accept()[0] as peer:
+        made.write(call)
+        with pytest.raises(TimeoutError):
+            made.read(1)
+        made.abort()
+        peer.settimeout(WAIT_S)
+        arrived, was_reset = all_of(peer)
+    assert was_reset
+    assert arrived < len(call)
+
+
+def all_of(peer: socket.socket) -> tuple[int, bool]:
+    """How many bytes come, and whether the connection ends with a reset."""
+    arrived = 0
+    try:
+        while part := peer.recv(65_536):
+            arrived += len(part)
+    except ConnectionResetError:
+        return arrived, True
+    return arrived, False
