@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from ingest import failpoint
 from ingest.api import DecorateBugError, Disposition, Event, EventError, IngestError, OnError, Origin, Record
 from ingest.chain import Chain, Dropped, Failed, Kept
 from ingest.dead_letters.envelope import DeadLetter
@@ -94,7 +95,8 @@ class Task:
         self._pipeline = pipeline
         self._fingerprint = fingerprint
         self._decode = decoder.decode
-        self._run_chain = chain.run
+        self._run_chain = failpoint.after("mid_decorate", chain.run)
+        self._after_last_send = failpoint.point("after_last_send")
         self._outlets = tuple(outlets)
         self._handovers = handovers
         self._on_error = on_error
@@ -132,13 +134,14 @@ class Task:
                 handover.begin(str(Path(assignment.incoming[store]) / f"{assignment.task_id}.puts"), tables)
             for outlet in self._outlets:
                 outlet.writer.begin(context)
-            for record in records:
+            for record in failpoint.at_first("after_poll", records):
                 self._take(record)
             for outlet in self._outlets:
                 outlet.writer.flush()
             self._take_back()
             handed = [handover.finish() for handover in self._handovers.values()]
             receipt.handed = [file for file in handed if file is not None]
+            self._after_last_send()
         except IngestError as error:
             match error.disposition:
                 case Disposition.STOP:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from ingest import failpoint
 from ingest.api import Mutation, Put, StoreUnavailableError
 from ingest.api.store import Store
 from sinks.bisection import Refusal, apply_all_but_refused
@@ -230,6 +231,7 @@ class ThreadSender(Sender):
         self._result: object = None
         self._in_flight_since: float | None = None
         self._error: BaseException | None = None
+        self._before_each = failpoint.sends()
         self._abandoned = False
         self._closing = False
         self._thread: threading.Thread | None = None
@@ -243,12 +245,14 @@ class ThreadSender(Sender):
             self._await_idle(since_s=self._clock())
             self._abandoned = False
             self._error = None
+            self._before_each = failpoint.sends()
             self._line.taken()
 
     def submit(self, chunk: Chunk) -> None:
         """Send a chunk; waits while another one is in flight."""
         with self._changed:
             self.wait()
+            self._before_each()
             self._start(lambda: self._line.apply(chunk, self._goes_on, self._answered))
 
     def wait(self) -> None:
