@@ -26,8 +26,25 @@ _CONNECT_TIMEOUT_S = 10.0
 """A machine that is there answers at once; waiting as long as for a call would only hide that none is."""
 
 
+class Client(TClient):
+    """A Thrift client that also takes a message made elsewhere."""
+
+    def send(self, method: str, message: bytes) -> Any:
+        """
+        The answer to a call.
+
+        Args:
+            method: what the message calls.
+            message: numbered 0, like all of this client's.
+        """
+        transport = self._oprot.trans
+        transport.write(message)
+        transport.flush()
+        return self._recv(method)
+
+
 class _ThriftConnection(happybase.Connection):  # type: ignore[misc]  # untyped
-    """happybase's connection, with a time-out of its own for connecting."""
+    """happybase's connection, with a time-out of its own for connecting and our client."""
 
     def _refresh_thrift_client(self) -> None:
         connect_s = min(_CONNECT_TIMEOUT_S, self.timeout / 1000)
@@ -36,7 +53,7 @@ class _ThriftConnection(happybase.Connection):  # type: ignore[misc]  # untyped
         )
         self.transport = self._transport_class(socket)
         protocol = self._protocol_class(self.transport, decode_response=False)
-        self.client = TClient(Hbase, protocol)
+        self.client = Client(Hbase, protocol)
 
 
 class Connection:
@@ -75,7 +92,7 @@ class Connection:
         The answer of a Thrift client to a question.
 
         Args:
-            ask: is given happybase's client (of the interface `Hbase`).
+            ask: is given the `Client` of the interface `Hbase`.
             table: for messages.
 
         Raises:

@@ -4,14 +4,16 @@ Mutations as calls of the Thrift interface.
 One call, `mutateRowsTs`, carries puts of many rows, or deletes of many rows, all of one time: the server does the puts
 of a call before its deletes whatever their order, so the two never share one. The WAL flag goes with every cell, and
 the server takes that of a row's last one, so it never differs within a call either.
+
+What the server would refuse, without saying which row it was, is found before anything is sent.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from ingest.api import MAX_ROW_KEY_BYTES, Delete, Mutation, Put, WriteRejectedError
-from sinks.hbase.settings import Transport
-from sinks.hbase.thrift1 import BatchMutation, ThriftMutation
+from sinks.hbase.message import Binary, Compact, Messages
+from sinks.hbase.settings import HBaseSettings, Protocol, Transport
 
 MAX_CALL_BYTES = {Transport.BUFFERED: 16 * 1024 * 1024, Transport.FRAMED: 1_500_000}
 """A framed server closes the connection at 2 MB by default; a buffered one has no limit, only memory."""
@@ -19,135 +21,130 @@ MAX_CALL_BYTES = {Transport.BUFFERED: 16 * 1024 * 1024, Transport.FRAMED: 1_500_
 LATEST_TIMESTAMP = 2**63 - 1
 """HBase puts its own clock in the place of this one, so it is no time a cell can have."""
 
-_MAX_CELL_BYTES = 10 * 1024 * 1024  # hbase.client.keyvalue.maxsize and hbase.server.keyvalue.maxsize by default
-_CELL_OVERHEAD_BYTES = 20  # lengths, time and type beside row, column and value
-_ROW_OVERHEAD_BYTES = 15  # in the Thrift message
-_COLUMN_OVERHEAD_BYTES = 23  # in the Thrift message
-_TOO_LARGE = "row key, column and value of a cell are larger than HBase takes"
+CELL_OVERHEAD_BYTES = 23
+"""What HBase counts beside row key, column and value: 24 of lengths, time and type, without the colon."""
+
+_LONGEST_FAMILY_BYTES = 127  # HBase keeps that length in a signed byte
+_WIRES = {Protocol.BINARY: Binary, Protocol.COMPACT: Compact}
 
 
 class Call(NamedTuple):
     """
-    The rows of one `mutateRowsTs`.
+    One `mutateRowsTs`.
 
     Attributes:
-        indexes: which of the mutations these rows are.
+        indexes: which of the mutations it carries.
     """
 
-    timestamp_ms: int
-    rows: list[Any]
+    message: bytes
     indexes: range
 
 
-def calls(mutations: Sequence[Mutation], families: Sequence[bytes], max_bytes: int) -> Iterator[Call]:
-    """
-    Mutations as calls, in order.
+class Encoder:
+    """Makes the calls of one connection; called by one thread."""
 
-    Args:
-        mutations: none that `check` refuses.
-        families: of the table, which a delete of a whole row names one by one.
-        max_bytes: of one call; a row that is larger goes alone.
-    """
-    begin = size = 0
-    rows: list[Any] = []
-    kind: tuple[type, int, bool] = (Put, 0, True)  # what all rows of a call have in common
-    for index, mutation in enumerate(mutations):
-        own_kind = (type(mutation), mutation.timestamp_ms, mutation.wal)
-        own_size = size_of(mutation)
-        if rows and (own_kind != kind or size + own_size > max_bytes):
-            yield Call(kind[1], rows, range(begin, index))
-            begin, size, rows = index, 0, []
-        kind = own_kind
-        size += own_size
-        rows.append(_row(mutation, families))
-    if rows:
-        yield Call(kind[1], rows, range(begin, begin + len(rows)))
+    def __init__(self, settings: HBaseSettings) -> None:
+        self._messages = Messages(_WIRES[settings.protocol](), _check_column)
+        self._max_call_bytes = MAX_CALL_BYTES[settings.transport]
+        self._is_framed = settings.transport is Transport.FRAMED
+        self._max_cell_bytes = settings.max_cell_bytes
+
+    def calls(
+        self, table: str, mutations: Sequence[Mutation], families: Callable[[], Sequence[bytes]]
+    ) -> Iterator[Call]:
+        """
+        Mutations as calls, in order, no larger than the server takes.
+
+        Args:
+            table: they are for.
+            mutations: of any kinds, times and WAL flags.
+            families: gives those of the table, which a delete of a whole row names one by one.
+
+        Raises:
+            WriteRejectedError: at once, with the indexes of all that can never be written.
+        """
+        name = table.encode()
+        room = self._max_call_bytes - sum(map(len, self._messages.envelope(name, len(mutations), LATEST_TIMESTAMP)))
+        rows = self._rows(mutations, families, room)
+        return self._cut(name, mutations, rows, room)
+
+    def _cut(self, table: bytes, mutations: Sequence[Mutation], rows: Sequence[bytes], room: int) -> Iterator[Call]:
+        begin = size = 0
+        kind: tuple[type, int, bool] = (Put, 0, True)  # what all rows of a call have in common
+        for index, mutation in enumerate(mutations):
+            own_kind = (type(mutation), mutation.timestamp_ms, mutation.wal)
+            own_size = len(rows[index])
+            if index > begin and (own_kind != kind or size + own_size > room):
+                yield Call(self._messages.message(table, rows[begin:index], kind[1]), range(begin, index))
+                begin, size = index, 0
+            kind = own_kind
+            size += own_size
+        if rows:
+            yield Call(self._messages.message(table, rows[begin:], kind[1]), range(begin, len(rows)))
+
+    def _rows(self, mutations: Sequence[Mutation], families: Callable[[], Sequence[bytes]], room: int) -> list[bytes]:
+        rows: list[bytes] = []
+        refused: dict[int, str] = {}
+        every: Sequence[bytes] = ()
+        for index, mutation in enumerate(mutations):
+            if not every and isinstance(mutation, Delete) and mutation.family is None:
+                every = families()
+            try:
+                rows.append(self._row(mutation, every, room))
+            except _RefusalError as refusal:
+                refused[index] = str(refusal)
+        if refused:
+            raise WriteRejectedError(next(iter(refused.values())), indexes=list(refused))
+        return rows
+
+    def _row(self, mutation: Mutation, families: Sequence[bytes], room: int) -> bytes:
+        if not 0 < len(mutation.row) <= MAX_ROW_KEY_BYTES:
+            raise _RefusalError(f"row key of {len(mutation.row)} bytes; HBase takes 1 to {MAX_ROW_KEY_BYTES}")
+        if not 0 <= mutation.timestamp_ms < LATEST_TIMESTAMP:
+            raise _RefusalError(f"{mutation.timestamp_ms} is no time a cell can have")
+        if isinstance(mutation, Delete):
+            row = self._messages.delete(mutation.row, _deleted(mutation, families), wal=mutation.wal)
+        elif mutation.columns:
+            row = self._messages.put(mutation.row, mutation.columns, wal=mutation.wal)
+        else:
+            raise _RefusalError("put without a cell")
+        if len(row) > room or len(row) + CELL_OVERHEAD_BYTES > self._max_cell_bytes:
+            self._check_sizes(mutation, len(row), room)
+        return row
+
+    def _check_sizes(self, mutation: Mutation, row_bytes: int, room: int) -> None:
+        if isinstance(mutation, Put):
+            for column, value in mutation.columns.items():
+                size = CELL_OVERHEAD_BYTES + len(mutation.row) + len(column) + len(value)
+                if size > self._max_cell_bytes:
+                    raise _RefusalError(
+                        f"cell too large: {size} bytes with row key and column; at most {self._max_cell_bytes}"
+                    )
+        if self._is_framed and row_bytes > room:
+            raise _RefusalError(f"row of {row_bytes} bytes; a message to a framed Thrift server has room for {room}")
 
 
-def check(mutations: Sequence[Mutation], max_bytes: int | None = None) -> None:
-    """
-    Find rows the server would refuse without saying which.
-
-    Args:
-        mutations: of one table.
-        max_bytes: of one row in a message; None when only the server's limits of a cell count.
-
-    Raises:
-        WriteRejectedError: with their indexes.
-    """
-    refused = [(index, fault) for index, mutation in enumerate(mutations) if (fault := _fault(mutation, max_bytes))]
-    if refused:
-        raise WriteRejectedError(refused[0][1], indexes=[index for index, _ in refused])
-
-
-def size_of(mutation: Mutation) -> int:
-    """About how many bytes of a message a mutation takes."""
-    size = _ROW_OVERHEAD_BYTES + len(mutation.row)
-    if isinstance(mutation, Put):
-        for column, value in mutation.columns.items():
-            size += _COLUMN_OVERHEAD_BYTES + len(column) + len(value)
-    return size
-
-
-def too_large(mutations: Sequence[Mutation]) -> list[int]:
-    """Which mutations have a cell above the default limit of HBase."""
-    return [
-        index
-        for index, mutation in enumerate(mutations)
-        if isinstance(mutation, Put)
-        and any(
-            _CELL_OVERHEAD_BYTES + len(mutation.row) + len(column) + len(value) > _MAX_CELL_BYTES
-            for column, value in mutation.columns.items()
-        )
-    ]
-
-
-def _row(mutation: Mutation, families: Sequence[bytes]) -> Any:
-    if isinstance(mutation, Put):
-        wal = mutation.wal
-        changes = [
-            ThriftMutation(isDelete=False, column=column, value=value, writeToWAL=wal)
-            for column, value in mutation.columns.items()
-        ]
-    else:
-        changes = [
-            ThriftMutation(isDelete=True, column=column, value=b"", writeToWAL=mutation.wal)
-            for column in _deleted(mutation, families)
-        ]
-    return BatchMutation(row=mutation.row, mutations=changes)
+class _RefusalError(ValueError):
+    """Why a mutation can never be written."""
 
 
 def _deleted(delete: Delete, families: Sequence[bytes]) -> Sequence[bytes]:
     # a column without a colon stands for the whole family
-    if delete.family is None:
+    family = delete.family
+    if family is None:
         return families
-    if delete.qualifier is None:
-        return (delete.family,)
-    return (delete.family + b":" + delete.qualifier,)
+    if not family or b":" in family or len(family) > _LONGEST_FAMILY_BYTES:
+        raise _RefusalError(f"{_shown(family)} is no family")
+    return (family if delete.qualifier is None else family + b":" + delete.qualifier,)
 
 
-def _fault(mutation: Mutation, max_bytes: int | None) -> str | None:
-    row = mutation.row
-    if not 0 < len(row) <= MAX_ROW_KEY_BYTES:
-        return f"row key of {len(row)} bytes; HBase takes 1 to {MAX_ROW_KEY_BYTES}"
-    if not 0 <= mutation.timestamp_ms < LATEST_TIMESTAMP:
-        return f"{mutation.timestamp_ms} is no time a cell can have"
-    if max_bytes is not None and size_of(mutation) > max_bytes:
-        return f"row of {size_of(mutation)} bytes; a message to a framed Thrift server may have {max_bytes}"
-    return _column_fault(mutation)
-
-
-def _column_fault(mutation: Mutation) -> str | None:
-    if isinstance(mutation, Delete):
-        family = mutation.family
-        return f"{_shown(family)} is no family" if family is not None and (not family or b":" in family) else None
-    if not mutation.columns:
-        return "put without a cell"
-    for column in mutation.columns:
-        if column.find(b":") < 1:  # -1: no colon; 0: no family
-            return f"{_shown(column)} is no column; write family:qualifier"
-    return None
+def _check_column(column: bytes) -> None:
+    colon = column.find(b":")
+    if colon < 1:  # -1: there is none; 0: no family
+        raise _RefusalError(f"{_shown(column)} is no column; write family:qualifier")
+    if colon > _LONGEST_FAMILY_BYTES:
+        raise _RefusalError(f"family of {colon} bytes; HBase takes 1 to {_LONGEST_FAMILY_BYTES}")
 
 
 def _shown(name: bytes) -> str:
-    return f'"{name.decode("utf-8", "backslashreplace")}"'
+    return f'"{name[:_LONGEST_FAMILY_BYTES].decode("utf-8", "backslashreplace")}"'

@@ -3,6 +3,12 @@ The one table from what goes wrong at a Thrift server to our errors.
 
 HBase answers with the text of a Java stack trace, so exception names in that text decide. What the text lacks are row
 keys: which row was refused is never said.
+
+That HBase calls an exception final says little: a table that is read only or over its quota is final to it, and yet
+every row is good. What is about rows is named here, and only that is rejected; what is about the table, the rights or
+the cluster is refused, and waits for people; what has no row in the table counts as not available, and waits too.
+
+The unit tests hold the text of each row, taken from a live HBase but where the README beside the texts says otherwise.
 """
 
 import re
@@ -57,13 +63,29 @@ class Rule(NamedTuple):
 
 
 RULES = (
+    # first those whose text holds bytes of the rows themselves: nobody may write another row of the table into them
     Rule(
         "no_family",
         r"NoSuchColumnFamilyException",
-        partial(WriteRejectedError, code="unknown_family"),
+        WriteRejectedError,
         'no such family in table "{table}": {reason}',
         "add it with 'ingest table apply', or allow it with `families.on_unknown: create` and `thrift2`",
     ),
+    Rule(
+        "too_large",
+        r"size too large|DoNotRetryIOException: Cell(?:\[| with size)|RequestTooBigException|RowTooBigException",
+        WriteRejectedError,
+        "cell too large: {reason}",
+        "the store's `max_cell_bytes` finds it before it is sent",
+    ),
+    # the server that was asked no longer has the row: its table was split meanwhile
+    Rule(
+        "moved",
+        r"FailedSanityCheckException: Requested row out of range",
+        StoreUnavailableError,
+        "not available: {reason}",
+    ),
+    Rule("insane", r"FailedSanityCheckException", WriteRejectedError, "refused: {reason}"),
     # the answer to a batch does not name the exception: the table stands where it should be
     Rule(
         "no_table",
@@ -79,16 +101,38 @@ RULES = (
         'table "{table}" is disabled',
         "enable '{table}' in the hbase shell",
     ),
-    Rule("denied", r"AccessDeniedException|AccessControlException", StoreRefusedError, "access denied: {reason}"),
     Rule(
-        "too_large",
-        r"size too large|Cell(?:\[.*?\])? with size .* exceeds",
-        WriteRejectedError,
-        "cell too large: {reason}",
+        "read_only",
+        r"region is read only",
+        StoreRefusedError,
+        'table "{table}" is read only',
+        "alter '{table}', READONLY => false in the hbase shell",
+    ),
+    Rule(
+        "quota",
+        r"SpaceLimitingException|QuotaExceededException",
+        StoreRefusedError,
+        "a quota of space is used up: {reason}",
+    ),
+    Rule(
+        "denied",
+        r"AccessDeniedException|AccessControlException",
+        StoreRefusedError,
+        "access denied: {reason}",
+        "the user of the Thrift server needs the rights R, W and C on the table",
+    ),
+    Rule(
+        "cluster",
+        r"FatalConnectionException|BadAuthException|WrongVersionException|Unsupported(?:CellCodec|CompressionCodec|Crypto)"
+        r"|UnknownServiceException|UnknownProtocolException|CorruptHFileException|FallbackDisallowedException"
+        r"|java\.lang\.(?:NoSuch\w+|NoClassDefFound|OutOfMemory)Error",
+        StoreRefusedError,
+        "the Thrift server and its cluster do not get along: {reason}",
     ),
     Rule(
         "busy",
-        r"RegionTooBusyException|CallQueueTooBigException|CallDroppedException|RpcThrottlingException|OverloadedException",
+        r"RegionTooBusyException|StoreTooBusyException|CallQueueTooBigException|CallDroppedException|ThrottlingException"
+        r"|OverloadedException|ServerTooBusyException|Busy Server!",
         StoreBusyError,
         "busy: {reason}",
     ),
@@ -97,18 +141,22 @@ RULES = (
         "away",
         r"NotServingRegionException|RegionServerStoppedException|RegionServerAbortedException|ServerNotRunningYet"
         r"|PleaseHoldException|MasterNotRunning|CallTimeoutException|ConnectException|ConnectionClosed|SocketTimeout"
-        r"|RegionOpeningException|RegionMovedException|NoServerForRegion|MasterStopped",
+        r"|RegionOpeningException|RegionMovedException|NoServerForRegion|MasterStopped|RegionOfflineException"
+        r"|WrongRegionException|OperationTimeoutExceeded|StoppedRpcClientException|NotAllMetaRegionsOnline",
         StoreUnavailableError,
         "not available: {reason}",
     ),
     Rule(
         "final",
-        r"DoNotRetryIOException|FailedSanityCheck|IllegalArgument|InvalidFamilyOperation|ConstraintException",
+        r"DoNotRetryIOException|IllegalArgument|InvalidFamilyOperation|ConstraintException|CoprocessorException",
         WriteRejectedError,
         "refused: {reason}",
     ),
     Rule("other", r"", StoreUnavailableError, "not available: {reason}"),
 )
+
+_FRAME = re.compile(r"^\s+at .*\n?", re.MULTILINE)  # where in Java's code it was, not what
+_WRAPPING = re.compile(r"^\S*RetriesExhaustedWithDetailsException: ")
 
 
 def translated(error: Exception, *, table: str | None = None, where: str = "the Thrift server") -> IngestError:
@@ -121,6 +169,11 @@ def translated(error: Exception, *, table: str | None = None, where: str = "the 
         where: host and port, for messages about the connection.
     """
     if isinstance(error, TApplicationException):
+        if error.type != TApplicationException.INTERNAL_ERROR:
+            return StoreRefusedError(
+                f"{where} does not know the calls of HBase's Thrift server: {text_of(error)}",
+                hint="is it a Thrift2 server, or an old one?",
+            )
         # the server's own code failed on what we sent, before anything was written: bad row key, column or time
         return WriteRejectedError(f"the Thrift server could not work with a call: {text_of(error)}")
     if isinstance(error, AlreadyExists):
@@ -133,7 +186,7 @@ def translated(error: Exception, *, table: str | None = None, where: str = "the 
 def said(text: str, table: str) -> IngestError:
     """Our error for a server's text."""
     rule = rule_for(text, table)
-    reason = text.splitlines()[0][:_LONGEST_REASON] if text else "no reason given"
+    reason = _WRAPPING.sub("", text).partition("\n")[0][:_LONGEST_REASON] or "no reason given"
     hint = rule.hint.replace("{table}", table) if rule.hint else None
     return rule.kind(rule.says.replace("{table}", table).replace("{reason}", reason), hint=hint)
 
@@ -145,7 +198,8 @@ def changing(error: IngestError) -> IngestError:
 
 def rule_for(text: str, table: str) -> Rule:
     """The first rule whose pattern is in the text; the last takes all."""
-    return next(rule for rule in RULES if re.search(rule.seen.replace("{table}", re.escape(table)), text))
+    words = _FRAME.sub("", text)
+    return next(rule for rule in RULES if re.search(rule.seen.replace("{table}", re.escape(table)), words))
 
 
 def reading(error: IngestError, table: str) -> IngestError:

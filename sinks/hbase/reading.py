@@ -9,9 +9,19 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ingest.api import MAX_ROW_KEY_BYTES, Cell, Row, Scan, StoreError, StoreUnavailableError, split_column
+from ingest.api import (
+    MAX_ROW_KEY_BYTES,
+    Cell,
+    FamilySpec,
+    Row,
+    Scan,
+    StoreError,
+    StoreUnavailableError,
+    split_column,
+)
 from sinks.hbase.connection import Connection
 from sinks.hbase.errors import reading
+from sinks.hbase.schema import described
 from sinks.hbase.thrift1 import IllegalArgument, TScan
 
 _LARGEST_PAGE_ROWS = 10_000  # of one call, whatever was asked for: both ends keep it in memory
@@ -30,8 +40,22 @@ class Reader:
         Raises:
             NotFoundError: there is no such table.
         """
+        return frozenset(family.name for family in self.described(table))
+
+    def described(self, table: str) -> tuple[FamilySpec, ...]:
+        """
+        A table's families, by name.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
         found = self._ask(table, lambda client: client.getColumnDescriptors(table.encode()))
-        return frozenset(name.rstrip(b":") for name in found)
+        return tuple(sorted(map(described, found.values()), key=lambda family: family.name))
+
+    def splits(self, table: str) -> tuple[bytes, ...]:
+        """Row keys at which regions of a table begin, but for the first region."""
+        regions = self._ask(table, lambda client: client.getTableRegions(table.encode()))
+        return tuple(sorted(region.startKey for region in regions if region.startKey))
 
     def locate(self, table: str, rows: Sequence[bytes]) -> None:
         """

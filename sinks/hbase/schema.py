@@ -1,5 +1,5 @@
 """
-How tables and families come to be.
+How tables and families come to be, and how families are changed.
 
 The old Thrift interface makes tables, without splits, and changes none; Thrift2 does both. Where neither can, the error
 says what to type into the hbase shell.
@@ -13,14 +13,20 @@ import thriftpy2
 from thriftpy2.thrift import TApplicationException, TClient
 from thriftpy2.transport import TSocket
 
-from ingest.api import FamilySpec, StoreRefusedError, TableSpec
+from ingest.api import FamilySpec, SchemaError, StoreRefusedError, TableSpec
 from sinks.hbase.connection import THRIFT_PROTOCOLS, THRIFT_TRANSPORTS, Connection
 from sinks.hbase.errors import CONNECTION_ERRORS, changing, said, translated
-from sinks.hbase.settings import HBaseSettings, Thrift2Settings
+from sinks.hbase.settings import HBaseSettings, Thrift2Settings, Transport
 from sinks.hbase.thrift1 import ColumnDescriptor
 
 _NOT_PLAIN = re.compile(rb"[^ -~]|['\"\\#]")  # what the shell, which is Ruby, reads as something else
 _FOREVER_S = 2**31 - 1  # HBase's own way to say that cells never vanish
+_HAVE_FIELDS = frozenset(
+    b"BLOCKCACHE BLOCKSIZE BLOOMFILTER CACHE_BLOOMS_ON_WRITE CACHE_DATA_ON_WRITE CACHE_INDEX_ON_WRITE COMPRESSION "
+    b"COMPRESS_TAGS DATA_BLOCK_ENCODING DFS_REPLICATION EVICT_BLOCKS_ON_CLOSE IN_MEMORY KEEP_DELETED_CELLS "
+    b"MIN_VERSIONS REPLICATION_SCOPE TTL VERSIONS".split()
+)
+"""Attributes of a family that Thrift2 also gives as fields of their own, which are those that count."""
 
 
 def create_table(connection: Connection, spec: TableSpec) -> None:
@@ -45,6 +51,18 @@ def create_table(connection: Connection, spec: TableSpec) -> None:
     connection.call(lambda client: client.createTable(spec.name.encode(), descriptors), table=spec.name)
 
 
+def described(descriptor: Any) -> FamilySpec:
+    """A family as the old interface tells it."""
+    ttl_s = descriptor.timeToLive
+    return FamilySpec(
+        name=descriptor.name.rstrip(b":"),
+        versions=descriptor.maxVersions,
+        ttl_s=ttl_s if 0 < ttl_s < _FOREVER_S else None,
+        compression=_word(descriptor.compression),
+        bloom=_word(descriptor.bloomFilterType),
+    )
+
+
 def shell_create(spec: TableSpec) -> str:
     """The hbase shell's command that makes the table."""
     parts = [_quoted(spec.name.encode()), *(_shell_family(family) for family in spec.families)]
@@ -58,12 +76,30 @@ def shell_alter(table: str, families: list[FamilySpec]) -> str:
     return f"alter {', '.join([_quoted(table.encode()), *(_shell_family(family) for family in families)])}"
 
 
-def _shell_family(family: FamilySpec) -> str:
+def shell_change(table: str, family: FamilySpec) -> str:
+    """The hbase shell's command that changes a family; what it does not name stays as it is."""
+    return f"alter {_quoted(table.encode())}, {_shell_family(family, forever='FOREVER')}"
+
+
+def _shell_family(family: FamilySpec, *, forever: str | None = None) -> str:
+    """
+    A family as the shell reads it.
+
+    Args:
+        family: what it should be.
+        forever: how to say that cells never vanish; None leaves it out, as that is what a new family does.
+    """
     parts = [f"NAME => {_quoted(family.name)}", f"VERSIONS => {family.versions}"]
     if family.ttl_s is not None:
         parts.append(f"TTL => {family.ttl_s}")
+    elif forever is not None:
+        parts.append(f"TTL => '{forever}'")
     parts += [f"COMPRESSION => '{family.compression.upper()}'", f"BLOOMFILTER => '{family.bloom.upper()}'"]
     return f"{{{', '.join(parts)}}}"
+
+
+def _word(name: bytes | str) -> str:
+    return (name.decode() if isinstance(name, bytes) else name).lower()
 
 
 def _quoted(name: bytes) -> str:
@@ -108,6 +144,40 @@ class Thrift2:
             StoreError: it could not be added.
         """
         self._call(lambda client: client.addColumnFamily(self._name(table), self._family(family)), table)
+
+    def change_family(self, table: str, family: FamilySpec) -> None:
+        """
+        Change a family of a live table; all that a specification does not say stays as the table has it.
+
+        Not through `modifyTable`, which could change all families at once: it takes away those that somebody else has
+        added since the table was read, with their data.
+
+        Raises:
+            StoreError: it could not be changed.
+        """
+        self._call(lambda client: self._change(client, table, family), table)
+
+    def _change(self, client: Any, table: str, family: FamilySpec) -> None:
+        found = client.getTableDescriptor(self._name(table))
+        descriptor = next((one for one in found.columns if one.name == family.name), None)
+        if descriptor is None:
+            raise SchemaError(f'there is no family "{family.name.decode("utf-8", "replace")}" in table "{table}"')
+        others = {name: value for name, value in (descriptor.attributes or {}).items() if name not in _HAVE_FIELDS}
+        if others and self._settings.transport is Transport.FRAMED:
+            # the server takes the bytes of the whole frame for each of them (HBase 2.6.1)
+            names = ", ".join(sorted(name.decode("utf-8", "replace") for name in others))
+            command = shell_change(table, family)
+            raise SchemaError(
+                f'family "{family.name.decode("utf-8", "replace")}" of table "{table}" has attributes ({names}) that a '
+                "framed Thrift2 server would spoil",
+                hint=f"type into the hbase shell: {command}",
+                command=command,
+            )
+        descriptor.attributes = others or None
+        wanted = self._family(family)
+        for field in ("bloomFilterType", "compressionType", "maxVersions", "timeToLive"):
+            setattr(descriptor, field, getattr(wanted, field))
+        client.modifyColumnFamily(self._name(table), descriptor)
 
     def _name(self, table: str) -> Any:
         namespace, colon, name = table.encode().rpartition(b":")

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from ingest.api import Duration, Model, StoreSettings, option
+from ingest.api import ByteSize, Duration, Model, StoreSettings, option
 
 
 class Transport(StrEnum):
@@ -45,6 +45,12 @@ class HBaseSettings(StoreSettings):
     )
     protocol: Protocol = option(
         "binary, or compact where `hbase.regionserver.thrift.compact` is set.", default="binary", strict=False
+    )
+    max_cell_bytes: ByteSize = option(
+        "Largest cell, as `hbase.client.keyvalue.maxsize` and `hbase.server.keyvalue.maxsize` of the cluster say; row "
+        "key, column and 24 bytes of lengths, time and type count too. A larger one is refused before it is sent.",
+        default="10MiB",
+        gt=0,
     )
     thrift2: Thrift2Settings | None = option(
         "A Thrift2 server beside it (same transport and protocol): lets families be added to live tables, and tables "

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from ingest.api import (
     Capabilities,
-    Delete,
+    FamilySpec,
     Mutation,
     NotFoundError,
     Row,
@@ -18,10 +18,11 @@ from ingest.api import (
     WriteRejectedError,
 )
 from sinks.hbase.connection import Connection
-from sinks.hbase.encoding import MAX_CALL_BYTES, Call, calls, check, too_large
+from sinks.hbase.encoding import Call, Encoder
+from sinks.hbase.message import METHOD
 from sinks.hbase.reading import Reader
-from sinks.hbase.schema import Thrift2, create_table, shell_alter, shell_create
-from sinks.hbase.settings import HBaseSettings, Transport
+from sinks.hbase.schema import Thrift2, create_table, shell_alter, shell_change, shell_create
+from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.thrift1 import AlreadyExists
 
 _DIAGNOSIS_S = 5.0
@@ -50,8 +51,7 @@ class HBaseStore(Store[HBaseSettings]):
         self._connection = Connection(settings)
         self._reader = Reader(self._connection)
         self._thrift2 = None if settings.thrift2 is None else Thrift2(settings, settings.thrift2)
-        self._max_call_bytes = MAX_CALL_BYTES[settings.transport]
-        self._max_row_bytes = self._max_call_bytes if settings.transport is Transport.FRAMED else None
+        self._encoder = Encoder(settings)
 
     def open(self) -> None:
         """Connect to the Thrift server."""
@@ -63,22 +63,14 @@ class HBaseStore(Store[HBaseSettings]):
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """Send the mutations, as few calls as their times and WAL flags allow."""
-        check(mutations, self._max_row_bytes)
+        calls = self._encoder.calls(table, mutations, lambda: self._families_to_delete(table))
         self._reader.locate(table, [mutation.row for mutation in mutations])
-        families: tuple[bytes, ...] = ()
-        if any(isinstance(mutation, Delete) and mutation.family is None for mutation in mutations):
-            families = self._families_to_delete(table)
-        for call in calls(mutations, families, self._max_call_bytes):
+        for call in calls:
             try:
                 self._send(table, call)
             except WriteRejectedError as error:
-                within = mutations[call.indexes.start : call.indexes.stop]
-                refused = [call.indexes.start + index for index in too_large(within)] or None
-                if refused is None and len(call.indexes) == 1:
-                    refused = list(call.indexes)
-                raise WriteRejectedError(
-                    error.message, indexes=refused, code=error.code, hint=error.hint
-                ) from error.__cause__
+                refused = list(call.indexes) if len(call.indexes) == 1 else None
+                raise WriteRejectedError(error.message, indexes=refused, hint=error.hint) from error.__cause__
             except StoreUnavailableError as error:
                 raise self._disabled(table) or error from error.__cause__
 
@@ -101,9 +93,9 @@ class HBaseStore(Store[HBaseSettings]):
             return
         if self._thrift2 is None:
             names = ", ".join(f'"{family.name.decode("utf-8", "replace")}"' for family in missing)
-            raise SchemaError(
+            raise _by_hand(
                 f'no family {names} in table "{spec.name}", and the Thrift server can not add one',
-                hint=f"give the store `thrift2`, or type into the hbase shell: {shell_alter(spec.name, missing)}",
+                shell_alter(spec.name, missing),
             )
         for family in missing:
             try:
@@ -111,6 +103,28 @@ class HBaseStore(Store[HBaseSettings]):
             except SchemaError:
                 if family.name not in (self.families(spec.name) or ()):
                     raise  # else another one has added it meanwhile
+
+    def change_family(self, table: str, family: FamilySpec) -> None:
+        """Change a family of a live table; needs `thrift2`."""
+        if self._thrift2 is None:
+            name = family.name.decode("utf-8", "replace")
+            raise _by_hand(
+                f'family "{name}" of table "{table}" differs, and the Thrift server can not change it',
+                shell_change(table, family),
+            )
+        try:
+            self._thrift2.change_family(table, family)
+        except StoreRefusedError as error:
+            if self.families(table) is None:
+                raise SchemaError(error.message, hint=error.hint) from error.__cause__
+            raise
+
+    def describe_table(self, name: str) -> TableSpec | None:
+        """The table's families and where its regions begin."""
+        try:
+            return TableSpec(name, self._reader.described(name), self._reader.splits(name))
+        except NotFoundError:
+            return None
 
     def families(self, table: str) -> frozenset[bytes] | None:
         """Names of the table's families."""
@@ -124,9 +138,7 @@ class HBaseStore(Store[HBaseSettings]):
         return tuple(sorted(name.decode() for name in self._connection.call(lambda client: client.getTableNames())))
 
     def _send(self, table: str, call: Call) -> None:
-        self._connection.call(
-            lambda client: client.mutateRowsTs(table.encode(), call.rows, call.timestamp_ms, {}), table=table
-        )
+        self._connection.call(lambda client: client.send(METHOD, call.message), table=table)
 
     def _families_to_delete(self, table: str) -> tuple[bytes, ...]:
         families = self.families(table)
@@ -150,9 +162,8 @@ class HBaseStore(Store[HBaseSettings]):
 
     def _create(self, spec: TableSpec) -> None:
         if spec.splits and self._thrift2 is None:
-            raise SchemaError(
-                f'table "{spec.name}" has splits, and the Thrift server can not make them',
-                hint=f"give the store `thrift2`, or type into the hbase shell: {shell_create(spec)}",
+            raise _by_hand(
+                f'table "{spec.name}" has splits, and the Thrift server can not make them', shell_create(spec)
             )
         if not spec.families:
             raise SchemaError(f'table "{spec.name}" has no family, and HBase makes no table without one')
@@ -167,3 +178,9 @@ class HBaseStore(Store[HBaseSettings]):
             if not isinstance(error.__cause__, AlreadyExists):
                 raise
             self.ensure_table(spec)  # another one has made it meanwhile
+
+
+def _by_hand(message: str, command: str) -> SchemaError:
+    return SchemaError(
+        message, hint=f"give the store `thrift2`, or type into the hbase shell: {command}", command=command
+    )

@@ -1,14 +1,18 @@
-"""Mutations as calls: order, times and WAL flags are kept, sizes are bounded."""
+"""Mutations as calls: order, times and WAL flags are kept, sizes are bounded, what no server takes is found before."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
+from thriftpy2.transport import TMemoryBuffer
 
 from ingest.api import Delete, Mutation, Put, WriteRejectedError
-from sinks.hbase.encoding import calls, check, size_of, too_large
+from sinks.hbase.encoding import MAX_CALL_BYTES, Call, Encoder
+from sinks.hbase.settings import HBaseSettings, Transport
+from sinks.hbase.thrift1 import Hbase
 
 FAMILIES = (b"f", b"g")
-BIG = 1 << 30
+PROTOCOLS = {"binary": TBinaryProtocol, "compact": TCompactProtocol}
 COLUMNS = st.tuples(st.sampled_from([b"f", b"g"]), st.binary(max_size=3)).map(b":".join)
 MUTATIONS = st.one_of(
     st.builds(
@@ -21,6 +25,24 @@ MUTATIONS = st.one_of(
     st.builds(Delete, st.binary(min_size=1, max_size=3), st.integers(0, 2), wal=st.booleans()),
     st.builds(Delete, st.binary(min_size=1, max_size=3), st.integers(0, 2), st.sampled_from([b"f", b"g"])),
 )
+LIMIT = 10 * 1024 * 1024
+
+
+def encoder(**options: object) -> Encoder:
+    return Encoder(HBaseSettings.model_validate(options))
+
+
+def calls(mutations: list[Mutation], made: Encoder | None = None) -> list[Call]:
+    return list((made or encoder()).calls("t", mutations, lambda: FAMILIES))
+
+
+def read(call: Call, protocol: str = "binary"):
+    """The arguments of a call, as thriftpy2 reads them."""
+    data = PROTOCOLS[protocol](TMemoryBuffer(call.message), decode_response=False)
+    assert data.read_message_begin()[0] in {b"mutateRowsTs", "mutateRowsTs"}
+    found = Hbase.mutateRowsTs_args()
+    found.read(data)
+    return found
 
 
 def told(mutation: Mutation) -> list[tuple[object, ...]]:
@@ -31,66 +53,119 @@ def told(mutation: Mutation) -> list[tuple[object, ...]]:
     ]
 
 
-@given(st.lists(MUTATIONS, max_size=12), st.sampled_from([1, 100, 200, BIG]))
-def test_nothing_is_lost_moved_or_changed(mutations: list[Mutation], max_bytes: int) -> None:
-    made = list(calls(mutations, FAMILIES, max_bytes))
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@given(st.lists(MUTATIONS, max_size=12), st.sampled_from([1, 150, 300, 1 << 30]))
+def test_nothing_is_lost_moved_or_changed(protocol: str, mutations: list[Mutation], max_bytes: int) -> None:
+    cutter = encoder(protocol=protocol)
+    cutter._max_call_bytes = max_bytes
+    made = calls(mutations, cutter)
     assert [index for call in made for index in call.indexes] == list(range(len(mutations)))
     for call in made:
+        found = read(call, protocol)
         within = mutations[call.indexes.start : call.indexes.stop]
-        assert [row.row for row in call.rows] == [mutation.row for mutation in within]
-        assert {mutation.timestamp_ms for mutation in within} == {call.timestamp_ms}
+        assert (found.tableName, found.attributes) == (b"t", {})
+        assert [row.row for row in found.rowBatches] == [mutation.row for mutation in within]
+        assert {mutation.timestamp_ms for mutation in within} == {found.timestamp}
         assert len({(type(mutation), mutation.wal) for mutation in within}) == 1
         assert [
-            [(cell.isDelete, cell.column, cell.value, cell.writeToWAL) for cell in row.mutations] for row in call.rows
+            [(cell.isDelete, cell.column, cell.value, cell.writeToWAL) for cell in row.mutations]
+            for row in found.rowBatches
         ] == [told(mutation) for mutation in within]
-        assert len(within) == 1 or sum(size_of(mutation) for mutation in within) <= max_bytes
+        assert len(within) == 1 or len(call.message) <= max_bytes
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("transport", Transport)
+def test_calls_are_as_large_as_allowed_and_no_larger(protocol: str, transport: Transport) -> None:
+    puts = [Put(b"%05d" % number, {b"f:q": b"x" * 9_000}, 7) for number in range(5_000)]
+    made = calls(puts, encoder(protocol=protocol, transport=transport))
+    limit = MAX_CALL_BYTES[transport]
+    assert max(len(call.message) for call in made) <= limit
+    assert min(len(call.message) for call in made[:-1]) > limit - 10_000
 
 
 def test_what_is_alike_goes_in_one_call() -> None:
     puts = [Put(b"%d" % number, {b"f:q": b"v"}, 7) for number in range(1000)]
-    assert [len(call.rows) for call in calls(puts, (), BIG)] == [1000]
+    assert [call.indexes for call in calls(puts)] == [range(1000)]
 
 
 def test_deletes_name_family_or_column() -> None:
-    (call,) = calls(
-        [Delete(b"a", 1), Delete(b"b", 1, b"f"), Delete(b"c", 1, b"f", b""), Delete(b"d", 1, b"f", b"x:y")],
-        FAMILIES,
-        BIG,
-    )
-    assert [[cell.column for cell in row.mutations] for row in call.rows] == [[b"f", b"g"], [b"f"], [b"f:"], [b"f:x:y"]]
+    (call,) = calls([Delete(b"a", 1), Delete(b"b", 1, b"f"), Delete(b"c", 1, b"f", b""), Delete(b"d", 1, b"f", b"x:y")])
+    assert [[cell.column for cell in row.mutations] for row in read(call).rowBatches] == [
+        [b"f", b"g"],
+        [b"f"],
+        [b"f:"],
+        [b"f:x:y"],
+    ]
+
+
+def test_families_are_asked_for_once_and_only_where_needed() -> None:
+    asked = []
+
+    def families() -> tuple[bytes, ...]:
+        asked.append(1)
+        return FAMILIES
+
+    list(encoder().calls("t", [Put(b"a", {b"f:q": b""}, 1), Delete(b"b", 1, b"f")], families))
+    assert asked == []
+    list(encoder().calls("t", [Delete(b"a", 1), Delete(b"b", 1)], families))
+    assert asked == [1]
 
 
 @pytest.mark.parametrize(
-    "mutation",
+    ("mutation", "reason"),
     [
-        Put(b"", {b"f:q": b""}, 1),
-        Put(b"k" * 32_768, {b"f:q": b""}, 1),
-        Put(b"r", {b"f:q": b""}, -1),
-        Put(b"r", {b"f:q": b""}, 2**63 - 1),
-        Put(b"r", {}, 1),
-        Put(b"r", {b"fq": b""}, 1),
-        Put(b"r", {b":q": b""}, 1),
-        Delete(b"r", 1, b""),
-        Delete(b"r", 1, b"f:"),
-        Delete(b"", 1),
+        (Put(b"", {b"f:q": b""}, 1), "row key of 0 bytes"),
+        (Put(b"k" * 32_768, {b"f:q": b""}, 1), "row key of 32768 bytes"),
+        (Put(b"r", {b"f:q": b""}, -1), "no time"),
+        (Put(b"r", {b"f:q": b""}, 2**63 - 1), "no time"),
+        (Put(b"r", {}, 1), "without a cell"),
+        (Put(b"r", {b"f:q": b"", b"fq": b""}, 1), '"fq" is no column'),
+        (Put(b"r", {b":q": b""}, 1), '":q" is no column'),
+        (Put(b"r", {b"f" * 128 + b":q": b""}, 1), "family of 128 bytes"),
+        (Delete(b"r", 1, b""), "no family"),
+        (Delete(b"r", 1, b"f:"), "no family"),
+        (Delete(b"r", 1, b"f" * 128), "no family"),
+        (Delete(b"", 1), "row key of 0 bytes"),
+        (Put(b"r", {b"f:q": b"x" * LIMIT}, 1), "cell too large"),
     ],
 )
-def test_check_names_what_the_server_would_refuse(mutation: Mutation) -> None:
-    good = Put(b"k" * 32_767, {b"f:": b""}, 0)
-    with pytest.raises(WriteRejectedError) as caught:
-        check([good, mutation, good])
-    assert caught.value.indexes == [1]
+def test_what_the_server_would_refuse_is_named(mutation: Mutation, reason: str) -> None:
+    good = Put(b"k" * 32_767, {b"f" * 127 + b":": b""}, 0)
+    made = encoder()
+    with pytest.raises(WriteRejectedError, match=reason) as caught:
+        made.calls("t", [good, mutation, good, mutation], lambda: FAMILIES)
+    assert caught.value.indexes == [1, 3]
+    assert len(calls([good, good], made)) == 1
 
 
 def test_rows_larger_than_a_frame_are_named() -> None:
-    mutations = [Put(b"a", {b"f:q": b"x" * 100}, 1), Put(b"b", {b"f:q": b"x"}, 1)]
-    check(mutations)
-    with pytest.raises(WriteRejectedError) as caught:
-        check(mutations, 100)
+    mutations = [Put(b"a", {b"f:q": b"x" * 1_500_000}, 1), Put(b"b", {b"f:q": b"x" * 1_499_000}, 1)]
+    assert len(calls(mutations)) == 1
+    with pytest.raises(WriteRejectedError, match="framed") as caught:
+        calls(mutations, encoder(transport="framed"))
     assert caught.value.indexes == [0]
 
 
-def test_too_large_counts_row_column_and_value() -> None:
-    limit = 10 * 1024 * 1024
-    fits = Put(b"r", {b"f:q": b"x" * (limit - 24)}, 1)
-    assert too_large([fits, Put(b"r", {b"f:q": b"x" * (limit - 23)}, 1), Delete(b"r", 1)]) == [1]
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_cell_may_have_what_hbase_counts_and_no_byte_more(protocol: str) -> None:
+    made = encoder(protocol=protocol)
+    rest = 24 + len(b"row") + len(b"f") + len(b"q")
+    fits = Put(b"row", {b"f:q": b"x" * (LIMIT - rest), b"f:a": b""}, 1)
+    over = Put(b"row", {b"f:a": b"", b"f:q": b"x" * (LIMIT - rest + 1)}, 1)
+    assert [call.indexes for call in calls([fits], made)] == [range(1)]
+    with pytest.raises(WriteRejectedError, match="10485761 bytes") as caught:
+        calls([fits, over, Delete(b"row", 1)], made)
+    assert caught.value.indexes == [1]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@given(st.integers(0, 40), st.integers(1, 60), st.integers(0, 20))
+def test_the_limit_of_cells_can_be_set(protocol: str, value: int, key: int, qualifier: int) -> None:
+    made = encoder(protocol=protocol, max_cell_bytes="80B")
+    put = Put(b"k" * key, {b"f:" + b"q" * qualifier: b"v" * value}, 1)
+    if 24 + key + 1 + qualifier + value <= 80:
+        assert len(calls([put], made)) == 1
+    else:
+        with pytest.raises(WriteRejectedError):
+            calls([put], made)

@@ -1,0 +1,213 @@
+"""
+The message of `mutateRowsTs`, joined from bytes that are prepared once for each column.
+
+happybase's own way is an object for each cell, filled and written field by field. Here all that comes before a value
+(the end of the cell before it, whether it is a delete, the column) is one bytes object, kept for as long as the column
+is in use; a row is those, lengths and values, joined. What is sent is byte for byte the same.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+
+from thriftpy2.thrift import TMessageType
+
+METHOD = "mutateRowsTs"
+
+_MOST_COLUMNS = 4096  # kept for each kind of cell; where columns come from the data there is no end to them
+_LONGEST_COLUMN_BYTES = 512  # of those that are kept
+_MOST_SIZES = 4096
+
+
+class Wire(ABC):
+    """
+    How one of Thrift's protocols writes what the message is made of.
+
+    The fields of each of its structs are numbered from 1 without a gap.
+    """
+
+    stop = b"\0"
+    no_attributes: bytes
+    """The field `attributes`, an empty map."""
+
+    @abstractmethod
+    def call(self, method: str, number: int) -> bytes:
+        """Before the arguments of a call."""
+
+    @abstractmethod
+    def size(self, count: int) -> bytes:
+        """Before that many bytes."""
+
+    @abstractmethod
+    def text(self, field: int) -> bytes:
+        """Before a field of bytes and its size."""
+
+    @abstractmethod
+    def structs(self, field: int, count: int) -> bytes:
+        """Before a field that lists that many structs."""
+
+    @abstractmethod
+    def flag(self, field: int, *, value: bool) -> bytes:
+        """A whole field that is true or false."""
+
+    @abstractmethod
+    def number(self, field: int, value: int) -> bytes:
+        """A whole field of 64 bits."""
+
+
+class Binary(Wire):
+    """Thrift's binary protocol, strict: every field with its type and number, every size in four bytes."""
+
+    no_attributes = b"\x0d\0\x04" + b"\x0b\x0b" + bytes(4)
+
+    def call(self, method: str, number: int) -> bytes:
+        """Before the arguments of a call."""
+        name = method.encode()
+        return b"\x80\x01\0" + bytes([TMessageType.CALL]) + self.size(len(name)) + name + self.size(number)
+
+    def size(self, count: int) -> bytes:
+        """Before that many bytes."""
+        return count.to_bytes(4, "big")
+
+    def text(self, field: int) -> bytes:
+        """Before a field of bytes and its size."""
+        return b"\x0b" + field.to_bytes(2, "big")
+
+    def structs(self, field: int, count: int) -> bytes:
+        """Before a field that lists that many structs."""
+        return b"\x0f" + field.to_bytes(2, "big") + b"\x0c" + self.size(count)
+
+    def flag(self, field: int, *, value: bool) -> bytes:
+        """A whole field that is true or false."""
+        return b"\x02" + field.to_bytes(2, "big") + bytes([value])
+
+    def number(self, field: int, value: int) -> bytes:
+        """A whole field of 64 bits."""
+        return b"\x0a" + field.to_bytes(2, "big") + value.to_bytes(8, "big", signed=True)
+
+
+class Compact(Wire):
+    """Thrift's compact protocol: fields by their distance from the one before, which is always 1 here; sizes vary."""
+
+    no_attributes = b"\x1b\0"
+
+    def call(self, method: str, number: int) -> bytes:
+        """Before the arguments of a call."""
+        name = method.encode()
+        return b"\x82" + bytes([1 | TMessageType.CALL << 5]) + self.size(number) + self.size(len(name)) + name
+
+    def size(self, count: int) -> bytes:
+        """Before that many bytes: seven bits a byte, the lowest first, the eighth says that more follow."""
+        written = bytearray()
+        while count > 0x7F:  # noqa: PLR2004 - seven bits
+            written.append(count & 0x7F | 0x80)
+            count >>= 7
+        written.append(count)
+        return bytes(written)
+
+    def text(self, field: int) -> bytes:  # noqa: ARG002 - its distance is 1
+        """Before a field of bytes and its size."""
+        return b"\x18"
+
+    def structs(self, field: int, count: int) -> bytes:  # noqa: ARG002
+        """Before a field that lists that many structs."""
+        return b"\x19" + (bytes([count << 4 | 0xC]) if count < 15 else b"\xfc" + self.size(count))  # noqa: PLR2004 - four bits
+
+    def flag(self, field: int, *, value: bool) -> bytes:  # noqa: ARG002
+        """A whole field that is true or false."""
+        return b"\x11" if value else b"\x12"
+
+    def number(self, field: int, value: int) -> bytes:  # noqa: ARG002
+        """A whole field of 64 bits, the sign moved to its lowest bit."""
+        return b"\x16" + self.size(value << 1 if value >= 0 else ~(value << 1))
+
+
+class Messages:
+    """
+    Makes the messages of one connection; called by one thread.
+
+    Args:
+        check: raises for what is no column of a put; asked once for each that is kept.
+    """
+
+    def __init__(self, wire: Wire, check: Callable[[bytes], object]) -> None:
+        self._wire = wire
+        self._sizes = _Sizes(wire)
+        self._lists = {count: wire.structs(2, count) for count in range(256)}
+        self._text = wire.text(1)
+        self._put = {wal: _Cells(wire, check, is_delete=False, wal=wal) for wal in (False, True)}
+        self._delete = {wal: _Cells(wire, bool, is_delete=True, wal=wal) for wal in (False, True)}
+
+    def put(self, row: bytes, columns: Mapping[bytes, bytes], *, wal: bool) -> bytes:
+        """A row of new cells, as it stands in a message."""
+        cells = self._put[wal]
+        sizes = self._sizes
+        count = len(columns)
+        parts = [self._text, sizes[len(row)], row, self._lists.get(count) or self._wire.structs(2, count)]
+        for column, value in columns.items():
+            # three calls are quicker than one of `extend`, which needs a tuple first
+            parts.append(cells[column])
+            parts.append(sizes[len(value)])
+            parts.append(value)
+        if count:
+            parts[4] = parts[4][len(cells.end) :]  # before the first there is none to be ended
+            parts.append(cells.end)
+        parts.append(self._wire.stop)
+        return b"".join(parts)
+
+    def delete(self, row: bytes, columns: Sequence[bytes], *, wal: bool) -> bytes:
+        """A row of deletes; a column without a colon stands for the family."""
+        cells = self._delete[wal]
+        none = self._sizes[0]
+        written = b"".join(cells[column] + none for column in columns)[len(cells.end) :]
+        ends = cells.end + self._wire.stop if columns else self._wire.stop
+        return self._text + self._sizes[len(row)] + row + self._wire.structs(2, len(columns)) + written + ends
+
+    def envelope(self, table: bytes, count: int, timestamp_ms: int, number: int = 0) -> tuple[bytes, bytes]:
+        """What stands before and after that many rows."""
+        wire = self._wire
+        before = wire.call(METHOD, number) + self._text + wire.size(len(table)) + table + wire.structs(2, count)
+        return before, wire.number(3, timestamp_ms) + wire.no_attributes + wire.stop
+
+    def message(self, table: bytes, rows: Sequence[bytes], timestamp_ms: int, number: int = 0) -> bytes:
+        """
+        The whole call.
+
+        Args:
+            table: the rows are for.
+            rows: of `put` or of `delete`, not of both.
+            timestamp_ms: of all their cells.
+            number: of the call on its connection.
+        """
+        before, after = self.envelope(table, len(rows), timestamp_ms, number)
+        return b"".join((before, *rows, after))
+
+
+class _Cells(dict[bytes, bytes]):
+    """Column -> what stands before its value, the end of the cell before included."""
+
+    def __init__(self, wire: Wire, check: Callable[[bytes], object], *, is_delete: bool, wal: bool) -> None:
+        super().__init__()
+        self._wire = wire
+        self._check = check
+        self._begin = wire.flag(1, value=is_delete) + wire.text(2)
+        self.end = wire.flag(4, value=wal) + wire.stop
+
+    def __missing__(self, column: bytes) -> bytes:
+        self._check(column)
+        made = self.end + self._begin + self._wire.size(len(column)) + column + self._wire.text(3)
+        if len(column) <= _LONGEST_COLUMN_BYTES:
+            if len(self) >= _MOST_COLUMNS:
+                self.clear()
+            self[column] = made
+        return made
+
+
+class _Sizes(dict[int, bytes]):
+    """Number of bytes -> how it is written."""
+
+    def __init__(self, wire: Wire) -> None:
+        super().__init__((count, wire.size(count)) for count in range(_MOST_SIZES))
+        self._wire = wire
+
+    def __missing__(self, count: int) -> bytes:
+        return self._wire.size(count)
