@@ -47,11 +47,13 @@ class RunOptions:
         start_from: where to begin without a checkpoint: group, earliest, latest or a time; None for the source's
             `start`.
         follow: told the totals of a pipeline after each acknowledged batch.
+        lost_lines: asked, how many log lines were left out because nobody read them.
     """
 
     once: bool = False
     start_from: str | None = None
     follow: Callable[[str, Totals], None] = field(default=lambda _pipeline, _totals: None)
+    lost_lines: Callable[[], int] = field(default=lambda: 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
     """
     recovery = _recovery()
     with ExitStack() as opened:
-        metrics = Metrics(configuration.pipelines)
+        metrics = Metrics(configuration.pipelines, lost_lines=options.lost_lines)
         health = Health(configuration.pipelines, on_change=metrics.state, mask=configuration.masks.hide)
         plans = {name: plan_of(configuration, pipeline, catalog) for name, pipeline in configuration.pipelines.items()}
         checkpoints = {name: _checkpoint(configuration, name, opened) for name in plans}
@@ -122,7 +124,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
                 watch=watch,
             )
             query = PipelineQuery(name, checkpoints[name], job)
-            members.append(_member(name, query, watch, sources[name], session, options, pipeline))
+            members.append(_member(checkpoints[name], query, watch, sources[name], session, options, pipeline))
         supervisor = Supervisor(
             members,
             once=options.once,
@@ -164,13 +166,22 @@ def _checkpoint(configuration: Configuration, pipeline: str, opened: ExitStack) 
     opened.callback(checkpoint.unlock)
     checkpoint.verify()
     again = checkpoint.uncommitted()
-    if again is not None:
+    is_changed = checkpoint.is_changed(configuration.pipelines[pipeline].fingerprint)
+    if again is not None and is_changed:
+        _log.warning(
+            "the last batch was not acknowledged and runs again with the new configuration",
+            pipeline=pipeline,
+            batch=again,
+        )
+    elif again is not None:
         _log.warning("the last batch was not acknowledged and runs again", pipeline=pipeline, batch=again)
+    elif is_changed:
+        _log.info("the configuration is another one than in the last run", pipeline=pipeline)
     return checkpoint
 
 
 def _member(
-    name: str,
+    checkpoint: Checkpoint,
     query: PipelineQuery,
     watch: PipelineWatch,
     source: LiveSource,
@@ -179,11 +190,18 @@ def _member(
     pipeline: Pipeline,
 ) -> Member:
     trigger = Trigger(once=options.once, every_s=pipeline.trigger_every_s)
+
+    def start() -> None:
+        frame = source.frame(session)
+        # only now: before that the checkpoint may be refused
+        checkpoint.configured(pipeline.fingerprint)
+        query.start(frame, trigger)
+
     return Member(
-        name=name,
+        name=pipeline.name,
         query=query,
         watch=watch,
-        start=lambda: query.start(source.frame(session), trigger),
+        start=start,
         close=source.close,
         lost=source.lost,
     )

@@ -2,7 +2,8 @@
 A query's checkpoint as we need it: whose it is, whether it is sound, and what it has acknowledged.
 
 Spark writes `offsets/N` before and `commits/N` after batch N, each with a checksum file in Hadoop's format beside it.
-We add `identity.json` (which source the offsets belong to), `times/` (see batch_time) and `lock`.
+We add `identity.json` (which source the offsets belong to), `configuration` (its fingerprint), `times/` (see
+batch_time) and `lock`.
 """
 
 import fcntl
@@ -126,6 +127,19 @@ class Checkpoint:
                     hint="offsets of one are meaningless for the other: restore the configuration, or give the "
                     "pipeline another name or state_dir and run 'ingest run --start-from earliest|latest|TIME'",
                 )
+
+    def is_changed(self, fingerprint: str) -> bool:
+        """Whether the last run is known to have had another configuration."""
+        path = self.folder / "configuration"
+        with on_disk(path):
+            return path.exists() and path.read_text() != fingerprint
+
+    def configured(self, fingerprint: str) -> None:
+        """Note the configuration that runs from now on."""
+        path = self.folder / "configuration"
+        with on_disk(path):
+            if not path.exists() or path.read_text() != fingerprint:
+                write_durably(path, fingerprint.encode())
 
     def newest_commit(self) -> int | None:
         """Number of the newest acknowledged batch."""

@@ -89,6 +89,16 @@ def test_other_topics_are_refused_with_the_way_out(folder: Path):
     assert "--start-from" in str(refused.value)
 
 
+def test_another_configuration_than_in_the_last_run_is_noticed(folder: Path):
+    checkpoint = Checkpoint(folder)
+    assert not checkpoint.is_changed("one")
+    checkpoint.configured("one")
+    assert not checkpoint.is_changed("one")
+    assert checkpoint.is_changed("two")
+    checkpoint.configured("two")
+    assert not checkpoint.is_changed("two")
+
+
 def test_a_folder_that_can_not_be_made_is_told(tmp_path: Path):
     (tmp_path / "state").write_text("a file where a folder should be")
     with pytest.raises(StoreUnavailableError, match="can not be used: Not a directory; look at who owns it") as refused:
