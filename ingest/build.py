@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ingest.api import OnError, Settings, Store, StoreSettings
 from ingest.catalog import Catalog
 from ingest.chain import Chain, Step
-from ingest.config.model import Component, Configuration, Pipeline
+from ingest.config.model import Component, Configuration, Pipeline, names_of
 from ingest.expressions import Condition
 from ingest.sources.decoding import Decoder
 from sinks.mapping.mapper import Mapper, SinkSettings
@@ -172,12 +172,7 @@ def live_task(plan: Plan) -> "Task":
 
 
 def _named(components: Sequence[Component]) -> list[tuple[str, Component]]:
-    kinds = [component.kind for component in components]
-    named = []
-    for number, component in enumerate(components, start=1):
-        plain = component.kind if kinds.count(component.kind) == 1 else f"{component.kind}#{number}"
-        named.append((cast("Settings", component.settings).label or plain, component))
-    return named
+    return list(zip(names_of(components), components, strict=True))
 
 
 def _decoding(pipeline: Pipeline) -> dict[str, Any]:

@@ -13,6 +13,7 @@ The tables below are names alone, so importing them costs nothing; `ingest.catal
 
 BUILTIN_SINKS: dict[str, str] = {
     "attr2hbase": "sinks.mapping.attr2hbase:Attr2HBase",
+    "hbase": "sinks.mapping.hbase:HBase",
 }
 
 BUILTIN_STORES: dict[str, tuple[str, str]] = {

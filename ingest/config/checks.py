@@ -4,19 +4,20 @@ Rules across options: names that lead nowhere, steps no event reaches, options t
 Components are known by the names of their options alone (`attr_prefix`, `store`, `families` …), never by their classes.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
-from ingest.api import Event, Model
+from ingest.api import Event
 from ingest.api.errors import EventError
 from ingest.config.components import Binding
 from ingest.config.draft import Draft, PipelineDraft
-from ingest.config.model import Component
+from ingest.config.model import Component, names_of
 from ingest.config.nodes import Scalar
 from ingest.config.options import DeadLetterTopic
 from ingest.config.problems import Kind, Place, did_you_mean, listed
 from ingest.config.rowkeys import check_row_keys
-from ingest.expressions import Condition, Template
+from ingest.config.targets import check_table
+from ingest.expressions import Condition
 
 
 def check(draft: Draft, binding: Binding) -> None:
@@ -63,7 +64,7 @@ def _check_sink(sink: Component, pipeline: PipelineDraft, draft: Draft, binding:
     name = getattr(settings, "store", None)
     if "store" in type(settings).model_fields:
         _check_store(name, sink.kind, sink.place("store"), draft, binding)
-    _check_table(sink, name or draft.only_store(), draft, binding)
+    check_table(sink, name or draft.only_store(), draft, binding)
     families = getattr(settings, "families", None)
     if families is not None:
         for family in sorted(set(families.allow or ()) & set(families.deny)):
@@ -92,52 +93,6 @@ def _check_time(sink: Component, pipeline: PipelineDraft, binding: Binding) -> N
         binding.warning(Kind.CONFLICT, sink.place("timestamp"), message, "set event times with a timestamp step")
 
 
-def _fixed_families(settings: Model) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Families that options name outright."""
-    family = getattr(settings, "sys_family", None)
-    if isinstance(family, str) and family:
-        yield ("sys_family",), family
-    column = getattr(settings, "write_body", None)
-    if isinstance(column, str) and column.partition(":")[0]:
-        yield ("write_body",), column.partition(":")[0]
-
-
-def _check_table(sink: Component, store: str | None, draft: Draft, binding: Binding) -> None:
-    """
-    A table named outright must be declared, once any table of its store is.
-
-    A file that declares none leaves tables to their owners; one that declares some and misses one has a slip.
-    """
-    template = getattr(sink.settings, "table", None)
-    constant = template.constant if isinstance(template, Template) else None
-    if constant is None:
-        return
-    name = constant.decode(errors="replace")
-    if not name:
-        binding.problem(Kind.OUT_OF_RANGE, sink.place("table"), "a table needs a name")
-        return
-    declared = {
-        table: options
-        for table, options in draft.tables.items()
-        if (options.options.store or draft.only_store()) == store
-    }
-    if declared and name not in declared:
-        hint = did_you_mean(name, declared) or "add it under `tables`"
-        binding.problem(Kind.UNKNOWN_REFERENCE, sink.place("table"), f'there is no table "{name}" under `tables`', hint)
-        return
-    families = getattr(sink.settings, "families", None)
-    if name not in declared or families is None or families.on_unknown not in {"error", "drop"}:
-        return
-    known = declared[name].options.families
-    wanted: list[tuple[tuple[str | int, ...], str]] = [*_fixed_families(sink.settings)]
-    wanted += [(("families", "allow", index), family) for index, family in enumerate(families.allow or ())]
-    for path, family in wanted:
-        if family not in known:
-            hint = did_you_mean(family, known) or "declare it, or say on_unknown: create"
-            message = f'there is no family "{family}" in table "{name}"'
-            binding.problem(Kind.UNKNOWN_REFERENCE, sink.place(*path), message, hint)
-
-
 def _check_labels(pipeline: PipelineDraft, binding: Binding) -> None:
     seen: dict[str, Place] = {}
     for component in [*pipeline.steps, *pipeline.sinks]:
@@ -149,6 +104,11 @@ def _check_labels(pipeline: PipelineDraft, binding: Binding) -> None:
             hint = f"first on line {seen[label].line}"
             binding.problem(Kind.DUPLICATE_LABEL, component.place("label"), message, hint)
         seen.setdefault(label, component.place("label"))
+    for row in (pipeline.steps, pipeline.sinks):
+        for name, component in zip(names_of(row), row, strict=True):
+            if name in seen and not getattr(component.settings, "label", None):
+                message = f'the label "{name}" is what the {component.kind} on line {component.where.line} is called'
+                binding.problem(Kind.DUPLICATE_LABEL, seen[name], message, "choose another, or give that one a label")
 
 
 def _constant(condition: object, zone: str) -> bool | None:

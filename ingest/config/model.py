@@ -1,6 +1,6 @@
 """What a configuration is once everything in it has been checked: frozen, picklable, without secrets in its repr."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -35,6 +35,16 @@ class Component:
     def place(self, *path: str | int) -> Place:
         """Where an option stands; the component itself when it was left out."""
         return self.places.get(path, self.where)
+
+
+def names_of(components: Sequence[Component]) -> list[str]:
+    """What steps or sinks of a pipeline are called: the label, else the kind, numbered where there are several."""
+    kinds = [component.kind for component in components]
+    return [
+        getattr(component.settings, "label", None)
+        or (component.kind if kinds.count(component.kind) == 1 else f"{component.kind}#{number}")
+        for number, component in enumerate(components, start=1)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,18 +6,17 @@ from typing import Self
 from pydantic import field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import MAX_ROW_KEY_BYTES, Event, Example, MappingError, Put, option, split_column
+from ingest.api import Event, Example, MappingError, option
 from ingest.api.notation import name_to_bytes
-from ingest.expressions import Template
-from sinks.mapping.guards import NameGuard, check_row_key, check_time, size_guard
-from sinks.mapping.mapper import Mapped, Mapper, SinkSettings, Skipped, Timestamp
-from sinks.mapping.rules import WHOLE_ROW, Target, treatment_of
-from sinks.mapping.tables import TableNames
+from sinks.mapping.guards import NameGuard, refuse_own_families
+from sinks.mapping.mapper import Mapped, Mapper, SinkSettings, Skipped
+from sinks.mapping.mutations import Mutations
+from sinks.mapping.remembered import Remembered
+from sinks.mapping.tables import TableTemplate
 from sinks.mapping.values import PRIORITY_BYTES, time_bytes
 
 _MOST_NAMES = 20_000  # prepared columns; names come from the data, so there must be an end
 _NO_ROW_KEY = Skipped("no_row_key")
-_NO_CELLS = Skipped("no_cells")
 
 
 class OnMissingKey(StrEnum):
@@ -30,7 +29,7 @@ class OnMissingKey(StrEnum):
 class Attr2HBaseSettings(SinkSettings):
     """Options of the attr2hbase sink."""
 
-    table: Template = option("Table that events go to; a template.", example="mytable")
+    table: TableTemplate = option("Table that events go to; a template.", example="mytable")
     attr_prefix: str = option(
         "Attributes that begin so become cells, and the one named exactly so is the row key; may be empty.",
         default="2hb_",
@@ -72,21 +71,11 @@ class Attr2HBaseSettings(SinkSettings):
             )
         return column or None
 
-    @field_validator("table")
-    @classmethod
-    def _constant_table(cls, table: Template) -> Template:
-        if table.constant is not None and not TableNames.is_legal(table.constant):
-            raise PydanticCustomError("wrong_type", '"{table}" is no name of a table', {"table": table.text})
-        return table
-
     @model_validator(mode="after")
-    def _own_columns_are_allowed(self) -> Self:
-        guard = NameGuard(self.families, self.columns.model_copy(update={"name_pattern": None}))
-        for name, column in (("sys_family", self.sys_family), ("write_body", self.write_body)):
-            if column is not None:
-                refusal = guard.refusal(split_column(column.encode())[0], b"")
-                if refusal is not None:
-                    raise PydanticCustomError("conflict", "{name}: {why}", {"name": name, "why": refusal[1]})
+    def _own_families_are_allowed(self) -> Self:
+        named = {"sys_family": self.sys_family, "write_body": self.write_body}
+        families = {(name,): text.encode().partition(b":")[0] for name, text in named.items() if text is not None}
+        refuse_own_families(self, families.items())
         return self
 
 
@@ -125,13 +114,8 @@ class Attr2HBase(Mapper[Attr2HBaseSettings]):
         self._sys_columns = tuple((self._sys_family or b"") + name for name in (b":timestamp", b":host", b":priority"))
         self._body_column = None if settings.write_body is None else settings.write_body.encode()
         self._names = NameGuard(settings.families, settings.columns)
-        self._columns: dict[str, bytes] = {}
-        self._check_sizes = size_guard(settings.columns)
-        self._treatment = treatment_of(settings.rules, write_to_wal=settings.write_to_wal)
-        self._wal = settings.write_to_wal
-        self._of_event = settings.timestamp is Timestamp.EVENT
-        self._table_names = TableNames(settings.table)
-        self._table = self._table_names.constant
+        self._columns = Remembered(self._column_of, _MOST_NAMES)
+        self._mutation_of = Mutations(settings, settings.table, self._cells).of
 
     def map(self, event: Event, batch_time_ms: int) -> Mapped | Skipped:
         """One put, or one delete, of the row the event names."""
@@ -140,28 +124,7 @@ class Attr2HBase(Mapper[Attr2HBaseSettings]):
             if self.settings.on_missing_key is OnMissingKey.DROP:
                 return _NO_ROW_KEY
             raise MappingError(f'no attribute "{self._prefix}" for the row key', code="no_row_key")
-        if not 0 < len(row) <= MAX_ROW_KEY_BYTES:
-            check_row_key(row)
-        if self._of_event:
-            batch_time_ms = event.timestamp_ms
-            check_time(batch_time_ms)
-        wal = self._wal
-        target: Target | None = None
-        if self._treatment is not None:
-            wal, target = self._treatment(event)
-        if event.tombstone:
-            target = WHOLE_ROW
-        if target is not None:
-            return Mapped(self._table_of(event), target.delete(row, batch_time_ms, wal=wal))
-        cells = self._cells(event)
-        if not cells:
-            return _NO_CELLS
-        if self._check_sizes is not None:
-            self._check_sizes(cells)
-        return Mapped(self._table or self._table_of(event), Put(row, cells, batch_time_ms, wal))
-
-    def _table_of(self, event: Event) -> str:
-        return self._table or self._table_names.of(event)
+        return self._mutation_of(row, event, batch_time_ms)
 
     def _cells(self, event: Event) -> dict[bytes, bytes]:
         cells: dict[bytes, bytes] = {}
@@ -172,31 +135,22 @@ class Attr2HBase(Mapper[Attr2HBaseSettings]):
             cells[priority] = PRIORITY_BYTES[event.priority]
         if self._body_column is not None and event.body:
             cells[self._body_column] = event.body
-        columns = self._columns
+        columns = self._columns.known
         for name, value in event.attributes.items():
             try:
                 column = columns[name]
             except KeyError:
-                column = self._prepare(name)
+                column = self._columns.made(name)
             if column:
                 cells[column] = value
         return cells
 
-    def _prepare(self, name: str) -> bytes:
-        """The column of an attribute, b"" when it is none; what may not be written is not remembered."""
-        column = b""
-        if name.startswith(self._prefix) and name != self._prefix:
-            rest = name_to_bytes(name.removeprefix(self._prefix))
-            family, _, qualifier = rest.partition(b":")
-            if not (family and qualifier):
-                family, qualifier = self._sys_family or b"", rest
-            if family:
-                refusal = self._names.refusal(family, qualifier)
-                if refusal is not None:
-                    code, message = refusal
-                    raise MappingError(message, code=code)
-                column = family + b":" + qualifier
-        if len(self._columns) >= _MOST_NAMES:
-            self._columns.clear()
-        self._columns[name] = column
-        return column
+    def _column_of(self, name: str) -> bytes:
+        """The column of an attribute, b"" when it is none."""
+        if not name.startswith(self._prefix) or name == self._prefix:
+            return b""
+        rest = name_to_bytes(name.removeprefix(self._prefix))
+        family, _, qualifier = rest.partition(b":")
+        if not (family and qualifier):
+            family, qualifier = self._sys_family or b"", rest
+        return self._names.column(family, qualifier) if family else b""

@@ -1,10 +1,13 @@
 """What may become a row key, a family, a column or a cell time, whatever the data says."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+
+from pydantic import ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from ingest.api import MAX_ROW_KEY_BYTES, MappingError
 from ingest.api.notation import name_from_bytes
-from sinks.mapping.mapper import ColumnOptions, FamilyOptions
+from sinks.mapping.mapper import ColumnOptions, FamilyOptions, SinkSettings
 
 _MAX_FAMILY_BYTES = 127  # HBase keeps the length of a family's name in a signed byte
 _MAX_TIME_MS = 2**63 - 2  # the largest number means "the server's clock" to HBase
@@ -57,11 +60,24 @@ class NameGuard:
         self._deny = frozenset(name.encode() for name in families.deny)
         self._fullmatch = None if columns.name_pattern is None else columns.name_pattern.fullmatch
 
+    def column(self, family: bytes, qualifier: bytes) -> bytes:
+        """
+        `family:qualifier`.
+
+        Raises:
+            MappingError: it may not be written.
+        """
+        refusal = self.refusal(family, qualifier)
+        if refusal is not None:
+            code, message = refusal
+            raise MappingError(message, code=code)
+        return family + b":" + qualifier
+
     def refusal(self, family: bytes, qualifier: bytes) -> Refusal | None:
         """Why an event with this column can not be written; None when it can."""
         shown = name_from_bytes(family)
         if (
-            len(family) > _MAX_FAMILY_BYTES
+            not 0 < len(family) <= _MAX_FAMILY_BYTES
             or family.startswith(b".")
             or family == _RESERVED_FAMILY
             or not _ILLEGAL_IN_FAMILY.isdisjoint(family)
@@ -72,6 +88,36 @@ class NameGuard:
         if self._fullmatch is not None and self._fullmatch(qualifier) is None:
             return "bad_column_name", f"the qualifier {name_from_bytes(qualifier)!r} does not match `name_pattern`"
         return None
+
+
+def refuse_own_families(settings: SinkSettings, places: Iterable[tuple[tuple[str | int, ...], bytes]]) -> None:
+    """
+    Check the families that a sink's own options name.
+
+    Args:
+        settings: with the `families` it allows and denies.
+        places: path of each option, and the family it names.
+
+    Raises:
+        ValidationError: they can not exist, or `families` keeps the sink from writing them.
+    """
+    # `name_pattern` is for names out of events
+    guard = NameGuard(settings.families, settings.columns.model_copy(update={"name_pattern": None}))
+    refused = [
+        InitErrorDetails(type=PydanticCustomError("conflict", "{why}", about), loc=path, input=None)
+        for path, family in places
+        if (about := _about(guard.refusal(family, b""))) is not None
+    ]
+    if refused:
+        raise ValidationError.from_exception_data("families", refused)
+
+
+def _about(refusal: Refusal | None) -> dict[str, str] | None:
+    if refusal is None:
+        return None
+    code, message = refusal
+    hint = "see `families: allow` and `deny`" if code == "family_not_allowed" else "as in family: web"
+    return {"why": message, "hint": hint}
 
 
 def size_guard(columns: ColumnOptions) -> Callable[[Mapping[bytes, bytes]], None] | None:

@@ -1,10 +1,15 @@
 """Which table an event goes to."""
 
 import re
+from typing import Annotated
+
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
 
 from ingest.api import Event, MappingError
 from ingest.api.notation import name_from_bytes
 from ingest.expressions import Template
+from sinks.mapping.remembered import Remembered
 
 _LEGAL = re.compile(rb"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _MOST_NAMES = 1_000  # remembered names; they come from the data, so there must be an end
@@ -20,7 +25,7 @@ class TableNames:
 
     def __init__(self, template: Template) -> None:
         self._template = template
-        self._known: dict[bytes, str] = {}
+        self._names = Remembered(self._checked, _MOST_NAMES)
         self.constant = None if template.constant is None else template.constant.decode()
 
     @staticmethod
@@ -36,14 +41,25 @@ class TableNames:
             MappingError: the template does not give the name of a table.
         """
         data = self._template.render(event)
-        name = self._known.get(data)
-        if name is None:
-            if not self.is_legal(data):
-                raise MappingError(
-                    f'"{self._template.text}" gives {name_from_bytes(data)!r}, which is no name of a table',
-                    code="bad_table_name",
-                )
-            if len(self._known) >= _MOST_NAMES:
-                self._known.clear()
-            name = self._known[data] = data.decode()
-        return name
+        try:
+            return self._names.known[data]
+        except KeyError:
+            return self._names.made(data)
+
+    def _checked(self, data: bytes) -> str:
+        if not self.is_legal(data):
+            raise MappingError(
+                f'"{self._template.text}" gives {name_from_bytes(data)!r}, which is no name of a table',
+                code="bad_table_name",
+            )
+        return data.decode()
+
+
+def _legal(table: Template) -> Template:
+    if table.constant is not None and not TableNames.is_legal(table.constant):
+        raise PydanticCustomError("wrong_type", '"{table}" is no name of a table', {"table": table.text})
+    return table
+
+
+TableTemplate = Annotated[Template, AfterValidator(_legal)]
+"""An option's type: a template of a table's name; one without tags is checked at once."""

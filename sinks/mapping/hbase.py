@@ -1,0 +1,271 @@
+"""Cells that the options list one by one: family, qualifier, value and encoding of each."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import NamedTuple, Self
+
+from pydantic import field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import Event, Example, MappingError, Model, option
+from ingest.expressions import Template
+from sinks.mapping.encodings import ENCODERS, Encode, Encoding
+from sinks.mapping.guards import NameGuard, check_row_key, refuse_own_families
+from sinks.mapping.mapper import Mapped, Mapper, SinkSettings, Skipped
+from sinks.mapping.mutations import Mutations
+from sinks.mapping.remembered import Remembered
+from sinks.mapping.tables import TableTemplate
+
+_MOST_NAMES = 20_000  # prepared columns of a cell; names come from the data, so there must be an end
+_NO_ROW_KEY = Skipped("no_row_key")
+
+
+class OnMissingInKey(StrEnum):
+    """What an attribute the row key names, but the event does not have, leads to."""
+
+    ERROR = "error"
+    DROP = "drop"
+    EMPTY = "empty"
+
+
+class OnMissing(StrEnum):
+    """What an attribute a cell names, but the event does not have, leads to."""
+
+    EMPTY = "empty"
+    UNSET = "unset"
+    ERROR = "error"
+
+
+class RowKey(Model):
+    """The row that an event goes to."""
+
+    template: Template = option("Template of the row key.", example="%{key}-%{nanos}")
+    on_missing: OnMissingInKey = option(
+        "When the template names an attribute the event does not have: the event fails (`error`), `drop` counts it "
+        "under no_row_key, `empty` goes on with empty text, so that many events may share a row.",
+        default="error",
+        strict=False,
+    )
+
+    @field_validator("template")
+    @classmethod
+    def _constant_key_fits(cls, template: Template) -> Template:
+        if template.constant is not None:
+            try:
+                check_row_key(template.constant)
+            except MappingError as error:
+                raise PydanticCustomError("out_of_range", "{why}", {"why": error.message}) from error
+        return template
+
+
+class CellOptions(Model):
+    """One cell of the row."""
+
+    family: Template = option("Template of the column family.", example="m")
+    qualifier: Template = option("Template of the qualifier; may give nothing.", example="value")
+    value: Template = option("Template of the value.", example="%{body}")
+    encoding: Encoding = option(
+        "What the text of the value becomes: its bytes as they are (`utf8`; `raw` says that they are no text), a "
+        "big-endian number of 4 or 8 bytes (`int32`, `int64`, `float64`), or the bytes it spells (`hex`, `base64`).",
+        default="utf8",
+        strict=False,
+    )
+    on_missing: OnMissing = option(
+        "When one of the templates names an attribute the event does not have: it is `empty` text, the cell stays "
+        "`unset`, or the event fails (`error`).",
+        default="empty",
+        strict=False,
+    )
+
+    @model_validator(mode="after")
+    def _constant_value_fits(self) -> Self:
+        encode = ENCODERS[self.encoding]
+        if encode is not None and self.value.constant is not None:
+            try:
+                encode(self.value.constant)
+            except MappingError as error:
+                raise PydanticCustomError("wrong_type", "{why}", {"why": error.message, "option": "value"}) from error
+        return self
+
+
+class HBaseSettings(SinkSettings):
+    """Options of the hbase sink."""
+
+    table: TableTemplate = option("Table that events go to; a template.", example="metrics")
+    row_key: RowKey = option("The row that an event goes to.", example={"template": "%{host}/%{timestamp}"})
+    cells: list[CellOptions] = option(
+        "The cells of the row; of equal columns the later one stays.",
+        example=[{"family": "m", "qualifier": "value", "value": "%{body}"}],
+        min_length=1,
+    )
+
+    @field_validator("row_key", mode="before")
+    @classmethod
+    def _not_the_template_alone(cls, row_key: object) -> object:
+        if isinstance(row_key, str):
+            hint = {"hint": 'write row_key: {template: "…"}'}
+            raise PydanticCustomError("wrong_type", "row_key wants a mapping, not the template alone", hint)
+        return row_key
+
+    @property
+    def own_families(self) -> frozenset[bytes]:
+        """The families that are the same for every event."""
+        return frozenset(cell.family.constant for cell in self.cells if cell.family.constant is not None)
+
+    @model_validator(mode="after")
+    def _own_families_are_allowed(self) -> Self:
+        families = {
+            ("cells", index, "family"): cell.family.constant
+            for index, cell in enumerate(self.cells)
+            if cell.family.constant is not None
+        }
+        refuse_own_families(self, families.items())
+        return self
+
+
+class _Cell(NamedTuple):
+    """
+    A cell, ready.
+
+    Attributes:
+        column: when it is the same for every event, else b"".
+        column_of: otherwise.
+        value_of: None when the event has no such cell.
+        encode: what happens to the value; None for nothing.
+        name: for messages.
+    """
+
+    column: bytes
+    column_of: Callable[[Event], bytes]
+    value_of: Callable[[Event], bytes | None]
+    encode: Encode | None
+    name: str
+
+
+class HBase(Mapper[HBaseSettings]):
+    """
+    Write the cells that the options list.
+
+    Row key, families, qualifiers and values are templates; every event becomes one row with the same cells, whatever
+    attributes it has besides. What a value can not become, text in an `int64` for example, fails the event. Bytes stay
+    bytes: what a template puts in is not changed. A tombstone that reaches the sink (source option
+    `tombstones: delete`) deletes the row its key names.
+
+    Source: Flume sink `hbase`.
+    """
+
+    kind = "hbase"
+    examples = (
+        Example(
+            "a number and a text",
+            settings=(
+                "{table: metrics, row_key: {template: '%{host}/%{timestamp}'}, cells: ["
+                "{family: m, qualifier: load, value: '%{load}', encoding: float64}, "
+                "{family: m, qualifier: line, value: '%{body}'}]}"
+            ),
+            body="load average: 0.25",
+            attributes={"load": "0.25"},
+            host="web-1",
+            timestamp_ms=1308748686334,
+        ),
+        Example(
+            "a column named by the event; without a unit there is no such cell",
+            settings=(
+                "{table: metrics, row_key: {template: '%{key}'}, cells: ["
+                "{family: m, qualifier: '%{name}', value: '%{body}', encoding: int64}, "
+                "{family: m, qualifier: unit, value: '%{unit}', on_missing: unset}]}"
+            ),
+            body="42",
+            attributes={"name": "requests"},
+            key="web-1",
+        ),
+    )
+
+    def __init__(self, settings: HBaseSettings) -> None:
+        super().__init__(settings)
+        key = settings.row_key
+        self._row_of = key.template.render
+        self._asks = key.on_missing is not OnMissingInKey.EMPTY and _reads_attributes(key.template)
+        names = NameGuard(settings.families, settings.columns)
+        self._listed = tuple(_ready(cell, names) for cell in settings.cells)
+        self._mutation_of = Mutations(settings, settings.table, self._cells).of
+
+    def map(self, event: Event, batch_time_ms: int) -> Mapped | Skipped:
+        """One put, or one delete, of the row the event names."""
+        if self._asks:
+            key = self.settings.row_key
+            missing = key.template.missing(event)
+            if missing is not None:
+                if key.on_missing is OnMissingInKey.DROP:
+                    return _NO_ROW_KEY
+                raise MappingError(
+                    f'no attribute "{missing}" for the row key "{key.template.text}"',
+                    code="no_row_key",
+                    hint="say `on_missing: drop` if such events are none of this sink",
+                )
+        return self._mutation_of(self._row_of(event), event, batch_time_ms)
+
+    def _cells(self, event: Event) -> dict[bytes, bytes]:
+        cells: dict[bytes, bytes] = {}
+        for column, column_of, value_of, encode, name in self._listed:
+            value = value_of(event)
+            if value is None:
+                continue
+            if encode is not None:
+                try:
+                    value = encode(value)
+                except MappingError as error:
+                    hint = None if value else "say `on_missing: unset` if not every event has it"
+                    raise MappingError(f"the cell {name}: {error.message}", code=error.code, hint=hint) from error
+            cells[column or column_of(event)] = value
+        return cells
+
+
+def _ready(cell: CellOptions, names: NameGuard) -> _Cell:
+    family, qualifier, value = cell.family.constant, cell.qualifier.constant, cell.value.constant
+    name = f'"{cell.family.text}:{cell.qualifier.text}"'
+    encode = ENCODERS[cell.encoding]
+    value_of = cell.value.render
+    if value is not None and encode is not None:
+        prepared = encode(value)
+        encode, value_of = None, lambda _event: prepared
+    column = b"" if family is None or qualifier is None else family + b":" + qualifier
+    return _Cell(column, _column_of(cell, names), _if_there(cell, value_of, name), encode, name)
+
+
+def _column_of(cell: CellOptions, names: NameGuard) -> Callable[[Event], bytes]:
+    columns = Remembered[tuple[bytes, bytes], bytes](lambda pair: names.column(*pair), _MOST_NAMES)
+    known, made = columns.known, columns.made
+    family_of, qualifier_of = cell.family.render, cell.qualifier.render
+
+    def column_of(event: Event) -> bytes:
+        pair = family_of(event), qualifier_of(event)
+        try:
+            return known[pair]
+        except KeyError:
+            return made(pair)
+
+    return column_of
+
+
+def _if_there(cell: CellOptions, value_of: Callable[[Event], bytes], name: str) -> Callable[[Event], bytes | None]:
+    """The value, as `on_missing` says when an attribute is absent that the cell names."""
+    asked = [each.missing for each in (cell.family, cell.qualifier, cell.value) if _reads_attributes(each)]
+    if cell.on_missing is OnMissing.EMPTY or not asked:
+        return value_of
+    is_error = cell.on_missing is OnMissing.ERROR
+
+    def value_if_there(event: Event) -> bytes | None:
+        for missing_in in asked:
+            missing = missing_in(event)
+            if missing is not None:
+                if is_error:
+                    raise MappingError(f'no attribute "{missing}" for the cell {name}', code="no_attribute")
+                return None
+        return value_of(event)
+
+    return value_if_there
+
+
+def _reads_attributes(template: Template) -> bool:
+    return any(name.startswith("attribute:") for name in template.references)

@@ -1,0 +1,174 @@
+"""What is said about sinks beside the rest of the file, with exact places: row keys, families, cells, names."""
+
+import pytest
+
+from ingest.api import ConfigError
+from ingest.catalog import Catalog
+from ingest.config import load
+
+KAFKA = 'kafka: {brokers: "localhost:9092", topics: [ticks]}'
+FILES = "files: {path: ./ticks}"
+HEAD = """\
+version: 1
+stores:
+  logs: {rocksdb: {path: ./data}}
+tables:
+  t: {families: {m: {}, n: {}}}
+pipelines:
+  p:
+    source: {%s}
+    sinks:
+"""
+KEY = 'row_key: {template: "%{key}"}'
+
+
+def cell(family="m", qualifier="q", value="%{body}"):
+    return f'{{family: {family}, qualifier: {qualifier}, value: "{value}"}}'
+
+
+CELL = cell()
+
+
+def problems(folder, *sinks, source=KAFKA):
+    path = folder / "p.yaml"
+    path.write_text(HEAD % source + "".join(f"      - {sink}\n" for sink in sinks))
+    try:
+        report = load(path, env={}, lookup=Catalog()).report
+    except ConfigError as error:
+        report = error.report
+    return [str(problem).removeprefix(f"{path}:") for problem in report.problems]
+
+
+def hbase(*cells, key=KEY, more=""):
+    return f"hbase: {{table: t, {key}, {more}cells: [{', '.join(cells or [CELL])}]}}"
+
+
+def test_good(tmp_path):
+    assert problems(tmp_path, hbase(), hbase(cell("n"), more='when: "exists(a)", ')) == []
+
+
+NANOS = (
+    "10:47: conflict: warning: only %{nanos} makes this row key vary; it is unique for up to 10000 events of a "
+    "partition and millisecond; add %{key}, or %{topic}-%{partition}-%{offset}"
+)
+NANOS_IN_FILES = (
+    "10:47: conflict: in files %{nanos} is not unique, and nothing else in this row key tells events of a file apart; "
+    "use %{topic}:%{offset}"
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "template", "expected"),
+    [
+        (KAFKA, "%{nanos}", [NANOS]),
+        (KAFKA, "%{key}-%{nanos}", []),
+        (KAFKA, "%{user}", []),
+        (KAFKA, "k", ["10:47: conflict: warning: this row key is the same for every event, so there is one row"]),
+        (FILES, "%{nanos}", [NANOS_IN_FILES]),
+        (FILES, "%{key}-%{topic}-%{nanos}", [NANOS_IN_FILES]),
+        (FILES, "%{topic}:%{offset}", []),
+        (FILES, "%{user}-%{nanos}", []),
+        (KAFKA, "", ["10:47: out-of-range: the row key is empty"]),
+        (
+            KAFKA,
+            "%{key",
+            ['10:48: bad-expression: unclosed tag: a "}" is missing; a percent sign itself is written "%%"'],
+        ),
+    ],
+)
+def test_row_key(tmp_path, source, template, expected):
+    sink = hbase(key=f'row_key: {{template: "{template}"}}')
+    assert problems(tmp_path, sink, source=source) == expected
+
+
+CASES = {
+    "row key as text": (
+        hbase(key='row_key: "%{key}"'),
+        ['10:36: wrong-type: row_key wants a mapping, not the template alone; write row_key: {template: "…"}'],
+    ),
+    "no row key": (hbase(key='label: "a"'), ['10:9: missing-field: hbase needs "row_key"']),
+    "a cell without a value": (
+        hbase("{family: m, qualifier: q}"),
+        ['10:66: missing-field: cells needs "value"'],
+    ),
+    "unknown encoding": (
+        hbase('{family: m, qualifier: q, value: "1", encoding: int65}'),
+        ['10:114: not-one-of: encoding can not be "int65"; did you mean "int64"?'],
+    ),
+    "unknown option of a cell": (
+        hbase('{family: m, qualifier: q, value: "1", on_mising: unset}'),
+        ['10:104: unknown-field: "on_mising" is not a setting of cells; did you mean "on_missing"?'],
+    ),
+    "a constant that is no number": (
+        hbase('{family: m, qualifier: q, value: "x", encoding: int64}'),
+        ["10:99: wrong-type: 'x' is not a whole number"],
+    ),
+    "a denied family": (
+        hbase(CELL, cell("n"), more="families: {deny: [n]}, "),
+        ['10:143: conflict: the family "n" may not be written by this sink; see `families: allow` and `deny`'],
+    ),
+    "a denied system family": (
+        "attr2hbase: {table: t, sys_family: m, families: {deny: [m]}}",
+        ['10:44: conflict: the family "m" may not be written by this sink; see `families: allow` and `deny`'],
+    ),
+    "a family that can not exist": (
+        hbase('{family: "a:b", qualifier: q, value: v}'),
+        ["10:75: conflict: 'a:b' can not be the name of a family; as in family: web"],
+    ),
+    "a missing family": (
+        hbase(cell("mm"), more="families: {on_unknown: error}, "),
+        ['10:106: unknown-reference: there is no family "mm" in table "t"; did you mean "m"?'],
+    ),
+    "a missing family of a rule": (
+        hbase(more="families: {on_unknown: drop}, rules: [{when: exists(a), delete: {family: x}}], "),
+        [
+            '10:131: unknown-reference: there is no family "x" in table "t"; declare it, or say on_unknown: create',
+        ],
+    ),
+    "a missing family that is denied": (
+        hbase(more="families: {on_unknown: error, deny: [x]}, "),
+        ['10:95: unknown-reference: warning: there is no family "x" in table "t"; then nothing has to be denied'],
+    ),
+    "a cell twice": (
+        hbase(CELL, cell(qualifier="'%{host}'"), CELL),
+        [
+            (
+                '10:75: conflict: warning: the cell "m:q" is always replaced by a later one of the same column; '
+                "see line 10"
+            )
+        ],
+    ),
+    "a cell twice, the later one not always there": (
+        hbase(CELL, '{family: m, qualifier: q, value: "%{x}", on_missing: unset}'),
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sink_has_these_problems(tmp_path, name):
+    sink, expected = CASES[name]
+    assert problems(tmp_path, sink) == expected
+
+
+class TestNames:
+    """A sink's name stands in dead letters and metrics, so no two may share one."""
+
+    def test_label_that_is_the_name_of_another(self, tmp_path):
+        assert problems(tmp_path, hbase(), "attr2hbase: {table: t, label: hbase}") == [
+            (
+                '11:39: duplicate-label: the label "hbase" is what the hbase on line 10 is called; choose another, or '
+                "give that one a label"
+            )
+        ]
+
+    def test_label_that_is_a_numbered_name(self, tmp_path):
+        assert problems(tmp_path, hbase(), hbase(), 'attr2hbase: {table: t, label: "hbase#2"}') == [
+            (
+                '12:39: duplicate-label: the label "hbase#2" is what the hbase on line 11 is called; choose another, '
+                "or give that one a label"
+            )
+        ]
+
+    def test_label_that_is_its_own_kind(self, tmp_path):
+        assert problems(tmp_path, hbase(more="label: hbase, ")) == []
