@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, cast
 
 from ingest import __version__
 
@@ -65,6 +65,34 @@ class Output:
     def is_live(self) -> bool:
         """Whether a person watches, so that things may move."""
         return not self.is_json and self._stderr.isatty()
+
+    @contextlib.contextmanager
+    def unwaiting(self, on_lost: Callable[[int], None], *, with_data: bool) -> Iterator[Callable[[], int]]:
+        """
+        Wait for no reader until the block ends: a service must not stand still with its log.
+
+        All that this process writes to stderr takes part. Where that is no file, nothing changes.
+
+        Args:
+            on_lost: told how many lines of stderr were left out, once somebody reads again.
+            with_data: nor for a reader of stdout.
+
+        Returns:
+            Asked, how many lines of stderr were left out so far.
+        """
+        from ingest.observe.drain import Drain
+
+        stdout, stderr = self._stdout, self._stderr
+        data, rest = Drain.of(stdout) if with_data else None, Drain.of(stderr, on_lost)
+        self._stdout, self._stderr = cast("TextIO", data or stdout), cast("TextIO", rest or stderr)
+        try:
+            with contextlib.redirect_stderr(self._stderr):
+                yield lambda: 0 if rest is None else rest.lost
+        finally:
+            self._stdout, self._stderr = stdout, stderr
+            for drain in (data, rest):
+                if drain is not None:
+                    drain.finish()
 
     def choose(self, wanted: Format | None, *, is_plain: bool) -> None:
         """Take what the options of a command say."""

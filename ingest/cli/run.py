@@ -43,12 +43,14 @@ def run(
     out.problems(configuration.report)
     _set_up_logs(configuration, is_watched=once and out.is_live)
     stop = Stop()
-    with stop.on_signals(), Following(out, list(configuration.pipelines), is_shown=once) as following:
-        outcome = run_service(configuration, catalog, RunOptions(once, start_from, following), stop)
-    for error in outcome.errors:
-        _tell(out, error)
-    show_totals(out, outcome.totals)
-    _what_next(out, file, configuration, outcome)
+    with out.unwaiting(_tell_lost, with_data=not once) as lost_lines:
+        with stop.on_signals(), Following(out, list(configuration.pipelines), is_shown=once) as following:
+            options = RunOptions(once, start_from, following, lost_lines)
+            outcome = run_service(configuration, catalog, options, stop)
+        for error in outcome.errors:
+            _tell(out, error)
+        show_totals(out, outcome.totals)
+        _what_next(out, file, configuration, outcome)
     raise typer.Exit(outcome.exit_code)
 
 
@@ -61,6 +63,12 @@ def _set_up_logs(configuration: "Configuration", *, is_watched: bool) -> None:
     if is_watched and level.number < LogLevel.WARNING.number:
         level = LogLevel.WARNING
     set_up(level=level, log_format=LogFormat(log.format), mask=configuration.masks.hide)
+
+
+def _tell_lost(lines: int) -> None:
+    from ingest.observe.logs import logger
+
+    logger(__name__).warning("log lines were left out while nobody read them", lines=lines)
 
 
 def _tell(out: Output, error: BaseException) -> None:

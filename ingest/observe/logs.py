@@ -237,7 +237,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 class _Lines:
-    """Where lines end up. A full or closed stderr loses lines; it must not stop a pipeline."""
+    """Where lines end up. A closed stderr loses lines, and a service's stderr is a `Drain`, which never waits."""
 
     _lock = threading.Lock()
 

@@ -2,11 +2,12 @@
 
 import threading
 from collections import Counter as Tally
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
 import prometheus_client as prometheus
+from prometheus_client.metrics_core import CounterMetricFamily
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
@@ -35,10 +36,11 @@ class Metric(NamedTuple):
     One row of the table.
 
     Attributes:
-        labels: after `pipeline`, which every metric has.
+        labels: after `pipeline`, which every metric of a pipeline has.
         unit: for readers; it is in the name already.
         help: one sentence.
         buckets: upper bounds, of a histogram alone.
+        of_process: of all pipelines together, and without labels.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Metric(NamedTuple):
     help: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
+    of_process: bool = False
 
 
 METRICS = (
@@ -139,6 +142,13 @@ METRICS = (
         "failures",
         "Times that consumer-group offsets could not be committed; nothing is lost, tools show an old lag.",
     ),
+    Metric(
+        "ingest_log_lines_lost_total",
+        Kind.COUNTER,
+        "lines",
+        "Log lines of this process left out because nobody read its stderr; the pipelines did not wait for them.",
+        of_process=True,
+    ),
 )
 """The table the reference page is made of."""
 
@@ -154,9 +164,12 @@ class Metrics:
     Args:
         pipelines: names whose counters start at 0, so that the first increase is seen as one.
         process: also export memory, CPU and open files of this process.
+        lost_lines: asked at each scrape, how many log lines were left out so far; None where they are not counted.
     """
 
-    def __init__(self, pipelines: Iterable[str] = (), *, process: bool = True) -> None:
+    def __init__(
+        self, pipelines: Iterable[str] = (), *, process: bool = True, lost_lines: Callable[[], int] | None = None
+    ) -> None:
         self._lock = threading.Lock()
         self._registry = prometheus.CollectorRegistry()
         self._counters: dict[str, prometheus.Counter] = {}
@@ -165,7 +178,10 @@ class Metrics:
         self._label_values: dict[tuple[str, str], set[str]] = {}
         self._lags: dict[str, _Lags] = {}
         for metric in METRICS:
-            self._register(metric)
+            if not metric.of_process:
+                self._register(metric)
+        if lost_lines is not None:
+            self._registry.register(_LostLines(lost_lines))
         if process:
             prometheus.ProcessCollector(registry=self._registry)
         for pipeline in pipelines:
@@ -234,7 +250,7 @@ class Metrics:
             return prometheus.CONTENT_TYPE_LATEST, prometheus.generate_latest(_WithoutCreated(self._registry))
 
     def _register(self, metric: Metric) -> None:
-        labels = ("pipeline", *metric.labels)
+        labels = _labels(metric)
         match metric.kind:
             case Kind.COUNTER:
                 self._counters[metric.name] = prometheus.Counter(
@@ -249,7 +265,7 @@ class Metrics:
 
     def _declare(self, pipeline: str) -> None:
         for metric in METRICS:
-            if metric.labels:
+            if metric.labels or metric.of_process:
                 continue
             match metric.kind:
                 case Kind.COUNTER:
@@ -295,6 +311,17 @@ class _Lags:
         return self._sum
 
 
+class _LostLines(Collector):
+    """What the log's stream counts, asked at each scrape: the log must need nothing of the metrics."""
+
+    def __init__(self, lost_lines: Callable[[], int]) -> None:
+        self._lost_lines = lost_lines
+
+    def collect(self) -> Iterator[Family]:
+        metric = next(each for each in METRICS if each.of_process)
+        yield CounterMetricFamily(metric.name, metric.help, value=self._lost_lines())
+
+
 class _WithoutCreated(Collector):
     """The registry without the moments each series was made, which would double what is scraped."""
 
@@ -307,10 +334,14 @@ class _WithoutCreated(Collector):
             yield family
 
 
+def _labels(metric: Metric) -> tuple[str, ...]:
+    return () if metric.of_process else ("pipeline", *metric.labels)
+
+
 def reference() -> str:
     """The table as Markdown."""
     lines = ["| metric | type | labels | unit | meaning |", "|---|---|---|---|---|"]
     for metric in METRICS:
-        labels = ", ".join(f"`{label}`" for label in ("pipeline", *metric.labels))
+        labels = ", ".join(f"`{label}`" for label in _labels(metric))
         lines.append(f"| `{metric.name}` | {metric.kind} | {labels} | {metric.unit} | {metric.help} |")
     return "\n".join(lines) + "\n"

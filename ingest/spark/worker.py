@@ -6,6 +6,7 @@ once in each and kept in the one module-level cache of this product; see the ADR
 """
 
 import pickle
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -13,7 +14,8 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from ingest.build import live_task
-from ingest.observe.logs import LogLevel, set_up
+from ingest.observe.drain import Drain
+from ingest.observe.logs import LogLevel, logger, set_up
 from ingest.spark.rows import records_of, rows_of
 from ingest.task import Assignment, Task
 
@@ -42,8 +44,20 @@ def _task(pipeline: str, plan: bytes) -> Task:
         return known[1]
     if known is not None:
         known[1].close()
-    set_up(level=LogLevel.WARNING)  # stdout of a worker is nobody's, and a task's own lines are rare
+    _log_without_waiting()
     # the plan comes from our own driver, over the channel that brought this very function
     task = live_task(pickle.loads(plan))  # noqa: S301
     _live[pipeline] = (plan, task)
     return task
+
+
+def _log_without_waiting() -> None:
+    """Stdout of a worker is nobody's; its stderr goes through the JVM, and stands still with the JVM's."""
+    drain = None if isinstance(sys.stderr, Drain) else Drain.of(sys.stderr, _tell_lost)
+    if drain is not None:
+        sys.stderr = drain
+    set_up(level=LogLevel.WARNING)  # a task's own lines are rare
+
+
+def _tell_lost(lines: int) -> None:
+    logger(__name__).warning("log lines of a worker were left out while nobody read them", lines=lines)

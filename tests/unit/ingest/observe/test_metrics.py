@@ -185,6 +185,14 @@ def test_failures_are_counted():
     }
 
 
+def test_lost_log_lines_are_asked_for_at_each_scrape():
+    lost = [3]
+    metrics = Metrics(["ticks"], process=False, lost_lines=lambda: lost[0])
+    assert samples(metrics)["ingest_log_lines_lost_total"] == 3
+    lost[0] = 5
+    assert samples(metrics)["ingest_log_lines_lost_total"] == 5
+
+
 def test_two_objects_share_nothing():
     first, second = fresh(), fresh()
     first.group_commit_failed("ticks")

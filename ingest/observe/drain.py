@@ -1,0 +1,154 @@
+"""A text stream whose writers never wait, for a service whose log nobody reads."""
+
+import io
+import os
+import select
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TextIO
+
+MAX_WAITING_BYTES = 1024 * 1024  # a few thousand lines; what a reader that is away for longer misses is counted
+FINISH_S = 2.0  # what the last lines get when a process ends
+
+
+class Drain(io.TextIOBase):
+    """
+    Takes text at once and writes it to a file descriptor from a thread of its own.
+
+    Any thread may write. What does not fit any more is left out and counted, never kept and never waited for. The
+    descriptor is written to directly: a thread that hangs there holds no lock that anybody else, or the end of the
+    interpreter, would wait for. A forked child begins with an empty queue; what waited is the parent's to write.
+
+    Args:
+        descriptor: of a pipe, a terminal or a file.
+        is_terminal: what `isatty` answers.
+        on_lost: told how many lines were left out, once the stream flows again; called by the thread.
+
+    Attributes:
+        lost: lines that were left out so far.
+    """
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+
+    def __init__(
+        self,
+        descriptor: int,
+        *,
+        is_terminal: bool = False,
+        max_waiting_bytes: int = MAX_WAITING_BYTES,
+        on_lost: Callable[[int], None] = lambda _lines: None,
+    ) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._is_terminal = is_terminal
+        self._max_waiting_bytes = max_waiting_bytes
+        self._on_lost = on_lost
+        self._begin()
+        os.register_at_fork(after_in_child=self._begin)
+
+    @classmethod
+    def of(cls, stream: TextIO, on_lost: Callable[[int], None] = lambda _lines: None) -> Self | None:
+        """A drain to where a stream leads, or None when that is no descriptor."""
+        try:
+            stream.flush()
+            return cls(stream.fileno(), is_terminal=stream.isatty(), on_lost=on_lost)
+        except (OSError, ValueError):
+            return None
+
+    def write(self, text: str) -> int:
+        """Take text; returns at once."""
+        data = text.encode(self.encoding, self.errors)
+        with self._changed:
+            if self._waiting_bytes + len(data) > self._max_waiting_bytes:
+                self._lose(data)
+            elif data:
+                self._waiting.append(data)
+                self._waiting_bytes += len(data)
+                self._wake()
+        return len(text)
+
+    def finish(self, timeout_s: float = FINISH_S) -> bool:
+        """Wait until all that was taken is written; False when that takes longer."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._waiting_bytes, timeout_s)
+
+    def writable(self) -> bool:
+        """Always."""
+        return True
+
+    def fileno(self) -> int:
+        """The descriptor, for those who write past this stream."""
+        return self._descriptor
+
+    def isatty(self) -> bool:
+        """Whether a person reads."""
+        return self._is_terminal
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.finish()
+
+    def _begin(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: deque[bytes] = deque()
+        self._waiting_bytes = 0
+        self.lost = 0
+        self._told = 0
+        self._thread: threading.Thread | None = None
+
+    def _lose(self, data: bytes) -> None:
+        self.lost += max(1, data.count(b"\n"))
+
+    def _wake(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="log-drain", daemon=True)
+            try:
+                self._thread.start()
+            except RuntimeError:  # the machine has no thread left, or the interpreter ends
+                self._thread = None
+        self._changed.notify_all()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting)
+                data = self._waiting[0]
+            is_written = _written(self._descriptor, data)
+            with self._changed:
+                self._waiting.popleft()
+                self._waiting_bytes -= len(data)
+                if not is_written:
+                    self._lose(data)
+                lost = self.lost - self._told if is_written and not self._waiting else 0
+                self._told += lost
+                self._changed.notify_all()
+            if lost:
+                self._on_lost(lost)
+
+
+def _written(descriptor: int, data: bytes) -> bool:
+    """Write all of it, however long that takes; False when there is nobody who could read it."""
+    rest = memoryview(data)
+    while rest:
+        try:
+            rest = rest[os.write(descriptor, rest) :]
+        except BlockingIOError:  # somebody who has the same terminal or pipe made it so
+            _wait_for_room(descriptor)
+        except OSError:
+            return False
+    return True
+
+
+def _wait_for_room(descriptor: int) -> None:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    poll.poll()
+    time.sleep(0.01)  # a pipe may have room for less than one line, and says that it has room
