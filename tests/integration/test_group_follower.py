@@ -1,0 +1,131 @@
+"""The group of a pipeline at a real broker: what it is told of an idle topic, and of one that was made again."""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from kafka import TopicPartition
+from kafka.admin import NewTopic
+from kafka.errors import CoordinatorNotAvailableError
+from kafka.structs import OffsetAndMetadata
+
+from ingest.kafka.admin import KafkaAdmin
+from ingest.kafka.settings import KafkaConnection
+from ingest.observe.metrics import Metrics
+from ingest.service.group import LAG_S, RECOMMIT_S, GroupFollower
+from ingest.service.topics import KnownTopics
+from ingest.spark.checkpoint import Checkpoint
+from tests.support.names import unique
+from tests.support.servers import Kafka
+from tests.support.waiting import reached
+
+LIMIT_S = 20.0
+
+
+class Followed:
+    """A checkpoint with one acknowledged batch, a follower of it, and a clock that moves when told to."""
+
+    def __init__(self, kafka: Kafka, folder: Path) -> None:
+        self.kafka = kafka
+        self.topic, self.group = kafka.create_topic("followed", partitions=2), unique("group")
+        kafka.produce(self.topic, ["a", "b", "c"])
+        self._now_s = 0.0
+        self._folder = folder
+        self.acknowledge(0, {0: 1, 1: 1})
+        self.metrics = Metrics(["p"], process=False)
+        self.known = KnownTopics(folder)
+        self.follower = GroupFollower(
+            pipeline="p",
+            group=self.group,
+            connection=KafkaConnection.model_validate({"brokers": kafka.brokers}),
+            checkpoint=Checkpoint(folder),
+            metrics=self.metrics,
+            topics=[self.topic],
+            known=self.known,
+            clock=lambda: self._now_s,
+        )
+        self.follower.start()
+
+    def acknowledge(self, batch: int, ends: dict[int, int]) -> None:
+        """Write what Spark writes for an acknowledged batch."""
+        offsets = json.dumps({self.topic: {str(partition): end for partition, end in ends.items()}})
+        for name, text in (("offsets", f"v1\n{{}}\n{offsets}"), ("commits", "v1\n{}")):
+            (self._folder / name).mkdir(exist_ok=True)
+            (self._folder / name / str(batch)).write_text(text)
+
+    def pass_time(self, seconds: float) -> None:
+        """Move the clock."""
+        self._now_s += seconds
+
+    def wait_for(self, committed: dict[int, int]) -> None:
+        """Wait until the group has these offsets."""
+
+        def has() -> bool:
+            with suppress(CoordinatorNotAvailableError):  # the first group of a broker makes the place for it
+                return self.kafka.committed(self.group, self.topic) == committed
+            return False
+
+        assert reached(has, LIMIT_S)
+
+    def lags(self, records: int) -> bool:
+        """Whether so many records are said to be left to read."""
+        lines = [line for line in self.metrics.render()[1].decode().splitlines() if line.startswith("ingest_lag")]
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines) == records
+
+
+@pytest.fixture
+def followed(kafka: Kafka, tmp_path: Path) -> Iterator[Followed]:
+    made = Followed(kafka, tmp_path)
+    yield made
+    made.follower.close()
+
+
+def test_offsets_of_an_idle_topic_are_committed_anew_twice_a_day(followed: Followed, kafka: Kafka) -> None:
+    """A broker forgets an offset a week after its commit, and of a group without members each by itself."""
+    followed.wait_for({0: 1, 1: 1})
+    with kafka.admin() as admin:  # what the broker does after a week
+        admin.delete_group_offsets(followed.group, [TopicPartition(followed.topic, part) for part in (0, 1)])
+    kafka.produce(followed.topic, ["d"] * 10)
+    followed.pass_time(LAG_S)
+    assert reached(lambda: followed.lags(11), LIMIT_S)
+    assert kafka.committed(followed.group, followed.topic) == {}
+    followed.pass_time(RECOMMIT_S)
+    followed.wait_for({0: 1, 1: 1})
+
+
+def test_offsets_are_not_committed_to_a_topic_that_was_made_again(followed: Followed, kafka: Kafka) -> None:
+    followed.wait_for({0: 1, 1: 1})
+    make_again(kafka, followed.topic, partitions=2)
+    kafka.produce(followed.topic, ["e"] * 20)
+    with kafka.admin() as admin:  # as if it was made again between the follower's look and its commit
+        admin.alter_group_offsets(followed.group, {TopicPartition(followed.topic, 0): OffsetAndMetadata(5, "", None)})
+    followed.acknowledge(1, {0: 7, 1: 8})
+    assert reached(lambda: followed.follower.lost is not None, LIMIT_S)
+    assert f'topic "{followed.topic}" was deleted and made again' in str(followed.follower.lost)
+    followed.wait_for({})
+    followed.acknowledge(2, {0: 8, 1: 9})
+    followed.follower.close()
+    followed.wait_for({})
+
+
+def make_again(kafka: Kafka, topic: str, *, partitions: int) -> None:
+    """Delete a topic and make another one of that name."""
+    with kafka.admin() as admin:
+        admin.delete_topics([topic])
+        assert reached(lambda: topic not in admin.list_topics(), LIMIT_S)
+        admin.create_topics([NewTopic(topic, partitions, 1)])
+        admin.wait_for_topics([topic])
+
+
+def test_a_topic_has_another_id_when_it_is_made_again(kafka: Kafka) -> None:
+    topic = kafka.create_topic("made")
+    with KafkaAdmin(KafkaConnection.model_validate({"brokers": kafka.brokers})) as admin:
+        before = admin.topic_ids([topic, "nowhere"])
+        assert (list(before), admin.topic_ids([])) == ([topic], {})
+        assert admin.topic_ids([topic]) == before
+        make_again(kafka, topic, partitions=1)
+        after = admin.topic_ids([topic])
+        assert list(after) == [topic]
+        assert after != before
