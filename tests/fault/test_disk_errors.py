@@ -1,0 +1,86 @@
+"""
+F40: a disk that says EIO when it is told to sync. Nothing that was not synced is given out as durable, and nothing is
+synced a second time in the hope that it works.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.disk_faults import DiskFaults
+from tests.support.service import environment
+
+HEAD = """
+import sys
+from pathlib import Path
+from ingest.api import FamilySpec, IngestError, Put, TableSpec
+folder, switch = Path(sys.argv[1]), Path(sys.argv[2])
+def tried(call):
+    try:
+        return call()
+    except IngestError as error:
+        return f"{error.code} {error.disposition.value}"
+"""
+WRITERS = {
+    "times": """
+from ingest.spark.batch_time import BatchTimes
+times = BatchTimes(folder / "times", lambda: 5)
+switch.touch()
+print(tried(lambda: times.of(0)))
+switch.unlink()
+print(sorted(path.name for path in (folder / "times").iterdir()))
+""",
+    "identity": """
+from ingest.spark.checkpoint import Checkpoint
+checkpoint = Checkpoint(folder)
+switch.touch()
+print(tried(lambda: checkpoint.belongs_to({"source": "kafka"})))
+switch.unlink()
+print(sorted(path.name for path in folder.iterdir()))
+""",
+    "letters": """
+from ingest.dead_letters.files import FileDeadLetters
+queue = FileDeadLetters(folder, "p")
+queue.publish([b"{}"], 1, 1)
+switch.touch()
+print(tried(lambda: queue.publish([b"{}"], 2, 2)))
+switch.unlink()
+print(sorted(path.name[-7:-6] for path in (folder / "dead-letters" / "p").iterdir()))
+""",
+    "rocksdb": """
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+store = RocksDBStore(RocksDBSettings(path=str(folder)))
+store.open()
+store.ensure_table(TableSpec("t", (FamilySpec(b"a"),)))
+store.apply("t", [Put(b"1", {b"a:b": b"c"}, 1)])
+switch.touch()
+print(tried(lambda: store.apply("t", [Put(b"2", {b"a:b": b"c"}, 1)])))
+switch.unlink()
+store.close()
+store.open()
+print([b"1"] if store.get("t", b"1") is not None else [])
+""",
+}
+LEFT = {"times": "[]", "identity": "[]", "letters": "['1']", "rocksdb": "[b'1']"}
+
+
+@pytest.mark.parametrize("what", WRITERS)
+def test_f40_failed_sync_is_final(tmp_path: Path, disk_faults: DiskFaults, what: str) -> None:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    faults = disk_faults.environment(fail_sync=f"{folder}*")
+    done = subprocess.run(
+        [sys.executable, "-c", HEAD + WRITERS[what], str(folder), faults["SHIM_WHEN"]],
+        env={**environment(), **faults},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    code = "integrity" if what in ("letters", "rocksdb") else "disk_failed"
+    assert done.stdout.splitlines() == [f"{code} stop", LEFT[what]]
+    assert len(disk_faults.acts("fail_sync")) == 1, "it was tried again"
