@@ -7,11 +7,12 @@ from typing import Any, TypeVar
 
 from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
 from thriftpy2.thrift import TClient
-from thriftpy2.transport import TBufferedTransport, TFramedTransport, TSocket
+from thriftpy2.transport import TBufferedTransport, TFramedTransport
 
 from ingest.api import LifecycleError
 from sinks.hbase.errors import CONNECTION_ERRORS, DRIVER_ERRORS, translated
 from sinks.hbase.settings import HBaseSettings
+from sinks.hbase.sockets import Socket
 from sinks.hbase.thrift1 import Hbase, happybase
 
 T = TypeVar("T")
@@ -44,14 +45,14 @@ class Client(TClient):
 
 
 class _ThriftConnection(happybase.Connection):  # type: ignore[misc]  # untyped
-    """happybase's connection, with a time-out of its own for connecting and our client."""
+    """happybase's connection, with a time-out of its own for connecting and our client and socket."""
 
     def _refresh_thrift_client(self) -> None:
         connect_s = min(_CONNECT_TIMEOUT_S, self.timeout / 1000)
-        socket = TSocket(  # type: ignore[no-untyped-call]
+        self.socket = Socket(  # type: ignore[no-untyped-call]
             host=self.host, port=self.port, socket_timeout=self.timeout, connect_timeout=int(connect_s * 1000)
         )
-        self.transport = self._transport_class(socket)
+        self.transport = self._transport_class(self.socket)
         protocol = self._protocol_class(self.transport, decode_response=False)
         self.client = Client(Hbase, protocol)
 
@@ -105,10 +106,10 @@ class Connection:
             self._used_s = self._clock()
             raise translated(error, table=table, where=self.where) from error
         except CONNECTION_ERRORS as error:
-            self._drop()
+            self._abort()
             raise translated(error, table=table, where=self.where) from error
         except BaseException:
-            self._drop()  # interrupted half way: the answer to this call would be taken for that to the next
+            self._abort()  # interrupted half way: the answer to this call would be taken for that to the next
             raise
         self._used_s = self._clock()
         return answer
@@ -138,3 +139,8 @@ class Connection:
             with contextlib.suppress(*CONNECTION_ERRORS):  # it may be broken, which is why it goes
                 self._connection.close()
             self._connection = None
+
+    def _abort(self) -> None:
+        if self._connection is not None:
+            self._connection.socket.abort()
+        self._drop()

@@ -104,3 +104,19 @@ def test_use_before_open_and_after_close(listener: Listener) -> None:
     connection.close()
     with pytest.raises(LifecycleError):
         connection.call(lambda _client: None)
+
+
+def test_call_that_was_given_up_does_not_arrive_later(listener: Listener) -> None:
+    connection = connection_to(listener)
+    connection.open()
+    with pytest.raises(StoreUnavailableError, match="no answer"):
+        connection.call(lambda client: client.getTableNames())
+    assert listener.wait_for(1)
+
+    def to_the_end() -> None:
+        while listener.taken[0].recv(65_536):
+            pass
+
+    with pytest.raises(ConnectionResetError):
+        to_the_end()
+    connection.close()
