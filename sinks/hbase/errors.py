@@ -67,7 +67,7 @@ RULES = (
     Rule(
         "no_family",
         r"NoSuchColumnFamilyException",
-        WriteRejectedError,
+        partial(WriteRejectedError, code="unknown_family"),
         'no such family in table "{table}": {reason}',
         "add it with 'ingest table apply', or allow it with `families.on_unknown: create` and `thrift2`",
     ),

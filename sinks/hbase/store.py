@@ -70,7 +70,9 @@ class HBaseStore(Store[HBaseSettings]):
                 self._send(table, call)
             except WriteRejectedError as error:
                 refused = list(call.indexes) if len(call.indexes) == 1 else None
-                raise WriteRejectedError(error.message, indexes=refused, hint=error.hint) from error.__cause__
+                raise WriteRejectedError(
+                    error.message, indexes=refused, code=error.code, hint=error.hint
+                ) from error.__cause__
             except StoreUnavailableError as error:
                 raise self._disabled(table) or error from error.__cause__
 
