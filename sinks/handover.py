@@ -20,6 +20,7 @@ from ingest import failpoint
 from ingest.api import (
     Capabilities,
     Delete,
+    FamilySpec,
     IntegrityError,
     LifecycleError,
     Mutation,
@@ -130,6 +131,14 @@ class Handover(Store[StoreSettings]):
     def ensure_table(self, spec: TableSpec) -> None:  # noqa: ARG002 - the contract's
         """Not here: the driver makes tables."""
         raise LifecycleError("a handover can not make tables")
+
+    def change_family(self, table: str, family: FamilySpec) -> None:  # noqa: ARG002 - the contract's
+        """Not here: the driver changes tables."""
+        raise LifecycleError("a handover can not change tables")
+
+    def describe_table(self, name: str) -> TableSpec | None:  # noqa: ARG002 - the contract's
+        """Not here: a task only writes."""
+        raise LifecycleError("a handover can not be read")
 
     def families(self, table: str) -> frozenset[bytes] | None:
         """What the driver knew when the file was begun."""

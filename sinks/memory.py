@@ -17,6 +17,7 @@ from ingest.api import (
     Put,
     Row,
     Scan,
+    SchemaError,
     Store,
     StoreRefusedError,
     StoreSettings,
@@ -150,6 +151,20 @@ class MemoryStore(Store[MemorySettings]):
         found = self._tables.setdefault(spec.name, _Table())
         for family in spec.families:
             found.families.setdefault(family.name, family)
+
+    def change_family(self, table: str, family: FamilySpec) -> None:
+        """Give a family other options."""
+        self._check_open()
+        found = self._tables.get(table)
+        if found is None or family.name not in found.families:
+            raise SchemaError(f'there is no family "{family.name.decode("utf-8", "replace")}" in table "{table}"')
+        found.families[family.name] = family
+
+    def describe_table(self, name: str) -> TableSpec | None:
+        """The table's families, as they were asked for."""
+        self._check_open()
+        found = self._tables.get(name)
+        return None if found is None else TableSpec(name, tuple(spec for _, spec in sorted(found.families.items())))
 
     def families(self, table: str) -> frozenset[bytes] | None:
         """Names of the table's families."""

@@ -225,10 +225,22 @@ class WriteRejectedError(StoreError):
 
 
 class SchemaError(StoreError):
-    """The table differs from what the configuration says."""
+    """
+    The table differs from what the configuration says.
+
+    Attributes:
+        command: what to type into the store's own shell where this program can not change the table; None where
+            nothing would help.
+    """
 
     code = "schema"
     exit_code = 2
+
+    def __init__(
+        self, message: str, *, code: str | None = None, hint: str | None = None, command: str | None = None
+    ) -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.command = command
 
 
 class IntegrityError(StoreError):

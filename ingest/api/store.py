@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, Self, TypeVar
 
-from ingest.api.cells import Mutation, Row, TableSpec
+from ingest.api.cells import FamilySpec, Mutation, Row, TableSpec
 from ingest.api.component import settings_class_of
 from ingest.api.scans import Scan
 from ingest.api.settings import StoreSettings
@@ -21,7 +21,7 @@ class Capabilities:
     Attributes:
         written_by_driver: only one process may write, so tasks hand their mutations over to the driver.
         atomic_row: all mutations of one row in one `apply` appear together or not at all.
-        creates_families: `ensure_table` adds a family to a live table.
+        creates_families: `ensure_table` adds a family to a live table, and `change_family` changes one.
         creates_tables: a missing table is made at the first write.
         wal_switch: `wal=False` makes a difference.
     """
@@ -115,6 +115,26 @@ class Store(ABC, Generic[S]):
 
         Raises:
             SchemaError: something is missing that this store can not add to a live table.
+        """
+
+    @abstractmethod
+    def change_family(self, table: str, family: FamilySpec) -> None:
+        """
+        Give a family of a live table other options; what the store knows of it beyond those stays as it is.
+
+        Cells that a smaller number of versions or a shorter time to live leaves out are gone for readers when it
+        returns.
+
+        Raises:
+            SchemaError: there is no such table or family, or this store can not change a live table.
+        """
+
+    @abstractmethod
+    def describe_table(self, name: str) -> TableSpec | None:
+        """
+        A table as it is: its families by name, and the row keys it is split at now; None when there is no such table.
+
+        A store without regions tells no splits. Options that a store ignores are told as they were asked for.
         """
 
     @abstractmethod

@@ -1,55 +1,233 @@
-"""`ingest table`: the tables a file declares, made in their stores."""
+"""`ingest table`: the tables a file declares, compared with those in their stores and brought in line."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from ingest.cli.command import FileArgument
-from ingest.cli.output import Output
+from ingest.cli.output import Output, counted
 
 if TYPE_CHECKING:
-    from ingest.api import Store, TableSpec
+    from ingest.api import SchemaError, Store, TableSpec
+    from ingest.catalog import Catalog
+    from ingest.config.model import Configuration
+    from sinks.drift import Difference, Value
+
+DIFFERS = 4  # the exit code of a conflict, here between the file and its stores
+
+_WORDS = {
+    "make": "makes it",
+    "change": "changes it",
+    "data_loss": "only with --allow-data-loss",
+    "by_hand": "shows what to type",
+    "nothing": "leaves it",
+}
+_UNITS_S = (("d", 86_400), ("h", 3_600), ("m", 60))
 
 
-def apply(out: Output, file: FileArgument) -> None:
+def plan(out: Output, file: FileArgument) -> None:
     """
-    Make the tables and families under "tables" that are missing; what exists stays as it is.
+    Show how the tables in the stores differ from those under "tables"; changes nothing.
+
+    Exit code 0 when they are as declared, 4 when they are not. Families that are not declared and splits are shown,
+    but count as no difference: events may have made the one, and the other can not be changed once a table is made.
+
+    Example: ingest table plan pipeline.yaml
+    """
+    from ingest.api import NotFoundError
+    from ingest.cli.loading import loaded
+    from sinks.drift import differences
+
+    configuration, catalog = loaded(file)
+    rows = []
+    for name, specs in _declared(configuration).items():
+        with _store(configuration, catalog, name, for_reading=True) as store:
+            found: list[TableSpec | None] = [None] * len(specs)
+            try:
+                store.open()
+            except NotFoundError:
+                if not store.capabilities.creates_tables:  # else the first write makes the store
+                    raise
+            else:
+                found = [store.describe_table(spec.name) for spec in specs]
+            for spec, table in zip(specs, found, strict=True):
+                rows += [_row(name, one) | {"apply": one.remedy(store).value} for one in differences(spec, table)]
+    drift = [row for row in rows if row["apply"] != "nothing"]
+    if out.is_json:
+        out.json({"drift": bool(drift), "differences": [_plain(row) for row in rows]})
+    elif rows:
+        out.table(
+            ("table", "store", "family", "what", "declared", "found", "apply"),
+            [(*_shown(row), _WORDS[row["apply"]]) for row in rows],
+        )
+    if drift:
+        if not out.is_json:
+            out.note(counted(len(drift), "difference"), "yellow")
+        only_loss = all(row["apply"] == "data_loss" for row in drift)
+        out.next(f"ingest table apply {file}{' --allow-data-loss' if only_loss else ''}")
+        raise typer.Exit(DIFFERS)
+    _nothing_to_do(out, file, configuration)
+
+
+def apply(
+    out: Output,
+    file: FileArgument,
+    *,
+    allow_data_loss: Annotated[
+        bool,
+        typer.Option("--allow-data-loss", help="Also keep fewer versions or for a shorter time, which deletes cells."),
+    ] = False,
+) -> None:
+    """
+    Bring the tables in the stores in line with those under "tables", and show what was done, as read back.
+
+    Makes missing tables and families, changes versions, ttl, compression and bloom; never removes a table or family.
+    Exit code 4 when something still differs, with the commands for what the store can not do itself.
 
     Example: ingest table apply pipeline.yaml
     """
     from ingest.cli.loading import loaded
+    from sinks.drift import align
 
     configuration, catalog = loaded(file)
-    changes = []
-    for name, component in configuration.stores.items():
-        specs = [table.spec() for table in configuration.tables.values() if table.store == name]
-        if not specs:
-            continue
-        store: Store[Any] = catalog.load("stores", component.kind)(component.settings)
-        try:
+    done: list[dict[str, Any]] = []
+    left: list[dict[str, Any]] = []
+    refused: list[SchemaError] = []
+    for name, specs in _declared(configuration).items():
+        with _store(configuration, catalog, name, for_reading=False) as store:
             store.open()
-            changes += [{"table": spec.name, "store": name} | ensured(store, spec) for spec in specs]
-        finally:
-            store.close()
+            for spec in specs:
+                alignment = align(store, spec, allow_data_loss=allow_data_loss)
+                done += [_row(name, one) for one in alignment.done]
+                left += [_row(name, one) | {"apply": one.remedy(store).value} for one in alignment.left]
+                refused += alignment.refused
+    commands = [error.command for error in refused if error.command is not None]
     if out.is_json:
-        out.json(changes)
-        return
-    if not changes:
+        out.json({"done": [_plain(row) for row in done], "left": [_plain(row) for row in left], "commands": commands})
+    else:
+        _tell(out, done, left)
+        for error in refused:
+            out.note(error.message if error.command else str(error), "yellow")
+        for command in commands:
+            out.line(command)
+    if left:
+        if any(row["apply"] == "data_loss" for row in left):
+            out.next(f"ingest table apply {file} --allow-data-loss")
+        raise typer.Exit(DIFFERS)
+    if done:
+        out.next(f"ingest run {file}")
+    else:
+        _nothing_to_do(out, file, configuration)
+
+
+def _declared(configuration: "Configuration") -> "dict[str, list[TableSpec]]":
+    """Tables by store, of stores that have any."""
+    declared: dict[str, list[TableSpec]] = {}
+    for table in configuration.tables.values():
+        declared.setdefault(table.store, []).append(table.spec())
+    return declared
+
+
+@contextmanager
+def _store(
+    configuration: "Configuration", catalog: "Catalog", name: str, *, for_reading: bool
+) -> "Iterator[Store[Any]]":
+    """A store of the file, not open yet."""
+    component = configuration.stores[name]
+    made = catalog.load("stores", component.kind)
+    store: Store[Any] = made.reader(component.settings) if for_reading else made(component.settings)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _row(store: str, difference: "Difference") -> dict[str, Any]:
+    return {
+        "table": difference.table,
+        "store": store,
+        "family": difference.family,
+        "what": difference.aspect.value,
+        "declared": difference.declared,
+        "found": difference.found,
+    }
+
+
+def _tell(out: Output, done: list[dict[str, Any]], left: list[dict[str, Any]]) -> None:
+    columns = ("table", "store", "family", "what", "declared")
+    if done:
+        out.table((*columns, "before"), [_shown(row) for row in done])
+        out.done(f"{counted(len(done), 'difference')} less, as read back")
+    if left:
+        out.table((*columns, "still"), [_shown(row) for row in left])
+        out.note(f"{counted(len(left), 'difference')} left", "yellow")
+
+
+def _nothing_to_do(out: Output, file: str, configuration: "Configuration") -> None:
+    if not configuration.tables:
         out.note(f'nothing to do: "{file}" declares no tables', "yellow")
-        return
-    out.table(
-        ("table", "store", "made", "families added"),
-        [
-            (row["table"], row["store"], "yes" if row["made"] else "was there", ", ".join(row["families"]))
-            for row in changes
-        ],
-    )
-    out.next(f"ingest run {file}")
+    else:
+        out.done("all tables are as declared")
 
 
-def ensured(store: "Store[Any]", spec: "TableSpec") -> dict[str, Any]:
-    """Make what is missing of a table; what that was."""
+def _shown(row: dict[str, Any]) -> tuple[str, ...]:
+    """A row's cells for people."""
     from ingest.cli.readable import readable
 
-    before = store.families(spec.name)
-    store.ensure_table(spec)
-    added = [family.name for family in spec.families if before is None or family.name not in before]
-    return {"made": before is None, "families": [readable(name) for name in added]}
+    family = "" if row["family"] is None else readable(row["family"])
+    what = {"table": "missing", "family": "missing", "undeclared": "not declared"}.get(row["what"], row["what"])
+    values = (_text(row["what"], row[side], readable) for side in ("declared", "found"))
+    return (row["table"], row["store"], family, what, *values)
+
+
+def _text(what: str, value: "Value", readable: Callable[[bytes], str]) -> str:
+    from ingest.api import FamilySpec, TableSpec
+
+    match value:
+        case TableSpec():
+            named = [readable(family.name) for family in value.families]
+            splits = f"; splits {_text('splits', value.splits, readable)}" if value.splits else ""
+            return f"families {', '.join(named) or 'none'}{splits}"
+        case FamilySpec():
+            options = (("versions", value.versions), ("ttl", value.ttl_s), ("compression", value.compression))
+            return ", ".join(f"{name} {_text(name, option, readable)}" for name, option in options)
+        case tuple():
+            return ", ".join(map(readable, value)) or "none"
+        case int() if what == "ttl":
+            return next((f"{value // size}{unit}" for unit, size in _UNITS_S if value % size == 0), f"{value}s")
+        case None:
+            return {"ttl": "for ever", "undeclared": ""}.get(what, "nothing")
+        case _:
+            return str(value)
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as JSON says it."""
+    family = row["family"]
+    return row | {
+        "family": None if family is None else _value(family),
+        "declared": _value(row["declared"]),
+        "found": _value(row["found"]),
+    }
+
+
+def _value(value: "Value | bytes") -> Any:
+    from ingest.api import FamilySpec, TableSpec
+    from ingest.api.notation import to_notation
+
+    match value:
+        case bytes():
+            return to_notation(value)
+        case tuple():
+            return [to_notation(split) for split in value]
+        case FamilySpec():
+            options = {"versions": value.versions, "ttl_s": value.ttl_s}
+            return (
+                {"name": to_notation(value.name)} | options | {"compression": value.compression, "bloom": value.bloom}
+            )
+        case TableSpec():
+            return {"families": [_value(family) for family in value.families], "splits": _value(value.splits)}
+        case _:
+            return value

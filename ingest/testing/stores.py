@@ -33,6 +33,7 @@ from ingest.api import (
     Put,
     Row,
     Scan,
+    SchemaError,
     Store,
     StoreRefusedError,
     TableSpec,
@@ -50,6 +51,7 @@ EXAMPLES = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
 )
 MIB = 1 << 20
+MS_NOW = time.time_ns() // 1_000_000
 _numbers = itertools.count()
 
 
@@ -341,6 +343,28 @@ class StoreContract:
         store.apply(table, [put(b"r", 2, h_q=b"2")])
         assert store.families(table) == frozenset([b"f", b"g", b"h"])
         assert store.get(table, b"r") == Row(b"r", (Cell(b"f", b"q", 1, b"1"), Cell(b"h", b"q", 2, b"2")))
+
+    def test_table_is_described_as_it_was_asked_for(self, kit: StoreFixture, store: AnyStore) -> None:
+        plain, special = FamilySpec(b"b"), FamilySpec(b"a", versions=3, ttl_s=60, compression="gz", bloom="rowcol")
+        table = self.make(kit, store, plain, special)
+        assert store.describe_table(table) == TableSpec(table, (special, plain))
+        assert store.describe_table(kit.table()) is None
+
+    def test_family_of_a_live_table_is_changed(self, kit: StoreFixture, store: AnyStore, table: str) -> None:
+        if not store.capabilities.creates_families:
+            pytest.skip("the store does not change families")
+        changed = FamilySpec(b"g", versions=2, ttl_s=86_400, compression="gz", bloom="none")
+        for at in (1, 2, 3):
+            store.apply(table, [put(b"r", MS_NOW + at, f_q=b"%d" % at, g_q=b"%d" % at)])
+        store.change_family(table, changed)
+        assert store.describe_table(table) == TableSpec(table, (FamilySpec(b"f"), changed))
+        row = store.get(table, b"r", versions=5)
+        assert row is not None
+        assert [(cell.family, cell.value) for cell in row.cells] == [(b"f", b"3"), (b"g", b"3"), (b"g", b"2")]
+        assert kit.reopened(store).describe_table(table) == TableSpec(table, (FamilySpec(b"f"), changed))
+        for name, family in ((table, FamilySpec(b"absent")), (kit.table(), changed)):
+            with pytest.raises(SchemaError):
+                store.change_family(name, family)
 
     def test_unknown_family_is_rejected(self, store: AnyStore, table: str) -> None:
         with pytest.raises(WriteRejectedError):

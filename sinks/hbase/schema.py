@@ -26,7 +26,9 @@ _HAVE_FIELDS = frozenset(
     b"COMPRESS_TAGS DATA_BLOCK_ENCODING DFS_REPLICATION EVICT_BLOCKS_ON_CLOSE IN_MEMORY KEEP_DELETED_CELLS "
     b"MIN_VERSIONS REPLICATION_SCOPE TTL VERSIONS".split()
 )
-"""Attributes of a family that Thrift2 also gives as fields of their own, which are those that count."""
+"""Attributes of a family that Thrift2 also gives as fields of their own."""
+_DEFAULTS = {b"INDEX_BLOCK_ENCODING": b"NONE"}
+"""Attributes without such a field that every family has, as a new one has them."""
 
 
 def create_table(connection: Connection, spec: TableSpec) -> None:
@@ -98,6 +100,10 @@ def _shell_family(family: FamilySpec, *, forever: str | None = None) -> str:
     return f"{{{', '.join(parts)}}}"
 
 
+def _shown(name: bytes) -> str:
+    return name.decode("utf-8", "replace")
+
+
 def _word(name: bytes | str) -> str:
     return (name.decode() if isinstance(name, bytes) else name).lower()
 
@@ -159,25 +165,33 @@ class Thrift2:
 
     def _change(self, client: Any, table: str, family: FamilySpec) -> None:
         found = client.getTableDescriptor(self._name(table))
-        descriptor = next((one for one in found.columns if one.name == family.name), None)
-        if descriptor is None:
-            raise SchemaError(f'there is no family "{family.name.decode("utf-8", "replace")}" in table "{table}"')
-        others = {name: value for name, value in (descriptor.attributes or {}).items() if name not in _HAVE_FIELDS}
-        if others and self._settings.transport is Transport.FRAMED:
-            # the server takes the bytes of the whole frame for each of them (HBase 2.6.1)
-            names = ", ".join(sorted(name.decode("utf-8", "replace") for name in others))
+        before = next((one for one in found.columns if one.name == family.name), None)
+        if before is None:
+            raise SchemaError(f'there is no family "{_shown(family.name)}" in table "{table}"')
+        if self._settings.transport is Transport.FRAMED:
+            after = self._without_attributes(before, table, family)
+        else:
+            # they are all there is to know, so that no field is needed that was never set
+            kept = {"attributes": before.attributes, "configuration": before.configuration}
+            after = self._interface.TColumnFamilyDescriptor(name=family.name, **kept)
+        wanted = self._family(family)
+        for field in ("bloomFilterType", "compressionType", "maxVersions", "timeToLive"):
+            setattr(after, field, getattr(wanted, field))
+        client.modifyColumnFamily(self._name(table), after)
+
+    def _without_attributes(self, descriptor: Any, table: str, family: FamilySpec) -> Any:
+        """The descriptor by its fields alone: of attributes in a frame the server takes the whole frame (2.6.1)."""
+        attributes = (descriptor.attributes or {}).items() - _DEFAULTS.items()
+        if others := sorted(name for name, _ in attributes if name not in _HAVE_FIELDS):
             command = shell_change(table, family)
             raise SchemaError(
-                f'family "{family.name.decode("utf-8", "replace")}" of table "{table}" has attributes ({names}) that a '
-                "framed Thrift2 server would spoil",
+                f'family "{_shown(family.name)}" of table "{table}" has attributes that a framed Thrift2 server would '
+                f"spoil: {', '.join(map(_shown, others))}",
                 hint=f"type into the hbase shell: {command}",
                 command=command,
             )
-        descriptor.attributes = others or None
-        wanted = self._family(family)
-        for field in ("bloomFilterType", "compressionType", "maxVersions", "timeToLive"):
-            setattr(descriptor, field, getattr(wanted, field))
-        client.modifyColumnFamily(self._name(table), descriptor)
+        descriptor.attributes = None
+        return descriptor
 
     def _name(self, table: str) -> Any:
         namespace, colon, name = table.encode().rpartition(b":")

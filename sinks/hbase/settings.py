@@ -53,8 +53,8 @@ class HBaseSettings(StoreSettings):
         gt=0,
     )
     thrift2: Thrift2Settings | None = option(
-        "A Thrift2 server beside it (same transport and protocol): lets families be added to live tables, and tables "
-        "be made with splits.",
+        "A Thrift2 server beside it (same transport and protocol): lets families of live tables be added and changed, "
+        "and tables be made with splits.",
         default=None,
         example={"host": "hbase1", "port": 9091},
     )

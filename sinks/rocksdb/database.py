@@ -133,11 +133,24 @@ class Database:
                 name = tables.column_family(table, family.name)
                 # it is there already when a process was killed before it remembered the table
                 if name not in opened.column_families:
-                    options = tables.family_options(family)
-                    opened.column_families[name] = opened.root.create_column_family(name, options)
+                    opened.column_families[name] = opened.root.create_column_family(name, tables.family_options())
+                tables.compress(opened.column_families[name], family)
             tables.write_record(opened.root, table, specs, self._synced)
 
         self.guarded(make)
+        opened.records[table] = specs
+        self.generation += 1
+
+    def change_family(self, table: str, family: FamilySpec) -> None:
+        """Give a family that exists other options."""
+        opened = self.writable()
+        specs = opened.records[table] | {family.name: family}
+
+        def change() -> None:
+            tables.compress(opened.column_families[tables.column_family(table, family.name)], family)
+            tables.write_record(opened.root, table, specs, self._synced)
+
+        self.guarded(change)
         opened.records[table] = specs
         self.generation += 1
 
@@ -163,13 +176,19 @@ class Database:
             access = AccessType.secondary(self._follower.name)
         else:
             self.path.mkdir(parents=True, exist_ok=True)
-        others = {name: tables.family_options(None) for name in names if name != "default"}
+        others = {name: tables.family_options() for name in names if name != "default"}
         root = Rdict(str(self.path), options, others, access)
         if not self.read_only:
             (self.path / OWNER).write_text(f"process {os.getpid()} on {socket.gethostname()}\n", encoding="utf-8")
             if root.get(tables.FORMAT_KEY) is None:
                 root.put(tables.FORMAT_KEY, tables.FORMAT, self._synced)
-        return Opened(root, tables.read_records(root), {name: root.get_column_family(name) for name in others})
+        opened = Opened(root, tables.read_records(root), {name: root.get_column_family(name) for name in others})
+        if not self.read_only:
+            for table, specs in opened.records.items():
+                for spec in specs.values():
+                    if spec.compression != "none":
+                        tables.compress(opened.column_families[tables.column_family(table, spec.name)], spec)
+        return opened
 
     def _let_go(self) -> None:
         opened, self._opened = self._opened, None

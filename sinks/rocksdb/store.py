@@ -15,6 +15,7 @@ from ingest.api import (
     NotFoundError,
     Row,
     Scan,
+    SchemaError,
     Store,
     StoreRefusedError,
     TableSpec,
@@ -120,6 +121,18 @@ class RocksDBStore(Store[RocksDBSettings]):
         if existing is None or missing:
             with self._forgetting():
                 self._database.add_families(spec.name, list(missing.values()))
+
+    def change_family(self, table: str, family: FamilySpec) -> None:
+        """Give a family other options; what is in files already is compressed anew when they are compacted."""
+        if family.name not in self._database.writable().records.get(table, {}):
+            raise SchemaError(f'there is no family "{family.name.decode("utf-8", "replace")}" in table "{table}"')
+        with self._forgetting():
+            self._database.change_family(table, family)
+
+    def describe_table(self, name: str) -> TableSpec | None:
+        """The table's families, as they were asked for; bloom filters are ignored here."""
+        specs = self._database.current().records.get(name)
+        return None if specs is None else TableSpec(name, tuple(spec for _, spec in sorted(specs.items())))
 
     def families(self, table: str) -> frozenset[bytes] | None:
         """Names of the table's families."""

@@ -17,10 +17,18 @@ WRITE_BUFFER_BYTES = 32 << 20
 ALL_BUFFERS_BYTES = 128 << 20
 """Of all column families together; past it the fullest are flushed."""
 
+_COMPRESSIONS = {
+    "none": "kNoCompression",
+    "gz": "kZSTD",  # the package's RocksDB is built without zlib, and would not compress at all
+    "snappy": "kSnappyCompression",
+    "lz4": "kLZ4Compression",
+    "zstd": "kZSTD",
+}
+
 
 def database_options() -> Options:
     """Options of the database; the same for the writer and for readers."""
-    options = family_options(None)
+    options = family_options()
     options.create_if_missing(True)
     options.create_missing_column_families(True)
     # a row spans column families: what is flushed without the log must appear in all of them or in none
@@ -31,21 +39,17 @@ def database_options() -> Options:
     return options
 
 
-def family_options(spec: FamilySpec | None) -> Options:
-    """Options of one column family."""
+def family_options() -> Options:
+    """Options of one column family, as it is opened."""
     options = Options(raw_mode=True)
     options.set_write_buffer_size(WRITE_BUFFER_BYTES)
-    kinds = {
-        "none": DBCompressionType.none,
-        "gz": DBCompressionType.zlib,
-        "snappy": DBCompressionType.snappy,
-        "lz4": DBCompressionType.lz4,
-        "zstd": DBCompressionType.zstd,
-    }
-    make = kinds.get(spec.compression if spec else "none")
-    if make is not None:
-        options.set_compression_type(make())
+    options.set_compression_type(DBCompressionType.none())
     return options
+
+
+def compress(family: Rdict, spec: FamilySpec) -> None:
+    """Let an open column family compress the files it writes from now on; that is forgotten when it is closed."""
+    family.set_options({"compression": _COMPRESSIONS[spec.compression]})
 
 
 def column_family(table: str, family: bytes) -> str:

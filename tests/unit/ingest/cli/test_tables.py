@@ -135,29 +135,114 @@ pipelines:
 """
 
 
+DECLARED = """
+tables:
+  mytable:
+    families: {cf: {versions: 3, ttl: 30d}, other: {compression: zstd, bloom: rowcol}}
+    splits: ["m"]
+"""
+PLAN = ("table", "plan", "p.yaml")
+APPLY = ("table", "apply", "p.yaml")
+JSON = ("--output", "json")
+
+
+def what(rows):
+    return [(row["family"], row["what"], row["declared"], row["found"]) for row in rows]
+
+
+@pytest.fixture
+def declare(pipeline):
+    """Write p.yaml: the pipeline of `init` with declared tables."""
+
+    def write(tables: str = DECLARED) -> None:
+        (pipeline / "p.yaml").write_text((pipeline / "pipeline.yaml").read_text() + tables)
+
+    return write
+
+
+class TestTablePlan:
+    def test_store_that_is_not_there_yet(self, ingest, declare):
+        declare()
+        result = ingest(*PLAN)
+        assert result.code == 4
+        assert "families cf, other; splits m" in result.out
+        assert result.err == "1 difference\nnext: ingest table apply p.yaml\n"
+
+    def test_drift_of_options_beside_a_running_service(self, ingest, declare, store):
+        declare()
+        result = ingest(*PLAN, *JSON)
+        assert (result.code, result.json["drift"]) == (4, True)
+        assert what(result.json["differences"]) == [
+            ("cf", "versions", 3, 2),
+            ("cf", "ttl", 30 * 86_400, None),
+            ("other", "compression", "zstd", "none"),
+            ("other", "bloom", "rowcol", "row"),
+            (None, "splits", ["m"], []),
+        ]
+        applies = [row["apply"] for row in result.json["differences"]]
+        assert applies == ["change", "data_loss", "change", "change", "nothing"]
+        text = ingest(*PLAN).out.splitlines()
+        assert [line.split() for line in text[2:4]] == [
+            ["mytable", "logs", "cf", "versions", "3", "2", "changes", "it"],
+            ["mytable", "logs", "cf", "ttl", "30d", "for", "ever", "only", "with", "--allow-data-loss"],
+        ]
+
+    def test_family_that_is_not_declared_is_no_drift(self, ingest, declare, store):
+        declare("tables: {mytable: {families: {cf: {versions: 2}}}}")
+        result = ingest(*PLAN, *JSON)
+        assert (result.code, result.json["drift"]) == (0, False)
+        assert [(row["family"], row["what"]) for row in result.json["differences"]] == [("other", "undeclared")]
+        assert ingest(*PLAN).err == "all tables are as declared\n"
+
+    def test_nothing_declared(self, ingest, declare):
+        declare("")
+        result = ingest(*PLAN)
+        assert (result.code, result.err) == (0, 'nothing to do: "p.yaml" declares no tables\n')
+
+
 class TestTableApply:
     def test_makes_what_is_missing(self, ingest, folder):
         (folder / "p.yaml").write_text(STORES)
-        first = ingest("table", "apply", "p.yaml", "--output", "json")
-        assert (first.code, first.json) == (
-            0,
-            [{"table": "declared", "store": "two", "made": True, "families": ["b", "a"]}],
-        )
-        (folder / "p.yaml").write_text(STORES.replace("{b: {}", "{c: {}, b: {}"))
-        assert ingest("table", "apply", "p.yaml", "--output", "json").json == [
-            {"table": "declared", "store": "two", "made": False, "families": ["c"]}
+        first = ingest(*APPLY, *JSON)
+        assert (first.code, first.json["left"], first.json["commands"]) == (0, [], [])
+        assert [(row["table"], row["store"], row["what"]) for row in first.json["done"]] == [
+            ("declared", "two", "table")
         ]
-        again = ingest("table", "apply", "p.yaml")
-        assert (again.code, "was there" in again.out) == (0, True)
+        (folder / "p.yaml").write_text(STORES.replace("{b: {}", "{c: {}, b: {}"))
+        assert [(row["family"], row["what"]) for row in ingest(*APPLY, *JSON).json["done"]] == [("c", "family")]
+        again = ingest(*APPLY)
+        assert (again.code, again.out, again.err) == (0, "", "all tables are as declared\n")
+        assert ingest(*PLAN).code == 0
+
+    def test_changes_all_but_what_would_delete_cells(self, ingest, declare, store):
+        store.close()
+        declare()
+        result = ingest(*APPLY, *JSON)
+        assert result.code == 4
+        assert [(row["family"], row["what"]) for row in result.json["done"]] == [
+            ("cf", "versions"),
+            ("other", "compression"),
+            ("other", "bloom"),
+        ]
+        assert what(result.json["left"]) == [("cf", "ttl", 30 * 86_400, None)]
+        told = ingest(*APPLY)
+        assert (told.code, "next: ingest table apply p.yaml --allow-data-loss" in told.err) == (4, True)
+        assert len(keys(ingest(*SCAN))) == 4
+        allowed = ingest(*APPLY, "--allow-data-loss")
+        assert (allowed.code, "1 difference less, as read back" in allowed.err) == (0, True)
+        assert [line.split()[2:4] for line in allowed.out.splitlines()[2:]] == [["cf", "ttl"]]
+        # these cells are of 1970
+        assert len(ingest(*SCAN, "--columns", "cf").lines) == 0
+        assert len(ingest(*SCAN, "--columns", "other").lines) == 4
 
     def test_nothing_declared(self, ingest, pipeline):
         result = ingest("table", "apply", "pipeline.yaml")
         assert (result.code, result.err) == (0, 'nothing to do: "pipeline.yaml" declares no tables\n')
 
-    def test_store_in_use_exits_with_4(self, ingest, store, pipeline):
-        text = (pipeline / "pipeline.yaml").read_text()
-        (pipeline / "p.yaml").write_text(text + "\ntables: {mytable: {families: {cf: {}}}}\n")
-        assert ingest("table", "apply", "p.yaml").code == 4
+    def test_store_in_use_exits_with_4(self, ingest, declare, store):
+        declare("tables: {mytable: {families: {cf: {}}}}")
+        result = ingest(*APPLY)
+        assert (result.code, "is held by process" in result.err) == (4, True)
 
 
 class TestWhichStore:

@@ -313,6 +313,22 @@ def test_store_of_another_format_is_refused(store):
         store.open()
 
 
+@pytest.mark.parametrize("compression", ["gz", "snappy", "lz4", "zstd"])
+def test_family_compresses_as_declared_also_after_it_was_opened_again(store, folder, compression):
+    def bytes_of_a_megabyte() -> int:
+        before = {path.name for path in Path(folder).glob("*.sst")}
+        store.apply("t", [Put(b"%d" % at, {b"c:q": b"abc" * 3500}, 1, wal=False) for at in range(100)])
+        return sum(path.stat().st_size for path in Path(folder).glob("*.sst") if path.name not in before)
+
+    store.ensure_table(TableSpec("t", (FamilySpec(b"c"),)))
+    assert bytes_of_a_megabyte() > 1_000_000
+    store.change_family("t", FamilySpec(b"c", compression=compression))
+    assert bytes_of_a_megabyte() < 200_000
+    store.close()
+    store.open()
+    assert bytes_of_a_megabyte() < 200_000
+
+
 def test_names_that_are_no_text_are_kept_apart(store):
     store.ensure_table(TableSpec("a:b/é", (FamilySpec(b"\xff\x00"), FamilySpec(b"%FF"))))
     store.apply("a:b/é", [Put(b"r", {b"\xff\x00:q": b"1", b"%FF:q": b"2"}, 1)])

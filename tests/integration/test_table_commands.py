@@ -1,0 +1,226 @@
+"""`table plan` and `table apply` on a real HBase, with and without Thrift2; one table's life."""
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import thriftpy2
+
+from ingest.api import Cell, FamilySpec, Put, SchemaError, TableSpec
+from sinks.hbase import schema
+from sinks.hbase.schema import Thrift2
+from sinks.hbase.settings import HBaseSettings
+from sinks.hbase.store import HBaseStore
+from tests.support.local import ServerProcess, free_ports
+from tests.support.names import unique
+from tests.support.servers import HBase
+from tests.support.service import Service
+
+FIRST = {"a": {"versions": 3, "ttl": "30d"}, "b": {"compression": "gz", "bloom": "rowcol"}}
+CHANGED = {"a": {"versions": 2, "ttl": "60d", "bloom": "none"}, "b": {"ttl": "1d"}, "c": {"versions": 5}}
+
+
+class Tables:
+    """A pipeline file with one table, and the commands on it."""
+
+    def __init__(self, hbase: HBase, folder: Path) -> None:
+        self.table = unique("declared")
+        self._hbase = hbase
+        self._service = Service(folder, {})
+
+    def declare(self, families: dict[str, Any], *, thrift2: bool = True, splits: tuple[str, ...] = ()) -> None:
+        hbase = self._hbase
+        able = {"thrift2": {"host": hbase.host, "port": hbase.thrift2_port}} if thrift2 else {}
+        self._service.write(
+            {
+                "stores": {"cluster": {"hbase": {"host": hbase.host, "port": hbase.port, **able}}},
+                "tables": {self.table: {"families": families, "splits": list(splits)}},
+                "pipelines": {
+                    "p": {
+                        "source": {"files": {"path": "./in"}},
+                        "decorators": [{"value": {"attribute": "2hb_", "value": "%{topic}:%{offset}"}}],
+                        "sinks": [{"attr2hbase": {"table": self.table}}],
+                    }
+                },
+            }
+        )
+
+    def run(self, command: str, *options: str) -> tuple[int, dict[str, Any]]:
+        result = self._service.ingest(f"table {command}", *options, "--output", "json")
+        assert result.stdout, result.stderr
+        return result.returncode, json.loads(result.stdout)
+
+    def plan(self) -> tuple[int, list[tuple[Any, ...]]]:
+        code, found = self.run("plan")
+        return code, [(row["family"], row["what"], row["apply"]) for row in found["differences"]]
+
+    def apply(self, *options: str) -> tuple[int, list[tuple[Any, ...]], list[tuple[Any, ...]], list[str]]:
+        code, found = self.run("apply", *options)
+        done, left = ([(row["family"], row["what"]) for row in found[side]] for side in ("done", "left"))
+        return code, done, left, found["commands"]
+
+
+@pytest.fixture
+def tables(hbase: HBase, tmp_path: Path) -> Tables:
+    return Tables(hbase, tmp_path)
+
+
+def settings_of(hbase: HBase, **options: object) -> HBaseSettings:
+    thrift2 = {"host": hbase.host, "port": hbase.thrift2_port}
+    return HBaseSettings(**({"host": hbase.host, "port": hbase.port, "timeout": "60s", "thrift2": thrift2} | options))
+
+
+@pytest.fixture
+def store(hbase: HBase):
+    made = HBaseStore(settings_of(hbase))
+    made.open()
+    yield made
+    made.close()
+
+
+def test_table_is_made_and_changed_and_keeps_its_cells(tables: Tables, store: HBaseStore) -> None:
+    tables.declare(FIRST, splits=("g", "p"))
+    assert tables.plan() == (4, [(None, "table", "make")])
+    assert tables.apply() == (0, [(None, "table")], [], [])
+    assert tables.plan() == (0, [])
+    a, b = FamilySpec(b"a", versions=3, ttl_s=30 * 86_400), FamilySpec(b"b", compression="gz", bloom="rowcol")
+    assert store.describe_table(tables.table) == TableSpec(tables.table, (a, b), (b"g", b"p"))
+    store.apply(tables.table, [Put(b"r", {b"b:q": b"old"}, 1)])
+
+    tables.declare(CHANGED, splits=("g",))
+    assert tables.plan() == (
+        4,
+        [
+            ("a", "versions", "data_loss"),
+            ("a", "ttl", "change"),
+            ("a", "bloom", "change"),
+            ("b", "ttl", "data_loss"),
+            ("b", "compression", "change"),
+            ("b", "bloom", "change"),
+            ("c", "family", "make"),
+            (None, "splits", "nothing"),
+        ],
+    )
+    done = [("a", "ttl"), ("a", "bloom"), ("b", "compression"), ("b", "bloom"), ("c", "family")]
+    assert tables.apply() == (4, done, [("a", "versions"), ("b", "ttl")], [])
+    row = store.get(tables.table, b"r")
+    assert row is not None
+    assert row.cells == (Cell(b"b", b"q", 1, b"old"),)
+    assert tables.apply("--allow-data-loss") == (0, [("a", "versions"), ("b", "ttl")], [], [])
+    assert store.get(tables.table, b"r") is None
+    assert tables.apply() == (0, [], [], [])
+
+
+def test_without_thrift2_the_commands_of_the_shell_are_told(tables: Tables) -> None:
+    table = tables.table
+    tables.declare({"a": {}}, thrift2=False, splits=("m",))
+    assert tables.plan() == (4, [(None, "table", "by_hand")])
+    plain = "COMPRESSION => 'NONE', BLOOMFILTER => 'ROW'"
+    create = f"create '{table}', {{NAME => 'a', VERSIONS => 1, {plain}}}, SPLITS => ['m']"
+    assert tables.apply() == (4, [], [(None, "table")], [create])
+
+    tables.declare({"a": {"ttl": "1m"}}, thrift2=False)
+    assert tables.apply() == (0, [(None, "table")], [], [])
+
+    tables.declare({"a": {"versions": 2}, "b": {}}, thrift2=False)
+    left = [("a", "versions"), ("a", "ttl"), ("b", "family")]
+    assert tables.plan() == (4, [(family, what, "by_hand") for family, what in left])
+    alters = [
+        f"alter '{table}', {{NAME => 'b', VERSIONS => 1, {plain}}}",
+        f"alter '{table}', {{NAME => 'a', VERSIONS => 2, TTL => 'FOREVER', {plain}}}",
+    ]
+    assert tables.apply() == (4, [], left, alters)
+
+
+class Descriptors:
+    """Families as the Thrift2 server describes them, in full."""
+
+    def __init__(self, hbase: HBase) -> None:
+        settings = settings_of(hbase)
+        assert settings.thrift2 is not None
+        self._thrift2 = Thrift2(settings, settings.thrift2)
+        self._types = thriftpy2.load(
+            str(Path(schema.__file__).with_name("thrift2_ddl.thrift")), module_name="attr2hbase_thrift2_ddl_thrift"
+        )
+
+    def read(self, table: str, family: bytes) -> dict[str, Any]:
+        found: list[Any] = []
+        name = self._types.TTableName(qualifier=table.encode())
+        self._thrift2._call(lambda client: found.append(client.getTableDescriptor(name)), table)
+        (descriptor,) = [one for one in found[0].columns if one.name == family]
+        return {field: getattr(descriptor, field) for _, field, *_ in descriptor.thrift_spec.values()}
+
+    def write(self, table: str, family: bytes, **fields: object) -> None:
+        described = self.read(table, family) | fields
+        name = self._types.TTableName(qualifier=table.encode())
+        descriptor = self._types.TColumnFamilyDescriptor(**described)
+        self._thrift2._call(lambda client: client.modifyColumnFamily(name, descriptor), table)
+
+
+SPECIAL = {
+    "attributes": {b"NEW_VERSION_BEHAVIOR": b"true", b"OWNER": b"ops \xff"},
+    "configuration": {"hbase.hstore.blockingStoreFiles": "30"},
+    "blockSize": 32_768,
+    "inMemory": True,
+    "minVersions": 1,
+    "keepDeletedCells": 1,
+    "dataBlockEncoding": 4,
+    "evictBlocksOnClose": True,
+}
+
+
+def test_what_a_file_does_not_say_about_a_family_stays(hbase: HBase, store: HBaseStore) -> None:
+    """An operator's own settings of a family survive a change of ours, whatever they are."""
+    table = unique("special")
+    store.ensure_table(TableSpec(table, (FamilySpec(b"f"),)))
+    descriptors = Descriptors(hbase)
+    descriptors.write(table, b"f", **SPECIAL)
+    before = descriptors.read(table, b"f")
+    assert {name: before[name] for name in SPECIAL if name != "attributes"} == {
+        name: value for name, value in SPECIAL.items() if name != "attributes"
+    }
+    store.change_family(table, FamilySpec(b"f", versions=4, ttl_s=3600, compression="gz", bloom="none"))
+    after = descriptors.read(table, b"f")
+    assert after["attributes"][b"OWNER"] == b"ops \xff"
+    changed = {"maxVersions": 4, "timeToLive": 3600, "compressionType": 1, "bloomFilterType": 0}
+    counted = {b"VERSIONS": b"4", b"TTL": b"3600", b"COMPRESSION": b"GZ", b"BLOOMFILTER": b"NONE"}
+    assert after == before | changed | {"attributes": before["attributes"] | counted}
+
+
+@pytest.fixture
+def framed(hbase: HBase) -> Iterator[int]:
+    """Port of a Thrift2 server that frames its messages."""
+    (port,) = free_ports(1)
+    process = ServerProcess("thrift2_framed", hbase.server.folder)
+    main = ["org.apache.hadoop.hbase.thrift2.ThriftServer", "-p", str(port), "-b", "127.0.0.1", "-f", "start"]
+    process.start(hbase.server.command(*main, heap="256m"))
+
+    def listens() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    try:
+        process.wait_until(listens, timeout_s=60)
+        yield port
+    finally:
+        process.kill()
+
+
+def test_framed_thrift2_server_spoils_nothing(hbase: HBase, store: HBaseStore, framed: int) -> None:
+    table = unique("framed")
+    store.ensure_table(TableSpec(table, (FamilySpec(b"f"), FamilySpec(b"g"))))
+    descriptors = Descriptors(hbase)
+    descriptors.write(table, b"g", attributes={b"OWNER": b"ops"})
+    settings = settings_of(hbase, transport="framed", thrift2={"host": hbase.host, "port": framed})
+    assert settings.thrift2 is not None
+    thrift2 = Thrift2(settings, settings.thrift2)
+    before = {name: descriptors.read(table, name) for name in (b"f", b"g")}
+    thrift2.change_family(table, FamilySpec(b"f", versions=4))
+    assert descriptors.read(table, b"f") | {"attributes": None} == before[b"f"] | {"attributes": None, "maxVersions": 4}
+    with pytest.raises(SchemaError, match="OWNER") as caught:
+        thrift2.change_family(table, FamilySpec(b"g", versions=4))
+    assert caught.value.command is not None
+    assert descriptors.read(table, b"g") == before[b"g"]
