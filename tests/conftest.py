@@ -1,5 +1,6 @@
 """Marks by folder, and real servers that start when the first test asks for them."""
 
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 if TYPE_CHECKING:  # the clients these need are slow to import, and most runs start no server
     from tests.support.disk_faults import DiskFaults
+    from tests.support.ledger.fixture import LedgerRuns
     from tests.support.servers import HBase, Kafka
     from tests.support.ticks import Ticks
 
@@ -25,6 +27,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", r"ignore:.*Use files\(\) instead:DeprecationWarning")
     # once more for what is collected after the last test, where the lines above no longer count
     warnings.filterwarnings("ignore", r"unclosed <socket.*laddr=\('0\.0\.0\.0'", ResourceWarning)
+    config.addinivalue_line(
+        "markers", "seeds(n): a test with a ledger runs with so many seeds, instead of 1 or, slow, 3"
+    )
     config.stash[_STARTED] = []
     # a deadline is a timing assert, and the machine is shared
     hypothesis.settings.register_profile("product", deadline=None)
@@ -37,6 +42,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.relative_to(_HERE).parts[0]
         if folder in _MARKED_FOLDERS:
             item.add_marker(folder)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test with a ledger runs once for each seed."""
+    if "ledger_seed" in metafunc.fixturenames:
+        from tests.support.ledger.fixture import seeds_of
+
+        marker = metafunc.definition.get_closest_marker("seeds")
+        is_slow = metafunc.definition.get_closest_marker("slow") is not None
+        count = seeds_of(is_slow=is_slow, asked=marker.args[0] if marker else None)
+        metafunc.parametrize("ledger_seed", range(count), indirect=True, ids=[f"seed{each}" for each in range(count)])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What each injected fault led to."""
+    report = sys.modules.get("tests.support.ledger.report")
+    if report is not None and report.written():
+        terminalreporter.section("faults and what came of them")
+        terminalreporter.write_line("\n".join(report.text_table(report.written())))
 
 
 @pytest.fixture(scope="session")
@@ -102,3 +126,25 @@ def many_ticks(kafka: "Kafka") -> "Ticks":
     from tests.support.ticks import Ticks
 
     return Ticks.produced(kafka, 200_000)
+
+
+@pytest.fixture
+def ledger_seed(request: pytest.FixtureRequest) -> int:
+    """The seed of everything that is chosen in a test."""
+    from tests.support.ledger.fixture import seed_of
+
+    return seed_of(request.param)
+
+
+@pytest.fixture
+def ledger_run(
+    ledger_seed: int, request: pytest.FixtureRequest, tmp_path: Path, servers_folder: Path
+) -> "Iterator[LedgerRuns]":
+    """Makes a pipeline whose every event is accounted for: `run = ledger_run("F05 reset", store="hbase")`."""
+    from tests.support.ledger.fixture import LedgerRuns
+
+    runs = LedgerRuns(tmp_path, ledger_seed, request.getfixturevalue)
+    try:
+        yield runs
+    finally:
+        runs.close()

@@ -1,0 +1,70 @@
+"""What the fixture `ledger_run` hands to a test."""
+
+import os
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from tests.support.ledger.events import Events
+from tests.support.ledger.run import LedgerRun, Options
+from tests.support.servers import HBase, Kafka
+
+SEED, SEEDS = "SEED", "SEEDS"
+SLOW_SEEDS = 3
+_OPTIONS = frozenset(field.name for field in fields(Options)) - {"events"}
+_EVENTS = frozenset(field.name for field in fields(Events)) - {"run", "seed"}
+
+
+class LedgerRuns:
+    """
+    Makes runs, and ends them with the test.
+
+    Call it with the fault's name and options: those of `Options`, and those of `Events` beside them::
+
+        run = ledger_run("F05 reset", store="hbase", hbase_port=proxy.port, rows=500, sink={"write_to_wal": False})
+
+    Args:
+        server: gives the fixtures `kafka` and `hbase`, so that only what is asked for is started.
+    """
+
+    def __init__(self, folder: Path, seed: int, server: Callable[[str], Any]) -> None:
+        self.seed = seed
+        self._folder = folder
+        self._server = server
+        self._runs: list[LedgerRun] = []
+
+    def __call__(self, fault: str, **options: Any) -> LedgerRun:
+        """A new run; nothing is started yet. `kafka` and `hbase` may be servers of the test's own."""
+        kafka: Kafka = options.pop("kafka", None) or self._server("kafka")
+        hbase: HBase | None = options.pop("hbase", None)
+        seed = options.pop("seed", self.seed)
+        unknown = options.keys() - _OPTIONS - _EVENTS
+        assert not unknown, f"ledger_run knows no {sorted(unknown)}"
+        of_events: Mapping[str, Any] = {name: value for name, value in options.items() if name in _EVENTS}
+        made = Options(**{name: value for name, value in options.items() if name in _OPTIONS}, events=of_events)
+        if made.store == "hbase":
+            hbase = hbase or self._server("hbase")
+        folder = self._folder / f"run{len(self._runs)}"
+        run = LedgerRun(fault, folder, kafka, hbase if made.store == "hbase" else None, seed=seed, options=made)
+        self._runs.append(run)
+        if made.store == "hbase":
+            run.make_table()
+        return run
+
+    def close(self) -> None:
+        """End all of them."""
+        for run in self._runs:
+            run.close()
+
+
+def seeds_of(*, is_slow: bool, asked: int | None = None) -> int:
+    """How many seeds a test runs with."""
+    return int(os.environ.get(SEEDS, "0")) or asked or (SLOW_SEEDS if is_slow else 1)
+
+
+def seed_of(index: int) -> int:
+    """The seed of a test's run of that number: chosen anew each time, unless SEED=n asks for one."""
+    first = int(os.environ.get(SEED, "0"))
+    return first + index if first else random.SystemRandom().randrange(1, 10**6)

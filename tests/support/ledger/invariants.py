@@ -1,0 +1,150 @@
+"""What must hold, each rule a function of its own that gives what is wrong in words."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from tests.support.ledger.audit import SHOWN, Judgement, Key, Sent, Verdict
+from tests.support.ledger.observed import Observed
+from tests.support.ledger.producer import Status
+
+GOOD = (Verdict.STORED, Verdict.DLQ, Verdict.DROPPED_BY_RULE)
+UNCLEAN = (Verdict.PHANTOM, Verdict.CORRUPT, Verdict.MIXED, Verdict.DANGLING)
+
+
+@dataclass(frozen=True)
+class Scrape:
+    """
+    Counters of one process of the service, for this pipeline.
+
+    Attributes:
+        read, stored, dropped, dead_lettered: events of acknowledged batches.
+        rows_sent: of all attempts.
+        attempts: at micro-batches.
+        batches: acknowledged ones.
+        retries: calls to the store made again.
+        lag: records between the last acknowledged one and the end of the topic.
+    """
+
+    read: int = 0
+    stored: int = 0
+    dropped: int = 0
+    dead_lettered: int = 0
+    rows_sent: int = 0
+    attempts: int = 0
+    batches: int = 0
+    retries: int = 0
+    lag: int = 0
+
+
+def conservation(sent: Sent, judgement: Judgement, lost: Collection[Key] = ()) -> list[str]:
+    """1: in each partition, ok = stored + dead-lettered + dropped; `lost` are those predicted to be missing."""
+    ok: Counter[int] = Counter()
+    good: Counter[int] = Counter()
+    for key, entry in sent.entries.items():
+        if entry.status is Status.OK:
+            ok[entry.partition] += 1
+            good[entry.partition] += judgement.verdicts.get(key) in GOOD or key in lost
+    return [
+        f"partition {partition}: {count} events are in the topic, {good[partition]} are accounted for"
+        for partition, count in sorted(ok.items())
+        if count != good[partition]
+    ]
+
+
+def durable(sent: Sent, judgement: Judgement, bounds: Mapping[int, int], what: str) -> list[str]:
+    """2: everything below an acknowledged offset is stored, dead-lettered or dropped."""
+    missing = [
+        (entry.partition, entry.offset, key)
+        for key, entry in sent.entries.items()
+        if entry.status is Status.OK
+        and entry.offset < bounds.get(entry.partition, 0)
+        and judgement.verdicts.get(key) not in GOOD
+    ]
+    if not missing:
+        return []
+    return [f"{len(missing)} events below {what} {dict(bounds)} are not there: {sorted(missing)[:SHOWN]}"]
+
+
+def clean(judgement: Judgement) -> list[str]:
+    """3: nothing invented, changed, half written or of two events; no row refers to one that is missing."""
+    return _told(judgement, UNCLEAN)
+
+
+def no_regress(judgement: Judgement) -> list[str]:
+    """4: the newest value of a row stays the newest, also after a replay."""
+    return _told(judgement, (Verdict.REGRESSED,))
+
+
+def no_duplicates(observed: Observed, *, rows_are_unique: bool) -> list[str]:
+    """5: a row is written at one time only, and a record has one dead letter."""
+    wrong = []
+    if rows_are_unique and observed.older:
+        rows = sorted(row.hex() for row in observed.older)
+        wrong.append(f"{len(rows)} rows that are written once have older versions as well: {rows[:SHOWN]}")
+    several = [f"{partition}:{offset}" for (partition, offset), letters in observed.letters.items() if len(letters) > 1]
+    if several:
+        wrong.append(f"{len(several)} records have more than one dead letter: {several[:SHOWN]}")
+    return wrong
+
+
+def redelivered(lives: Collection[Scrape]) -> int:
+    """Rows that were sent again, as far as the processes lived to count them."""
+    return sum(max(0, life.rows_sent - life.stored) for life in lives)
+
+
+def bounded(lives: Collection[Scrape], batch_size: int, tries: int) -> list[str]:
+    """5: what was sent again is no more than the replayed batches could hold, each call made so many times at most."""
+    again = redelivered(lives)
+    replayed = sum(max(0, life.attempts - life.batches) for life in lives)
+    retried = sum(life.retries for life in lives)
+    most = (replayed * tries + retried) * batch_size
+    if again <= most:
+        return []
+    return [f"{again} rows were sent again; {replayed} replays and {retried} retries explain {most} at the most"]
+
+
+def metrics_are_true(expected: Scrape, actual: Scrape) -> list[str]:
+    """7: what /metrics says is what happened."""
+    names = ("read", "stored", "dropped", "dead_lettered", "batches")
+    return [
+        f"/metrics says {name}={getattr(actual, name)}, the audit found {getattr(expected, name)}"
+        for name in names
+        if getattr(expected, name) != getattr(actual, name)
+    ]
+
+
+def caught_up(acknowledged: Mapping[int, int], group: Mapping[int, int] | None) -> list[str]:
+    """6: after an orderly stop the group stands where the checkpoint does, so that tools show no lag."""
+    if group is None:
+        return []
+    wrong = {part: (end, group.get(part)) for part, end in acknowledged.items() if end and group.get(part) != end}
+    return [f"the group is not where the checkpoint is, by partition (checkpoint, group): {wrong}"] if wrong else []
+
+
+def not_ahead(acknowledged: Mapping[int, int], group: Mapping[int, int] | None) -> list[str]:
+    """2: the group is never ahead of the checkpoint."""
+    ahead = {part: offset for part, offset in (group or {}).items() if offset > acknowledged.get(part, 0)}
+    return [f"the group {ahead} is ahead of the checkpoint {dict(acknowledged)}"] if ahead else []
+
+
+def as_predicted(judgement: Judgement, predicted: Collection[Key], count: int | None) -> list[str]:
+    """What is lost is what was predicted to be lost: by event where the window is known, and by number."""
+    lost = {key for key, verdict in judgement.verdicts.items() if verdict is Verdict.LOST}
+    wrong = []
+    if count is not None and len(lost) != count:
+        wrong.append(
+            f"{len(lost)} events are lost, predicted were {count}; {judgement.wrong.get(Verdict.LOST, [])[:SHOWN]}"
+        )
+    elif predicted and not lost <= set(predicted):
+        outside = sorted(lost - set(predicted))
+        wrong.append(f"{len(outside)} events are lost that were not predicted to be: {outside[:SHOWN]}")
+    return wrong
+
+
+def _told(judgement: Judgement, verdicts: Collection[Verdict]) -> list[str]:
+    return [
+        f"{len(judgement.wrong[verdict])} {verdict}: {'; '.join(judgement.wrong[verdict][:SHOWN])}"
+        for verdict in verdicts
+        if judgement.wrong.get(verdict)
+    ]

@@ -1,0 +1,216 @@
+"""What was sent, in a file that survives whoever sent it: for each event ok, fail, or info when nobody knows."""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from kafka import KafkaProducer
+from kafka.errors import InvalidTopicError, KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
+
+from tests.support.ledger.events import Events
+
+CHUNK = 2_000  # events between two looks at what the broker says
+NEVER_WRITTEN = (MessageSizeTooLargeError, RecordListTooLargeError, InvalidTopicError)
+PATIENCE_S = 120.0  # for a broker to come back
+
+
+class Status(StrEnum):
+    """What the broker said."""
+
+    OK = "ok"
+    FAIL = "fail"
+    INFO = "info"
+
+
+class Entry(NamedTuple):
+    """One event as the ledger knows it; partition and offset are -1 unless the status is ok."""
+
+    producer: int
+    number: int
+    topic: str
+    partition: int
+    offset: int
+    hash: bytes
+    status: Status
+
+
+class LedgerFile:
+    """
+    Lines appended and synced: `sending P FIRST LAST` before events are sent, then a line for each answer.
+
+    What was sent and has no answer is unknown.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def append(self, lines: Iterable[str]) -> None:
+        """Make lines durable."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a") as file:
+            file.writelines(f"{line}\n" for line in lines)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def entries(self) -> list[Entry]:
+        """Everything that was sent; later answers for the same event come as entries of their own."""
+        found: list[Entry] = []
+        sending: dict[tuple[int, int], None] = {}
+        answered: set[tuple[int, int]] = set()
+        for line in self.path.read_text().splitlines() if self.path.exists() else ():
+            fields = line.split("\t")
+            if fields[0] == "sending":
+                sending.update(((int(fields[1]), number), None) for number in range(int(fields[2]), int(fields[3]) + 1))
+            elif len(fields) == 7:  # the last line of a producer that died may be torn
+                producer, number = int(fields[1]), int(fields[2])
+                answered.add((producer, number))
+                found.append(
+                    Entry(
+                        producer,
+                        number,
+                        fields[3],
+                        int(fields[4]),
+                        int(fields[5]),
+                        fields[6].encode(),
+                        Status(fields[0]),
+                    )
+                )
+        unknown = (key for key in sending if key not in answered)
+        return found + [Entry(*key, "", -1, -1, b"", Status.INFO) for key in unknown]
+
+
+class Producer:
+    """
+    Sends events in their order, and goes on when the broker comes back.
+
+    Args:
+        brokers: where; may be changed between calls.
+        partitions: of the topic; may be changed between calls.
+        producer: its number in the events.
+    """
+
+    def __init__(
+        self, brokers: str, topic: str, events: Events, file: LedgerFile, *, partitions: int, producer: int = 0
+    ) -> None:
+        self.brokers = brokers
+        self.partitions = partitions
+        self.sent = 0
+        self._topic = topic
+        self._events = events
+        self._file = file
+        self._producer = producer
+        self._client: KafkaProducer | None = None
+        self._lock = threading.Lock()
+
+    def produce(self, count: int, *, rate: float | None = None, stop: threading.Event | None = None) -> int:
+        """Send so many more; how many were sent before somebody said stop."""
+        with self._lock:
+            first, started = self.sent, time.monotonic()
+            while (left := first + count - self.sent) > 0 and not (stop is not None and stop.is_set()):
+                size = min(left, CHUNK if rate is None else max(1, int(rate / 20)))
+                if not self._send(self.sent, size, stop):
+                    break
+                self.sent += size
+                if rate is not None:
+                    ahead_s = (self.sent - first) / rate - (time.monotonic() - started)
+                    (stop or threading.Event()).wait(max(0.0, ahead_s))
+            return self.sent - first
+
+    def again(self, first: int, last: int) -> None:
+        """Send events a second time, as a producer does whose acknowledgement was lost."""
+        with self._lock:
+            self._send(first, last - first + 1, None)
+
+    @contextlib.contextmanager
+    def in_background(self, rate: float) -> Iterator[None]:
+        """Go on sending until the block ends."""
+        stop = threading.Event()
+        raised: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                while not stop.is_set():
+                    self.produce(10**9, rate=rate, stop=stop)
+            except BaseException as error:  # noqa: BLE001 - raised again where the block ends
+                raised.append(error)
+
+        thread = threading.Thread(target=run, name="ledger-producer")
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+        if raised:
+            raise raised[0]
+
+    def close(self) -> None:
+        """Let go of the broker."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close(timeout=1)
+
+    def _send(self, first: int, size: int, stop: threading.Event | None) -> bool:
+        client = self._connected(stop)
+        if client is None:
+            return False
+        self._file.append([f"sending\t{self._producer}\t{first}\t{first + size - 1}"])
+        waiting = []
+        for number in range(first, first + size):
+            event = self._events.event(self._producer, number)
+            partition = self._events.partition(number, self.partitions)
+            try:
+                future = client.send(
+                    self._topic, value=event.body, key=event.key, headers=list(event.headers), partition=partition
+                )
+            except KafkaError:
+                future = None  # it never came to be sent
+            waiting.append((event, future))
+        with contextlib.suppress(KafkaError):
+            client.flush(timeout=30)
+        lines = []
+        whole = True
+        for event, future in waiting:
+            status, partition, offset = Status.FAIL, -1, -1
+            if future is not None:
+                try:
+                    metadata = future.get(timeout=0)
+                    status, partition, offset = Status.OK, metadata.partition, metadata.offset
+                except NEVER_WRITTEN:
+                    pass
+                except KafkaError:
+                    status = Status.INFO
+            whole &= status is Status.OK
+            text = event.hash.decode()
+            lines.append(f"{status}\t{self._producer}\t{event.number}\t{self._topic}\t{partition}\t{offset}\t{text}")
+        self._file.append(lines)
+        if not whole:
+            self.close()  # what it still holds must not be written after we have called it unknown
+        return True
+
+    def _connected(self, stop: threading.Event | None) -> KafkaProducer | None:
+        end = time.monotonic() + PATIENCE_S
+        while self._client is None:
+            try:
+                self._client = KafkaProducer(
+                    bootstrap_servers=self.brokers,
+                    acks="all",
+                    linger_ms=5,
+                    batch_size=512 * 1024,
+                    max_request_size=16 * 1024 * 1024,
+                    request_timeout_ms=5_000,
+                    delivery_timeout_ms=15_000,
+                    max_block_ms=10_000,
+                    bootstrap_timeout_ms=2_000,
+                )
+            except KafkaError:
+                if time.monotonic() > end:
+                    raise
+                if (stop or threading.Event()).wait(0.2):
+                    return None
+        return self._client

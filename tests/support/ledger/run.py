@@ -1,0 +1,439 @@
+"""A service under a fault, and the ledger of everything it was given."""
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from tests.support.ledger import invariants, report
+from tests.support.ledger.audit import Judgement, Key, Sent, Verdict, judge, newest_numbers, settled
+from tests.support.ledger.events import FAMILIES, Events, Fate, chain
+from tests.support.ledger.invariants import Scrape
+from tests.support.ledger.observed import (
+    VERSIONS,
+    Observed,
+    batches_of,
+    hbase_rows,
+    hbase_versions,
+    letters_in_files,
+    letters_in_topic,
+    rocksdb_rows,
+)
+from tests.support.ledger.producer import LedgerFile, Producer, Status
+from tests.support.ledger.scrapes import Scrapes
+from tests.support.names import unique
+from tests.support.servers import HBase, Kafka
+from tests.support.service import START_S, Service
+
+TRIES = 4  # calls for a chunk before its attempt is given up
+StoreName = Literal["rocksdb", "hbase"]
+
+
+class LedgerError(AssertionError):
+    """The ledger does not balance; the message tells each broken rule, and the seed."""
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """
+    What came of a run.
+
+    Attributes:
+        predicted: how many events had to be lost.
+    """
+
+    sent: int
+    stored: int
+    dead_lettered: int
+    dropped: int
+    redelivered: int | None
+    lost: int
+    corrupt: int
+    predicted: int | None = None
+
+
+@dataclass(frozen=True)
+class Options:
+    """
+    What a run is about, see the fixture `ledger_run`.
+
+    Attributes:
+        events: options of `Events` other than run and seed.
+        source, sink, pipeline, content: laid over the pipeline file; `content` over its top, mappings merge.
+        store_options: of the store.
+        dead_letters: where they go.
+        brokers, hbase_port: for the service alone, such as a proxy's.
+    """
+
+    store: StoreName = "rocksdb"
+    events: Mapping[str, Any] = field(default_factory=dict)
+    partitions: int = 4
+    batch_size: int = 2_000
+    source: Mapping[str, Any] = field(default_factory=dict)
+    sink: Mapping[str, Any] = field(default_factory=dict)
+    pipeline: Mapping[str, Any] = field(default_factory=dict)
+    content: Mapping[str, Any] = field(default_factory=dict)
+    store_options: Mapping[str, Any] = field(default_factory=dict)
+    dead_letters: Literal["files", "kafka"] = "files"
+    topic_config: Mapping[str, str] | None = None
+    brokers: str | None = None
+    hbase_port: int | None = None
+
+
+class LedgerRun:
+    """
+    One topic, one pipeline, one service, and the ledger.
+
+    Args:
+        fault: how it is named in the report.
+        hbase: None for RocksDB.
+
+    Attributes:
+        pipeline: its name.
+        producer: what produces; its brokers and partitions may be changed.
+        allowed_codes: dead letters the test lets events become that were to be stored.
+    """
+
+    def __init__(
+        self, fault: str, folder: Path, kafka: Kafka, hbase: HBase | None, *, seed: int, options: Options
+    ) -> None:
+        self.fault = fault
+        self.seed = seed
+        self.kafka = kafka
+        self.hbase = hbase
+        self.options = options
+        self.pipeline = "ledger"
+        self.topic = kafka.create_topic(
+            "ledger", partitions=options.partitions, config=dict(options.topic_config or {})
+        )
+        self.group = unique("ledger")
+        self.table = unique("ledger")
+        self.dead_topic = kafka.create_topic("ledger_dead") if options.dead_letters == "kafka" else None
+        self.events = Events(run=self.table, seed=seed, **options.events)
+        self.file = LedgerFile(folder / "ledger.tsv")
+        self.producer = Producer(kafka.brokers, self.topic, self.events, self.file, partitions=options.partitions)
+        self.service = Service(folder / "service", self.content())
+        self.allowed_codes: set[str] = set()
+        self._proofs: list[str] = []
+        self._seen: dict[bytes, int] = {}
+        self._scrapes = Scrapes(self.service, self.pipeline)
+        self._predicted: set[Key] = set()
+        self._before_life = -1
+        self._started = time.monotonic()
+        print(f"SEED={seed} fault={fault} topic={self.topic} table={self.table}")  # noqa: T201 - read when the test fails
+
+    @property
+    def store_folder(self) -> Path:
+        """Where RocksDB is."""
+        return self.service.folder / "store"
+
+    @property
+    def state_folder(self) -> Path:
+        """Checkpoints and dead letters."""
+        return self.service.folder / "data" / "state"
+
+    def content(self) -> dict[str, Any]:
+        """The pipeline file as plain data; `service.write` takes it, changed or not."""
+        options = self.options
+        source = {
+            "brokers": options.brokers or self.kafka.brokers,
+            "topics": [self.topic],
+            "group": self.group,
+            "max_events_per_batch": options.batch_size,
+        }
+        pipeline: dict[str, Any] = {
+            "source": {"kafka": {**source, **options.source}},
+            "decorators": chain(),
+            "sinks": [{"attr2hbase": {"table": self.table, **options.sink}}],
+        }
+        if self.dead_topic is not None:
+            pipeline["dead_letters"] = {"kafka": {"topic": self.dead_topic, "brokers": self.kafka.brokers}}
+        content = {
+            # the audit asks for the time of every batch, and Spark would keep the last hundred
+            "spark": {"conf": {"spark.sql.streaming.minBatchesToRetain": "10000"}},
+            "stores": {"store": self._store()},
+            "tables": {
+                self.table: {
+                    "store": "store",
+                    "families": {name.decode(): {"versions": VERSIONS} for name in FAMILIES},
+                }
+            },
+            "pipelines": {self.pipeline: {**pipeline, **options.pipeline}},
+        }
+        return merged(content, options.content)
+
+    def produce(self, count: int, *, rate: float | None = None) -> None:
+        """Send so many more events and wait for the broker's answer to each."""
+        self.producer.produce(count, rate=rate)
+
+    def produce_in_background(self, rate: float) -> AbstractContextManager[None]:
+        """Send so many a second until the block ends."""
+        return self.producer.in_background(rate)
+
+    def make_table(self) -> None:
+        """`ingest table apply`."""
+        made = self.service.ingest("table apply")
+        assert made.returncode == 0, made.stderr
+
+    def start(self, *arguments: str, env: Mapping[str, str] | None = None, timeout_s: float = START_S) -> None:
+        """`ingest run`, until the pipeline reads."""
+        self.begin(*arguments, env=env)
+        running = ("running", "blocked")
+        self.service.wait_for(
+            lambda: self.service.states().get(self.pipeline) in running, f"{self.pipeline} running", timeout_s
+        )
+
+    def begin(self, *arguments: str, env: Mapping[str, str] | None = None) -> None:
+        """`ingest run`; returns at once, for a start that is to fail or to die."""
+        self._before_life = max(self.service.checkpoint(self.pipeline).commits(), default=-1)
+        self.service.start(*arguments, env=env)
+        self._scrapes.watch()
+
+    def acknowledged_share(self) -> float:
+        """How much of what is in the topic is acknowledged."""
+        places = self._places_in_topic()
+        return _share(places, self.service.checkpoint(self.pipeline).acknowledged(self.topic))
+
+    def wait_acknowledged(self, share: float = 1.0, timeout_s: float = 300.0) -> None:
+        """Wait until so much of what was produced so far is acknowledged in the checkpoint."""
+        places = self._places_in_topic()
+        checkpoint = self.service.checkpoint(self.pipeline)
+        self.service.wait_for(
+            lambda: _share(places, checkpoint.acknowledged(self.topic)) >= share,
+            f"{share:.0%} of {len(places)} events acknowledged",
+            timeout_s,
+        )
+
+    def kill(self) -> None:
+        """SIGKILL to everything of the service, as when a machine goes down."""
+        pid = self.service.pid
+        self.service.kill_all()
+        self.proven(f"SIGKILL, pid {pid} gone")
+
+    def proven(self, what: str) -> None:
+        """Note how it is known that the fault was there; a run that can not tell fails."""
+        self._proofs.append(what)
+
+    def predict_lost(self, numbers: Collection[int]) -> int:
+        """Say which events have to be lost, before anybody counts; how many those are."""
+        sent = settled(self.file.entries())
+        self._predicted |= {
+            (0, number)
+            for number in numbers
+            if sent.entries[0, number].status is Status.OK and self.events.fate(0, number) is Fate.STORED
+        }
+        return len(self._predicted)
+
+    def check_while_dead(self) -> Judgement:
+        """Everything acknowledged is there, and nothing wrong is: looked at before a restart could mend it."""
+        assert not self.service.is_running, "the service is alive, and would hide what it has lost"
+        sent, observed = self._sent(), self.observed()
+        judgement = self._judged(sent, observed, bounds=observed.acknowledged)
+        wrong = self._wrong_at_any_time(sent, observed, judgement)
+        if observed.group is not None:
+            judged = self._judged(sent, observed, bounds=observed.group)
+            wrong += invariants.durable(sent, judged, observed.group, "the group's offsets")
+        wrong += invariants.durable(sent, judgement, observed.acknowledged, "the checkpoint's offsets")
+        for row, number in newest_numbers(observed.table).items():
+            self._seen[row] = max(number, self._seen.get(row, -1))
+        if wrong:
+            self._fail(wrong, self._verdicts(judgement, None, None))
+        return judgement
+
+    def finish(
+        self,
+        *,
+        lost_predicted: int | None = None,
+        exit_code: int = 0,
+        metrics: bool = True,
+        group: bool = True,
+        timeout_s: float = 300.0,
+        max_redelivered: int | None = None,
+    ) -> Verdicts:
+        """
+        Wait until all is acknowledged, compare /metrics, stop, audit, write the row; raise if a rule is broken.
+
+        Args:
+            lost_predicted: how many events have to be lost; `predict_lost` says which.
+            exit_code: of the stopped service.
+            metrics: whether /metrics is compared; it can not be where the checkpoint was lost or changed.
+            group: whether the group must stand where the checkpoint does.
+            max_redelivered: bound on rows sent again, where the fault gives another one.
+        """
+        wrong: list[str] = []
+        life: Scrape | None = None
+        if self.service.is_running:
+            self.wait_acknowledged(timeout_s=timeout_s)
+            life = self._scrapes.last()
+            code = self.service.stop()
+            if code != exit_code:
+                wrong.append(f"ended with {code}, expected {exit_code}\n{self.service.last_lines()}")
+        lives = self._scrapes.close()
+        sent, observed = self._sent(), self.observed()
+        judgement = self._judged(sent, observed, bounds=None)
+        predicted = lost_predicted if lost_predicted is not None or not self._predicted else len(self._predicted)
+        lost = {key for key, verdict in judgement.verdicts.items() if verdict is Verdict.LOST}
+        wrong += self._wrong_at_any_time(sent, observed, judgement, loses=predicted is not None)
+        if predicted is None:
+            wrong += invariants.conservation(sent, judgement)
+            wrong += invariants.as_predicted(judgement, (), 0)
+        else:
+            wrong += invariants.conservation(sent, judgement, lost)
+            wrong += invariants.as_predicted(judgement, self._predicted, predicted)
+        wrong += invariants.caught_up(observed.acknowledged, observed.group) if group else []
+        if metrics and life is not None:
+            wrong += invariants.metrics_are_true(self._expected_metrics(sent, observed, judgement, lost), life)
+        again = invariants.redelivered(lives) if self.events.rows is None else None
+        if max_redelivered is not None:
+            wrong += (
+                [f"{again} rows were sent again, at most {max_redelivered} may"]
+                if (again or 0) > max_redelivered
+                else []
+            )
+        elif again is not None:
+            wrong += invariants.bounded(lives, self.options.batch_size, TRIES)
+        if not self._proofs:
+            wrong.append("nothing proves that the fault was there: call proven()")
+        verdicts = self._verdicts(judgement, again, predicted)
+        if wrong:
+            self._fail(wrong, verdicts)
+        self._write(verdicts, ())
+        return verdicts
+
+    def observed(self) -> Observed:
+        """What is there now; RocksDB only while the service is down."""
+        checkpoint = self.service.checkpoint(self.pipeline)
+        letters = letters_in_files(self.state_folder, self.pipeline)
+        if self.dead_topic is not None:
+            letters = letters_in_topic(self.kafka, self.dead_topic, self.pipeline, letters)
+        found = Observed(
+            letters=letters,
+            acknowledged=checkpoint.acknowledged(self.topic),
+            group=self.kafka.committed(self.group, self.topic) if self.kafka.server.is_running else None,
+            batches=batches_of(checkpoint, self.topic),
+        )
+        if self.hbase is None:
+            found.table, found.older = rocksdb_rows(self.store_folder, self.table)
+        else:
+            found.table = hbase_rows(self.hbase, self.table)
+            found.versions = partial(hbase_versions, self.hbase, self.table)
+        return found
+
+    def close(self) -> None:
+        """End what still runs."""
+        self._scrapes.close()
+        self.producer.close()
+        self.service.close()
+
+    def _store(self) -> dict[str, Any]:
+        if self.hbase is None:
+            return {"rocksdb": {"path": str(self.service_folder() / "store"), **self.options.store_options}}
+        port = self.options.hbase_port or self.hbase.port
+        return {"hbase": {"host": self.hbase.host, "port": port, **self.options.store_options}}
+
+    def service_folder(self) -> Path:
+        """Home of the service."""
+        return self.file.path.parent / "service"
+
+    def _places_in_topic(self) -> Collection[tuple[int, int]]:
+        return [(entry.partition, entry.offset) for entry in self.file.entries() if entry.status is Status.OK]
+
+    def _sent(self) -> Sent:
+        entries = self.file.entries()
+        if all(entry.status is Status.OK for entry in entries) or not self.kafka.server.is_running:
+            return settled(entries)
+        places: dict[tuple[int, int], Key] = {}
+        for record in self.kafka.records(self.topic):
+            producer, _, number = dict(record.headers).get("pn", b"").partition(b":")
+            if number:
+                places[record.partition, record.offset] = int(producer), int(number)
+        return settled(entries, places)
+
+    def _judged(self, sent: Sent, observed: Observed, *, bounds: Mapping[int, int] | None) -> Judgement:
+        codes = frozenset(self.allowed_codes)
+        return judge(self.events, sent, observed, bounds=bounds, codes=codes, seen=self._seen)
+
+    def _wrong_at_any_time(
+        self, sent: Sent, observed: Observed, judgement: Judgement, *, loses: bool = False
+    ) -> list[str]:
+        if loses:  # rows that are gone are referred to by those that are left
+            judgement.wrong.pop(Verdict.DANGLING, None)
+        return [
+            *invariants.not_ahead(observed.acknowledged, observed.group),
+            *invariants.clean(judgement),
+            *invariants.no_regress(judgement),
+            *invariants.no_duplicates(observed, rows_are_unique=self.events.rows is None and not sent.again),
+        ]
+
+    def _expected_metrics(self, sent: Sent, observed: Observed, judgement: Judgement, lost: Collection[Key]) -> Scrape:
+        """Counters of the running process, from what the audit found in the batches it acknowledged."""
+        batches = [batch for batch in observed.batches if batch.number > self._before_life]
+        found = {Verdict.STORED: 0, Verdict.DLQ: 0, Verdict.DROPPED_BY_RULE: 0}
+        for place, key in sent.places.items():
+            if any(batch.starts.get(place[0], 0) <= place[1] < batch.ends.get(place[0], 0) for batch in batches):
+                verdict = judgement.verdicts.get(key)
+                verdict = Verdict.STORED if key in lost else verdict
+                if verdict in found:
+                    found[verdict] += 1
+        return Scrape(
+            read=sum(found.values()),
+            stored=found[Verdict.STORED],
+            dropped=found[Verdict.DROPPED_BY_RULE],
+            dead_lettered=found[Verdict.DLQ],
+            batches=len(batches),
+        )
+
+    def _verdicts(self, judgement: Judgement, again: int | None, predicted: int | None) -> Verdicts:
+        corrupt = sum(judgement.count(each) for each in (*invariants.UNCLEAN, Verdict.REGRESSED))
+        return Verdicts(
+            sent=len(judgement.verdicts),
+            stored=judgement.count(Verdict.STORED),
+            dead_lettered=judgement.count(Verdict.DLQ),
+            dropped=judgement.count(Verdict.DROPPED_BY_RULE),
+            redelivered=again,
+            lost=judgement.count(Verdict.LOST),
+            corrupt=corrupt,
+            predicted=predicted,
+        )
+
+    def _fail(self, wrong: Sequence[str], verdicts: Verdicts) -> None:
+        self._write(verdicts, wrong)
+        broken = "\n".join(f"- {each}" for each in wrong)
+        raise LedgerError(f"{self.fault}, SEED={self.seed}: the ledger does not balance\n{broken}\n{verdicts}")
+
+    def _write(self, verdicts: Verdicts, wrong: Sequence[str]) -> None:
+        report.write(
+            report.Row(
+                fault=self.fault,
+                store=self.options.store,
+                seed=self.seed,
+                proof=tuple(self._proofs),
+                sent=verdicts.sent,
+                stored=verdicts.stored,
+                dead_lettered=verdicts.dead_lettered,
+                dropped=verdicts.dropped,
+                redelivered=verdicts.redelivered,
+                lost=verdicts.lost,
+                corrupt=verdicts.corrupt,
+                predicted=verdicts.predicted,
+                seconds=round(time.monotonic() - self._started, 1),
+                wrong=tuple(wrong),
+            )
+        )
+
+
+def merged(below: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """One mapping laid over another, mappings in them too."""
+    result = dict(below)
+    for name, value in over.items():
+        known = result.get(name)
+        result[name] = merged(known, value) if isinstance(known, Mapping) and isinstance(value, Mapping) else value
+    return result
+
+
+def _share(places: Collection[tuple[int, int]], acknowledged: Mapping[int, int]) -> float:
+    done = sum(offset < acknowledged.get(partition, 0) for partition, offset in places)
+    return done / len(places) if places else 1.0

@@ -1,0 +1,66 @@
+"""The counters of each process a service has had, read now and then, for it may die at any time."""
+
+import threading
+
+from tests.support.ledger.invariants import Scrape
+from tests.support.service import Service
+
+EVERY_S = 0.5
+
+
+class Scrapes:
+    """Reads /metrics beside the test, from the start of the first process to `close`."""
+
+    def __init__(self, service: Service, pipeline: str) -> None:
+        self._service = service
+        self._pipeline = pipeline
+        self._lives: dict[int, Scrape] = {}
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def watch(self) -> None:
+        """Begin, if it has not begun."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="scrapes", daemon=True)
+            self._thread.start()
+
+    def last(self) -> Scrape:
+        """The counters of the running process, now."""
+        scrape = self._scrape()
+        assert scrape is not None, "nobody answers at /metrics"
+        self._lives[self._service.pid] = scrape
+        return scrape
+
+    def close(self) -> list[Scrape]:
+        """End; the last counters of each process."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+        return list(self._lives.values())
+
+    def _run(self) -> None:
+        while not self._stop.wait(EVERY_S):
+            pid = self._service.pid
+            scrape = self._scrape()
+            if scrape is not None and pid == self._service.pid:
+                self._lives[pid] = scrape
+
+    def _scrape(self) -> Scrape | None:
+        metrics = self._service.metrics()
+        found: dict[str, int] = {}
+        for (name, labels), value in metrics.items():
+            if ("pipeline", self._pipeline) in labels:
+                found[name] = found.get(name, 0) + int(value)
+        if not found:
+            return None
+        return Scrape(
+            read=found.get("ingest_events_read_total", 0),
+            stored=found.get("ingest_events_stored_total", 0),
+            dropped=found.get("ingest_events_dropped_total", 0),
+            dead_lettered=found.get("ingest_events_dead_lettered_total", 0),
+            rows_sent=found.get("ingest_rows_sent_total", 0),
+            attempts=found.get("ingest_batch_attempts_total", 0),
+            batches=found.get("ingest_batch_seconds_count", 0),
+            retries=found.get("ingest_retries_total", 0),
+            lag=found.get("ingest_lag_records", 0),
+        )
