@@ -40,6 +40,7 @@ def test_example_is_whole(folder: Path) -> None:
         ("ticks", {"kept": 3}),
         ("access-log", {"kept": 1, "dropped": 1, "failed": 1}),
         ("app-events", {"kept": 1, "dropped": 1, "failed": 1}),
+        ("metrics", {"kept": 2, "failed": 1}),
     ],
 )
 def test_sample_events_show_every_outcome(example: str, outcomes: dict[str, int]) -> None:

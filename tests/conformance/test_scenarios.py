@@ -38,6 +38,8 @@ def test_scenario_without_spark(scenario: Scenario, tmp_path: Path) -> None:
     assert {cell.timestamp_ms for cells in first.values() for cell in cells} <= {TIME_MS}
     letters = [DeadLetter.from_json(line) for line in receipt.dead_letters]
     assert {letter.record.offset: letter.code for letter in letters} == scenario.letters
+    assert len(letters) == len(scenario.letters)
+    assert {letter.record.offset: letter.component for letter in letters}.items() >= scenario.refused_by.items()
     assert [letter.record for letter in letters] == [records[letter.record.offset] for letter in letters]
     counts = receipt.counts
     assert (counts.read, counts.stored, dict(counts.dropped)) == (

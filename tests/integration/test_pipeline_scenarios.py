@@ -68,6 +68,8 @@ def test_scenario_through_spark(store: str, scenario: Scenario, kafka: Kafka, re
 
     letters = run.letters(scenario.name)
     assert {letter.record.offset: letter.code for letter in letters} == scenario.letters
+    assert len(letters) == len(scenario.letters)
+    assert {letter.record.offset: letter.component for letter in letters}.items() >= scenario.refused_by.items()
     assert {letter.batch_time_ms for letter in letters} <= {checkpoint.time_ms(0)}
     for letter in letters:
         given, record = scenario.records[letter.record.offset], letter.record

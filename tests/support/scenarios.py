@@ -34,8 +34,10 @@ class Scenario:
         records: in the order of their offsets, all in partition 0.
         rows: row key -> column -> value of the table afterwards.
         letters: offset -> code of the events that become dead letters.
+        refused_by: offset -> component that its dead letter names, where that is asked.
         dropped: reason -> events dropped on purpose.
         source, sink, pipeline: further options.
+        sinks: all sinks, in place of one attr2hbase.
     """
 
     name: str
@@ -43,11 +45,13 @@ class Scenario:
     rows: Mapping[bytes, Mapping[bytes, bytes]]
     decorators: Sequence[Mapping[str, Any]] = KEYED
     letters: Mapping[int, str] = field(default_factory=dict)
+    refused_by: Mapping[int, str] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     families: Sequence[str] = ("colfam",)
     source: Mapping[str, Any] = field(default_factory=dict)
     sink: Mapping[str, Any] = field(default_factory=dict)
     pipeline: Mapping[str, Any] = field(default_factory=dict)
+    sinks: Sequence[Mapping[str, Mapping[str, Any]]] = ()
 
     @property
     def stored(self) -> int:
@@ -56,10 +60,12 @@ class Scenario:
 
     def pipeline_of(self, source: Mapping[str, Any], store: str) -> dict[str, Any]:
         """The pipeline as plain data; its table is named as the scenario."""
+        where = {"store": store, "table": self.name}
+        sinks = self.sinks or [{"attr2hbase": self.sink}]
         return {
             "source": {"kafka": {**source, **self.source}},
             "decorators": list(self.decorators),
-            "sinks": [{"attr2hbase": {"store": store, "table": self.name, **self.sink}}],
+            "sinks": [{kind: where | options for kind, options in sink.items()} for sink in sinks],
             **self.pipeline,
         }
 
@@ -185,5 +191,75 @@ SCENARIOS = (
         {b"b": {b"colfam:body": b"y" * 1_000}},
         letters={0: "too_large"},
         source={"max_event_bytes": "1000B"},
+    ),
+    Scenario(
+        "one_of_two_sinks_refuses",
+        [
+            given("1", "a", n="5"),
+            given("2", "b", n="many"),
+            given("3", "c"),
+            given("4", "d", n="-1", host="quiet"),
+            given("5", "e", host="quiet"),
+        ],
+        {
+            b"a": {b"colfam:body": b"1"},
+            b"b": {b"colfam:body": b"2"},
+            b"c": {b"colfam:body": b"3"},
+            b"n/a": {b"colfam:n": b"\0" * 7 + b"\5", b"colfam:body": b"1"},
+            b"n/d": {b"colfam:n": b"\xff" * 8, b"colfam:body": b"4"},
+        },
+        letters={1: "not_a_number"},
+        refused_by={1: "numbers"},
+        dropped={"no_sink": 1},
+        sinks=(
+            {"attr2hbase": {"when": "%{host} != 'quiet'"}},
+            {
+                "hbase": {
+                    "label": "numbers",
+                    "when": "exists(n)",
+                    "row_key": {"template": "n/%{key}"},
+                    "cells": [
+                        {"family": "colfam", "qualifier": "n", "value": "%{n}", "encoding": "int64"},
+                        {"family": "colfam", "qualifier": "body", "value": "%{body}"},
+                    ],
+                }
+            },
+        ),
+    ),
+    Scenario(
+        "listed_cells_of_every_kind",
+        [
+            given(EVERY_BYTE, b"\xff\0", load="0.25", hex="00fF"),
+            given("old", "gone", load="1"),
+            given("forget", "gone", load="1"),
+            given("keyless", None, load="1"),
+        ],
+        {
+            b"r\xff\0": {
+                b"colfam:": EVERY_BYTE,
+                b"colfam:" + EVERY_BYTE: b"\x3f\xd0" + b"\0" * 6,
+                b"colfam:hex": b"\0\xff",
+            },
+            b"r": {b"colfam:": b"keyless", b"colfam:keyless": b"\x3f\xf0" + b"\0" * 6},
+        },
+        sinks=(
+            {
+                "hbase": {
+                    "row_key": {"template": "r%{key}"},
+                    "cells": [
+                        {"family": "colfam", "qualifier": "", "value": "%{body}"},
+                        {"family": "colfam", "qualifier": "%{body}", "value": "%{load}", "encoding": "float64"},
+                        {
+                            "family": "colfam",
+                            "qualifier": "hex",
+                            "value": "%{hex}",
+                            "encoding": "hex",
+                            "on_missing": "unset",
+                        },
+                    ],
+                    "rules": [{"when": "%{body} == 'forget'", "delete": "row"}],
+                }
+            },
+        ),
     ),
 )
