@@ -16,7 +16,10 @@ from sinks.hbase.message import Binary, Compact, Messages
 from sinks.hbase.settings import HBaseSettings, Protocol, Transport
 
 MAX_CALL_BYTES = {Transport.BUFFERED: 16 * 1024 * 1024, Transport.FRAMED: 1_500_000}
-"""A framed server closes the connection at 2 MB by default; a buffered one has no limit, only memory."""
+"""Where a call is cut; a buffered server has no limit, only memory."""
+
+MAX_FRAME_BYTES = 2 * 1024 * 1024
+"""A framed server closes the connection at a larger message, by default; a row above `MAX_CALL_BYTES` goes alone."""
 
 LATEST_TIMESTAMP = 2**63 - 1
 """HBase puts its own clock in the place of this one, so it is no time a cell can have."""
@@ -46,7 +49,7 @@ class Encoder:
     def __init__(self, settings: HBaseSettings) -> None:
         self._messages = Messages(_WIRES[settings.protocol](), _check_column)
         self._max_call_bytes = MAX_CALL_BYTES[settings.transport]
-        self._is_framed = settings.transport is Transport.FRAMED
+        self._max_frame_bytes = MAX_FRAME_BYTES if settings.transport is Transport.FRAMED else None
         self._max_cell_bytes = settings.max_cell_bytes
 
     def calls(
@@ -64,9 +67,9 @@ class Encoder:
             WriteRejectedError: at once, with the indexes of all that can never be written.
         """
         name = table.encode()
-        room = self._max_call_bytes - sum(map(len, self._messages.envelope(name, len(mutations), LATEST_TIMESTAMP)))
-        rows = self._rows(mutations, families, room)
-        return self._cut(name, mutations, rows, room)
+        envelope = sum(map(len, self._messages.envelope(name, len(mutations), LATEST_TIMESTAMP)))
+        rows = self._rows(mutations, families, envelope)
+        return self._cut(name, mutations, rows, self._max_call_bytes - envelope)
 
     def _cut(self, table: bytes, mutations: Sequence[Mutation], rows: Sequence[bytes], room: int) -> Iterator[Call]:
         begin = size = 0
@@ -82,7 +85,9 @@ class Encoder:
         if rows:
             yield Call(self._messages.message(table, rows[begin:], kind[1]), range(begin, len(rows)))
 
-    def _rows(self, mutations: Sequence[Mutation], families: Callable[[], Sequence[bytes]], room: int) -> list[bytes]:
+    def _rows(
+        self, mutations: Sequence[Mutation], families: Callable[[], Sequence[bytes]], envelope: int
+    ) -> list[bytes]:
         rows: list[bytes] = []
         refused: dict[int, str] = {}
         every: Sequence[bytes] = ()
@@ -90,14 +95,14 @@ class Encoder:
             if not every and isinstance(mutation, Delete) and mutation.family is None:
                 every = families()
             try:
-                rows.append(self._row(mutation, every, room))
+                rows.append(self._row(mutation, every, envelope))
             except _RefusalError as refusal:
                 refused[index] = str(refusal)
         if refused:
             raise WriteRejectedError(next(iter(refused.values())), indexes=list(refused))
         return rows
 
-    def _row(self, mutation: Mutation, families: Sequence[bytes], room: int) -> bytes:
+    def _row(self, mutation: Mutation, families: Sequence[bytes], envelope: int) -> bytes:
         if not 0 < len(mutation.row) <= MAX_ROW_KEY_BYTES:
             raise _RefusalError(f"row key of {len(mutation.row)} bytes; HBase takes 1 to {MAX_ROW_KEY_BYTES}")
         if not 0 <= mutation.timestamp_ms < LATEST_TIMESTAMP:
@@ -108,20 +113,23 @@ class Encoder:
             row = self._messages.put(mutation.row, mutation.columns, wal=mutation.wal)
         else:
             raise _RefusalError("put without a cell")
-        if len(row) > room or len(row) + CELL_OVERHEAD_BYTES > self._max_cell_bytes:
-            self._check_sizes(mutation, len(row), room)
+        if len(row) + CELL_OVERHEAD_BYTES > self._max_cell_bytes:
+            self._check_cells(mutation)
+        if self._max_frame_bytes is not None and len(row) + envelope > self._max_frame_bytes:
+            raise _RefusalError(
+                f"row of {len(row)} bytes; a framed Thrift server takes messages of {self._max_frame_bytes}"
+            )
         return row
 
-    def _check_sizes(self, mutation: Mutation, row_bytes: int, room: int) -> None:
-        if isinstance(mutation, Put):
-            for column, value in mutation.columns.items():
-                size = CELL_OVERHEAD_BYTES + len(mutation.row) + len(column) + len(value)
-                if size > self._max_cell_bytes:
-                    raise _RefusalError(
-                        f"cell too large: {size} bytes with row key and column; at most {self._max_cell_bytes}"
-                    )
-        if self._is_framed and row_bytes > room:
-            raise _RefusalError(f"row of {row_bytes} bytes; a message to a framed Thrift server has room for {room}")
+    def _check_cells(self, mutation: Mutation) -> None:
+        if isinstance(mutation, Delete):
+            return
+        for column, value in mutation.columns.items():
+            size = CELL_OVERHEAD_BYTES + len(mutation.row) + len(column) + len(value)
+            if size > self._max_cell_bytes:
+                raise _RefusalError(
+                    f"cell too large: {size} bytes with row key and column; at most {self._max_cell_bytes}"
+                )
 
 
 class _RefusalError(ValueError):

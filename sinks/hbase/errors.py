@@ -142,7 +142,7 @@ RULES = (
         r"NotServingRegionException|RegionServerStoppedException|RegionServerAbortedException|ServerNotRunningYet"
         r"|PleaseHoldException|MasterNotRunning|CallTimeoutException|ConnectException|ConnectionClosed|SocketTimeout"
         r"|RegionOpeningException|RegionMovedException|NoServerForRegion|MasterStopped|RegionOfflineException"
-        r"|WrongRegionException|OperationTimeoutExceeded|StoppedRpcClientException|NotAllMetaRegionsOnline",
+        r"|WrongRegionException|Operation timeout exceeded|StoppedRpcClientException|NotAllMetaRegionsOnline",
         StoreUnavailableError,
         "not available: {reason}",
     ),
@@ -218,7 +218,9 @@ def reading(error: IngestError, table: str) -> IngestError:
 
 def text_of(error: Exception) -> str:
     """What the server said, as text; lines after the first are a stack trace."""
-    message = getattr(error, "message", None) or str(error)
+    message = getattr(error, "message", None)
+    if message is None:
+        message = str(error)
     return message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
 
 

@@ -7,7 +7,7 @@ from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
 from thriftpy2.transport import TMemoryBuffer
 
 from ingest.api import Delete, Mutation, Put, WriteRejectedError
-from sinks.hbase.encoding import MAX_CALL_BYTES, Call, Encoder
+from sinks.hbase.encoding import MAX_CALL_BYTES, MAX_FRAME_BYTES, Call, Encoder
 from sinks.hbase.settings import HBaseSettings, Transport
 from sinks.hbase.thrift1 import Hbase
 
@@ -139,12 +139,20 @@ def test_what_the_server_would_refuse_is_named(mutation: Mutation, reason: str) 
     assert len(calls([good, good], made)) == 1
 
 
-def test_rows_larger_than_a_frame_are_named() -> None:
-    mutations = [Put(b"a", {b"f:q": b"x" * 1_500_000}, 1), Put(b"b", {b"f:q": b"x" * 1_499_000}, 1)]
-    assert len(calls(mutations)) == 1
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_row_alone_may_fill_a_frame_and_no_byte_more(protocol: str) -> None:
+    framed = encoder(protocol=protocol, transport="framed")
+    rest = MAX_FRAME_BYTES - len(calls([Put(b"a", {b"f:q": b"x" * 2_000_000}, 2**62)], framed)[0].message) + 2_000_000
+    fits = Put(b"a", {b"f:q": b"x" * rest}, 2**62)
+    over = Put(b"b", {b"f:q": b"x" * (rest + 1)}, 2**62)
+    small = Put(b"c", {b"f:q": b"x"}, 2**62)
+    made = calls([small, fits, small], framed)
+    assert [len(call.indexes) for call in made] == [1, 1, 1]
+    assert len(made[1].message) == MAX_FRAME_BYTES
     with pytest.raises(WriteRejectedError, match="framed") as caught:
-        calls(mutations, encoder(transport="framed"))
-    assert caught.value.indexes == [0]
+        calls([small, over, fits, over], framed)
+    assert caught.value.indexes == [1, 3]
+    assert len(calls([small, over], encoder(protocol=protocol))) == 1
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

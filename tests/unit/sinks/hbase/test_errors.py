@@ -1,4 +1,7 @@
-"""Every row of the table from what a Thrift server says to our errors; the texts are those of a real HBase 2.6.1."""
+"""Every row of the table from what a Thrift server says to our errors."""
+
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from thriftpy2.protocol.exc import TProtocolException
@@ -17,68 +20,104 @@ from ingest.api import (
 from sinks.hbase.errors import RULES, changing, reading, rule_for, said, text_of, translated
 from sinks.hbase.thrift1 import AlreadyExists, HBaseIOError, IllegalArgument
 
-FAILED = "org.apache.hadoop.hbase.client.RetriesExhaustedWithDetailsException: Failed "
-SAID = {
-    "no_family": [
-        FAILED + "1 action: org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException: Column family z does not "
-        "exist in region t1,,1795246311686.e58d. in table 't1'",
-    ],
-    "no_table": [
-        FAILED + "1 action: t1: 1 time, servers with issues: null\n\tat org.apache.hadoop.hbase.client.BatchErrors",
-        FAILED + "2 actions: t1: 2 times, servers with issues: null",
-        "org.apache.hadoop.hbase.TableNotFoundException: t1",
-        "org.apache.hadoop.hbase.NamespaceNotFoundException: org.apache.hadoop.hbase.NamespaceNotFoundException: ns1",
-    ],
-    "disabled": ["org.apache.hadoop.hbase.TableNotEnabledException: t1 is disabled."],
-    "denied": ["org.apache.hadoop.hbase.security.AccessDeniedException: Insufficient permissions for user 'u'"],
-    "too_large": [
-        "java.lang.IllegalArgumentException: KeyValue size too large",
-        "org.apache.hadoop.hbase.DoNotRetryIOException: Cell with size 20 exceeds limit of 10 bytes",
-        "org.apache.hadoop.hbase.DoNotRetryIOException: Cell[r/cf:q/1/Put/vlen=11/seqid=0] with size 20 exceeds limit",
-    ],
-    "busy": [FAILED + "3 actions: RegionTooBusyException: 3 times, servers with issues: localhost,1,1"],
-    "away": [
-        FAILED + "1 action: NotServingRegionException: 1 time, servers with issues: localhost,34873,1795246116979",
-        (
-            "org.apache.hadoop.hbase.client.RetriesExhaustedException: Failed after attempts=7, exceptions:\n2026, "
-            "RpcRetryingCaller{}, org.apache.hadoop.hbase.PleaseHoldException: Master is initializing"
-        ),
-        "org.apache.hadoop.hbase.regionserver.RegionServerStoppedException: (a DoNotRetryIOException)",
-    ],
-    "final": [
-        "org.apache.hadoop.hbase.DoNotRetryIOException: java.lang.UnsatisfiedLinkError",
-        "java.lang.IllegalArgumentException: Illegal character code:32, < > at 2",
-    ],
-    "other": [FAILED + "1 action: IOException: 1 time, servers with issues: null", ""],
-}
 KINDS = {
     "no_family": WriteRejectedError,
+    "too_large": WriteRejectedError,
+    "moved": StoreUnavailableError,
+    "insane": WriteRejectedError,
     "no_table": StoreRefusedError,
     "disabled": StoreRefusedError,
+    "read_only": StoreRefusedError,
+    "quota": StoreRefusedError,
     "denied": StoreRefusedError,
-    "too_large": WriteRejectedError,
+    "cluster": StoreRefusedError,
     "busy": StoreBusyError,
     "away": StoreUnavailableError,
     "final": WriteRejectedError,
     "other": StoreUnavailableError,
 }
+FAILED = "org.apache.hadoop.hbase.client.RetriesExhaustedWithDetailsException: Failed "
 
 
-def test_every_rule_has_a_case() -> None:
-    assert [rule.name for rule in RULES] == list(SAID) == list(KINDS)
+class Captured(NamedTuple):
+    """One file of `captured`."""
+
+    rule: str
+    error: type[Exception]
+    table: str
+    text: str
 
 
-@pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in SAID.items() for text in texts])
-def test_text_of_the_server(name: str, text: str) -> None:
-    error = translated(HBaseIOError(message=text.encode()), table="t1")
-    assert (rule_for(text, "t1").name, type(error)) == (name, KINDS[name])
+def captured() -> dict[str, Captured]:
+    found = {}
+    for file in sorted(Path(__file__).with_name("captured").glob("*.txt")):
+        head, _, text = file.read_text().partition("\n\n")
+        told = dict(line.split(": ", 1) for line in head.splitlines())
+        kind = {"IOError": HBaseIOError, "IllegalArgument": IllegalArgument}[told["error"]]
+        found[file.stem] = Captured(file.stem.partition("-")[0], kind, told["table"], text)
+    return found
+
+
+CAPTURED = captured()
+
+
+def test_every_rule_has_a_text() -> None:
+    assert [rule.name for rule in RULES] == list(KINDS)
+    assert {one.rule for one in CAPTURED.values()} == set(KINDS)
+
+
+@pytest.mark.parametrize("name", CAPTURED)
+def test_text_of_the_server(name: str) -> None:
+    rule, kind, table, text = CAPTURED[name]
+    error = translated(kind(message=text.encode()), table=table)
+    assert (rule_for(text, table).name, type(error)) == (rule, KINDS[rule])
     assert "\n" not in str(error)
+    assert len(str(error)) < 500
+
+
+def test_no_text_at_all() -> None:
+    error = translated(HBaseIOError(message=b""), table="t")
+    assert isinstance(error, StoreUnavailableError)
+    assert "no reason given" in str(error)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["TableNotFoundException", "is disabled", "region is read only", "SpaceLimitingException", "AccessDeniedException",
+     "BadAuthException", "RegionTooBusyException", "NotServingRegionException"],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "said_of",
+    [
+        "org.apache.hadoop.hbase.DoNotRetryIOException: Cell[{name}/cf:q/5/Put/vlen=2/seqid=0] with size 9 exceeds 8",
+        "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException: Column family {name} does not exist",
+        "org.apache.hadoop.hbase.exceptions.FailedSanityCheckException: Timestamp for KV out of range {name}/cf:q/5",
+    ],
+)
+def test_no_row_can_make_its_refusal_look_like_another(said_of: str, name: str) -> None:
+    assert type(said(FAILED + "1 action: " + said_of.replace("{name}", name), "t")) is WriteRejectedError
+
+
+def test_where_in_the_code_it_was_says_nothing() -> None:
+    text = (
+        FAILED + "1 action: IOException: 1 time\n\tat org.apache.hadoop.hbase.DoNotRetryIOException.<init>(X.java:1)\n"
+    )
+    assert rule_for(text, "t").name == "other"
+
+
+def test_the_code_of_an_unknown_family() -> None:
+    assert said(CAPTURED["no_family-put"].text, "t1").code == "unknown_family"
 
 
 def test_another_tables_name_is_not_taken_for_a_missing_table() -> None:
     assert rule_for(FAILED + "1 action: t1: 1 time", "t") != rule_for(FAILED + "1 action: t1: 1 time", "t1")
     assert rule_for("Failed 1 action: a.b: 1 time", "a.b").name == "no_table"
     assert rule_for("Failed 1 action: axb: 1 time", "a.b").name == "other"
+
+
+def test_a_mixed_answer_is_first_about_the_rows() -> None:
+    text = FAILED + "3 actions: NotServingRegionException: 2 times, org.x.NoSuchColumnFamilyException: family z: 1 time"
+    assert rule_for(text, "t").name == "no_family"
 
 
 def test_long_reasons_are_cut() -> None:
@@ -91,6 +130,7 @@ def test_long_reasons_are_cut() -> None:
     ("error", "kind", "says"),
     [
         (TApplicationException(6, b"Internal error"), WriteRejectedError, "could not work with a call"),
+        (TApplicationException(1, b"Invalid method name: 'mutateRowsTs'"), StoreRefusedError, "is it a Thrift2 server"),
         (AlreadyExists(message=b"table name already in use"), StoreError, "exists"),
         (
             TTransportException(TTransportException.NOT_OPEN, "no"),
