@@ -40,6 +40,9 @@ class HBaseServer:
 
     The three processes are `hbase`, `thrift` and `thrift2`; a Thrift server waits for HBase and finds it again after a
     restart.
+
+    Attributes:
+        properties: of HBase and its Thrift servers, over ours; they count from the next start on.
     """
 
     name = "hbase"
@@ -53,7 +56,7 @@ class HBaseServer:
         self.thrift2 = ServerProcess("thrift2", folder)
         self._heap = heap
         self._thrift_heap = thrift_heap
-        self._properties = properties or {}
+        self.properties = dict(properties or {})
 
     @property
     def processes(self) -> tuple[ServerProcess, ServerProcess, ServerProcess]:
@@ -171,7 +174,7 @@ class HBaseServer:
             # ZooKeeper, in the same process, ends first: without these the end takes 20 s of asking it again
             "zookeeper.recovery.retry": "1",
             "zookeeper.recovery.retry.intervalmill": "200",
-            **self._properties,
+            **self.properties,
         }
         folder = self.folder / "conf"
         folder.mkdir(parents=True, exist_ok=True)
