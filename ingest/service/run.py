@@ -22,7 +22,7 @@ from ingest.receipt import Counts
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.http import HttpEndpoint
 from ingest.service.lifecycle import Stop
-from ingest.service.sources import LiveSource, live_source
+from ingest.service.sources import LiveSource, live_source, start_places
 from ingest.service.stores import driver_stores, family_registry, incoming_folder
 from ingest.service.supervisor import Member, Supervisor
 from ingest.service.watch import PipelineWatch, Totals
@@ -86,8 +86,9 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         plans = {name: plan_of(configuration, pipeline, catalog) for name, pipeline in configuration.pipelines.items()}
         checkpoints = {name: _checkpoint(configuration, name, opened) for name in plans}
         recovery()
+        places = start_places(checkpoints, options.start_from)
         sources = {
-            name: live_source(pipeline, checkpoints[name], options.start_from, metrics)
+            name: live_source(pipeline, checkpoints[name], places[name], metrics)
             for name, pipeline in configuration.pipelines.items()
         }
         _serve(HttpEndpoint(configuration.service.http.listen, health=health, render=metrics.render), options, opened)

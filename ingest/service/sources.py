@@ -106,3 +106,14 @@ def live_source(pipeline: Pipeline, checkpoint: Checkpoint, start_from: str | No
             return LiveFiles(source, checkpoint)
         case other:
             raise ConfigError(f'the source of pipeline "{pipeline.name}" can not run: {type(other).__name__}')
+
+
+def start_places(checkpoints: Mapping[str, Checkpoint], start_from: str | None) -> dict[str, str | None]:
+    """
+    What `--start-from` means for each pipeline of a file.
+
+    It is for those that have lost their checkpoint; the others go on at theirs. Where all have one it was meant for
+    none of them, and each refuses it.
+    """
+    fresh = {name for name, checkpoint in checkpoints.items() if not checkpoint.exists}
+    return {name: start_from if name in fresh or not fresh else None for name in checkpoints}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ingest.api import ConflictError, NotFoundError
-from ingest.service.sources import LiveFiles
+from ingest.service.sources import LiveFiles, start_places
 from ingest.sources.files import FilesSource
 from ingest.spark.checkpoint import Checkpoint
 
@@ -51,3 +51,22 @@ def test_checkpoint_of_other_files_is_refused(tmp_path: Path):
     live(tmp_path, tmp_path / "state").frame(Reader())
     with pytest.raises(ConflictError, match="was made for path"):
         live(tmp_path / "other", tmp_path / "state").frame(Reader())
+
+
+@pytest.mark.parametrize(
+    ("begun", "places"),
+    [
+        ([], {"a": "group", "b": "group"}),
+        (["a"], {"a": None, "b": "group"}),
+        (["a", "b"], {"a": "group", "b": "group"}),  # each says that it has a checkpoint
+    ],
+)
+def test_a_place_to_start_from_is_for_pipelines_without_a_checkpoint(
+    tmp_path: Path, begun: list[str], places: dict[str, str | None]
+):
+    for name in begun:
+        (tmp_path / name / "offsets").mkdir(parents=True)
+        (tmp_path / name / "offsets" / "0").touch()
+    checkpoints = {name: Checkpoint(tmp_path / name) for name in ("a", "b")}
+    assert start_places(checkpoints, "group") == places
+    assert start_places(checkpoints, None) == {"a": None, "b": None}
