@@ -21,7 +21,11 @@ THRIFT_TRANSPORTS = {"buffered": TBufferedTransport, "framed": TFramedTransport}
 THRIFT_PROTOCOLS = {"binary": TBinaryProtocol, "compact": TCompactProtocol}
 
 LONGEST_IDLE_S = 50.0
-"""The server closes a connection that was silent for 60 s, and the call that follows would fail."""
+"""
+The server closes a connection that was silent for 60 s, and the call that follows would fail.
+
+Where it closes earlier that is seen before the call, but not where something on the way forgets the connection.
+"""
 
 _CONNECT_TIMEOUT_S = 10.0
 """A machine that is there answers at once; waiting as long as for a call would only hide that none is."""
@@ -117,7 +121,9 @@ class Connection:
     def _live(self) -> _ThriftConnection:
         if not self._is_open:
             raise LifecycleError("the connection to HBase is used before open or after close")
-        if self._connection is not None and self._clock() - self._used_s > LONGEST_IDLE_S:
+        if self._connection is not None and (
+            self._clock() - self._used_s > LONGEST_IDLE_S or not self._connection.socket.is_quiet
+        ):
             self._drop()
         if self._connection is None:
             settings = self._settings

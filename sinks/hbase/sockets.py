@@ -1,6 +1,7 @@
 """The socket under a Thrift connection."""
 
 import contextlib
+import select
 import socket
 import struct
 
@@ -33,6 +34,15 @@ class Socket(TSocket):
         self.sock.settimeout(self.socket_timeout)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing has come since the last answer: the end of the connection would have, or a late answer."""
+        if self.sock is None:
+            return False
+        waiting = select.poll()
+        waiting.register(self.sock, select.POLLIN)
+        return not waiting.poll(0)
 
     def abort(self) -> None:
         """

@@ -5,10 +5,15 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from thriftpy2.protocol.exc import TProtocolException
+from thriftpy2.thrift import TApplicationException
+from thriftpy2.transport import TTransportException
 
-from ingest.api import LifecycleError, StoreUnavailableError
+from ingest.api import LifecycleError, StoreError, StoreUnavailableError
 from sinks.hbase.connection import LONGEST_IDLE_S, Connection
 from sinks.hbase.settings import HBaseSettings
+from sinks.hbase.thrift1 import HBaseIOError, IllegalArgument
+from tests.support.waiting import reached
 
 
 class Listener:
@@ -67,6 +72,85 @@ def test_connects_anew_only_after_a_long_silence(listener: Listener) -> None:
     connection.call(lambda _client: None)
     assert listener.wait_for(2)
     assert len(listener.taken) == 2
+    connection.close()
+
+
+def test_a_connection_that_the_server_closed_is_not_used(listener: Listener) -> None:
+    connection = connection_to(listener)
+    connection.open()
+    assert listener.wait_for(1)
+    listener.taken[0].close()
+    assert reached(lambda: not connection._connection.socket.is_quiet, 10)
+    connection.call(lambda _client: None)
+    assert listener.wait_for(2)
+    connection.call(lambda _client: None)
+    assert len(listener.taken) == 2
+    connection.close()
+
+
+def test_an_answer_nobody_waits_for_is_not_taken_for_the_next(listener: Listener) -> None:
+    connection = connection_to(listener)
+    connection.open()
+    assert listener.wait_for(1)
+    listener.taken[0].sendall(b"late")
+    assert reached(lambda: not connection._connection.socket.is_quiet, 10)
+    connection.call(lambda _client: None)
+    assert listener.wait_for(2)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        TTransportException(TTransportException.END_OF_FILE, "TSocket read 0 bytes"),
+        TProtocolException(TProtocolException.BAD_VERSION, "no version"),
+        BrokenPipeError(32, "Broken pipe"),
+        ConnectionResetError(104, "Connection reset by peer"),
+        TimeoutError("timed out"),
+        EOFError(),
+    ],
+)
+def test_dropped_on_any_error_of_the_transport(listener: Listener, error: Exception) -> None:
+    connection = connection_to(listener)
+    connection.open()
+
+    def broken(_client: object) -> None:
+        raise error
+
+    with pytest.raises(StoreUnavailableError):
+        connection.call(broken)
+    connection.call(lambda _client: None)
+    assert listener.wait_for(2)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        HBaseIOError(message=b"RegionTooBusyException"),
+        IllegalArgument(message=b"KeyValue size too large"),
+        TApplicationException(TApplicationException.INTERNAL_ERROR, b"Internal error processing mutateRowsTs"),
+    ],
+)
+def test_kept_when_the_server_answers_with_an_error(listener: Listener, error: Exception) -> None:
+    connection = connection_to(listener)
+    connection.open()
+
+    def refused(_client: object) -> None:
+        raise error
+
+    with pytest.raises(StoreError):
+        connection.call(refused)
+    connection.call(lambda _client: None)
+    assert listener.wait_for(1)
+    assert len(listener.taken) == 1
+    connection.close()
+
+
+def test_there_is_always_a_time_out(listener: Listener) -> None:
+    connection = Connection(HBaseSettings(host="127.0.0.1", port=listener.port))
+    connection.open()
+    assert connection._connection.socket.sock.gettimeout() == 180.0
     connection.close()
 
 
