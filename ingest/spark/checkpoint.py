@@ -6,6 +6,7 @@ We add `identity.json` (which source the offsets belong to), `configuration` (it
 batch_time) and `lock`.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -21,6 +22,7 @@ from ingest.durable import make_folder, on_disk, write_durably
 
 VERSION_LINE = "v1"
 CRC_HEADER_BYTES = 8
+FOLDERS = ("offsets", "commits", "sources", "times")
 
 
 class Checkpoint:
@@ -65,6 +67,11 @@ class Checkpoint:
             file.truncate(0)
             file.write(f"pid {os.getpid()} on {socket.gethostname()}")
             file.flush()
+        for folder in (self.folder, *(self.folder / name for name in FOLDERS)):
+            with on_disk(folder):
+                if folder.exists() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+                    # now, and not when the first batch can not be planned
+                    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     def unlock(self) -> None:
         """Let other processes in; fine to call twice."""
@@ -99,6 +106,10 @@ class Checkpoint:
                 if number not in numbers:
                     raise self._damaged(self.folder / name / str(number), "is missing")
         self._verify_file(self.folder / "metadata")
+        for number in (newest_planned - 1, newest_planned):
+            time = self.folder / "times" / str(number)
+            if time.exists() and not time.read_bytes().isdigit():
+                raise self._damaged(time, "is no time")
 
     def belongs_to(self, identity: Mapping[str, str]) -> None:
         """

@@ -32,6 +32,8 @@ def folder(tmp_path: Path) -> Path:
         spark_writes(tmp_path / "offsets" / str(number), f'v1\n{{"batchTimestampMs":1}}\n{offsets}')
         if number < 3:
             spark_writes(tmp_path / "commits" / str(number), 'v1\n{"nextBatchWatermarkMs":0}')
+    (tmp_path / "times").mkdir()
+    (tmp_path / "times" / "3").write_text("1700000000000")
     return tmp_path
 
 
@@ -57,8 +59,12 @@ def test_new_folder_is_sound_and_empty(tmp_path: Path):
         (lambda folder: (folder / "commits/2").write_bytes(b"v1\n"), "commits/2", 1),
         (lambda folder: [(folder / f"offsets/{number}").unlink() for number in (2, 3)], "offsets/2", 1),
         (lambda folder: (folder / "metadata").unlink(), "metadata", 2),
+        (lambda folder: (folder / "times/3").write_bytes(b""), "times/3", 2),
     ],
-    ids=["empty-offsets", "offsets-gone", "commit-gone", "commit-cut-off", "commit-ahead-of-offsets", "metadata-gone"],
+    ids=[
+        *("empty-offsets", "offsets-gone", "commit-gone", "commit-cut-off", "commit-ahead-of-offsets"),
+        *("metadata-gone", "time-empty"),
+    ],
 )
 def test_damage_is_refused_with_file_and_last_good_batch(folder: Path, damage, file: str, good: int):
     damage(folder)

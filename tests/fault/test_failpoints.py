@@ -1,0 +1,104 @@
+"""
+F01: the whole service is killed with SIGKILL at a chosen point. While it is dead everything acknowledged is there; the
+next start runs the same batch again, and at the end nothing is lost, changed or twice.
+
+The seed chooses the order of the points and the hits.
+"""
+
+import random
+
+import pytest
+
+from tests.support.disk_faults import DiskFaults
+from tests.support.killed_at import Failpoint, killed_at
+from tests.support.ledger.run import LedgerRun
+
+EVENTS = 4_000  # for each start: at 1,000 a batch, work before and after the point
+SMALL_CHUNKS = {"write_buffer_size": "16KiB"}  # so that a partition takes many calls
+OFFSETS = "*/checkpoints/*/offsets/[0-9]*"
+
+
+def killed_in_rename(run: LedgerRun, faults: DiskFaults, moment: str) -> None:
+    """Start, and be killed while Spark renames the plan of a batch to its place."""
+    before = len(faults.acts("hold_rename"))
+    faults.on()
+    run.begin(env=faults.environment(hold_rename=OFFSETS, hold_at=moment))
+    run.service.wait_for(lambda: len(faults.acts("hold_rename")) > before, "a rename held", 180)
+    run.service.kill_all()
+    run.proven(f"SIGKILL {moment} the rename to offsets/{faults.acts('hold_rename')[-1].path.rpartition('/')[2]}")
+    run.check_while_dead()
+
+
+def killed_in_drain(run: LedgerRun) -> None:
+    """Told to stop under load, and killed while the running batch finishes."""
+    failpoint = Failpoint(run, "drain")
+    run.start(env=failpoint.environment)
+    run.service.wait_for_batches(1, run.pipeline)
+    run.service.terminate()
+    failpoint.wait_killed()
+    run.check_while_dead()
+
+
+def test_f01_killed_at_three_points(ledger_run) -> None:
+    run = ledger_run("F01 three points", store="rocksdb", batch_size=40_000)
+    run.produce(30_000)  # more than 8 MiB: the driver writes them in several calls
+    killed_at(run, "between_sends")
+    killed_at(run, "recovery", hit=2)
+    killed_at(run, "before_commit")
+    run.start()
+    run.finish()
+
+
+def test_f01_killed_between_two_calls_to_hbase(ledger_run) -> None:
+    run = ledger_run("F01 between_sends", store="hbase", batch_size=1_000, sink=SMALL_CHUNKS)
+    run.make_table()
+    run.produce(EVENTS)
+    killed_at(run, "between_sends", hit=random.Random(run.seed).randrange(1, 8))
+    run.start()
+    run.finish()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("store", ["rocksdb", "hbase"])
+def test_f01_killed_at_all_points(ledger_run, disk_faults: DiskFaults, store: str) -> None:
+    run = ledger_run("F01 all points", store=store, batch_size=1_000, sink=SMALL_CHUNKS, dead_letters="kafka")
+    if store == "hbase":
+        run.make_table()
+    chance = random.Random(run.seed)
+    kills = {
+        "after_poll": lambda: killed_at(run, "after_poll", hit=chance.randrange(1, 4)),
+        "mid_decorate": lambda: killed_at(run, "mid_decorate", hit=chance.randrange(1, 1_000)),
+        "before_send": lambda: killed_at(run, "before_send", hit=chance.randrange(1, 4)),
+        "after_last_send": lambda: killed_at(run, "after_last_send", hit=chance.randrange(1, 4)),
+        "before_commit": lambda: killed_at(run, "before_commit", hit=chance.randrange(1, 4)),
+        "offsets rename, before": lambda: killed_in_rename(run, disk_faults, "before"),
+        "offsets rename, after": lambda: killed_in_rename(run, disk_faults, "after"),
+        "dead_letters_sent": lambda: killed_at(run, "dead_letters_sent", hit=chance.randrange(1, 3)),
+        "drain": lambda: killed_in_drain(run),
+        "recovery": lambda: killed_at(run, "recovery", hit=chance.randrange(1, 4)),
+    }
+    if store == "hbase":
+        # the embedded store has it in the quick form: it takes another size of batch
+        kills["between_sends"] = lambda: killed_at(run, "between_sends", hit=chance.randrange(1, 8))
+    for name in chance.sample(sorted(kills), len(kills)):
+        run.produce(EVENTS)
+        kills[name]()
+    run.start()
+    run.finish()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["after_poll", "mid_decorate", "between_sends", "after_last_send"])
+def test_f02_worker_alone_dies_and_its_task_runs_again(ledger_run, point: str) -> None:
+    run = ledger_run(f"F02 {point}", store="hbase", batch_size=1_000, sink=SMALL_CHUNKS)
+    run.make_table()
+    run.produce(EVENTS)
+    failpoint = Failpoint(run, point, hit=random.Random(run.seed).randrange(1, 4), action="die")
+    run.start(env=failpoint.environment)
+    failpoint.wait_reached()
+    driver = run.service.pid
+    run.produce(EVENTS)
+    run.wait_acknowledged()
+    assert run.service.pid == driver != failpoint.pid
+    run.proven(f"SIGKILL {point} of worker {failpoint.pid}, driver {driver} went on")
+    run.finish()
