@@ -2,11 +2,12 @@
 
 import difflib
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import orjson
 
-from ingest.api import Example, NotFoundError, Settings
+from ingest.api import Example, Model, NotFoundError, Settings
 from ingest.api.notation import to_notation
 from ingest.catalog import ROOMS, Catalog
 from ingest.config.pages import OptionRow, option_rows
@@ -84,13 +85,23 @@ def page_of(catalog: Catalog, room: str, name: str) -> Page:
         name=name,
         stability="stable" if stability is None else stability.value,
         text=_text(component),
-        # what every step has comes last
-        options=tuple(sorted(option_rows(settings), key=lambda row: row.name in Settings.model_fields)),
+        options=tuple(sorted(option_rows(settings), key=_rank(settings))),
         examples=tuple(
             _shown(f"- {name}" if room in _IN_LISTS else name, example)
             for example in getattr(component, "examples", ())
         ),
     )
+
+
+def _rank(settings: type[Model]) -> Callable[[OptionRow], int]:
+    """Options of the component itself first, those of all its kind after them, what every step has last."""
+    own = settings.__annotations__
+
+    def rank(row: OptionRow) -> int:
+        name = row.name.partition(".")[0]
+        return 2 if name in Settings.model_fields else int(name not in own)
+
+    return rank
 
 
 def _text(component: type) -> str:

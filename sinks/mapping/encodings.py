@@ -4,7 +4,6 @@ import binascii
 import math
 import struct
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -14,6 +13,7 @@ from ingest.expressions import read_number
 
 _MAX_SHOWN = 60  # bytes of a value that a message quotes
 _MAX_DIGITS = 1_000  # longer text is no number but a mistake, and work on it is not free
+_FEW_DIGITS = 20  # as many as 64 bits can have
 _IN_NUMBERS = b"0123456789+-.eE"  # Python also reads blanks, underscores, "nan" and "inf", which are mistakes here
 
 Encode = Callable[[bytes], bytes]
@@ -37,11 +37,8 @@ def _whole(form: str) -> Encode:
     pack, bits = packed.pack, packed.size * 8
 
     def encode(text: bytes) -> bytes:
-        number = read_number(text)
-        if isinstance(number, Decimal) and number == number.to_integral_value():
-            number = int(number)
-        if not isinstance(number, int):
-            raise MappingError(f"{_shown(text)} is not a whole number", code="not_a_number")
+        # plain digits are what nearly every event has
+        number = int(text) if len(text) <= _FEW_DIGITS and text.isdigit() else _whole_number(text)
         try:
             return pack(number)
         except struct.error as error:
@@ -49,6 +46,13 @@ def _whole(form: str) -> Encode:
             raise MappingError(message, code="number_too_large") from error
 
     return encode
+
+
+def _whole_number(text: bytes) -> int:
+    number = read_number(text)
+    if number is None or number != int(number):
+        raise MappingError(f"{_shown(text)} is not a whole number", code="not_a_number")
+    return int(number)
 
 
 def _float64(text: bytes) -> bytes:

@@ -38,8 +38,9 @@ def main() -> int:
     result: dict[str, object] = {"machine": machine(), "events": options.events, "rounds": options.rounds}
     wanted = options.parts
     if not wanted or "micro" in wanted:
-        console.print("decorators and the chain of four, one core …")
+        console.print("decorators, sinks and the chain of four, one core …")
         result["decorators_ns"] = micro.decorators()
+        result["sinks_ns"] = micro.sinks()
         result["chain_of_four_per_s"] = micro.chain_of_four()
     rungs = [part for part in wanted if part != "micro"]
     if rungs or not wanted:
@@ -145,11 +146,16 @@ def show(console: Console, result: dict) -> None:
                 name, f"{run['per_s']:,.0f}", spread, f"{run['cpu_s_per_million']:.1f}", f"{run['peak_mib']:,.0f}"
             )
         console.print(table)
-    if "decorators_ns" in result:
-        table = Table("decorator", "ns an event", title="decorators, first example of each, one core")
-        for name, cost in sorted(result["decorators_ns"].items()):
-            table.add_row(name, f"{cost:,.0f}")
-        console.print(table)
+    titles = {
+        "decorators_ns": "decorators, first example of each, one core",
+        "sinks_ns": "sinks, an event to its cells, one core",
+    }
+    for key, title in titles.items():
+        if key in result:
+            table = Table(key.partition("s_")[0], "ns an event", title=title)
+            for name, cost in sorted(result[key].items()):
+                table.add_row(name, f"{cost:,.0f}")
+            console.print(table)
     for goal in result["goals"]:
         met = "met" if goal["met"] else "NOT met"
         console.print(f"{goal['name']}: {goal['figure']:,.0f} (goal {goal['goal']:,.0f}) {met}")

@@ -1,4 +1,4 @@
-"""Nanoseconds an event, in this process: every decorator's first example, and the chain of four that the goal names."""
+"""Nanoseconds an event, in this process: decorators and sinks at work, and the chain of four that the goal names."""
 
 import statistics
 import time
@@ -22,6 +22,35 @@ CHAIN_OF_FOUR = (
     ("format", {"template": "%{'2hb_web:method'}:%{nanos}"}),
     ("value", {"attribute": "2hb_", "value": "%{key}-%{nanos}"}),
 )
+NINE = tuple(f"c{number}" for number in range(9))
+SINKS = {
+    "attr2hbase, 9 cells": ("attr2hbase", {"table": "t"}),
+    "hbase, 9 cells": (
+        "hbase",
+        {
+            "table": "t",
+            "row_key": {"template": "%{'2hb_'}"},
+            "cells": [{"family": "web", "qualifier": name, "value": f"%{{'2hb_web:{name}'}}"} for name in NINE],
+        },
+    ),
+    "hbase, 9 numbers, none missing": (
+        "hbase",
+        {
+            "table": "t",
+            "row_key": {"template": "%{'2hb_'}"},
+            "cells": [
+                {
+                    "family": "web",
+                    "qualifier": name,
+                    "value": f"%{{'2hb_web:{name}'}}",
+                    "encoding": "int64",
+                    "on_missing": "unset",
+                }
+                for name in NINE
+            ],
+        },
+    ),
+}
 
 
 def decorators() -> dict[str, float]:
@@ -38,6 +67,17 @@ def decorators() -> dict[str, float]:
         attributes = {key: value.encode() for key, value in example.attributes.items()}
         decorate = component(settings).decorate
         found[name] = _measured(decorate, lambda body=body, attributes=attributes: Event(body, dict(attributes)))
+    return found
+
+
+def sinks() -> dict[str, float]:
+    """Sink and its work -> ns an event."""
+    attributes = {"2hb_": b"k1-1308748686334000700"} | {f"2hb_web:{name}": b"5120" for name in NINE}
+    found = {}
+    for name, (kind, options) in SINKS.items():
+        component = Catalog().load("sinks", kind)
+        map_one = component(component.settings_class().model_validate(options)).map
+        found[name] = _measured(lambda event, map_one=map_one: map_one(event, 1), lambda: Event(BODY, dict(attributes)))
     return found
 
 

@@ -52,6 +52,16 @@ First example of each, one core, chain overhead apart.
 {rows}
 """
 
+_SINKS = """\
+## Sinks
+
+An event to its cells, without a store, one core.
+
+| sink | ns an event |
+|---|---:|
+{rows}
+"""
+
 _GOALS = """\
 ## Goals
 
@@ -67,9 +77,10 @@ def page(result: dict) -> str:
     if "rungs" in result:
         rows = "\n".join(_rung(name, run) for name, run in result["rungs"].items())
         parts.append(_RUNGS.format(events=result["events"], rounds=result["rounds"], rows=rows))
-    if "decorators_ns" in result:
-        rows = "\n".join(f"| {name} | {cost:,.0f} |" for name, cost in sorted(result["decorators_ns"].items()))
-        parts.append(_DECORATORS.format(rows=rows))
+    for key, section in (("decorators_ns", _DECORATORS), ("sinks_ns", _SINKS)):
+        if key in result:
+            rows = "\n".join(f"| {name} | {cost:,.0f} |" for name, cost in sorted(result[key].items()))
+            parts.append(section.format(rows=rows))
     parts.append(_GOALS.format(rows="\n".join(_goal(goal) for goal in result["goals"])))
     return "\n".join(parts)
 
