@@ -142,12 +142,15 @@ def live_store(part: StorePart) -> Store[Any]:
 def live_task(plan: Plan) -> "Task":
     """Everything a worker process needs, once for each pipeline."""
     from ingest.task import Outlet, Task
+    from ingest.time_limit import TimeLimit
     from sinks.handover import Handover
     from sinks.sending import DirectSender, ThreadSender
     from sinks.writer import Writer
 
     handovers: dict[str, Handover] = {}
     outlets = []
+    chain = live_chain(plan)
+    guarded = list(chain.guarded)
     for part, mapper in live_mappers(plan):
         store = plan.stores[part.store]
         capabilities = live_store(store).capabilities
@@ -159,15 +162,18 @@ def live_task(plan: Plan) -> "Task":
             connections: int = getattr(store.settings, "connections", 1)
             senders = [ThreadSender(live_store(store)) for _ in range(connections)]
         writer = Writer(mapper, senders, part.store, capabilities=capabilities, deletes=_deletes(plan, mapper.settings))
-        outlets.append(Outlet(part.name, writer, part.on_error, _condition(part.settings, plan)))
+        condition = _condition(part.settings, plan)
+        guarded += [mapper.map] if condition is None else [mapper.map, condition.holds]
+        outlets.append(Outlet(part.name, writer, part.on_error, condition))
     return Task(
         pipeline=plan.pipeline,
         fingerprint=plan.fingerprint,
         decoder=live_decoder(plan),
-        chain=live_chain(plan),
+        chain=chain,
         outlets=outlets,
         handovers=handovers,
         on_error=plan.on_error,
+        time_limit=TimeLimit(guarded),
     )
 
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
-from ingest.api import DecorateBugError, Decorator, Event, EventError, FanOut, OnError, Origin
+from ingest.api import DecorateBugError, DecorateError, Decorator, Event, EventError, FanOut, OnError, Origin
+from ingest.time_limit import LIMIT_S, OutOfTimeError
 
 
 class Condition(Protocol):
@@ -99,6 +100,13 @@ class Chain:
         self._in_stages = watcher is not None or any(isinstance(step.decorator, FanOut) for step in steps)
         self._calls = () if self._in_stages else tuple((_call(step), step) for step in steps)
 
+    @property
+    def guarded(self) -> Sequence[Callable[..., object]]:
+        """What is called for one event and has to come back, for a `TimeLimit`."""
+        if not self._in_stages:
+            return (self.run,)
+        return (self._apply, *(step.condition.holds for step in self.steps if step.condition is not None))
+
     def run(self, event: Event) -> Sequence[Outcome]:
         """What became of an event; it is edited in place, so the caller gives it away."""
         if self._in_stages:
@@ -109,7 +117,7 @@ class Chain:
                 kept = call(event)
                 if kept is not True:
                     return (_not_kept(kept, step, event),)
-        except Exception as error:  # noqa: BLE001 - the chain boundary: a bug in a decorator must not end the pipeline
+        except (Exception, OutOfTimeError) as error:  # noqa: BLE001 - the boundary: a bug must not end the pipeline
             return (_failed(error, step, event),)
         return (Kept(event),)
 
@@ -126,7 +134,7 @@ class Chain:
                         after.append(current)
                         continue
                     made = self._apply(step, current, made_so_far)
-                except Exception as error:  # noqa: BLE001 - the chain boundary, as in `run`
+                except (Exception, OutOfTimeError) as error:  # noqa: BLE001 - the chain boundary, as in `run`
                     outcomes.append(_failed(error, step, current))
                     continue
                 if not made:
@@ -182,9 +190,11 @@ def _no_answer(answer: object) -> TypeError:
     return TypeError(f"decorate returned {answer!r}; it must return True to keep the event or False to drop it")
 
 
-def _failed(error: Exception, step: Step | None, event: Event) -> Failed:
+def _failed(error: BaseException, step: Step | None, event: Event) -> Failed:
     if step is None:  # no step ran, so nothing of an event can have failed
         raise error
+    if isinstance(error, OutOfTimeError):
+        error = DecorateError(f"the step did not come to an end within {LIMIT_S:g} s", code="decorator_timeout")
     if not isinstance(error, EventError):
         bug = DecorateBugError(f"{type(error).__name__}: {error}")
         bug.__cause__ = error

@@ -10,13 +10,24 @@ from pathlib import Path
 from typing import cast
 
 from ingest import failpoint
-from ingest.api import DecorateBugError, Disposition, Event, EventError, IngestError, OnError, Origin, Record
+from ingest.api import (
+    DecorateBugError,
+    Disposition,
+    Event,
+    EventError,
+    IngestError,
+    MappingError,
+    OnError,
+    Origin,
+    Record,
+)
 from ingest.chain import Chain, Dropped, Failed, Kept
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.expressions import Condition
 from ingest.observe.logs import logger
 from ingest.receipt import Receipt, Verdict
 from ingest.sources.decoding import Decoder
+from ingest.time_limit import LIMIT_S, MAX_ENDED, OutOfTimeError, TimeLimit
 from sinks.handover import Handover
 from sinks.writer import WriteContext, Writer
 
@@ -29,6 +40,12 @@ class StoppedByEventError(IngestError):
     """An event failed where `on_error` says stop."""
 
     code = "stopped_by_event"
+
+
+class OutOfTimeTooOftenError(IngestError):
+    """Event after event does not come out of a step; a human must mend it."""
+
+    code = "timeouts"
 
 
 class TooManyDeadLettersError(IngestError):
@@ -79,9 +96,10 @@ class Task:
         fingerprint: of the configuration, for dead letters.
         on_error: what becomes of records that can not be decoded.
         handovers: store name -> what stands in for a store that only the driver may write.
+        time_limit: of the calls an event makes; entered while records are taken.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a pipeline, each used once
         self,
         *,
         pipeline: str,
@@ -91,6 +109,7 @@ class Task:
         outlets: Sequence[Outlet],
         handovers: Mapping[str, Handover],
         on_error: OnError,
+        time_limit: TimeLimit,
     ) -> None:
         self._pipeline = pipeline
         self._fingerprint = fingerprint
@@ -100,6 +119,7 @@ class Task:
         self._outlets = tuple(outlets)
         self._handovers = handovers
         self._on_error = on_error
+        self._time_limit = time_limit
         self._receipt = Receipt()
         self._letter_bytes = 0
         self._batch_time_ms = 0
@@ -134,8 +154,9 @@ class Task:
                 handover.begin(str(Path(assignment.incoming[store]) / f"{assignment.task_id}.puts"), tables)
             for outlet in self._outlets:
                 outlet.writer.begin(context)
-            for record in failpoint.at_first("after_poll", records):
-                self._take(record)
+            with self._time_limit:
+                for record in failpoint.at_first("after_poll", records):
+                    self._take(record)
             for outlet in self._outlets:
                 outlet.writer.flush()
             self._take_back()
@@ -206,6 +227,11 @@ class Task:
                 self._refuse(record, event, error, outlet, counted=not failed)
                 failed = True
                 continue
+            except OutOfTimeError:
+                late = MappingError(f"the sink did not come to an end within {LIMIT_S:g} s", code="sink_timeout")
+                self._refuse(record, event, late, outlet, counted=not failed)
+                failed = True
+                continue
             except IngestError:
                 raise
             except Exception as bug:  # noqa: BLE001 - as in the chain: a bug costs its event, not the pipeline
@@ -253,6 +279,12 @@ class Task:
     ) -> None:
         counts = self._receipt.counts
         self._report_bug(component, error)
+        if self._time_limit.ended > MAX_ENDED:
+            raise OutOfTimeTooOftenError(
+                f"more than {MAX_ENDED} events of one partition and batch took longer than {LIMIT_S:g} s in a step, "
+                f'the last one in "{component}"',
+                hint="mend the step: 'ingest explain' runs it on single events",
+            )
         match on_error:
             case OnError.STOP:
                 place = f"{record.topic}/{record.partition}/{record.offset}"

@@ -48,6 +48,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         "More than 64 MiB of dead letters in one micro-batch: mend the pipeline, or lower max_events_per_batch.",
     ),
     "dead_letters_unavailable": (api.StoreUnavailableError, "Dead letters can not be written under state_dir now."),
+    "decorator_timeout": (
+        api.DecorateError,
+        "A step did not come to an end for this event, most likely a pattern that backtracks or a loop.",
+    ),
     "delete_at_zero": (api.MappingError, "A delete carries the time before the event's, and there is none before 0."),
     "disk_denied": (api.StoreUnavailableError, "A file or folder of the service may not be read or written by it."),
     "disk_failed": (
@@ -83,13 +87,21 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "package_missing": (api.CatalogError, "A component needs a package that is not installed."),
     "replay_stopped": (IngestError, "A replay could not go on; what it did is marked, so run the same command again."),
     "row_key_too_long": (api.MappingError, "HBase keeps row keys of at most 32767 bytes."),
-    "stopped": (IngestError, "A task reports that the pipeline can not go on."),
     "sink_bug": (api.DecorateBugError, "A sink failed in a way it did not foresee; the log has its traceback once."),
+    "sink_timeout": (
+        api.MappingError,
+        "A sink's condition or mapping did not come to an end for this event, most likely a pattern that backtracks.",
+    ),
+    "stopped": (IngestError, "A task reports that the pipeline can not go on."),
     "stopped_by_event": (
         IngestError,
         "An event failed where on_error says stop; nothing of its batch is acknowledged.",
     ),
     "time_out_of_range": (api.ExpressionError, "The time is outside the calendar, which has the years 1 to 9999."),
+    "timeouts": (
+        IngestError,
+        "More than 20 events of one partition and micro-batch took longer than 3 s in a step; mend the step.",
+    ),
     "tombstone": (api.DecodeError, "The record has no value, and the source says tombstones: error."),
     "too_deep": (api.DecorateError, "The JSON is nested deeper than any event should be."),
     "too_large": (api.DecodeError, "The value is larger than max_event_bytes, or than the topic takes."),

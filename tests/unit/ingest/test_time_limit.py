@@ -1,0 +1,229 @@
+"""Steps that do not come to an end: each is ended, its event fails, and the task goes on."""
+
+import itertools
+import json
+import re
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from decorators.value import Value
+from ingest.api import Event, FanOut, OnError, Record, Settings
+from ingest.build import DecoratorPart, Plan, live_task, plan_of
+from ingest.chain import Chain, Failed, Kept, Step
+from ingest.cli.loading import loaded
+from ingest.dead_letters.envelope import DeadLetter
+from ingest.receipt import Verdict
+from ingest.task import Assignment
+from ingest.time_limit import MAX_ENDED, OutOfTimeError, TimeLimit
+
+ROW_KEY = {"value": {"attribute": "2hb_", "value": "%{key}"}}
+CELL = {"value": {"attribute": "2hb_f:x", "value": "1"}}
+NEVER = r"(a+)+$"
+EVIL = b"a" * 60 + b"!"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Tens of milliseconds instead of seconds."""
+    monkeypatch.setitem(TimeLimit.__init__.__kwdefaults__, "tick_s", 0.01)
+
+
+@pytest.fixture
+def planned(tmp_path):
+    """The plan of a pipeline with these steps and options of its sink."""
+
+    def make(*steps: dict, **sink: object) -> Plan:
+        file = tmp_path / "pipeline.yaml"
+        content = {
+            "version": 1,
+            "stores": {"m": {"memory": {}}},
+            "pipelines": {
+                "p": {
+                    "source": {"files": {"path": "x"}},
+                    "decorators": [*steps, CELL, ROW_KEY],
+                    "sinks": [{"attr2hbase": {"table": "t", **sink}}],
+                }
+            },
+        }
+        file.write_text(json.dumps(content))
+        configuration, catalog = loaded(str(file))
+        return plan_of(configuration, configuration.pipelines["p"], catalog)
+
+    return make
+
+
+@pytest.fixture
+def assignment(tmp_path):
+    return Assignment(5_000, incoming={"m": str(tmp_path)}, families={("m", "t"): frozenset({b"f"})})
+
+
+def records(*bodies: bytes) -> list[Record]:
+    return [Record("t", 0, number, b"k%d" % number, body, 0) for number, body in enumerate(bodies)]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"regex": {"pattern": f"(?P<x>{NEVER})"}},
+        {"split": {"separator": NEVER, "index": 0, "attribute": "x"}},
+        {"value": {"attribute": "x", "value": f"%{{replace_pattern(%{{body}}, '{NEVER}', '')}}"}},
+        {"value": {"attribute": "x", "value": "1", "when": f"%{{body}} matches '{NEVER}'"}},
+    ],
+    ids=["regex", "split", "expression", "condition"],
+)
+def test_pattern_that_backtracks_costs_its_events_alone(planned, assignment, step):
+    task = live_task(planned(step))
+    receipt = task.run(records(b"a", EVIL, b"b", EVIL, b"c"), assignment)
+    assert receipt.verdict is Verdict.DURABLE, receipt.message
+    assert (receipt.counts.read, receipt.counts.stored) == (5, 3)
+    assert receipt.counts.dead_lettered == Counter(decorator_timeout=2)
+    letters = [DeadLetter.from_json(letter) for letter in receipt.dead_letters]
+    assert [letter.record.offset for letter in letters] == [1, 3]
+    assert {letter.component.partition("#")[0] for letter in letters} == set(step)
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_condition_of_a_sink_that_does_not_come_to_an_end(planned, assignment):
+    plan = planned(when=f"not %{{body}} matches '{NEVER}'")
+    receipt = live_task(plan).run(records(b"", EVIL), assignment)
+    assert (receipt.verdict, receipt.counts.dead_lettered) == (Verdict.DURABLE, Counter(sink_timeout=1))
+
+
+def test_mapping_that_does_not_come_to_an_end(planned, assignment):
+    plan = planned({"json": {"prefix": "2hb_f:"}}, columns={"name_pattern": "(a+)+|x"})
+    receipt = live_task(plan).run(records(b"{}", json.dumps({EVIL.decode(): 1}).encode()), assignment)
+    assert (receipt.verdict, receipt.counts.dead_lettered) == (Verdict.DURABLE, Counter(sink_timeout=1))
+
+
+def test_search_of_10_mb_is_ended():
+    """Python's `re` asks for signals every few thousand steps; one step is at most one pass over the text."""
+    pattern = re.compile(rb"\w+\s+\w+\s+=")
+
+    def search() -> None:
+        pattern.search(b"a " * 5_000_000)
+
+    with TimeLimit([search]) as limit, pytest.raises(OutOfTimeError):
+        search()
+    assert limit.ended == 1
+
+
+class Loop(Value):
+    """Never ends, for an event that says so; and catches what it can."""
+
+    def decorate(self, event: Event) -> bool:
+        while event.body == EVIL:
+            try:
+                time.sleep(0.001)
+                self._parse(event.body)
+            except Exception:  # noqa: BLE001, S110 - that is what it is a test of
+                pass
+        return super().decorate(event)
+
+    def _parse(self, body: bytes) -> None:
+        raise ValueError(body)
+
+
+def with_step(plan: Plan, step: type) -> Plan:
+    sys.modules["slow_steps"] = sys.modules[__name__]
+    part = DecoratorPart("slow", f"slow_steps:{step.__name__}", plan.decorators[0].settings, OnError.DEAD_LETTER)
+    return replace(plan, decorators=(part, *plan.decorators))
+
+
+def test_loop_that_catches_exceptions_is_ended(planned, assignment):
+    receipt = live_task(with_step(planned(), Loop)).run(records(b"a", EVIL, b"b"), assignment)
+    assert (receipt.verdict, receipt.counts.stored) == (Verdict.DURABLE, 2)
+    assert receipt.counts.dead_lettered == Counter(decorator_timeout=1)
+
+
+def test_loop_in_one_event_after_the_other_stops_the_pipeline(planned, assignment):
+    receipt = live_task(with_step(planned(), Loop)).run(records(*[EVIL] * (MAX_ENDED + 5)), assignment)
+    assert (receipt.verdict, receipt.code) == (Verdict.STOP, "timeouts")
+    assert '"slow"' in receipt.message
+    assert "ingest explain" in receipt.message
+
+
+class Copies(FanOut[Settings]):
+    kind = "copies"
+
+    def __init__(self) -> None:
+        super().__init__(Settings())
+
+    def decorate(self, event: Event) -> Iterator[Event]:
+        for number in itertools.count():
+            if number == 3 and event.body != EVIL:
+                return
+            time.sleep(0.001)
+            if number < 3:
+                yield Event(event.body, {}, origin=event.origin)
+
+
+def test_fan_out_that_never_ends_is_one_failed_event():
+    chain = Chain([Step(Copies(), "copies")])
+    with TimeLimit(chain.guarded):
+        [failed] = chain.run(Event(EVIL))
+        kept = chain.run(Event(b"a"))
+    assert isinstance(failed, Failed)
+    assert (failed.error.code, failed.component) == ("decorator_timeout", "copies")
+    assert [type(each) for each in kept] == [Kept] * 3
+
+
+def test_many_short_calls_are_no_long_one():
+    def short() -> None:
+        time.sleep(0.002)
+
+    with TimeLimit([short], ticks=3) as limit:
+        for _ in range(100):
+            short()
+    assert limit.ended == 0
+
+
+def test_waiting_outside_of_guarded_calls_is_nobodys_fault():
+    """A store that does not answer is waited for."""
+
+    def guarded() -> None:
+        """Comes back."""
+
+    with TimeLimit([guarded]) as limit:
+        guarded()
+        time.sleep(0.2)
+    assert limit.ended == 0
+
+
+def test_other_threads_are_left_alone():
+    found = []
+
+    def guarded() -> None:
+        time.sleep(0.2)
+
+    def run() -> None:
+        with TimeLimit([guarded]) as limit:
+            guarded()
+        found.append(limit.ended)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert found == [0]
+
+
+def test_timer_of_somebody_else_is_left_alone():
+    def guarded() -> None:
+        time.sleep(0.1)
+
+    earlier = signal.getsignal(signal.SIGALRM)
+    signal.setitimer(signal.ITIMER_REAL, 1_000)
+    try:
+        with TimeLimit([guarded]) as limit:
+            guarded()
+        assert limit.ended == 0
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 900
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    assert signal.getsignal(signal.SIGALRM) is earlier
