@@ -65,6 +65,7 @@ class Options:
         source, sink, pipeline, content: laid over the pipeline file; `content` over its top, mappings merge.
         store_options: of the store.
         dead_letters: where they go.
+        dead_kafka: the broker their topic is at; None for that of the events.
         brokers, hbase_port: for the service alone, such as a proxy's.
     """
 
@@ -78,6 +79,7 @@ class Options:
     content: Mapping[str, Any] = field(default_factory=dict)
     store_options: Mapping[str, Any] = field(default_factory=dict)
     dead_letters: Literal["files", "kafka"] = "files"
+    dead_kafka: Kafka | None = None
     topic_config: Mapping[str, str] | None = None
     brokers: str | None = None
     hbase_port: int | None = None
@@ -111,7 +113,8 @@ class LedgerRun:
         )
         self.group = unique("ledger")
         self.table = unique("ledger")
-        self.dead_topic = kafka.create_topic("ledger_dead") if options.dead_letters == "kafka" else None
+        self.dead_kafka = options.dead_kafka or kafka
+        self.dead_topic = self.dead_kafka.create_topic("ledger_dead") if options.dead_letters == "kafka" else None
         self.events = Events(run=self.table, seed=seed, **options.events)
         self.file = LedgerFile(folder / "ledger.tsv")
         self.producer = Producer(kafka.brokers, self.topic, self.events, self.file, partitions=options.partitions)
@@ -150,7 +153,7 @@ class LedgerRun:
             "sinks": [{"attr2hbase": {"table": self.table, **options.sink}}],
         }
         if self.dead_topic is not None:
-            pipeline["dead_letters"] = {"kafka": {"topic": self.dead_topic, "brokers": self.kafka.brokers}}
+            pipeline["dead_letters"] = {"kafka": {"topic": self.dead_topic, "brokers": self.dead_kafka.brokers}}
         content = {
             # the audit asks for the time of every batch, and Spark would keep the last hundred
             "spark": {"conf": {"spark.sql.streaming.minBatchesToRetain": "10000"}},
@@ -308,7 +311,7 @@ class LedgerRun:
         checkpoint = self.service.checkpoint(self.pipeline)
         letters = letters_in_files(self.state_folder, self.pipeline)
         if self.dead_topic is not None:
-            letters = letters_in_topic(self.kafka, self.dead_topic, self.pipeline, letters)
+            letters = letters_in_topic(self.dead_kafka, self.dead_topic, self.pipeline, letters)
         found = Observed(
             letters=letters,
             acknowledged=checkpoint.acknowledged(self.topic),
