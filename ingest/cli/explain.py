@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ingest.cli.command import FileArgument, PipelineOption
 from ingest.cli.output import Output
+
+if TYPE_CHECKING:
+    from ingest.config.cases import Given
 
 _STYLES = {"kept": "green", "dropped": "yellow", "failed": "red"}
 
@@ -59,13 +62,13 @@ def explain(
     out.next(f"ingest run --once {file}")
 
 
-def _given(events: str | None, from_tests: Sequence[Mapping[str, object]]) -> Iterable[Mapping[str, object]]:
+def _given(events: str | None, from_tests: Sequence[Mapping[str, object]]) -> "Iterable[Given | Mapping[str, object]]":
     from ingest.api import ConfigError
-    from ingest.cli.lines import lines_of
+    from ingest.cli.lines import lines_of, shown
     from ingest.trial import inputs_of
 
     if events is not None:
-        return inputs_of(lines_of(events))
+        return inputs_of(lines_of(events), shown(events))
     if not from_tests:
         raise ConfigError(
             "there are no events to explain",

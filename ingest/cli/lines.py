@@ -7,6 +7,11 @@ from pathlib import Path
 from ingest.api import NotFoundError
 
 
+def shown(name: str) -> str:
+    """The file as messages name it."""
+    return "<stdin>" if name == "-" else name
+
+
 def lines_of(name: str) -> Iterator[bytes]:
     """
     Lines without their ends; `-` is stdin.

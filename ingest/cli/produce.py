@@ -100,15 +100,15 @@ def _target(pipeline: "Pipeline", topic: str | None) -> "tuple[KafkaSource, str]
 
 def _records(events: str | None, lines: str | None, form: str) -> "Iterator[Record]":
     from ingest.api import Record
-    from ingest.cli.lines import lines_of
-    from ingest.trial.inputs import given_of, inputs_of
+    from ingest.cli.lines import lines_of, shown
+    from ingest.trial import inputs_of
 
     if lines is not None:
         for line in lines_of(lines):
             yield Record("", 0, 0, None, line, 0)
     elif events is not None:
-        for number, content in enumerate(inputs_of(lines_of(events))):
-            yield produced(number, given_of(number, content), form)
+        for number, given in enumerate(inputs_of(lines_of(events), shown(events))):
+            yield produced(number, given, form)
 
 
 def produced(number: int, given: "Given", form: str) -> "Record":

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from collections.abc import Mapping as AbstractMapping
 from collections.abc import Sequence as AbstractSequence
+from dataclasses import replace
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
@@ -11,7 +12,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 
 from ingest.api import Model
-from ingest.config.nodes import Mapping, Node, Path, Scalar, Sequence
+from ingest.config.nodes import BadYamlError, Mapping, Node, Path, Scalar, Sequence, compose
 from ingest.config.problems import Kind, Place, Problem, did_you_mean, listed
 
 _WANTED = {
@@ -80,6 +81,22 @@ def problems_of(error: ValidationError, placed: Placed) -> Iterator[Problem]:
             yield _problem(chosen[0], placed)
         elif not _is_beaten(path, by_place, group):
             yield _problem(group[0], placed)
+
+
+def problems_in_line(
+    error: ValidationError, text: str, where: Place, owner: str, model: type[BaseModel]
+) -> list[Problem]:
+    """The problems of a model that one line of a file holds as JSON; `where` is the begin of that line."""
+    try:
+        node = compose(text, where.file, [])
+    except BadYamlError:
+        node = None  # JSON that is no YAML: a lone surrogate, for example
+    if node is None:
+        return [Problem(Kind.WRONG_TYPE, where, details["msg"]) for details in error.errors(include_url=False)]
+    return [
+        replace(problem, where=replace(problem.where, line=where.line))
+        for problem in problems_of(error, Placed(node, owner, where, model))
+    ]
 
 
 def _names_a_key(details: ErrorDetails) -> bool:

@@ -1,6 +1,6 @@
 """Events as people write them: JSON lines, and what stands under `given` in a test."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import orjson
 from pydantic import ValidationError
@@ -8,6 +8,8 @@ from pydantic import ValidationError
 from ingest.api import ConfigError, Event, EventError, Origin, Priority, Record, nanos_of
 from ingest.api.notation import from_notation, name_from_bytes
 from ingest.config.cases import Given, GivenRecord
+from ingest.config.problems import Kind, Place, Problem, Report
+from ingest.config.translate import problems_in_line
 
 _BYTES_KEY = '{"b64":'  # how a name that is not UTF-8 begins where JSON allows text alone
 
@@ -18,12 +20,16 @@ class BadInputError(ConfigError):
     code = "bad_input"
 
 
-def inputs_of(lines: Iterable[bytes]) -> Iterator[Mapping[str, object]]:
+def inputs_of(lines: Iterable[bytes], name: str = "events") -> Iterator[Given]:
     """
-    Plain data of JSON lines; empty lines are passed over.
+    Inputs of JSON lines, checked; empty lines are passed over.
+
+    Args:
+        lines: of a file.
+        name: of that file, for messages.
 
     Raises:
-        BadInputError: a line is no JSON object.
+        BadInputError: a line is no JSON object, or no event.
     """
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -31,15 +37,24 @@ def inputs_of(lines: Iterable[bytes]) -> Iterator[Mapping[str, object]]:
         try:
             content = orjson.loads(line)
         except orjson.JSONDecodeError as error:
-            raise BadInputError(f"line {number} of the events is not JSON: {error}") from error
+            raise _bad([Problem(Kind.SYNTAX, Place(name, number, error.colno), f"no JSON: {error.msg}")]) from error
         if not isinstance(content, dict):
-            raise BadInputError(f'line {number} of the events is no object; write one such as {{"body": "text"}}')
-        yield content
+            hint = 'write one such as {"body": "text"}'
+            raise _bad([Problem(Kind.WRONG_TYPE, Place(name, number, 1), "an event is an object", hint)])
+        try:
+            yield Given.model_validate(content)
+        except ValidationError as error:
+            where = Place(name, number, 1)
+            raise _bad(problems_in_line(error, line.decode(), where, "the event", Given)) from error
+
+
+def _bad(problems: Sequence[Problem]) -> BadInputError:
+    return BadInputError("; ".join(map(str, problems)), report=Report(tuple(problems)))
 
 
 def given_of(number: int, content: Mapping[str, object]) -> Given:
     """
-    An input, checked.
+    An input that no file holds, checked.
 
     Raises:
         BadInputError: it is no event.

@@ -57,19 +57,22 @@ class Trial:
         mappers = [(part.name, mapper) for part, mapper in live_mappers(plan)]
         return cls(live_decoder(plan), live_chain(plan), mappers, timezone=plan.timezone)
 
-    def run(self, inputs: Iterable[Mapping[str, object]], *, until_decorators: bool = False) -> Iterator[Output]:
+    def run(
+        self, inputs: Iterable[Given | Mapping[str, object]], *, until_decorators: bool = False
+    ) -> Iterator[Output]:
         """
         What becomes of events.
 
         Args:
-            inputs: plain data in the input shape of `explain`.
+            inputs: checked, or plain data in the input shape of `explain`.
             until_decorators: stop before the sinks.
 
         Raises:
             BadInputError: an input is no event.
         """
         for number, content in enumerate(inputs):
-            yield from self._run(number, given_of(number, content), until_decorators=until_decorators)
+            given = content if isinstance(content, Given) else given_of(number, content)
+            yield from self._run(number, given, until_decorators=until_decorators)
 
     def test(self, case: TestCase) -> CaseResult:
         """Run a test of the pipeline."""

@@ -19,7 +19,7 @@ from decorators.value import Value
 from ingest.api import FanOut, Settings
 from ingest.api.notation import to_notation
 from ingest.chain import Chain, Step
-from ingest.config.cases import Expect
+from ingest.config.cases import Expect, Given
 from ingest.config.model import TestCase
 from ingest.config.problems import Place
 from ingest.expressions import Condition
@@ -287,12 +287,39 @@ def test_any_record_gives_lines_of_json(records, form, tombstones, existing):
 
 class TestInputs:
     def test_empty_lines_are_passed_over(self):
-        assert list(inputs_of([b'{"body": "a"}\n', b"\n", b'{"body": "b"}'])) == [{"body": "a"}, {"body": "b"}]
+        assert list(inputs_of([b'{"body": "a"}\n', b"\n", b'{"body": "b"}'])) == [Given(body="a"), Given(body="b")]
 
-    @pytest.mark.parametrize("line", [b"{", b"[]", b'"a"', b"\xff"])
-    def test_what_is_no_object_is_refused(self, line):
-        with pytest.raises(BadInputError, match="line 2"):
-            list(inputs_of([b"\n", line]))
+    @pytest.mark.parametrize(
+        ("line", "problem"),
+        [
+            (b"{", "2:2: syntax: no JSON: unexpected end of data"),
+            (b"[]", '2:1: wrong-type: an event is an object; write one such as {"body": "text"}'),
+            (b'"a"', '2:1: wrong-type: an event is an object; write one such as {"body": "text"}'),
+            (b'{"bodi": "x"}', '2:2: unknown-field: "bodi" is not a setting of the event; did you mean "body"?'),
+            (b"{}", '2:1: missing-field: an event needs "body" or "record"'),
+            (b'{"body": 1}', '2:10: wrong-type: body wants text, not the number 1; quote it: "1"'),
+            (
+                b'{"body": "", "priority": "WARNING"}',
+                '2:26: not-one-of: priority can not be "WARNING"; did you mean "WARN"?',
+            ),
+            (b'{"body": "x", "record": {"value": "x"}}', '2:25: conflict: nothing stands beside "record"'),
+            (
+                b'{"record": {"valeu": "x"}}',
+                '2:13: unknown-field: "valeu" is not a setting of record; did you mean "value"?',
+            ),
+        ],
+    )
+    def test_what_is_no_event_is_told_with_its_place(self, line, problem):
+        with pytest.raises(BadInputError) as caught:
+            list(inputs_of([b"\n", line], "e.jsonl"))
+        assert f"e.jsonl:{problem}" in [str(each) for each in caught.value.report.problems]
+
+    @pytest.mark.parametrize(
+        "line", [b"\xff", b'{"a": "\xed\xa0\x80"}', b'{"\x7f": 1}', b'{"body": "\\ud800", "x": 1}']
+    )
+    def test_any_bad_line_is_told_with_its_number(self, line):
+        with pytest.raises(BadInputError, match=r"^e\.jsonl:2:"):
+            list(inputs_of([b"\n", line], "e.jsonl"))
 
     @pytest.mark.parametrize(
         "content",
