@@ -1,9 +1,9 @@
 """Families that events ask for: made by the driver alone, and only so many."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from ingest.api import FamilySpec, Store, TableSpec
+from ingest.api import FamilySpec, TableSpec
+from sinks.driver_store import DriverStore
 
 
 class FamilyRegistry:
@@ -14,7 +14,7 @@ class FamilyRegistry:
     count of our own. Called by the thread of the query.
 
     Args:
-        stores: the open stores of the pipeline, by name.
+        stores: those of the pipeline that the driver has, by name.
         declared: (store, table) -> the table as the configuration declares it.
         limits: store name -> how many undeclared families a table may have.
         own: store name -> families that sinks name in their options; they are made before all others and do not count.
@@ -22,7 +22,7 @@ class FamilyRegistry:
 
     def __init__(
         self,
-        stores: Mapping[str, Store[Any]],
+        stores: Mapping[str, DriverStore],
         declared: Mapping[tuple[str, str], TableSpec],
         limits: Mapping[str, int],
         own: Mapping[str, frozenset[bytes]],
@@ -34,13 +34,18 @@ class FamilyRegistry:
         self._closed: set[tuple[str, str]] = set()
 
     def known(self) -> dict[tuple[str, str], frozenset[bytes]]:
-        """Families of every table in stores that only the driver may write; tasks can not ask those themselves."""
-        return {
-            (name, table): store.families(table) or frozenset()
-            for name, store in self._stores.items()
-            if store.capabilities.written_by_driver
-            for table in store.tables()
-        }
+        """
+        Families of every table in stores that only the driver may write; tasks can not ask those themselves.
+
+        Raises:
+            StoreError: a store does not tell.
+        """
+        known: dict[tuple[str, str], frozenset[bytes]] = {}
+        for name, one in self._stores.items():
+            if one.capabilities.written_by_driver:
+                with one.held() as store:
+                    known |= {(name, table): store.families(table) or frozenset() for table in store.tables()}
+        return known
 
     def closed(self) -> frozenset[tuple[str, str]]:
         """(store, table) pairs whose limit is reached: tasks refuse further families there."""
@@ -55,12 +60,14 @@ class FamilyRegistry:
         """
         spec = self._declared.get((store, table), TableSpec(table))
         declared = {family.name for family in spec.families}
-        existing = self._stores[store].families(table) or frozenset()
         own = self._own.get(store, frozenset())
-        missing = set(names) - existing - declared
-        asked = sorted(missing - own)
-        room = max(0, self._limits[store] - len(existing - declared - own))
-        made = tuple(FamilySpec(name) for name in [*sorted(missing & own), *asked[:room]])
-        self._stores[store].ensure_table(TableSpec(table, spec.families + made, spec.splits))
+        # one holder from the count to the making: the pipelines of a service together stay below the limit
+        with self._stores[store].held() as held:
+            existing = held.families(table) or frozenset()
+            missing = set(names) - existing - declared
+            asked = sorted(missing - own)
+            room = max(0, self._limits[store] - len(existing - declared - own))
+            made = tuple(FamilySpec(name) for name in [*sorted(missing & own), *asked[:room]])
+            held.ensure_table(TableSpec(table, spec.families + made, spec.splits))
         if len(asked) > room:
             self._closed.add((store, table))

@@ -33,6 +33,9 @@ class FileDeadLetters(DeadLetterQueue):
     def __init__(self, state_dir: Path, pipeline: str) -> None:
         self._folder = folder_of(state_dir, pipeline)
 
+    def prepare(self) -> None:
+        """The folder is made for the first letter."""
+
     def publish(self, letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
         """Replace the file of the batch, or remove it when there are no letters."""
         path = self._path(batch_id, batch_time_ms)

@@ -54,7 +54,7 @@ class KafkaDeadLetters(DeadLetterQueue):
     unlike with files.
 
     Args:
-        max_message_bytes: the topic's max.message.bytes, or the producer's limit when that is lower.
+        max_message_bytes: asks for the topic's max.message.bytes, or the producer's limit when that is lower; once.
         producer: made at the first publication.
         reader: made at the first reading.
     """
@@ -65,7 +65,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         *,
         pipeline: str,
         state_dir: Path,
-        max_message_bytes: int,
+        max_message_bytes: Callable[[], int],
         producer: Callable[[], Producer],
         reader: Callable[[], TopicReader],
     ) -> None:
@@ -75,10 +75,15 @@ class KafkaDeadLetters(DeadLetterQueue):
         folder = folder_of(state_dir, pipeline)
         self._marks = Marks(folder / "topic.replayed")
         self._folder = folder
-        self._max_value_bytes = max_message_bytes - OVERHEAD_BYTES
+        self._ask_limit = max_message_bytes
+        self._max_value_bytes: int | None = None
         self._make_producer = producer
         self._make_reader = reader
         self._producer: Producer | None = None
+
+    def prepare(self) -> None:
+        """Ask what the topic takes."""
+        self._limit()
 
     def publish(self, letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
         """Write the letters that are too large to files, then send all, then wait until they are stored."""
@@ -133,9 +138,14 @@ class KafkaDeadLetters(DeadLetterQueue):
         if producer is not None:
             producer.close()
 
+    def _limit(self) -> int:
+        if self._max_value_bytes is None:
+            self._max_value_bytes = self._ask_limit() - OVERHEAD_BYTES
+        return self._max_value_bytes
+
     def _fits(self, line: bytes, letter: DeadLetter) -> bool:
         headers = sum(len(name) + len(value or b"") for name, value in _headers(letter))
-        return len(line) + len(letter.key) + headers <= self._max_value_bytes
+        return len(line) + len(letter.key) + headers <= self._limit()
 
     def _entry(self, stored: Stored, marks: Mapping[str, Mark]) -> Entry | None:
         position = f"{stored.partition}:{stored.offset}"

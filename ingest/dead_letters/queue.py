@@ -55,6 +55,16 @@ class DeadLetterQueue(ABC):
     """
 
     @abstractmethod
+    def prepare(self) -> None:
+        """
+        Find out whether letters can be published, before there are any; `publish` does so too.
+
+        Raises:
+            NotFoundError: the place they are to go to does not exist.
+            SourceUnavailableError: nobody can tell now.
+        """
+
+    @abstractmethod
     def publish(self, letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
         """
         Make the letters of a micro-batch durable; they are when it returns.

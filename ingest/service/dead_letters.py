@@ -8,13 +8,7 @@ from ingest.dead_letters.queue import DeadLetterQueue
 
 
 def dead_letter_queue(configuration: Configuration, pipeline: Pipeline) -> DeadLetterQueue:
-    """
-    The queue of a pipeline; a topic's limit is asked for, which is the one I/O here.
-
-    Raises:
-        SourceUnavailableError: the cluster of the topic does not answer.
-        NotFoundError: there is no such topic.
-    """
+    """The queue of a pipeline; nothing is reached before it is used."""
     match pipeline.dead_letters.settings:
         case DeadLetterTopic() as letters:
             from ingest.kafka.admin import KafkaAdmin
@@ -22,8 +16,11 @@ def dead_letter_queue(configuration: Configuration, pipeline: Pipeline) -> DeadL
             from ingest.kafka.tail import TopicTail
 
             connection = letters.connection()
-            with KafkaAdmin(connection) as admin:
-                limit = admin.max_message_bytes(letters.topic)
+
+            def limit() -> int:
+                with KafkaAdmin(connection) as admin:
+                    return admin.max_message_bytes(letters.topic)
+
             return KafkaDeadLetters(
                 letters.topic,
                 pipeline=pipeline.name,

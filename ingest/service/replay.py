@@ -32,6 +32,8 @@ class Replayer:
     def __enter__(self) -> Self:
         with ExitStack() as opened:
             self._stores = driver_stores(self._configuration, [self._plan], opened)
+            for store in self._stores.values():
+                store.open()
             self._families = family_registry(self._configuration, self._plan, self._stores)
             self._incoming = {
                 name: incoming_folder(self._configuration, name, self._plan.pipeline) / "replay"
@@ -56,11 +58,12 @@ class Replayer:
             receipt = self._task.run(records, self._assignment(batch_time_ms))
             match receipt.verdict:
                 case Verdict.NEEDS_FAMILIES:
-                    for (store, table), names in sorted(receipt.needs_families.items()):
-                        self._families.create(store, table, names)
+                    for (name, table), names in sorted(receipt.needs_families.items()):
+                        self._families.create(name, table, names)
                 case Verdict.DURABLE:
                     for name in self._incoming:
-                        deliver(self._stores[name], [file for file in receipt.handed if file.store == name])
+                        with self._stores[name].held() as store:
+                            deliver(store, [file for file in receipt.handed if file.store == name])
                     return receipt
                 case _:
                     return receipt

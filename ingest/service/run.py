@@ -3,13 +3,14 @@
 import pickle
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ingest import failpoint
-from ingest.api import ConflictError, IngestError
+from ingest.api import ConflictError, Disposition, IngestError
 from ingest.build import plan_of
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
@@ -23,14 +24,16 @@ from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.http import HttpEndpoint
 from ingest.service.lifecycle import Stop
 from ingest.service.sources import LiveSource, live_source, start_places
-from ingest.service.stores import driver_stores, family_registry, incoming_folder
+from ingest.service.stores import driver_stores, family_registry, incoming_folder, refuse_cluster
 from ingest.service.supervisor import Member, Supervisor
 from ingest.service.watch import PipelineWatch, Totals
 from ingest.spark.batch_time import BatchTimes
 from ingest.spark.checkpoint import Checkpoint
 from ingest.spark.job import Job
 from ingest.spark.query import PipelineQuery, Trigger
+from ingest.spark.reading import Frame, Session
 from ingest.spark.session import is_alive, open_session
+from sinks.driver_store import DriverStore
 
 SESSION_STOP_S = 5.0  # Spark stops in a second; a JVM that hangs ends with this process anyway
 
@@ -93,6 +96,11 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         }
         _serve(HttpEndpoint(configuration.service.http.listen, health=health, render=metrics.render), options, opened)
         stores = driver_stores(configuration, plans.values(), opened)
+        for name, store in stores.items():
+            _reach(store.open, f'store "{name}"', options)
+        queues = {
+            name: _queue(configuration, pipeline, options, opened) for name, pipeline in configuration.pipelines.items()
+        }
         recovery()
         session = open_session(
             "attr2hbase",
@@ -105,13 +113,11 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             },
         )
         opened.callback(_stop_session, session)
-        lock = threading.Lock()
+        refuse_cluster(stores, str(session.sparkContext.master))
         members = []
         watches = {}
         for name, pipeline in configuration.pipelines.items():
             watch = watches[name] = PipelineWatch(name, health, metrics, options.follow)
-            queue = dead_letter_queue(configuration, pipeline)
-            opened.callback(queue.close)
             used = {store: stores[store] for store in plans[name].stores if store in stores}
             job = Job(
                 pipeline=name,
@@ -120,12 +126,12 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
                 stores=used,
                 families=family_registry(configuration, plans[name], used),
                 incoming={store: incoming_folder(configuration, store, name) for store in used},
-                lock=lock,
-                publish=_Publisher(pipeline, queue, metrics),
+                publish=_Publisher(pipeline, queues[name], metrics),
                 watch=watch,
             )
             query = PipelineQuery(name, checkpoints[name], job)
-            members.append(_member(checkpoints[name], query, watch, sources[name], session, options, pipeline))
+            stream = partial(_stream, sources[name], used.values(), session)
+            members.append(_member(checkpoints[name], query, watch, sources[name], stream, options, pipeline))
         supervisor = Supervisor(
             members,
             once=options.once,
@@ -186,14 +192,14 @@ def _member(
     query: PipelineQuery,
     watch: PipelineWatch,
     source: LiveSource,
-    session: Any,
+    stream: Callable[[], Frame],
     options: RunOptions,
     pipeline: Pipeline,
 ) -> Member:
     trigger = Trigger(once=options.once, every_s=pipeline.trigger_every_s)
 
     def start() -> None:
-        frame = source.frame(session)
+        frame = stream()
         # only now: before that the checkpoint may be refused
         checkpoint.configured(pipeline.fingerprint)
         query.start(frame, trigger)
@@ -206,6 +212,34 @@ def _member(
         close=source.close,
         lost=source.lost,
     )
+
+
+def _stream(source: LiveSource, stores: Iterable[DriverStore], session: Session) -> Frame:
+    """The records of a pipeline, once the stores are there that the driver has for it."""
+    for store in stores:
+        store.open()
+    return source.frame(session)
+
+
+def _queue(configuration: Configuration, pipeline: Pipeline, options: RunOptions, opened: ExitStack) -> DeadLetterQueue:
+    queue = dead_letter_queue(configuration, pipeline)
+    opened.callback(queue.close)
+    _reach(queue.prepare, f'place for dead letters of pipeline "{pipeline.name}"', options)
+    return queue
+
+
+def _reach(reach: Callable[[], None], what: str, options: RunOptions) -> None:
+    """
+    Find out at the start what is wrong for good; what is merely away is for the pipelines that need it to wait for.
+
+    A run that soon ends waits for nothing: somebody waits for it.
+    """
+    try:
+        reach()
+    except IngestError as error:
+        if options.once or error.disposition is not Disposition.RETRY:
+            raise
+        _log.warning("not there yet", what=what, reason=str(error))
 
 
 class _Publisher:

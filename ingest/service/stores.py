@@ -1,41 +1,72 @@
-"""The stores a driver holds: those it alone may write, and those it makes families in."""
+"""The stores a driver has: those it alone may write, and those it makes families in."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from ingest.api import Store
+from ingest.api import ConfigError, Store
 from ingest.build import Plan, live_store
 from ingest.config.model import Configuration
+from sinks.driver_store import DriverStore
 from sinks.families import FamilyRegistry
 from sinks.handover import remove_leftovers
 
 
-def driver_stores(configuration: Configuration, plans: Iterable[Plan], opened: ExitStack) -> dict[str, Store[Any]]:
-    """Open the stores that only the driver may write, with their declared tables, and those that make families."""
-    stores: dict[str, Store[Any]] = {}
+def driver_stores(configuration: Configuration, plans: Iterable[Plan], opened: ExitStack) -> dict[str, DriverStore]:
+    """
+    The stores that only the driver may write and those that make families, none of them open.
+
+    When one that only the driver may write is opened, its declared tables are made and what tasks of an earlier process
+    left for it is removed.
+    """
+    pipelines: dict[str, list[str]] = {}
+    found: dict[str, Store[Any]] = {}
     for plan in plans:
         for name, part in plan.stores.items():
             store = live_store(part)
-            able = store.capabilities
-            if not (able.written_by_driver or able.creates_families):
-                continue
-            if name not in stores:
-                store.open()
-                opened.callback(store.close)
-                stores[name] = store
-                if able.written_by_driver:
-                    for table in configuration.tables.values():
-                        if table.store == name:
-                            store.ensure_table(table.spec())
-            if able.written_by_driver:
+            if store.capabilities.written_by_driver or store.capabilities.creates_families:
+                found.setdefault(name, store)
+                pipelines.setdefault(name, []).append(plan.pipeline)
+
+    def driver_store(name: str) -> DriverStore:
+        def prepare(store: Store[Any]) -> None:
+            if not store.capabilities.written_by_driver:
+                return
+            for table in configuration.tables.values():
+                if table.store == name:
+                    store.ensure_table(table.spec())
+            for pipeline in pipelines[name]:
                 # only now: whoever holds the store may be reading them
-                remove_leftovers(str(incoming_folder(configuration, name, plan.pipeline)))
-    return stores
+                remove_leftovers(str(incoming_folder(configuration, name, pipeline)))
+
+        made = DriverStore(found[name], prepare)
+        opened.callback(made.close)
+        return made
+
+    return {name: driver_store(name) for name in found}
 
 
-def family_registry(configuration: Configuration, plan: Plan, stores: Mapping[str, Store[Any]]) -> FamilyRegistry:
+def refuse_cluster(stores: Mapping[str, DriverStore], master: str) -> None:
+    """
+    Keep tasks on the driver's machine when they hand over what they write.
+
+    The file itself is checked for this when it is read; here it is what Spark was really started with.
+
+    Raises:
+        ConfigError: tasks run elsewhere, and a store is written by the driver.
+    """
+    if master.startswith("local"):
+        return
+    for name, store in stores.items():
+        if store.capabilities.written_by_driver:
+            raise ConfigError(
+                f'store "{name}" is embedded: it can not be written by the tasks of a cluster ("{master}")',
+                hint="use a local master, or an hbase store",
+            )
+
+
+def family_registry(configuration: Configuration, plan: Plan, stores: Mapping[str, DriverStore]) -> FamilyRegistry:
     """Families of a pipeline's stores, with the limits its sinks set."""
     declared = {(table.store, name): table.spec() for name, table in configuration.tables.items()}
     limits: dict[str, int] = {}

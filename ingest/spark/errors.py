@@ -56,14 +56,16 @@ def translated(error: BaseException) -> IngestError | None:
             "'ingest run --start-from earliest'",
         )
     if _TOO_LARGE in text:
-        return TooManyDeadLettersError(
-            "the dead letters of one micro-batch do not fit in the driver",
-            hint="mend the pipeline, or set max_events_per_batch lower",
-        )
+        return too_many_dead_letters("the dead letters of one micro-batch do not fit in the driver")
     unavailable = _UNAVAILABLE.search(text)
     if unavailable is not None:
         return SourceUnavailableError(f"Kafka does not answer: {_sentence(text, unavailable.start())}")
     return None
+
+
+def too_many_dead_letters(message: str) -> TooManyDeadLettersError:
+    """The error of a micro-batch with more dead letters than the driver takes, with the way out."""
+    return TooManyDeadLettersError(message, hint="mend the pipeline, or set max_events_per_batch lower")
 
 
 def _sentence(text: str, place: int) -> str:

@@ -12,22 +12,25 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from ingest import failpoint
-from ingest.api import Disposition, IngestError, Store
+from ingest.api import Disposition, IngestError
 from ingest.receipt import Counts, Receipt, Verdict, receipts_of
 from ingest.spark.batch_time import BatchTimes
-from ingest.spark.errors import translated
+from ingest.spark.errors import too_many_dead_letters, translated
 from ingest.spark.rows import RECEIPT_SCHEMA
 from ingest.spark.worker import process
-from ingest.task import MAX_DEAD_LETTER_BYTES, Assignment, TooManyDeadLettersError
+from ingest.task import MAX_DEAD_LETTER_BYTES, Assignment
+from sinks.driver_store import DriverStore
 from sinks.families import FamilyRegistry
 from sinks.handover import deliver
+
+T = TypeVar("T")
 
 PATIENCE_S = 10.0  # a chunk in flight for longer means blocked; an operator is told within 15 s of an outage
 MAX_PATIENCE_S = 180.0  # a store that is slow and not dead gets through: the patience doubles with each attempt
@@ -71,9 +74,8 @@ class Job:
     Args:
         pipeline: its name.
         plan: the pickled plan, unpickled once by each worker process.
-        stores: the open stores that only the driver may write, by name.
+        stores: those of the pipeline that the driver has, by name.
         incoming: store name -> folder for files that tasks hand over.
-        lock: held while driver stores are used, because pipelines share them.
         publish: makes dead letters durable, after asking the error budget; called once a batch with all letters and
             counts.
 
@@ -89,11 +91,10 @@ class Job:
         pipeline: str,
         plan: bytes,
         batch_times: BatchTimes,
-        stores: Mapping[str, Store[Any]],
+        stores: Mapping[str, DriverStore],
         families: FamilyRegistry,
         incoming: Mapping[str, Path],
         publish: Callable[[Sequence[bytes], int, Counts, int], None],
-        lock: threading.Lock,
         watch: Watch,
     ) -> None:
         self._pipeline = pipeline
@@ -103,7 +104,6 @@ class Job:
         self._families = families
         self._incoming = incoming
         self._publish = publish
-        self._lock = lock
         self._watch = watch
         self._stopping = threading.Event()
         self._before_commit = failpoint.point("before_commit")
@@ -144,14 +144,14 @@ class Job:
     def _run_until_durable(self, frame: DataFrame, batch_id: int, batch_time_ms: int) -> tuple[Counts, list[bytes]]:
         attempt = 0
         while True:
-            receipts = self._attempt(frame, batch_id, batch_time_ms, attempt)
+            receipts, counts = self._attempt(frame, batch_id, batch_time_ms, attempt)
             attempt += 1
             worst = _worst(receipts)
             match worst.verdict:
                 case Verdict.DURABLE:
                     self._until_possible(partial(self._deliver, receipts))
                     self._watch.running()
-                    return _summed(receipts), _letters(receipts)
+                    return counts, _letters(receipts)
                 case Verdict.NEEDS_FAMILIES:
                     self._until_possible(partial(self._create_families, receipts))
                 case Verdict.BLOCKED:
@@ -159,15 +159,15 @@ class Job:
                 case Verdict.STOP:
                     raise StoppedError(worst.message, code=worst.code)
 
-    def _attempt(self, frame: DataFrame, batch_id: int, batch_time_ms: int, attempt: int) -> list[Receipt]:
+    def _attempt(
+        self, frame: DataFrame, batch_id: int, batch_time_ms: int, attempt: int
+    ) -> tuple[list[Receipt], Counts]:
         folders = {store: folder / f"{self._pipeline}-{batch_id}-{attempt}" for store, folder in self._incoming.items()}
-        with self._lock:
-            families = self._families.known()
         assignment = Assignment(
             batch_time_ms=batch_time_ms,
             patience_s=min(PATIENCE_S * 2 ** min(attempt, MAX_DOUBLINGS), MAX_PATIENCE_S),
             incoming={store: str(folder) for store, folder in folders.items()},
-            families=families,
+            families=self._until_possible(self._families.known),
             closed=self._families.closed(),
             attempt=f"{batch_id}-{attempt}",
         )
@@ -176,10 +176,11 @@ class Job:
         except BaseException:
             _remove(folders.values())
             raise
-        self._watch.attempted(_summed(receipts))
+        counts = _summed(receipts)
+        self._watch.attempted(counts)
         if _worst(receipts).verdict is not Verdict.DURABLE:
             _remove(folders.values())
-        return receipts
+        return receipts, counts
 
     def _run_tasks(self, frame: DataFrame, assignment: Assignment) -> list[Receipt]:
         task = partial(process, self._pipeline, self._plan, assignment)
@@ -205,10 +206,10 @@ class Job:
 
     def _deliver(self, receipts: Sequence[Receipt]) -> None:
         handed = [file for receipt in receipts for file in receipt.handed]
-        for name, store in self._stores.items():
+        for name, one in self._stores.items():
             files = [file for file in handed if file.store == name]
             if files:
-                with self._lock:
+                with one.held() as store:
                     deliver(store, files)
         _remove({Path(file.path).parent for file in handed})
 
@@ -218,10 +219,9 @@ class Job:
             for place, names in receipt.needs_families.items():
                 needed.setdefault(place, set()).update(names)
         for (store, table), names in sorted(needed.items()):
-            with self._lock:
-                self._families.create(store, table, names)
+            self._families.create(store, table, names)
 
-    def _until_possible(self, action: Callable[[], None]) -> None:
+    def _until_possible(self, action: Callable[[], T]) -> T:
         attempt = 0
         while True:
             try:
@@ -255,10 +255,7 @@ def _summed(receipts: Sequence[Receipt]) -> Counts:
 def _letters(receipts: Sequence[Receipt]) -> list[bytes]:
     letters = [letter for receipt in receipts for letter in receipt.dead_letters]
     if sum(map(len, letters)) > MAX_DEAD_LETTER_BYTES:
-        raise TooManyDeadLettersError(
-            f"more than {MAX_DEAD_LETTER_BYTES >> 20} MiB of dead letters in one micro-batch",
-            hint="mend the pipeline, or set max_events_per_batch lower",
-        )
+        raise too_many_dead_letters(f"more than {MAX_DEAD_LETTER_BYTES >> 20} MiB of dead letters in one micro-batch")
     return letters
 
 

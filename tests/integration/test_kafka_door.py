@@ -390,8 +390,11 @@ def _letter(offset: int, value: bytes = b"v") -> DeadLetter:
 @pytest.fixture
 def queue(kafka, connection, tmp_path):
     topic = kafka.create_topic("dead", partitions=2, config={"max.message.bytes": "4000"})
-    with KafkaAdmin(connection) as admin:
-        limit = admin.max_message_bytes(topic)
+
+    def limit() -> int:
+        with KafkaAdmin(connection) as admin:
+            return admin.max_message_bytes(topic)
+
     queue = KafkaDeadLetters(
         topic,
         pipeline="p",

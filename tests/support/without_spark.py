@@ -9,6 +9,7 @@ from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.receipt import Receipt, Verdict
 from ingest.task import Assignment, Task
+from sinks.driver_store import DriverStore
 from sinks.families import FamilyRegistry
 from sinks.handover import deliver
 from sinks.memory import MemoryStore
@@ -32,7 +33,9 @@ class WithoutSpark:
         declared = {(table.store, name): table.spec() for name, table in configuration.tables.items()}
         for spec in declared.values():
             self.store.ensure_table(spec)
-        self._families = FamilyRegistry({self._store_name: self.store}, declared, {self._store_name: 20}, {})
+        self._families = FamilyRegistry(
+            {self._store_name: DriverStore(self.store)}, declared, {self._store_name: 20}, {}
+        )
 
     def run(self, records: Sequence[Record], batch_time_ms: int) -> Receipt:
         """One micro-batch of one partition, until it is durable."""

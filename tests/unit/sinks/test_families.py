@@ -3,6 +3,7 @@
 import pytest
 
 from ingest.api import FamilySpec, TableSpec
+from sinks.driver_store import DriverStore
 from sinks.families import FamilyRegistry
 from sinks.memory import MemorySettings, MemoryStore
 
@@ -18,7 +19,7 @@ def store() -> MemoryStore:
 
 
 def registry(store: MemoryStore, limit: int = 2) -> FamilyRegistry:
-    return FamilyRegistry({"logs": store}, DECLARED, {"logs": limit}, {"logs": frozenset({b"sys"})})
+    return FamilyRegistry({"logs": DriverStore(store)}, DECLARED, {"logs": limit}, {"logs": frozenset({b"sys"})})
 
 
 def test_declared_family_is_made_as_declared_and_does_not_count(store: MemoryStore):

@@ -21,7 +21,7 @@ def in_topic(topic, state_dir, *, pipeline="p", max_message_bytes=1_000_000):
         "dead",
         pipeline=pipeline,
         state_dir=state_dir,
-        max_message_bytes=max_message_bytes,
+        max_message_bytes=lambda: max_message_bytes,
         producer=lambda: topic,
         reader=lambda: topic,
     )

@@ -33,7 +33,8 @@ def configured(folder: Path, name: str) -> Configuration:
 
 def opened_stores(configuration: Configuration, opened: ExitStack) -> None:
     (pipeline,) = configuration.pipelines.values()
-    driver_stores(configuration, [plan_of(configuration, pipeline, CATALOG)], opened)
+    for store in driver_stores(configuration, [plan_of(configuration, pipeline, CATALOG)], opened).values():
+        store.open()
 
 
 def handed_over(configuration: Configuration) -> Path:

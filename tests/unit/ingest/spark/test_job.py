@@ -1,7 +1,6 @@
 """What makes a micro-batch durable, with tasks run in this process instead of Spark's workers."""
 
 import pickle
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from ingest.spark import worker
 from ingest.spark.batch_time import BatchTimes
 from ingest.spark.job import AbandonedError, Job, StoppedError
 from ingest.spark.rows import rows_of
+from sinks.driver_store import DriverStore
 from sinks.families import FamilyRegistry
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.memory import MemorySettings, MemoryStore
@@ -93,7 +93,8 @@ class Bench:
     def __init__(self, folder: Path, *, max_created: int = 20, on_error: OnError = OnError.DEAD_LETTER) -> None:
         worker._live.clear()
         self.store = MemoryStore(MemorySettings())
-        self.store.open()
+        self.held = DriverStore(self.store)
+        self.held.open()
         self.watch = Watch()
         self.published: list[tuple[list[bytes], int]] = []
         self.publish_errors: list[IngestError] = []
@@ -125,10 +126,9 @@ class Bench:
                 )
             ),
             batch_times=BatchTimes(folder / "times", lambda: 5_000),
-            stores={"logs": self.store},
-            families=FamilyRegistry({"logs": self.store}, {}, {"logs": max_created}, {}),
+            stores={"logs": self.held},
+            families=FamilyRegistry({"logs": self.held}, {}, {"logs": max_created}, {}),
             incoming={"logs": folder / "incoming"},
-            lock=threading.Lock(),
             publish=self.publish,
             watch=self.watch,
         )

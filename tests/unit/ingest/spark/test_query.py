@@ -1,6 +1,5 @@
 """A query whose JVM is gone, as after a SIGTERM to the whole process group."""
 
-import threading
 from pathlib import Path
 
 import pytest
@@ -33,7 +32,6 @@ def query(request: pytest.FixtureRequest, tmp_path: Path) -> PipelineQuery:
         families=FamilyRegistry({}, {}, {}, {}),
         incoming={},
         publish=lambda *_: None,
-        lock=threading.Lock(),
         watch=None,
     )
     made = PipelineQuery("p", Checkpoint(tmp_path), job)
