@@ -1,11 +1,14 @@
 """What a task reports of one partition of one micro-batch, and how that travels from a worker to the driver."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 import msgpack
+
+RefusedRows = Mapping[tuple[str, bytes], tuple[str, str]]
+"""(table, row key) -> the error's code and the store's reason, of rows that the store can never write."""
 
 
 class Verdict(StrEnum):
@@ -14,6 +17,7 @@ class Verdict(StrEnum):
     DURABLE = "durable"
     BLOCKED = "blocked"
     NEEDS_FAMILIES = "needs_families"
+    REFUSED = "refused"
     STOP = "stop"
 
 
@@ -70,6 +74,8 @@ class Receipt:
         code: why it is blocked or stops: the error's code; "" when durable.
         message: the same for people.
         needs_families: (store, table) -> names of families that were met and do not exist.
+        refused: name of a sink -> rows that its store refused; all others are durable, and the batch has to be run
+            again to learn which events they are.
         handed: files for the driver, in the order they must be written.
         dead_letters: envelopes as bytes.
     """
@@ -79,6 +85,7 @@ class Receipt:
     message: str = ""
     counts: Counts = field(default_factory=Counts)
     needs_families: dict[tuple[str, str], set[bytes]] = field(default_factory=dict)
+    refused: dict[str, RefusedRows] = field(default_factory=dict)
     handed: list[Handed] = field(default_factory=list)
     dead_letters: list[bytes] = field(default_factory=list)
 
@@ -97,6 +104,11 @@ class Receipt:
                     "counts": {name: getattr(counts, name) for name in Counts.__slots__},
                     "needs_families": [
                         [store, table, sorted(names)] for (store, table), names in self.needs_families.items()
+                    ],
+                    "refused": [
+                        [sink, table, row, code, reason]
+                        for sink, rows in self.refused.items()
+                        for (table, row), (code, reason) in rows.items()
                     ],
                     "handed": [[handed.store, handed.path, handed.size_bytes] for handed in self.handed],
                 }
@@ -121,9 +133,17 @@ def receipts_of(rows: Iterable[tuple[str, bytes]]) -> list[Receipt]:
                 message=content["message"],
                 counts=Counts(**counts),
                 needs_families={(store, table): set(names) for store, table, names in content["needs_families"]},
+                refused=_refused_of(content["refused"]),
                 handed=[Handed(*handed) for handed in content["handed"]],
                 dead_letters=letters,
             )
         )
         letters = []
     return receipts
+
+
+def _refused_of(rows: Iterable[tuple[str, str, bytes, str, str]]) -> dict[str, RefusedRows]:
+    refused: dict[str, dict[tuple[str, bytes], tuple[str, str]]] = {}
+    for sink, table, row, code, reason in rows:
+        refused.setdefault(sink, {})[table, row] = code, reason
+    return {**refused}

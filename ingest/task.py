@@ -5,9 +5,8 @@ Plain iterators: knows no Kafka, no HBase, no Spark. The one place that looks at
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
 
 from ingest import failpoint
 from ingest.api import (
@@ -18,14 +17,13 @@ from ingest.api import (
     IngestError,
     MappingError,
     OnError,
-    Origin,
     Record,
 )
 from ingest.chain import Chain, Dropped, Failed, Kept
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.expressions import Condition
 from ingest.observe.logs import logger
-from ingest.receipt import Receipt, Verdict
+from ingest.receipt import Receipt, RefusedRows, Verdict
 from ingest.sources.decoding import Decoder
 from ingest.time_limit import LIMIT_S, MAX_ENDED, OutOfTimeError, TimeLimit
 from sinks.handover import Handover
@@ -65,6 +63,7 @@ class Assignment:
         incoming: store name -> folder for the files handed over to the driver.
         families: (store, table) -> families, for stores that only the driver may write.
         closed: (store, table) pairs that may get no more families.
+        refused: name of a sink -> (table, row key) -> code and reason, of rows its store refused in earlier attempts.
         attempt: names this attempt at the batch; "" for an attempt of one task alone.
     """
 
@@ -74,6 +73,7 @@ class Assignment:
     incoming: Mapping[str, str] = field(default_factory=dict)
     families: Mapping[tuple[str, str], frozenset[bytes]] = field(default_factory=dict)
     closed: frozenset[tuple[str, str]] = frozenset()
+    refused: Mapping[str, RefusedRows] = field(default_factory=dict)
     attempt: str = ""
 
 
@@ -125,7 +125,6 @@ class Task:
         self._batch_time_ms = 0
         self._reported: set[tuple[str, str]] = set()
         self._blocked: tuple[str, IngestError] | None = None
-        self._refused: set[Origin] = set()
 
     def run(self, records: Iterable[Record], assignment: Assignment) -> Receipt:
         """
@@ -135,7 +134,6 @@ class Task:
         """
         receipt = self._receipt = Receipt()
         self._letter_bytes = 0
-        self._refused = set()
         self._batch_time_ms = assignment.batch_time_ms
         context = WriteContext(
             batch_time_ms=assignment.batch_time_ms,
@@ -153,13 +151,12 @@ class Task:
                 tables = {table: names for (name, table), names in assignment.families.items() if name == store}
                 handover.begin(str(Path(assignment.incoming[store]) / f"{assignment.task_id}.puts"), tables)
             for outlet in self._outlets:
-                outlet.writer.begin(context)
+                outlet.writer.begin(replace(context, refused=assignment.refused.get(outlet.name, {})))
             with self._time_limit:
                 for record in failpoint.at_first("after_poll", records):
                     self._take(record)
             for outlet in self._outlets:
                 outlet.writer.flush()
-            self._take_back()
             handed = [handover.finish() for handover in self._handovers.values()]
             receipt.handed = [file for file in handed if file is not None]
             self._after_last_send()
@@ -172,20 +169,25 @@ class Task:
                 case Disposition.DIVERT:
                     pass  # nobody says which event it is about, so none may be passed over: blocked, and loudly
             return _ended(receipt, Verdict.BLOCKED, error)
-        return self._with_families(receipt)
+        return self._with_wishes(receipt)
 
     def close(self) -> None:
         """Let go of connections."""
         for outlet in self._outlets:
             outlet.writer.close()
 
-    def _with_families(self, receipt: Receipt) -> Receipt:
-        """The receipt with the families that writers asked for."""
+    def _with_wishes(self, receipt: Receipt) -> Receipt:
+        """The receipt with what the batch has to be run again for: missing families, or rows that were refused."""
         for outlet in self._outlets:
             for place, names in outlet.writer.needs_families.items():
                 receipt.needs_families.setdefault(place, set()).update(names)
+            if outlet.writer.refused:
+                receipt.refused[outlet.name] = dict(outlet.writer.refused)
         if receipt.needs_families:
             receipt.verdict = Verdict.NEEDS_FAMILIES
+        elif receipt.refused:
+            receipt.verdict = Verdict.REFUSED
+        if receipt.verdict is not Verdict.DURABLE:
             receipt.dead_letters = []
         return receipt
 
@@ -217,12 +219,11 @@ class Task:
         counts = self._receipt.counts
         stored = failed = False
         skipped = "no_sink"
-        owner = record, event
         for outlet in self._outlets:
             try:
                 if outlet.condition is not None and not outlet.condition.holds(event):
                     continue
-                reason = outlet.writer.write(event, owner)
+                reason = outlet.writer.write(event)
             except EventError as error:
                 self._refuse(record, event, error, outlet, counted=not failed)
                 failed = True
@@ -251,19 +252,7 @@ class Task:
         else:
             counts.dropped[skipped] += 1
 
-    def _take_back(self) -> None:
-        """Events that a store refused after a sink had taken them: they were counted as stored, and are not."""
-        counts = self._receipt.counts
-        for outlet in self._outlets:
-            for error, owners in outlet.writer.refused:
-                for record, event in cast("Sequence[tuple[Record, Event]]", owners):
-                    is_first = event.origin not in self._refused
-                    if is_first:
-                        counts.stored -= 1
-                    self._refuse(record, event, error, outlet, counted=is_first)
-
     def _refuse(self, record: Record, event: Event, error: EventError, outlet: Outlet, *, counted: bool) -> None:
-        self._refused.add(event.origin)
         self._fail(record, event, error, outlet.name, outlet.on_error, event.origin.fan_out, counted=counted)
 
     def _fail(

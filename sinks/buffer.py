@@ -1,6 +1,6 @@
 """Puts wait here until enough of them make a chunk: the rows of one call to the store."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ingest.api import Delete, Mutation, Put
@@ -12,8 +12,6 @@ CELL_COST_BYTES = 32
 MAX_ROWS = 10_000
 """One refused row is found by halving its chunk, and a Thrift server holds all rows of a call as objects: with tiny
 rows the bytes alone would allow a hundred thousand."""
-MAX_HELD_BYTES = 32 * 1024 * 1024
-"""Behind each waiting row stands its event, for a dead letter; small rows of large events would hold gigabytes."""
 
 
 @dataclass(slots=True)
@@ -23,8 +21,6 @@ class Chunk:
 
     Attributes:
         timestamp_ms: the time, or -1 for many.
-        owners: row key -> what was given with its mutation.
-        merged: row key -> the puts that became one, each with its owners, in the order they came.
         size_bytes: estimate of what the call takes on the wire and in memory.
     """
 
@@ -32,8 +28,6 @@ class Chunk:
     timestamp_ms: int
     wal: bool
     mutations: list[Mutation] = field(default_factory=list)
-    owners: dict[bytes, Sequence[object]] = field(default_factory=dict)
-    merged: dict[bytes, list[tuple[Put, Sequence[object]]]] = field(default_factory=dict)
     cells: int = 0
     size_bytes: int = 0
 
@@ -46,8 +40,7 @@ class WriteBuffer:
     row, time and flag become one. A put that differs in time or flag from the pending put of the same row sends that
     one's chunk first, so the puts of a row leave in the order they came.
 
-    A store that takes many times in one call (`many_times`) gets chunks of all times, in the order they came. It
-    refuses no rows, so it gets no owners.
+    A store that takes many times in one call (`many_times`) gets chunks of all times, in the order they came.
 
     Args:
         limit_bytes: bound on all that waits; a chunk is never larger, but for a single row that is.
@@ -64,23 +57,14 @@ class WriteBuffer:
         self._chunks: dict[tuple[str, int, bool, bool], Chunk] = {}
         self._pending: dict[str, dict[bytes, Put]] = {}
         self._waiting_bytes = 0
-        self._held_bytes = 0
 
     @property
     def waiting_bytes(self) -> int:
         """How many bytes wait."""
         return self._waiting_bytes
 
-    def put(self, table: str, put: Put, owners: Sequence[object] = (), held_bytes: int = 0) -> None:
-        """
-        Let a put wait, and send what is full.
-
-        Args:
-            table: where.
-            put: what; it may be changed, by a later put of the same row.
-            owners: who is told when the store refuses it.
-            held_bytes: memory that the owners keep from being freed.
-        """
+    def put(self, table: str, put: Put) -> None:
+        """Let a put wait, and send what is full."""
         columns = put.columns
         count = len(columns)
         size = (
@@ -111,23 +95,16 @@ class WriteBuffer:
         if earlier is None:
             pending[row] = put
             chunk.mutations.append(put)
-            if not self._many_times:
-                chunk.owners[row] = owners
         else:
-            if not self._many_times:
-                self._merge(chunk, earlier, put, owners)
             earlier.columns.update(columns)
         chunk.cells += count
         chunk.size_bytes += size
         self._waiting_bytes += size
-        self._held_bytes += held_bytes
         if len(chunk.mutations) >= self._max_rows or self._waiting_bytes >= self._limit:
             self._cut(key)
-        elif self._held_bytes >= MAX_HELD_BYTES:
-            self.flush()
 
-    def delete(self, table: str, delete: Delete, owners: Sequence[object] = ()) -> None:
-        """Let a delete wait, and send what is full; `owners` as for a put."""
+    def delete(self, table: str, delete: Delete) -> None:
+        """Let a delete wait, and send what is full."""
         size = ROW_COST_BYTES + CELL_COST_BYTES + len(delete.row)
         if self._waiting_bytes + size > self._limit and self._waiting_bytes:
             self._make_room(size)
@@ -137,8 +114,6 @@ class WriteBuffer:
         if chunk is None:
             chunk = self._chunks[key] = Chunk(table, at, delete.wal)
         chunk.mutations.append(delete)
-        if not self._many_times:
-            chunk.owners[delete.row] = owners
         chunk.size_bytes += size
         self._waiting_bytes += size
         if len(chunk.mutations) >= self._max_rows:
@@ -153,16 +128,7 @@ class WriteBuffer:
         """Forget all that waits."""
         self._chunks.clear()
         self._pending.clear()
-        self._waiting_bytes = self._held_bytes = 0
-
-    @staticmethod
-    def _merge(chunk: Chunk, earlier: Put, put: Put, owners: Sequence[object]) -> None:
-        """Remember the puts of a row as they came, before they become one."""
-        merged = chunk.merged.get(put.row)
-        if merged is None:
-            alone = Put(earlier.row, dict(earlier.columns), earlier.timestamp_ms, earlier.wal)
-            merged = chunk.merged[put.row] = [(alone, chunk.owners[put.row])]
-        merged.append((put, owners))
+        self._waiting_bytes = 0
 
     def _make_room(self, size: int) -> None:
         """
@@ -181,7 +147,6 @@ class WriteBuffer:
         chunk = self._chunks.pop(key)
         self._waiting_bytes -= chunk.size_bytes
         if not self._chunks:
-            self._held_bytes = 0
             for pending in self._pending.values():
                 pending.clear()
         elif not key[3]:

@@ -6,7 +6,7 @@ the time before that of the puts, and a put that came before its delete is not s
 sending, and sending again, gives what the operations meant in the order they came.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ingest.api import Delete, MappingError, Put
@@ -40,16 +40,10 @@ class Fold:
     def __init__(self) -> None:
         # most rows have one put and no more, which waits as it is
         self._tables: dict[str, dict[bytes, Put | _Pending]] = {}
-        self._owners: dict[tuple[str, bytes], list[object]] = {}
 
-    def add(self, table: str, mutation: Put | Delete, owner: object = None) -> None:
+    def add(self, table: str, mutation: Put | Delete) -> None:
         """
         Take in the next operation.
-
-        Args:
-            table: where.
-            mutation: what.
-            owner: who is told when the store refuses what the row's operations became.
 
         Raises:
             MappingError: a delete at time 0; there is no time before it.
@@ -60,7 +54,6 @@ class Fold:
         row = mutation.row
         pending = rows.get(row)
         if isinstance(mutation, Put):
-            self._owners.setdefault((table, row), []).append(owner)
             if pending is None:
                 rows[row] = mutation
                 return
@@ -74,7 +67,6 @@ class Fold:
                 code="delete_at_zero",
                 hint="give the event a time after 1970",
             )
-        self._owners.setdefault((table, row), []).append(owner)
         if not isinstance(pending, _Pending):
             pending = rows[row] = _of(pending)
         _add_delete(pending, mutation)
@@ -93,7 +85,7 @@ class Fold:
                     yield table, Delete(row, at - 1, family, qualifier, wal=pending.wal)
 
     def puts(self) -> Iterator[tuple[str, Put]]:
-        """Every put that no later delete removed, one for each row, time and WAL flag."""
+        """Every put that no later delete removed; one for each row, time and WAL flag."""
         for table, rows in self._tables.items():
             for row, pending in rows.items():
                 if isinstance(pending, Put):
@@ -102,14 +94,9 @@ class Fold:
                 for (at, wal), columns in pending.puts.items():
                     yield table, Put(row, columns, at, wal)
 
-    def owners(self, table: str, row: bytes) -> Sequence[object]:
-        """The owners of all operations on a row."""
-        return self._owners[table, row]
-
     def clear(self) -> None:
         """Forget everything."""
         self._tables.clear()
-        self._owners.clear()
 
 
 def _of(put: Put | None) -> _Pending:

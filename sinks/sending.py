@@ -30,6 +30,7 @@ class Sent:
         refused: the rows that it can never write.
     """
 
+    table: str
     rows_sent: int
     cells: int
     size_bytes: int
@@ -138,13 +139,22 @@ class _Line:
                 answered()
 
         try:
-            refused = apply_all_but_refused(chunk, send)
+            refused = apply_all_but_refused(chunk.mutations, send)
             stored = True
         finally:
             seconds = self._clock() - started
             cells = chunk.cells - sum(_cells(refusal.mutation) for refusal in refused)
             self.sent.append(
-                Sent(rows_sent, cells, chunk.size_bytes, attempts - calls, seconds, stored=stored, refused=refused)
+                Sent(
+                    chunk.table,
+                    rows_sent,
+                    cells,
+                    chunk.size_bytes,
+                    attempts - calls,
+                    seconds,
+                    stored=stored,
+                    refused=refused,
+                )
             )
 
     def ask(self, ask: Callable[[AnyStore], T]) -> T:

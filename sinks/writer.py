@@ -17,9 +17,9 @@ from ingest.api import (
     StoreRefusedError,
     StoreUnavailableError,
 )
-from ingest.receipt import Counts
+from ingest.receipt import Counts, RefusedRows
 from sinks.bisection import Refusal
-from sinks.buffer import WriteBuffer
+from sinks.buffer import Chunk, WriteBuffer
 from sinks.fold import Fold
 from sinks.mapping.guards import check_row_key, check_time
 from sinks.mapping.mapper import Mapper, OnUnknown, Skipped
@@ -43,6 +43,7 @@ class WriteContext:
         patience_s: how long a chunk may be in flight before the round is given up.
         families: (store, table) -> families that are known to exist.
         closed: (store, table) that may not get further families.
+        refused: (table, row key) -> code and reason, of rows that earlier rounds of this micro-batch found refused.
     """
 
     batch_time_ms: int
@@ -50,6 +51,7 @@ class WriteContext:
     patience_s: float = 10.0
     families: Mapping[tuple[str, str], frozenset[bytes]] = field(default_factory=dict)
     closed: frozenset[tuple[str, str]] = frozenset()
+    refused: RefusedRows = field(default_factory=dict)
 
 
 class Writer:
@@ -71,8 +73,8 @@ class Writer:
     Attributes:
         needs_families: (store, table) -> families this round met and that must be made first; the round has to be run
             again then. An empty set stands for a table alone.
-        refused: what the store can never write, complete after flush: its reason, and what was given to `write` with
-            each event behind that row. All else is durable.
+        refused: (table, row key) -> code and reason of rows that the store can never write; complete after flush, when
+            all else is durable. The round has to be run again with them in its context, to learn whose they are.
     """
 
     def __init__(
@@ -99,7 +101,8 @@ class Writer:
         limit = max(1, options.write_buffer_size // len(self._senders))
         # what goes to the driver goes in a file, where each mutation has its own time anyway
         many = capabilities.written_by_driver
-        self._buffers = tuple(WriteBuffer(limit, self._sending(one), many_times=many) for one in self._senders)
+        self._sends = tuple(self._sending(sender) for sender in self._senders)
+        self._buffers = tuple(WriteBuffer(limit, send, many_times=many) for send in self._sends)
         self._only = self._buffers[0] if len(self._buffers) == 1 else None
         self._fold = Fold() if deletes else None
         self._known: dict[str, frozenset[bytes] | None] = {}
@@ -108,7 +111,7 @@ class Writer:
         self._context = WriteContext(0)
         self._batch_time_ms = 0
         self.needs_families: dict[tuple[str, str], set[bytes]] = {}
-        self.refused: list[tuple[MappingError, Sequence[object]]] = []
+        self.refused: dict[tuple[str, bytes], tuple[str, str]] = {}
         self._suspects: list[tuple[str, Mutation]] = []
 
     def begin(self, context: WriteContext) -> None:
@@ -124,7 +127,7 @@ class Writer:
         self._context = context
         self._batch_time_ms = context.batch_time_ms
         self.needs_families = {}
-        self.refused = []
+        self.refused = {}
         self._suspects = []
         for buffer in self._buffers:
             buffer.clear()
@@ -136,13 +139,9 @@ class Writer:
         for sender in self._senders:
             sender.begin(context.patience_s)
 
-    def write(self, event: Event, owner: object = None) -> str | None:
+    def write(self, event: Event) -> str | None:
         """
         Take an event on its way to the store.
-
-        Args:
-            event: the event.
-            owner: comes back in `refused` when the store can never write what the event became.
 
         Returns:
             None when it was taken, else the reason it becomes nothing, on purpose.
@@ -166,11 +165,12 @@ class Writer:
                 return reason
         if self.needs_families:
             return None
-        if self._fold is not None:
-            self._fold.add(table, mutation, owner)
+        if self._context.refused and (table, row) in self._context.refused:
+            self._write_alone(table, mutation)
+        elif self._fold is not None:
+            self._fold.add(table, mutation)
         elif isinstance(mutation, Put):
-            buffer = self._only or self._buffers[crc32(row) % len(self._buffers)]
-            buffer.put(table, mutation, (owner,), len(event.body))
+            (self._only or self._buffers[crc32(row) % len(self._buffers)]).put(table, mutation)
         else:
             raise TypeError("the mapper gave a delete, but the writer was made for puts alone")
         return None
@@ -206,12 +206,31 @@ class Writer:
     def _drain(self, fold: Fold) -> None:
         buffers = self._buffers
         for table, delete in fold.deletes():
-            buffers[crc32(delete.row) % len(buffers)].delete(table, delete, fold.owners(table, delete.row))
+            buffers[crc32(delete.row) % len(buffers)].delete(table, delete)
         for buffer in buffers:
             buffer.flush()
         for table, put in fold.puts():
-            buffers[crc32(put.row) % len(buffers)].put(table, put, fold.owners(table, put.row))
+            buffers[crc32(put.row) % len(buffers)].put(table, put)
         fold.clear()
+
+    def _write_alone(self, table: str, mutation: Mutation) -> None:
+        """
+        Send a mutation whose row was refused before by itself: several events may have met in that row, and only the
+        bad ones of them are to fail.
+
+        Folded operations can not be told apart again: all events of such a row fail.
+        """
+        place = table, mutation.row
+        refused: tuple[str, str] | None = self._context.refused[place]
+        if isinstance(mutation, Put) and self._fold is None:
+            number = crc32(mutation.row) % len(self._senders)
+            self._sends[number](Chunk(table, mutation.timestamp_ms, mutation.wal, [mutation], len(mutation.columns)))
+            self._senders[number].wait()
+            self._count()
+            refused = self.refused.pop(place, None)
+        if refused is not None:
+            code, reason = refused
+            raise MappingError(f'store "{self._store_name}" refused a row of table "{table}": {reason}', code=code)
 
     def _sending(self, sender: Sender) -> Callable[[Any], None]:
         def send(chunk: Any) -> None:
@@ -237,20 +256,15 @@ class Writer:
                     counts.cells += sent.cells
                     counts.bytes += sent.size_bytes
                 for refusal in sent.refused:
-                    self._refuse(refusal)
+                    self._refuse(sent.table, refusal)
 
-    def _refuse(self, refusal: Refusal) -> None:
+    def _refuse(self, table: str, refusal: Refusal) -> None:
         """Keep a refusal for the end of the round."""
         self._forget()
-        if refusal.error.code == UNKNOWN_FAMILY:
-            self._suspects.append((refusal.table, refusal.mutation))
-        error = MappingError(
-            f'store "{self._store_name}" refused a row of table "{refusal.table}": {refusal.error.message}',
-            code=refusal.error.code,
-            hint=refusal.error.hint,
-        )
-        error.__cause__ = refusal.error
-        self.refused.append((error, refusal.owners))
+        mutation, error = refusal
+        if error.code == UNKNOWN_FAMILY:
+            self._suspects.append((table, mutation))
+        self.refused[table, mutation.row] = error.code, str(error)
 
     def _check_still_there(self, table: str, mutation: Mutation) -> None:
         """

@@ -1,7 +1,7 @@
 """Records through a pipeline without Spark, into its real stores: how dead letters are run again."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
@@ -10,7 +10,7 @@ from ingest.api import Record
 from ingest.build import live_task, plan_of
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
-from ingest.receipt import Receipt, Verdict
+from ingest.receipt import Receipt, RefusedRows, Verdict
 from ingest.service.stores import driver_stores, family_registry, incoming_folder
 from ingest.task import Assignment
 from sinks.handover import deliver
@@ -54,12 +54,16 @@ class Replayer:
 
     def __call__(self, records: Sequence[Record], batch_time_ms: int) -> Receipt:
         """Run records at a batch time; what the receipt says is durable, is."""
+        refused: dict[str, RefusedRows] = {}
         while True:
-            receipt = self._task.run(records, self._assignment(batch_time_ms))
+            receipt = self._task.run(records, self._assignment(batch_time_ms, refused))
             match receipt.verdict:
                 case Verdict.NEEDS_FAMILIES:
                     for (name, table), names in sorted(receipt.needs_families.items()):
                         self._families.create(name, table, names)
+                case Verdict.REFUSED:
+                    for sink, rows in receipt.refused.items():
+                        refused[sink] = {**refused.get(sink, {}), **rows}
                 case Verdict.DURABLE:
                     for name in self._incoming:
                         with self._stores[name].held() as store:
@@ -68,7 +72,7 @@ class Replayer:
                 case _:
                     return receipt
 
-    def _assignment(self, batch_time_ms: int) -> Assignment:
+    def _assignment(self, batch_time_ms: int, refused: Mapping[str, RefusedRows]) -> Assignment:
         for folder in self._incoming.values():
             folder.mkdir(parents=True, exist_ok=True)
         return Assignment(
@@ -76,4 +80,5 @@ class Replayer:
             incoming={name: str(folder) for name, folder in self._incoming.items()},
             families=self._families.known(),
             closed=self._families.closed(),
+            refused=refused,
         )

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 
 from ingest import failpoint
 from ingest.api import Disposition, IngestError
-from ingest.receipt import Counts, Receipt, Verdict, receipts_of
+from ingest.receipt import Counts, Receipt, RefusedRows, Verdict, receipts_of
 from ingest.spark.batch_time import BatchTimes
 from ingest.spark.errors import too_many_dead_letters, translated
 from ingest.spark.rows import RECEIPT_SCHEMA
@@ -143,8 +143,9 @@ class Job:
 
     def _run_until_durable(self, frame: DataFrame, batch_id: int, batch_time_ms: int) -> tuple[Counts, list[bytes]]:
         attempt = 0
+        refused: dict[str, dict[tuple[str, bytes], tuple[str, str]]] = {}
         while True:
-            receipts, counts = self._attempt(frame, batch_id, batch_time_ms, attempt)
+            receipts, counts = self._attempt(frame, batch_id, batch_time_ms, attempt, refused)
             attempt += 1
             worst = _worst(receipts)
             match worst.verdict:
@@ -154,13 +155,17 @@ class Job:
                     return counts, _letters(receipts)
                 case Verdict.NEEDS_FAMILIES:
                     self._until_possible(partial(self._create_families, receipts))
+                case Verdict.REFUSED:
+                    for receipt in receipts:
+                        for sink, rows in receipt.refused.items():
+                            refused.setdefault(sink, {}).update(rows)
                 case Verdict.BLOCKED:
                     self._wait(worst.code, worst.message, attempt)
                 case Verdict.STOP:
                     raise StoppedError(worst.message, code=worst.code)
 
     def _attempt(
-        self, frame: DataFrame, batch_id: int, batch_time_ms: int, attempt: int
+        self, frame: DataFrame, batch_id: int, batch_time_ms: int, attempt: int, refused: Mapping[str, RefusedRows]
     ) -> tuple[list[Receipt], Counts]:
         folders = {store: folder / f"{self._pipeline}-{batch_id}-{attempt}" for store, folder in self._incoming.items()}
         assignment = Assignment(
@@ -169,6 +174,7 @@ class Job:
             incoming={store: str(folder) for store, folder in folders.items()},
             families=self._until_possible(self._families.known),
             closed=self._families.closed(),
+            refused=refused,
             attempt=f"{batch_id}-{attempt}",
         )
         try:
@@ -241,7 +247,7 @@ class Job:
 
 
 def _worst(receipts: Sequence[Receipt]) -> Receipt:
-    order = [Verdict.DURABLE, Verdict.NEEDS_FAMILIES, Verdict.BLOCKED, Verdict.STOP]
+    order = [Verdict.DURABLE, Verdict.REFUSED, Verdict.NEEDS_FAMILIES, Verdict.BLOCKED, Verdict.STOP]
     return max(receipts, key=lambda receipt: order.index(receipt.verdict), default=Receipt())
 
 

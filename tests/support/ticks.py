@@ -54,7 +54,7 @@ class Ticks:
     def row(self, number: int) -> bytes:
         """Row key of a record: its key, and its nanos by the formula."""
         partition, offset = number % self.partitions, number // self.partitions
-        nanos = (FIRST_MS + number // 7) * 1_000_000 + offset % 10_000 * 100 + partition % 100
+        nanos = _time_ms(number) * 1_000_000 + offset % 10_000 * 100 + partition % 100
         return b"%s-%d" % (_key(number), nanos)
 
     def columns(self, number: int) -> dict[bytes, bytes]:
@@ -79,13 +79,22 @@ class Ticks:
             store.apply(table, [Put(self.row(number), self.columns(number), batch.time_ms) for number in numbers])
         return store
 
+    def expected_of_events(self, table: str) -> MemoryStore:
+        """The table after everything, each record with its own time."""
+        store = MemoryStore()
+        store.open()
+        store.ensure_table(TableSpec(table, (FAMILY,)))
+        numbers = range(self.count)
+        store.apply(table, [Put(self.row(number), self.columns(number), _time_ms(number)) for number in numbers])
+        return store
+
     def _given(self, number: int) -> Given:
         at, value = _pair(number)
         return Given(
             b"%d:%d" % (at, value),
             key=_key(number),
             partition=number % self.partitions,
-            timestamp_ms=FIRST_MS + number // 7,
+            timestamp_ms=_time_ms(number),
         )
 
 
@@ -133,3 +142,7 @@ def _key(number: int) -> bytes:
 
 def _pair(number: int) -> tuple[int, int]:
     return 2_238_947_398 + number, number * 37 % 1_000
+
+
+def _time_ms(number: int) -> int:
+    return FIRST_MS + number // 7

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from ingest.api import FamilySpec, Mutation, Put, Scan, StoreBusyError, TableSpec, WriteRejectedError
 from sinks.bisection import apply_all_but_refused
-from sinks.buffer import Chunk, WriteBuffer
 from sinks.memory import MemoryStore
 
 
@@ -45,26 +44,15 @@ class Picky(MemoryStore):
         }
 
 
-def chunk_of(*puts: Put, table: str = "t") -> Chunk:
-    """A chunk as the buffer makes it; the owner of a put is its value."""
-    cut: list[Chunk] = []
-    buffer = WriteBuffer(1 << 20, cut.append)
-    for put in puts:
-        buffer.put(table, put, tuple(put.columns.values()))
-    buffer.flush()
-    (chunk,) = cut
-    return chunk
-
-
-def put(row: int, value: str, qualifier: str = "q") -> Put:
-    return Put(b"%03d" % row, {f"f:{qualifier}".encode(): value.encode()}, 1)
+def put(row: int, value: str) -> Put:
+    return Put(b"%03d" % row, {b"f:q": value.encode()}, 1)
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=200), st.booleans())
 def test_good_rows_are_stored_and_bad_ones_named(goods, names_rows):
     store = Picky(names_rows=names_rows)
     puts = [put(number, f"good{number}" if good else f"bad{number}") for number, good in enumerate(goods)]
-    refused = apply_all_but_refused(chunk_of(*puts), lambda mutations: store.apply("t", mutations))
+    refused = apply_all_but_refused(puts, lambda mutations: store.apply("t", mutations))
     bad = {number for number, good in enumerate(goods) if not good}
     assert {(refusal.mutation.row, refusal.error.message) for refusal in refused} == {
         (b"%03d" % number, f"bad{number}") for number in bad
@@ -73,21 +61,9 @@ def test_good_rows_are_stored_and_bad_ones_named(goods, names_rows):
     assert store.calls <= 1 + len(bad) * 2 * math.ceil(math.log2(len(goods)) + 1)
 
 
-@pytest.mark.parametrize("names_rows", [True, False])
-def test_good_events_of_a_bad_row_are_stored_in_their_order(names_rows):
-    store = Picky(names_rows=names_rows)
-    events = [put(1, "old"), put(1, "bad one", "x"), put(1, "new"), put(2, "other"), put(1, "bad two", "y")]
-    refused = apply_all_but_refused(chunk_of(*events), lambda mutations: store.apply("t", mutations))
-    assert [(refusal.owners, refusal.error.message) for refusal in refused] == [
-        ((b"bad one",), "bad one"),
-        ((b"bad two",), "bad two"),
-    ]
-    assert store.stored() == {b"001": {b"q": b"new"}, b"002": {b"q": b"other"}}
-
-
 def test_other_errors_end_it():
     def busy(mutations: Sequence[Mutation]) -> None:
         raise StoreBusyError("busy")
 
     with pytest.raises(StoreBusyError):
-        apply_all_but_refused(chunk_of(put(1, "a"), put(2, "b")), busy)
+        apply_all_but_refused([put(1, "a"), put(2, "b")], busy)

@@ -357,18 +357,66 @@ class TestErrors:
         writer.close()
 
 
-def test_refused_rows_come_back_with_what_was_given(make, store):
+def test_refused_rows_are_told_and_all_others_are_durable(make, store):
     writer = make(capabilities=hbase_like())
-    writer.write(event(b"a", f_q=b"1"), "first")
-    writer.write(event(b"b", f_q=b"2"), "second")
+    writer.write(event(b"a", f_q=b"1"))
+    writer.write(event(b"b", f_q=b"2"))
     store.errors = [WriteRejectedError("no"), WriteRejectedError("not a")]
     writer.flush()
-    ((error, owners),) = writer.refused
-    assert (error.code, owners) == ("write_rejected", ("first",))
-    assert str(error) == 'store "logs" refused a row of table "t": not a'
+    assert writer.refused == {("t", b"a"): ("write_rejected", "not a")}
     assert [row.key for row in store.scan("t", Scan())] == [b"b"]
     writer.begin(WriteContext(BATCH_MS))
-    assert writer.refused == []
+    assert writer.refused == {}
+
+
+class Picky(Recording):
+    """Refuses calls with a value that begins with "bad"."""
+
+    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
+        for mutation in mutations:
+            if isinstance(mutation, Put) and any(value.startswith(b"bad") for value in mutation.columns.values()):
+                raise WriteRejectedError("bad value")
+        super().apply(table, mutations)
+
+
+@pytest.mark.parametrize("senders", [1, 3])
+def test_events_of_a_refused_row_are_written_one_by_one_in_their_order(make, store, senders):
+    store.__class__ = Picky
+    writer = make(capabilities=hbase_like(), senders=senders)
+    events = [event(b"a", f_q=b"old"), event(b"a", f_x=b"bad"), event(b"b", f_q=b"other"), event(b"a", f_q=b"new")]
+    for one in events:
+        writer.write(one)
+    writer.flush()
+    assert writer.refused == {("t", b"a"): ("write_rejected", "bad value")}
+
+    writer.begin(WriteContext(BATCH_MS, refused=writer.refused))
+    failed = []
+    for number, one in enumerate(events):
+        try:
+            writer.write(one)
+        except MappingError as error:
+            failed.append((number, error.code, error.message))
+    writer.flush()
+    assert failed == [(1, "write_rejected", 'store "logs" refused a row of table "t": bad value')]
+    assert writer.refused == {}
+    rows = {row.key: [(cell.qualifier, cell.value) for cell in row.cells] for row in store.scan("t", Scan())}
+    assert rows == {b"a": [(b"q", b"new")], b"b": [(b"q", b"other")]}
+
+
+def test_folded_events_of_a_refused_row_all_fail(make, store):
+    store.__class__ = Picky
+    writer = make(capabilities=hbase_like(), deletes=True)
+    events = [event(b"a", f_q=b"old"), event(b"a", f_x=b"bad"), event(b"b", f_q=b"other")]
+    for one in events:
+        writer.write(one)
+    writer.flush()
+    writer.begin(WriteContext(BATCH_MS, refused=writer.refused))
+    for one in events[:2]:
+        with pytest.raises(MappingError, match="bad value"):
+            writer.write(one)
+    assert writer.write(events[2]) is None
+    writer.flush()
+    assert [row.key for row in store.scan("t", Scan())] == [b"b"]
 
 
 def test_family_that_vanished_under_the_round_gives_the_round_up(make, store):
@@ -386,7 +434,7 @@ def test_family_that_vanished_under_the_round_gives_the_round_up(make, store):
 
 def test_family_that_is_there_and_refused_is_an_event_of_its_own(make, store):
     writer = make(capabilities=hbase_like())
-    writer.write(event(b"a", g_q=b"1"), "owner")
+    writer.write(event(b"a", g_q=b"1"))
     store.errors = [WriteRejectedError("no g", code="unknown_family")]
     writer.flush()
-    assert [(error.code, owners) for error, owners in writer.refused] == [("unknown_family", ("owner",))]
+    assert writer.refused == {("t", b"a"): ("unknown_family", "no g")}
