@@ -40,8 +40,10 @@ def killed_in_drain(run: LedgerRun) -> None:
 
 
 def test_f01_killed_at_three_points(ledger_run) -> None:
-    run = ledger_run("F01 three points", store="rocksdb", batch_size=40_000)
-    run.produce(30_000)  # more than 8 MiB: the driver writes them in several calls
+    # more than 8 MiB: the driver writes them in several calls
+    large = {number: 800_000 for number in range(0, EVENTS, 200)}
+    run = ledger_run("F01 three points", store="rocksdb", batch_size=2 * EVENTS, sizes=large)
+    run.produce(EVENTS)
     killed_at(run, "between_sends")
     killed_at(run, "recovery", hit=2)
     killed_at(run, "before_commit")
@@ -51,7 +53,6 @@ def test_f01_killed_at_three_points(ledger_run) -> None:
 
 def test_f01_killed_between_two_calls_to_hbase(ledger_run) -> None:
     run = ledger_run("F01 between_sends", store="hbase", batch_size=1_000, sink=SMALL_CHUNKS)
-    run.make_table()
     run.produce(EVENTS)
     killed_at(run, "between_sends", hit=random.Random(run.seed).randrange(1, 8))
     run.start()
@@ -63,8 +64,7 @@ def test_f01_killed_between_two_calls_to_hbase(ledger_run) -> None:
 def test_f01_killed_at_all_points(ledger_run, disk_faults: DiskFaults, store: str) -> None:
     run = ledger_run("F01 all points", store=store, batch_size=1_000, sink=SMALL_CHUNKS, dead_letters="kafka")
     if store == "hbase":
-        run.make_table()
-    chance = random.Random(run.seed)
+        chance = random.Random(run.seed)
     kills = {
         "after_poll": lambda: killed_at(run, "after_poll", hit=chance.randrange(1, 4)),
         "mid_decorate": lambda: killed_at(run, "mid_decorate", hit=chance.randrange(1, 1_000)),
@@ -91,7 +91,6 @@ def test_f01_killed_at_all_points(ledger_run, disk_faults: DiskFaults, store: st
 @pytest.mark.parametrize("point", ["after_poll", "mid_decorate", "between_sends", "after_last_send"])
 def test_f02_worker_alone_dies_and_its_task_runs_again(ledger_run, point: str) -> None:
     run = ledger_run(f"F02 {point}", store="hbase", batch_size=1_000, sink=SMALL_CHUNKS)
-    run.make_table()
     run.produce(EVENTS)
     failpoint = Failpoint(run, point, hit=random.Random(run.seed).randrange(1, 4), action="die")
     run.start(env=failpoint.environment)
