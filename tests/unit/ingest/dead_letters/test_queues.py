@@ -223,6 +223,34 @@ class TestTopic:
         publish(queue, [make_letter(1)], 3, 1000)
         assert letters_in(queue) == [make_letter(1)]
 
+    def test_cluster_that_is_away_is_asked_for_the_limit_by_the_first_letter(self, tmp_path, topic, make_letter):
+        answers = [SourceUnavailableError("no broker"), SourceUnavailableError("no broker"), 2000]
+
+        def limit() -> int:
+            answer = answers.pop(0)
+            if isinstance(answer, SourceUnavailableError):
+                raise answer
+            return answer
+
+        queue = KafkaDeadLetters(
+            "dead",
+            pipeline="p",
+            state_dir=tmp_path,
+            max_message_bytes=limit,
+            producer=lambda: topic,
+            reader=lambda: topic,
+        )
+        publish(queue, [], 1, 500)
+        assert len(answers) == 3
+        with pytest.raises(SourceUnavailableError):
+            queue.prepare()
+        with pytest.raises(SourceUnavailableError):
+            publish(queue, [make_letter(1)], 3, 1000)
+        assert list(tmp_path.iterdir()) == []
+        for _ in range(2):
+            publish(queue, [make_letter(1)], 3, 1000)
+        assert letters_in(queue) == [make_letter(1)]
+
     def test_letters_of_other_pipelines_and_rubbish_are_passed_over(self, tmp_path, topic, make_letter):
         publish(in_topic(topic, tmp_path, pipeline="q"), [make_letter(1, pipeline="q")], 3, 1000)
         for value in (None, b"", b"rubbish"):

@@ -1,16 +1,20 @@
 """The stores of a driver and the folders tasks hand over in."""
 
+import resource
+import threading
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from ingest.api import ConflictError
+from ingest.api import ConfigError, ConflictError, IntegrityError, StoreUnavailableError
 from ingest.build import plan_of
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
-from ingest.service.stores import driver_stores, incoming_folder
+from ingest.service.stores import driver_stores, incoming_folder, refuse_cluster
+from sinks.driver_store import DriverStore
+from sinks.families import FamilyRegistry
 
 CATALOG = Catalog()
 PIPELINE = """
@@ -62,3 +66,73 @@ def test_files_stay_while_another_process_holds_the_store(tmp_path: Path):
         with pytest.raises(ConflictError):
             opened_stores(configuration, second)
         assert live.exists()
+
+
+def stores_of(configuration: Configuration, opened: ExitStack) -> dict[str, DriverStore]:
+    (pipeline,) = configuration.pipelines.values()
+    return driver_stores(configuration, [plan_of(configuration, pipeline, CATALOG)], opened)
+
+
+def test_store_without_room_is_waited_for_and_then_ready(tmp_path: Path):
+    text = PIPELINE.format(state=tmp_path / "state", path=tmp_path / "data", name="p")
+    (tmp_path / "p.yaml").write_text(text + "tables: {t: {families: {f: {}}}}\n")
+    configuration = load(tmp_path / "p.yaml", env={}, lookup=CATALOG)
+    left = handed_over(configuration)
+    with ExitStack() as opened:
+        store = stores_of(configuration, opened)["logs"]
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+        try:
+            for _ in range(2):
+                with pytest.raises(StoreUnavailableError, match="no space left"):
+                    store.open()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert left.exists()
+        with store.held() as ready:
+            assert ready.families("t") == frozenset({b"f"})
+        assert not left.exists()
+
+
+def test_damaged_store_is_told_at_once(tmp_path: Path):
+    configuration = configured(tmp_path, "ours")
+    with ExitStack() as opened:
+        opened_stores(configuration, opened)
+    (tmp_path / "ours" / "CURRENT").write_text("MANIFEST-000099\n")
+    with ExitStack() as opened, pytest.raises(IntegrityError):
+        opened_stores(configuration, opened)
+
+
+TWO = """
+version: 1
+state_dir: {0}/state
+stores: {{a: {{rocksdb: {{path: {0}/a}}}}, b: {{rocksdb: {{path: {0}/b}}}}}}
+pipelines:
+  p:
+    source: {{files: {{path: {0}}}}}
+    decorators: [value: {{attribute: "2hb_", value: "%{{topic}}:%{{offset}}"}}]
+    sinks: [attr2hbase: {{store: a, table: t}}, attr2hbase: {{store: b, table: t}}]
+"""
+
+
+def test_store_that_is_slow_holds_up_no_other(tmp_path: Path):
+    (tmp_path / "p.yaml").write_text(TWO.format(tmp_path))
+    with ExitStack() as opened:
+        stores = stores_of(load(tmp_path / "p.yaml", env={}, lookup=CATALOG), opened)
+        registry = FamilyRegistry({"b": stores["b"]}, {}, {"b": 20}, {})
+        worker = threading.Thread(target=registry.create, args=("b", "t", [b"f"]), daemon=True)
+        with stores["a"].held():
+            worker.start()
+            worker.join(30)
+            assert not worker.is_alive()
+        assert registry.known() == {("b", "t"): frozenset({b"f"})}
+
+
+def test_embedded_store_keeps_tasks_on_this_machine(tmp_path: Path):
+    with ExitStack() as opened:
+        stores = stores_of(configured(tmp_path, "ours"), opened)
+        for master in ("local[2,4]", "local-cluster[2,1,1024]"):
+            refuse_cluster(stores, master)
+        with pytest.raises(ConfigError, match='store "logs" is embedded'):
+            refuse_cluster(stores, "spark://host:7077")
+        refuse_cluster({}, "spark://host:7077")

@@ -1,10 +1,11 @@
 """What makes a micro-batch durable, with tasks run in this process instead of Spark's workers."""
 
 import pickle
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -12,8 +13,9 @@ from py4j.protocol import Py4JNetworkError
 
 from decorators.split import Split
 from decorators.value import Value
-from ingest.api import IngestError, OnError, Record, Scan, StoreUnavailableError, TableSpec
+from ingest.api import IngestError, OnError, Record, Scan, Store, StoreUnavailableError, TableSpec
 from ingest.build import DecoratorPart, Plan, SinkPart, StorePart
+from ingest.dead_letters.envelope import DeadLetter
 from ingest.receipt import Counts, Receipt, Verdict
 from ingest.spark import job as job_module
 from ingest.spark import worker
@@ -24,6 +26,8 @@ from sinks.driver_store import DriverStore
 from sinks.families import FamilyRegistry
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.memory import MemorySettings, MemoryStore
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
 from tests.support.arrow import as_batch
 
 
@@ -88,13 +92,21 @@ class Watch:
 
 
 class Bench:
-    """A job with a memory store and what it told."""
+    """A job with a store and what it told."""
 
-    def __init__(self, folder: Path, *, max_created: int = 20, on_error: OnError = OnError.DEAD_LETTER) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        max_created: int = 20,
+        on_error: OnError = OnError.DEAD_LETTER,
+        store: Store[Any] | None = None,
+    ) -> None:
         worker._live.clear()
-        self.store = MemoryStore(MemorySettings())
+        self.store = store or MemoryStore(MemorySettings())
+        is_embedded = isinstance(self.store, RocksDBStore)
+        path = "sinks.rocksdb.store:RocksDBStore" if is_embedded else "sinks.memory:MemoryStore"
         self.held = DriverStore(self.store)
-        self.held.open()
         self.watch = Watch()
         self.published: list[tuple[list[bytes], int]] = []
         self.publish_errors: list[IngestError] = []
@@ -122,7 +134,7 @@ class Bench:
                             "logs",
                         ),
                     ),
-                    stores={"logs": StorePart("logs", "sinks.memory:MemoryStore", MemorySettings())},
+                    stores={"logs": StorePart("logs", path, self.store.settings)},
                 )
             ),
             batch_times=BatchTimes(folder / "times", lambda: 5_000),
@@ -199,7 +211,8 @@ def test_failed_spark_job_is_tried_again_three_times(tmp_path: Path):
             raise Py4JNetworkError("worker gone")
 
     bench = Bench(tmp_path)
-    bench.store.ensure_table(TableSpec("t"))
+    with bench.held.held() as store:
+        store.ensure_table(TableSpec("t"))
     frame = Frame([records(*TICK)], before=fail)
     bench.job.on_batch(frame, 0)
     assert bench.watch.told.count("job_failed") == 3
@@ -258,3 +271,51 @@ def test_event_that_stops_the_pipeline_is_named(tmp_path: Path):
     with pytest.raises(StoppedError, match="refused event ticks/0/0") as stopped:
         bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
     assert stopped.value.code == "stopped_by_event"
+
+
+def asking_for(families: Iterable[int]) -> list[list[Record]]:
+    """Four partitions of events that each ask for a family of their own."""
+    partitions: list[list[Record]] = [[], [], [], []]
+    for number in families:
+        headers = ((f"2hb_made{number:03d}:q", b"1"),)
+        partitions[number % 4].append(Record("t", number % 4, number, b"r%03d" % number, b"1:2", 1_000, headers))
+    return partitions
+
+
+@pytest.mark.parametrize("kind", ["memory", "rocksdb"])
+def test_five_hundred_families_asked_for_at_once_are_made_up_to_the_limit(tmp_path: Path, kind: str):
+    """The limit counts all that is there, so it holds over a restart; f and g are asked for by each event."""
+    store = MemoryStore() if kind == "memory" else RocksDBStore(RocksDBSettings(path=str(tmp_path / "store")))
+    made = {b"f", b"g", *(b"made%03d" % number for number in range(18))}
+    bench = Bench(tmp_path, store=store)
+    frame = Frame(asking_for(range(500)))
+    bench.job.on_batch(frame, 0)
+    assert frame.attempts == 2
+    assert bench.store.families("t") == made
+    assert bench.keys() == [b"r%03d" % number for number in range(18)]
+    ((letters, _),) = bench.published
+    assert Counter(DeadLetter.from_json(letter).code for letter in letters) == {"unknown_family": 482}
+    bench.held.close()
+
+    again = Bench(tmp_path, store=store)
+    again.job.on_batch(Frame(asking_for([*range(18), *range(600, 650)])), 1)
+    assert again.store.families("t") == made
+    assert again.watch.told[-1] == ("acknowledged", 1, 5_002, 18)
+    assert [len(letters) for letters, _ in again.published] == [50]
+    again.held.close()
+
+
+def test_store_of_the_driver_that_is_away_blocks_until_it_is_there(tmp_path: Path):
+    class Away(MemoryStore):
+        tries = 3
+
+        def open(self) -> None:
+            if self.tries:
+                self.tries -= 1
+                raise StoreUnavailableError("nobody is there")
+            super().open()
+
+    bench = Bench(tmp_path, store=Away())
+    bench.job.on_batch(Frame([records(*TICK)]), 0)
+    assert bench.watch.told[:3] == ["store_unavailable"] * 3
+    assert bench.keys() == [b"a", b"b"]
