@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ingest.api import CheckpointError, PositionLostError
-from ingest.durable import write_durably
+from ingest.durable import on_disk, write_durably
 
 # nothing is committed for the new ones, and where the group has no offset it begins at the beginning
 _GROUP = "'ingest run --start-from group', which goes on in the other topics where it was"
@@ -48,9 +48,10 @@ class KnownTopics:
 
         Raises:
             TopicMadeAgainError: a topic was deleted and made again.
+            StoreUnavailableError: the file may not be written now, or there is no room.
             CheckpointError: the file is damaged.
         """
-        with self._lock:
+        with self._lock, on_disk(self._path):
             known = self._load()
             again = sorted(topic for topic, id_ in ids.items() if known.get(topic, id_) != id_)
             if again:
