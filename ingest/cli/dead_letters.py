@@ -2,7 +2,8 @@
 
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,8 +44,16 @@ def list_(  # noqa: PLR0913 - the options of the command
     Example: ingest dead-letters list pipeline.yaml --code no_match --since 2026-01-31
     """
     selection = _selection((), code, since, until, has_replayed=replayed)
+    seen: Counter[str] = Counter()
     with _queue(file, pipeline) as (_, _, queue):
-        entries = list(itertools.islice(filter(selection.holds, queue.entries()), limit))
+        every = _counting(queue.entries(), seen)
+        entries = list(itertools.islice(filter(selection.holds, every), limit))
+    if seen and not entries:
+        # an empty answer would look as if all were well
+        there = f"{counted(seen.total(), 'dead letter')} ({counts_of(seen)})"
+        advice = "" if replayed else "; --all also lists those that were replayed"
+        out.note(f"none is selected of {there}{advice}", "yellow")
+        return
     if out.is_json:
         for entry in entries:
             out.json(_plain(entry))
@@ -163,6 +172,13 @@ def replay(  # noqa: PLR0913 - the options of the command
     out.next(f"ingest dead-letters list {file}")
     if report.failed_again or report.cut:
         raise typer.Exit(1)
+
+
+def _counting(entries: "Iterable[Entry]", codes: Counter[str]) -> "Iterator[Entry]":
+    """The same entries; their codes are counted on the way."""
+    for entry in entries:
+        codes[entry.letter.code] += 1
+        yield entry
 
 
 class _Sum:

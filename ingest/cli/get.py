@@ -25,10 +25,12 @@ def get(
     from ingest.api import NotFoundError
     from ingest.cli.loading import reading
     from ingest.cli.readable import from_readable
-    from ingest.cli.rows import columns_of, show
+    from ingest.cli.rows import check_families, columns_of, show
 
+    wanted = columns_of(columns)
     with reading(file, table) as store:
-        found = store.get(table, from_readable(row), columns=columns_of(columns), versions=versions)
+        check_families(store, table, wanted)
+        found = store.get(table, from_readable(row), columns=wanted, versions=versions)
     if found is None:
         raise NotFoundError(
             f'no row "{row}" in table "{table}"', hint=f"'ingest scan {file} {table}' shows what there is"

@@ -1,6 +1,10 @@
 """How rows of a table are shown, for `scan` and `get`."""
 
-from ingest.api import Cell, Row
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+from ingest.api import Cell, NotFoundError, Row, Store, split_column
 from ingest.api.notation import to_notation
 from ingest.cli.output import Output
 from ingest.cli.readable import from_readable, moment, readable
@@ -24,6 +28,27 @@ def columns_of(options: list[str] | None) -> tuple[bytes, ...] | None:
     """Columns as given on the command line: repeated, or with commas between."""
     columns = tuple(from_readable(name) for option in options or () for name in option.split(",") if name)
     return columns or None
+
+
+def check_families(store: Store[Any], table: str, columns: Iterable[bytes] | None) -> None:
+    """
+    Refuse columns that no row can have; an empty answer would not tell why.
+
+    Raises:
+        NotFoundError: the table has no such family.
+    """
+    families = sorted(store.families(table) or ()) if columns else []
+    for column in columns or ():
+        family, qualifier = split_column(column)
+        if family in families:
+            continue
+        there = ", ".join(map(readable, families)) or "none"
+        hint = f"there is {there}"
+        if qualifier is None:
+            hint = f"write FAMILY:QUALIFIER, or a whole FAMILY; {hint}"
+        elif near := get_close_matches(readable(family), map(readable, families), 1):
+            hint = f'did you mean "{near[0]}"?'
+        raise NotFoundError(f'there is no family "{readable(family)}" in table "{table}"', hint=hint)
 
 
 def _plain(cell: Cell) -> list[object]:

@@ -31,7 +31,7 @@ def scan(  # noqa: PLR0913 - the options of the command
     from ingest.api import Scan
     from ingest.cli.loading import reading
     from ingest.cli.readable import from_readable
-    from ingest.cli.rows import columns_of, show
+    from ingest.cli.rows import check_families, columns_of, show
 
     wanted = Scan(
         start=from_readable(start),
@@ -44,6 +44,7 @@ def scan(  # noqa: PLR0913 - the options of the command
     )
     count = 0
     with reading(file, table) as store:
+        check_families(store, table, wanted.columns)
         for row in store.scan(table, wanted):
             show(out, row)
             count += 1

@@ -62,6 +62,22 @@ class TestList:
     def test_selection(self, ingest, letters, options, expected):
         assert offsets(ingest("dead-letters", "list", FILE, "--output", "json", *options)) == expected
 
+    @pytest.mark.parametrize(
+        ("options", "told"),
+        [
+            (
+                ["--code", "no_mtch"],
+                "none is selected of 3 dead letters (no_match 2, other 1); --all also lists those that were replayed",
+            ),
+            (["--all", "--since", "2100-01-01"], "none is selected of 3 dead letters (no_match 2, other 1)"),
+        ],
+        ids=["code", "time"],
+    )
+    @pytest.mark.parametrize("form", ["text", "json"])
+    def test_none_selected_is_told_with_what_there_is(self, ingest, letters, form, options, told):
+        result = ingest("dead-letters", "list", FILE, "--output", form, *options)
+        assert (result.code, result.out, result.err) == (0, "", f"{told}\n")
+
     def test_none(self, ingest, pipeline):
         result = ingest("dead-letters", "list", FILE)
         assert (result.code, result.out, result.err) == (0, "", "no dead letters\n")

@@ -77,7 +77,7 @@ class TestScan:
             (["--limit", "2"], ["a1", "a2"]),
             (["--reverse"], [LAST, "b1", "a2", "a1"]),
             (["--prefix", "a", "--reverse", "--limit", "1"], ["a2"]),
-            (["--columns", "absent:q"], []),
+            (["--columns", "cf:absent"], []),
         ],
         ids=str,
     )
@@ -90,6 +90,26 @@ class TestScan:
     def test_columns(self, ingest, store, options):
         cells = ingest(*SCAN, "--limit", 1, *options).json["cells"]
         assert [cell[:2] for cell in cells] == [["cf", "q"], ["other", ""]]
+
+    @pytest.mark.parametrize(
+        ("columns", "message"),
+        [
+            (
+                "q",
+                """there is no family "q" in table "mytable"
+  hint: write FAMILY:QUALIFIER, or a whole FAMILY; there is cf, other
+""",
+            ),
+            ("cf:q,othr:", 'there is no family "othr" in table "mytable"\n  hint: did you mean "other"?\n'),
+            ("x:q", 'there is no family "x" in table "mytable"\n  hint: there is cf, other\n'),
+        ],
+        ids=["no-colon", "a-slip", "another-name"],
+    )
+    @pytest.mark.parametrize("command", [["scan"], ["get", "a1"]], ids=["scan", "get"])
+    def test_family_that_is_not_there(self, ingest, store, command, columns, message):
+        name, *row = command
+        result = ingest(name, "pipeline.yaml", "mytable", *row, "--columns", columns)
+        assert (result.code, result.out, result.err) == (3, "", f"error: {message}")
 
     def test_escaped_column(self, ingest, store):
         assert len(ingest(*SCAN, "--limit", 1, "--columns", "cf:\\xff").json["cells"]) == 1
