@@ -69,6 +69,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "import_failed": (api.CatalogError, "The code of a component or plugin can not be imported."),
     "jars_fetch": (IngestError, "Maven could not fetch a jar; its settings say where from."),
     "jvm_lost": (IngestError, "The Java process of Spark has ended; unacknowledged batches run again after a restart."),
+    "jvm_silent": (
+        IngestError,
+        "The Java process of Spark does not answer: it is stopped, starved, or out of memory. It is waited for.",
+    ),
     "negative_number": (api.ExpressionError, "A negative number has no place in an inverted order."),
     "no_attribute": (api.DecorateError, "A step or a cell reads an attribute the event does not have."),
     "no_match": (api.DecorateError, "The regular expression was not found, and the step says on_no_match: error."),

@@ -1,13 +1,11 @@
 """From a configuration to a running service: everything is opened here, in order, and closed in reverse."""
 
 import pickle
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from ingest import failpoint
 from ingest.api import ConflictError, Disposition, IngestError
@@ -27,15 +25,14 @@ from ingest.service.sources import LiveSource, live_source, start_places
 from ingest.service.stores import driver_stores, family_registry, incoming_folder, refuse_cluster
 from ingest.service.supervisor import Member, Supervisor
 from ingest.service.watch import PipelineWatch, Totals
+from ingest.spark.asking import Asking
 from ingest.spark.batch_time import BatchTimes
 from ingest.spark.checkpoint import Checkpoint
 from ingest.spark.job import Job
 from ingest.spark.query import PipelineQuery, Trigger
 from ingest.spark.reading import Frame, Session
-from ingest.spark.session import is_alive, open_session
+from ingest.spark.session import close_session, is_alive, open_session
 from sinks.driver_store import DriverStore
-
-SESSION_STOP_S = 5.0  # Spark stops in a second; a JVM that hangs ends with this process anyway
 
 _log = logger(__name__)
 
@@ -112,7 +109,8 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
                 name: value for source in sources.values() for name, value in source.java_properties.items()
             },
         )
-        opened.callback(_stop_session, session)
+        opened.callback(close_session, session)
+        ask = Asking()
         refuse_cluster(stores, str(session.sparkContext.master))
         members = []
         watches = {}
@@ -129,7 +127,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
                 publish=_Publisher(pipeline, queues[name], metrics),
                 watch=watch,
             )
-            query = PipelineQuery(name, checkpoints[name], job)
+            query = PipelineQuery(name, checkpoints[name], job, ask)
             stream = partial(_stream, sources[name], used.values(), session)
             members.append(_member(checkpoints[name], query, watch, sources[name], stream, options, pipeline))
         supervisor = Supervisor(
@@ -138,7 +136,8 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             health=health,
             stop=stop,
             stop_timeout_s=configuration.service.stop_timeout,
-            is_alive=lambda: is_alive(session),
+            is_alive=lambda: ask(lambda: is_alive(session), otherwise=True),
+            silent_s=lambda: ask.silent_s,
         )
         recovery()
         errors = supervisor.run()
@@ -260,12 +259,6 @@ class _Publisher:
         except IngestError:
             self._metrics.dead_letter_publish_failed(self._pipeline)
             raise
-
-
-def _stop_session(session: Any) -> None:
-    thread = threading.Thread(target=session.stop, daemon=True)
-    thread.start()
-    thread.join(SESSION_STOP_S)
 
 
 def _exit_code(errors: Sequence[BaseException], stop: Stop) -> int:

@@ -17,6 +17,8 @@ POLL_S = 0.1  # between looks at the queries: a pipeline that ended is noticed, 
 RESTART_S = (1.0, 2.0, 5.0, 10.0, 30.0)  # before a query that failed is started again; the last one repeats
 STEADY_S = 60.0  # a query that ran for so long starts its back-off anew
 ONCE_FAILURES = 3  # starts that a `--once` run without any batch is given: somebody waits for it
+SILENT_S = 10.0  # without an answer of the JVM: blocked; it collects garbage in less
+START_STOP_S = 5.0  # what a start that goes on gets on a stop
 BLOCKED_STOP_S = 2.0  # what a blocked batch gets on a stop: it can not finish, an operator wants the process gone
 
 _log = logger(__name__)
@@ -52,7 +54,8 @@ class Supervisor:
 
     Args:
         once: whether the pipelines read what is there and end; then one that can not even start is not waited for.
-        is_alive: whether Spark's JVM still is.
+        is_alive: whether Spark's JVM still is; one that does not answer is.
+        silent_s: for how long it has not answered.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class Supervisor:
         stop: Stop,
         stop_timeout_s: float,
         is_alive: Callable[[], bool],
+        silent_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._members = list(members)
         self._once = once
@@ -71,6 +75,7 @@ class Supervisor:
         self._stop = stop
         self._stop_timeout_s = stop_timeout_s
         self._is_alive = is_alive
+        self._silent_s = silent_s
 
     def run(self) -> list[BaseException]:
         """Start all, keep them going, and return when all have ended: the errors of those that failed for good."""
@@ -86,8 +91,12 @@ class Supervisor:
                 for member in self._members:
                     self._give_up(member, member.error or error)
                 break
+            is_silent = self._silent_s() > SILENT_S
             for member in self._members:
-                self._look_at(member)
+                if is_silent and not member.over:
+                    member.watch.blocked("jvm_silent", f"Spark's Java process has not answered for {SILENT_S:g} s")
+                elif not is_silent:
+                    self._look_at(member)
         self._end()
         return [member.error for member in self._members if member.error is not None]
 
@@ -95,7 +104,7 @@ class Supervisor:
         member.restart_at = None
         member.started_at = time.monotonic()
         try:
-            member.start()
+            self._start_unless_stopped(member.start)
         except IngestError as error:
             self._failed(member, error)
         except Exception as error:  # noqa: BLE001 - whatever Spark or a disk says: the other pipelines go on
@@ -106,6 +115,24 @@ class Supervisor:
                 self._give_up(member, error)
         else:
             _log.info("pipeline started", pipeline=member.name)
+
+    def _start_unless_stopped(self, start: Callable[[], None]) -> None:
+        """Start, in a thread of its own: a JVM that hangs must not keep this one from hearing of a stop."""
+        failed: list[Exception] = []
+
+        def run() -> None:
+            try:
+                start()
+            except Exception as error:  # noqa: BLE001 - raised again below
+                failed.append(error)
+
+        thread = threading.Thread(target=run, name="start", daemon=True)
+        thread.start()
+        while thread.is_alive() and not self._stop.asked.is_set():
+            thread.join(POLL_S)
+        thread.join(START_STOP_S)
+        if failed:
+            raise failed[0]
 
     def _look_at(self, member: Member) -> None:
         if member.over:

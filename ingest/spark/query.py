@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from ingest.spark.asking import Asking
 from ingest.spark.checkpoint import Checkpoint
 from ingest.spark.errors import translated
 from ingest.spark.job import AbandonedError, Job
@@ -39,12 +40,13 @@ class PipelineQuery:
     """
     A started pipeline.
 
-    Called by the thread of the service. Order: start, then `ended` until it is true or `stop`; a query that ended may
-    be started again and goes on at its checkpoint.
+    Called by the thread of the service, which never waits for a JVM that does not answer. Order: start, then `ended`
+    until it is true or `stop`; a query that ended may be started again and goes on at its checkpoint.
     """
 
-    def __init__(self, name: str, checkpoint: Checkpoint, job: Job) -> None:
+    def __init__(self, name: str, checkpoint: Checkpoint, job: Job, ask: Asking) -> None:
         self.name = name
+        self._ask = ask
         self._checkpoint = checkpoint
         self._job = job
         self._query: StreamingQuery | None = None
@@ -62,8 +64,11 @@ class PipelineQuery:
 
     def ended(self) -> bool:
         """Whether the query has ended, well or not."""
+        query = self._query
+        if query is None:
+            return True
         try:
-            return self._query is None or not self._query.isActive
+            return not self._ask(lambda: bool(query.isActive), otherwise=True)
         except JVM_GONE:
             return True
 
@@ -71,10 +76,12 @@ class PipelineQuery:
         """Why the query ended; None when it read all there was, or was stopped."""
         if self._job.failure is not None:
             return None if isinstance(self._job.failure, AbandonedError) else self._job.failure
-        if self._query is None:
+        query = self._query
+        if query is None:
             return None
+        silence: BaseException | None = TimeoutError("Spark's Java process does not answer")
         try:
-            error = self._query.exception()
+            error = self._ask(query.exception, otherwise=silence)
         except JVM_GONE as gone:
             return gone
         if error is None:
@@ -83,20 +90,28 @@ class PipelineQuery:
 
     def is_reading(self) -> bool:
         """Whether the query has come so far that it looks for records."""
-        if self._query is None or self.ended():
+        query = self._query
+        if query is None or self.ended():
             return False
+
+        def reads() -> bool:
+            status = query.status
+            return bool(status["isTriggerActive"] or status["isDataAvailable"] or query.lastProgress is not None)
+
         try:
-            status = self._query.status
-            return bool(status["isTriggerActive"] or status["isDataAvailable"] or self._query.lastProgress is not None)
+            return self._ask(reads, otherwise=False)
         except JVM_GONE:
             return False
 
     def is_waiting(self) -> bool:
         """Whether the source has answered that there is nothing new, and no batch runs."""
-        if self._query is None or self.ended():
+        query = self._query
+        if query is None or self.ended():
             return False
         try:
-            return self._job.idle.is_set() and self._query.status["message"] == WAITING
+            return self._job.idle.is_set() and self._ask(
+                lambda: bool(query.status["message"] == WAITING), otherwise=False
+            )
         except JVM_GONE:
             return False
 

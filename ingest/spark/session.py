@@ -36,6 +36,8 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
 }
 
+STOP_S = 5.0  # Spark stops in a second
+
 DEFAULT_MASTER = "local[*,4]"  # plain local[*] gives up when one worker process is killed
 
 
@@ -113,6 +115,16 @@ def add_properties(settings: dict[str, str], name: str, properties: Mapping[str,
 def is_submitted() -> bool:
     """Whether spark-submit started this process, so that a JVM is already there."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def close_session(session: SparkSession) -> None:
+    """Stop Spark; a JVM of ours that does not answer is killed, or it would go on when its time comes again."""
+    thread = threading.Thread(target=session.stop, name="stop-session", daemon=True)
+    process = None if is_submitted() else getattr(session.sparkContext._gateway, "proc", None)  # noqa: SLF001 - as below
+    thread.start()
+    thread.join(STOP_S)
+    if thread.is_alive() and process is not None:
+        process.kill()
 
 
 def is_alive(session: SparkSession) -> bool:

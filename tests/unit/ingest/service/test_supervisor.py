@@ -71,8 +71,10 @@ class House:
             stop=self.stop,
             stop_timeout_s=0.05,
             is_alive=lambda: self.is_alive,
+            silent_s=lambda: self.silent_s,
         )
         self.is_alive = True
+        self.silent_s = 0.0
 
     def start(self) -> None:
         self.starts += 1
@@ -250,3 +252,41 @@ def test_watch_tells_health_and_totals():
     assert (house.state, house.watch.is_blocked) == (State.BLOCKED, True)
     house.watch.acknowledged(0, 5_000, Counts(read=3, stored=3, flush_s=[0.1]), 0.5)
     assert (house.state, house.watch.totals.batches, house.watch.totals.counts.read) == (State.RUNNING, 1, 3)
+
+
+def test_jvm_that_does_not_answer_is_told_and_goes_on():
+    reasons = []
+
+    def start(house: House) -> None:
+        house.silent_s = 60.0
+        change = house.health.change
+
+        def changed(pipeline: str, state: State, reason: str = "") -> None:
+            change(pipeline, state, reason)
+            if state is State.BLOCKED:
+                reasons.append(reason)
+                house.silent_s = 0.0
+                house.query.finds_nothing = True
+            if state is State.RUNNING and reasons:
+                house.stop.ask()
+
+        house.health.change = changed
+
+    house = House(start)
+    assert house.supervisor.run() == []
+    assert reasons == ["jvm_silent: Spark's Java process has not answered for 10 s"]
+    assert (house.state, house.starts) == (State.STOPPED, 1)
+
+
+def test_start_that_hangs_does_not_keep_a_stop_away(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(supervisor_module, "START_STOP_S", 0.01)
+    hangs = threading.Event()
+
+    def start(house: House) -> None:
+        house.stop.ask()
+        hangs.wait(60)
+
+    house = House(start)
+    assert house.supervisor.run() == []
+    assert (house.state, house.closed) == (State.STOPPED, 1)
+    hangs.set()

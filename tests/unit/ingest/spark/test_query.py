@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from py4j.protocol import Py4JNetworkError
 
+from ingest.spark.asking import Asking
 from ingest.spark.batch_time import BatchTimes
 from ingest.spark.checkpoint import Checkpoint
 from ingest.spark.job import Job
@@ -34,7 +35,7 @@ def query(request: pytest.FixtureRequest, tmp_path: Path) -> PipelineQuery:
         publish=lambda *_: None,
         watch=None,
     )
-    made = PipelineQuery("p", Checkpoint(tmp_path), job)
+    made = PipelineQuery("p", Checkpoint(tmp_path), job, Asking())
     made._query = Broken(request.param)
     return made
 
