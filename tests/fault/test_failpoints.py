@@ -41,7 +41,7 @@ def killed_in_drain(run: LedgerRun) -> None:
 
 def test_f01_killed_at_three_points(ledger_run) -> None:
     # more than 8 MiB: the driver writes them in several calls
-    large = {number: 800_000 for number in range(0, EVENTS, 200)}
+    large = dict.fromkeys(range(0, EVENTS, 200), 800_000)
     run = ledger_run("F01 three points", store="rocksdb", batch_size=2 * EVENTS, sizes=large)
     run.produce(EVENTS)
     killed_at(run, "between_sends")
