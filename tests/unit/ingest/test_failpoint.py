@@ -61,6 +61,12 @@ def test_a_command_with_a_wrong_failpoint_ends_at_once(tmp_path: Path) -> None:
     assert 'INGEST_FAILPOINT names "nowhere", which is no failpoint' in wrong.stderr
 
 
+def test_the_guide_has_every_point() -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "guides" / "failpoints.md").read_text()
+    named = {line.split("`")[1] for line in guide.splitlines() if line.startswith("| `")}
+    assert named == POINTS.keys() | {action.value for action in Action}
+
+
 def test_several_points_are_armed(tmp_path: Path) -> None:
     armed = parsed({"INGEST_FAILPOINT": "drain:1:hold, recovery:2:kill", "INGEST_FAILPOINT_FOLDER": str(tmp_path)})
     assert sorted(armed) == ["drain", "recovery"]
