@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.disk_faults import DiskFaults
+from tests.support.ledger.run import LedgerRun
 from tests.support.service import environment
 
 HEAD = """
@@ -84,3 +85,26 @@ def test_f40_failed_sync_is_final(tmp_path: Path, disk_faults: DiskFaults, what:
     code = "integrity" if what in ("letters", "rocksdb") else "disk_failed"
     assert done.stdout.splitlines() == [f"{code} stop", LEFT[what]]
     assert len(disk_faults.acts("fail_sync")) == 1, "it was tried again"
+
+
+@pytest.mark.slow
+@pytest.mark.seeds(1)
+@pytest.mark.parametrize("place", ["store", "times", "dead-letters"])
+def test_f40_failed_sync_stops_the_service(ledger_run, disk_faults: DiskFaults, place: str) -> None:
+    run: LedgerRun = ledger_run(f"F40 {place}", batch_size=1_000)
+    env = disk_faults.environment(fail_sync=f"{run.service.folder}/*{place}*")
+    run.produce(2_000)
+    run.start(env=env)
+    run.wait_acknowledged()
+    acknowledged = run.service.checkpoint(run.pipeline).acknowledged(run.topic)
+    disk_faults.on()
+    run.produce(2_000)
+    assert run.service.wait_for_exit(120) == 5, run.service.last_lines()
+    failed = disk_faults.acts("fail_sync")
+    run.proven(f"fsync of {failed[0].path.rpartition('/')[2]} said EIO: exit 5")
+    assert run.service.checkpoint(run.pipeline).acknowledged(run.topic) == acknowledged
+    run.service.wait_until_gone()
+    run.check_while_dead()
+    disk_faults.off()
+    run.start(env=env)
+    run.finish()

@@ -1,0 +1,116 @@
+"""
+F37: no room left where something of the service is written. Where it matters nothing is acknowledged until there is
+room again, and then it goes on by itself; where it does not, nobody notices.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.disk_faults import DiskFaults
+from tests.support.ledger.run import LedgerRun
+from tests.support.small_disk import MIB, SmallDisk
+
+MakeDisk = Callable[[Path, int], SmallDisk]
+
+
+@pytest.fixture
+def small_disk(ledger_run, disk_faults: DiskFaults) -> Iterator[MakeDisk]:
+    """Makes disks, which are there until the services on them are gone."""
+    made: list[SmallDisk] = []
+
+    def make(folder: Path, size_bytes: int) -> SmallDisk:
+        made.append(SmallDisk(folder, size_bytes, disk_faults))
+        return made[-1]
+
+    try:
+        yield make
+    finally:
+        ledger_run.close()
+        for disk in made:
+            disk.close()
+
+
+def filled(run: LedgerRun, disk: SmallDisk) -> None:
+    """No room, and nothing is acknowledged for as long as that lasts."""
+    checkpoint = run.service.checkpoint(run.pipeline)
+    run.proven(disk.fill())
+    run.produce(3_000)
+    run.service.wait_for_state("blocked", run.pipeline)
+    assert "No space left on device" in run.service.get("/pipelines")[1]
+    assert run.service.get("/readyz")[0] == 503
+    assert run.service.get("/livez")[0] == 200
+    assert checkpoint.commits()
+    assert sum(checkpoint.acknowledged(run.topic).values()) < run.producer.sent
+
+
+@pytest.mark.slow
+@pytest.mark.seeds(1)
+@pytest.mark.parametrize("place", ["checkpoint", "store", "handed over"])
+def test_f37_full_disk_blocks_and_heals(ledger_run, small_disk: MakeDisk, place: str) -> None:
+    run: LedgerRun = ledger_run(f"F37 {place}", batch_size=1_000)
+    folder, size_bytes = {
+        "checkpoint": (run.state_folder / "checkpoints", 4 * MIB),
+        "store": (run.store_folder, 96 * MIB),
+        "handed over": (run.state_folder / "incoming", 4 * MIB),
+    }[place]
+    disk = small_disk(folder, size_bytes)
+    run.produce(2_000)
+    run.start(env=disk.environment)
+    run.wait_acknowledged()
+    driver = run.service.pid
+
+    filled(run, disk)
+    disk.free()
+    run.wait_acknowledged()
+    assert run.service.pid == driver, "it went on by itself"
+
+    filled(run, disk)
+    run.kill()
+    run.check_while_dead()
+    disk.free()
+    run.start(env=disk.environment)
+    run.finish()
+
+
+@pytest.mark.slow
+@pytest.mark.seeds(1)
+def test_f37_full_log_is_not_noticed(ledger_run, small_disk: MakeDisk) -> None:
+    run: LedgerRun = ledger_run("F37 log", batch_size=500, content={"service": {"log": {"level": "debug"}}})
+    disk = small_disk(run.service.folder / "logs", 1 * MIB)
+    run.service.log.symlink_to(disk.folder / "service.log")
+    run.produce(1_000)
+    run.start(env=disk.environment)
+    run.wait_acknowledged()
+    proof = disk.fill()
+    run.produce(5_000)
+    run.wait_acknowledged()
+    lost = run.service.metric("ingest_log_lines_lost_total")
+    assert lost > 0
+    run.proven(f"{proof}, {lost:.0f} lines lost")
+    disk.free()
+    run.finish()
+
+
+@pytest.mark.slow
+@pytest.mark.seeds(1)
+def test_f37_full_scratch_folder_of_spark(ledger_run, small_disk: MakeDisk) -> None:
+    run: LedgerRun = ledger_run("F37 spark.local.dir", batch_size=500)
+    disk = small_disk(run.service.folder / "scratch", 256 * MIB)
+    content = run.content()
+    content["spark"]["conf"]["spark.local.dir"] = str(disk.folder)
+    run.service.write(content)
+    run.produce(1_000)
+    run.start(env=disk.environment)
+    run.wait_acknowledged()
+    assert any(disk.folder.iterdir()), "Spark does not use it"
+    run.proven(disk.fill())
+    run.produce(3_000)
+    run.wait_acknowledged()  # batches keep nothing there
+    assert run.service.states()[run.pipeline] == "running"
+    run.kill()
+    run.check_while_dead()
+    disk.free()
+    run.start(env=disk.environment)
+    run.finish()
