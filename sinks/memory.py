@@ -1,6 +1,5 @@
 """The reference store: HBase's rules on plain dictionaries, for tests, `test` and `explain`."""
 
-import time
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -25,15 +24,11 @@ from ingest.api import (
     WriteRejectedError,
     split_column,
 )
+from ingest.clock import now_ms
 
 
 class MemorySettings(StoreSettings):
     """Options of the memory store: none; what it holds ends with the process."""
-
-
-def now_ms() -> int:
-    """Milliseconds since the epoch, by the machine's clock."""
-    return time.time_ns() // 1_000_000
 
 
 @dataclass(slots=True)

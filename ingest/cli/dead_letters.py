@@ -1,7 +1,6 @@
 """`ingest dead-letters`: the events that could not pass, and another try."""
 
 import itertools
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -136,6 +135,7 @@ def replay(  # noqa: PLR0913 - the options of the command
 
     Example: ingest dead-letters replay pipeline.yaml --code no_match
     """
+    from ingest.clock import now_ms
     from ingest.dead_letters.replay import replay as run_again
     from ingest.service.replay import Replayer
 
@@ -149,7 +149,7 @@ def replay(  # noqa: PLR0913 - the options of the command
             queue,
             selection,
             replayer,
-            now_ms=lambda: time.time_ns() // 1_000_000,
+            now_ms=now_ms,
             on_progress=_Sum(advance),
         )
     if out.is_json:

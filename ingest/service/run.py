@@ -1,7 +1,6 @@
 """From a configuration to a running service: everything is opened here, in order, and closed in reverse."""
 
 import pickle
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from ingest import failpoint
 from ingest.api import ConflictError, Disposition, IngestError
 from ingest.build import plan_of
 from ingest.catalog import Catalog
+from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.queue import DeadLetterQueue
@@ -120,7 +120,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             job = Job(
                 pipeline=name,
                 plan=pickle.dumps(plans[name]),
-                batch_times=BatchTimes(checkpoints[name].folder / "times", lambda: time.time_ns() // 1_000_000),
+                batch_times=BatchTimes(checkpoints[name].folder / "times", now_ms),
                 stores=used,
                 families=family_registry(configuration, plans[name], used),
                 incoming={store: incoming_folder(configuration, store, name) for store in used},

@@ -39,6 +39,7 @@ from ingest.api import (
     TableSpec,
     WriteRejectedError,
 )
+from ingest.clock import now_ms
 from ingest.testing.cells import MUTATIONS, SCANS, below, put
 from sinks.fold import Fold
 from sinks.memory import MemoryStore
@@ -51,7 +52,7 @@ EXAMPLES = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
 )
 MIB = 1 << 20
-MS_NOW = time.time_ns() // 1_000_000
+MS_NOW = now_ms()
 _numbers = itertools.count()
 
 
@@ -146,7 +147,7 @@ class StoreContract:
 
     def test_cells_vanish_by_age(self, kit: StoreFixture, store: AnyStore) -> None:
         table = self.make(kit, store, FamilySpec(b"f", ttl_s=3600), FamilySpec(b"g"))
-        now = time.time_ns() // 1_000_000
+        now = now_ms()
         old = now - 2 * 3600 * 1000
         store.apply(table, [put(b"r", old, f_q=b"old", g_q=b"old"), put(b"s", now, f_q=b"new")])
         store.apply(table, [put(b"t", old, f_q=b"old")])

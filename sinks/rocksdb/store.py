@@ -1,6 +1,5 @@
 """The embedded store: HBase's rules on one folder of RocksDB."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,17 +20,13 @@ from ingest.api import (
     TableSpec,
     split_column,
 )
+from ingest.clock import now_ms
 from sinks.rocksdb.database import Database, Opened
 from sinks.rocksdb.reading import Cursor, Part, page_of, row_at
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.sweep import DELETE_KEPT_MS, SLICE_KEYS, Gauge, Kept, slice_of
 from sinks.rocksdb.tables import column_family, gauge_key
 from sinks.rocksdb.writing import Families, batch_of, count_superseded
-
-
-def now_ms() -> int:
-    """Milliseconds since the epoch, by the machine's clock."""
-    return time.time_ns() // 1_000_000
 
 
 class RocksDBStore(Store[RocksDBSettings]):

@@ -2,12 +2,12 @@
 What a restart checks before it reads anything, and what a replay and a clock that was set back do to rows.
 """
 
-import time
 from pathlib import Path
 
 import pytest
 
 from ingest.api import Cell
+from ingest.clock import now_ms
 from tests.support import ticks
 from tests.support.audit import Table, hbase_table, rocksdb_table
 from tests.support.by_key import PIPELINE, content_of
@@ -121,7 +121,3 @@ class TestClock:
 
 def rows_of(values: dict[bytes, bytes], time_ms: int) -> Table:
     return {row: (Cell(b"colfam", b"value", time_ms, value),) for row, value in values.items()}
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
