@@ -215,45 +215,46 @@ class Task:
                     self._fail(record, outcome.event, outcome.error, outcome.component, outcome.on_error, fan_out)
 
     def _write(self, record: Record, event: Event) -> None:
-        """Give the event to every sink; it counts once: dead-lettered before stored before dropped."""
+        """Give the event to every sink; it counts once: dead-lettered before dropped by error before stored."""
         counts = self._receipt.counts
-        stored = failed = False
+        stored = False
         skipped = "no_sink"
+        failures: list[tuple[EventError, Outlet]] = []
         for outlet in self._outlets:
             try:
                 if outlet.condition is not None and not outlet.condition.holds(event):
                     continue
                 reason = outlet.writer.write(event)
             except EventError as error:
-                self._refuse(record, event, error, outlet, counted=not failed)
-                failed = True
-                continue
+                failures.append((error, outlet))
             except OutOfTimeError:
                 late = MappingError(f"the sink did not come to an end within {LIMIT_S:g} s", code="sink_timeout")
-                self._refuse(record, event, late, outlet, counted=not failed)
-                failed = True
-                continue
+                failures.append((late, outlet))
             except IngestError:
                 raise
             except Exception as bug:  # noqa: BLE001 - as in the chain: a bug costs its event, not the pipeline
                 refused = DecorateBugError(f"{type(bug).__name__}: {bug}", code="sink_bug")
                 refused.__cause__ = bug
-                self._refuse(record, event, refused, outlet, counted=not failed)
-                failed = True
-                continue
-            if reason is None:
-                stored = True
+                failures.append((refused, outlet))
             else:
-                skipped = reason
-        if failed:
-            return
-        if stored:
+                if reason is None:
+                    stored = True
+                else:
+                    skipped = reason
+        if failures:
+            self._refuse(record, event, failures)
+        elif stored:
             counts.stored += 1
         else:
             counts.dropped[skipped] += 1
 
-    def _refuse(self, record: Record, event: Event, error: EventError, outlet: Outlet, *, counted: bool) -> None:
-        self._fail(record, event, error, outlet.name, outlet.on_error, event.origin.fan_out, counted=counted)
+    def _refuse(self, record: Record, event: Event, failures: Sequence[tuple[EventError, Outlet]]) -> None:
+        """An event that sinks refused: a letter for each that asks for one, and counted for the first of those."""
+        kept = (number for number, (_, outlet) in enumerate(failures) if outlet.on_error is OnError.DEAD_LETTER)
+        counted = next(kept, 0)
+        for number, (error, outlet) in enumerate(failures):
+            fan_out = event.origin.fan_out
+            self._fail(record, event, error, outlet.name, outlet.on_error, fan_out, counted=number == counted)
 
     def _fail(
         self,

@@ -42,7 +42,6 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         api.MappingError,
         "The event's time can not be the time of a cell: it is before 1970, or has no 64 bits.",
     ),
-    "chunk_refused": (api.StoreRefusedError, "The store refused rows for good, and which ones is not known."),
     "dead_letters_too_large": (
         IngestError,
         "More than 64 MiB of dead letters in one micro-batch: mend the pipeline, or lower max_events_per_batch.",
@@ -62,6 +61,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "division_by_zero": (api.ExpressionError, "div or mod was given a zero."),
     "empty_row_key": (api.MappingError, "The template of the row key gave nothing."),
     "error_budget": (IngestError, "More events failed than error_budget allows; a human must look before it goes on."),
+    "families_changed": (
+        api.StoreUnavailableError,
+        "A table lost a family while a batch was written to it; the batch is checked again against what is there now.",
+    ),
     "group_in_use": (
         api.SourceError,
         "Other consumers read with the pipeline's group, so its offsets can not be committed.",

@@ -253,6 +253,13 @@ def test_refused_event_counts_once_for_several_sinks(assignment):
     assert [DeadLetter.from_json(letter).component for letter in receipt.dead_letters] == ["first", "second", "picky"]
 
 
+def test_event_with_a_letter_counts_as_dead_lettered_though_another_sink_drops_it(assignment):
+    sinks = sink("dropping", on_error=OnError.DROP), sink("keeping")
+    receipt = live_task(plan(*sinks, decorators=TICK)).run([record("", "1:2")], assignment)
+    assert (receipt.counts.dropped, receipt.counts.dead_lettered) == (Counter(), Counter(empty_row_key=1))
+    assert [DeadLetter.from_json(letter).component for letter in receipt.dead_letters] == ["keeping"]
+
+
 @pytest.mark.parametrize(("on_error", "verdict"), [(OnError.DROP, Verdict.DURABLE), (OnError.STOP, Verdict.STOP)])
 def test_refused_row_follows_on_error(assignment, on_error, verdict):
     receipt = run_until_settled(live_task(picky(sink(on_error=on_error))), [record("a", "bad:2")], assignment)
