@@ -79,6 +79,15 @@ class Catalog:
         """
         return load_class(self.path(room, name))
 
+    def is_deterministic(self, name: str) -> bool:
+        """
+        Whether a decorator gives the same for the same event.
+
+        Raises:
+            CatalogError: there is no such decorator, or it can not be imported.
+        """
+        return bool(getattr(self.load("decorators", name), "deterministic", True))
+
     def settings(self, room: str, name: str) -> type[Model]:
         """
         The options of a component, without importing what talks to its store.

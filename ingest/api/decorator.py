@@ -16,6 +16,7 @@ class _Component(ABC, Generic[S]):
     stability: ClassVar[Stability] = Stability.STABLE
     examples: ClassVar[tuple[Example, ...]] = ()
     stateful: ClassVar[bool] = False
+    deterministic: ClassVar[bool] = True
 
     def __init__(self, settings: S) -> None:
         self.settings = settings
@@ -38,7 +39,8 @@ class Decorator(_Component[S]):
     Constructed once a worker process and pipeline; construction may compile and open read-only files, nothing else.
     Then called by one thread, once an event, for ever. Pure: no clock, randomness, network, files, logging or metrics
     in `decorate`; ids derive from `event.origin`. What must remember something says `stateful = True`, is bounded,
-    and says in its docstring what a replay does to it.
+    and says in its docstring what a replay does to it. What can not give the same for the same event says
+    `deterministic = False`; then `validate` warns, and refuses a row key made of what it sets.
     """
 
     @abstractmethod

@@ -23,6 +23,9 @@ class Lookup(Protocol):
     def names(self, room: str) -> AbstractSequence[str]:
         """All names of a room."""
 
+    def is_deterministic(self, name: str) -> bool:
+        """Whether a decorator gives the same for the same event."""
+
     def with_plugins(self, modules: AbstractSequence[str]) -> "Lookup":
         """The same and what some modules add; CatalogError when one can not be imported."""
 

@@ -1,5 +1,7 @@
 """What can be said about row keys without an event: whether they vary, and whether a replay gives the same."""
 
+from collections.abc import Collection
+
 from ingest.config.components import Binding
 from ingest.config.draft import PipelineDraft
 from ingest.config.model import Component
@@ -12,6 +14,7 @@ _UNIQUE_IN_KAFKA = 10_000  # records of a partition and millisecond that nanos t
 
 def check_row_keys(pipeline: PipelineDraft, binding: Binding) -> None:
     """Look at every template that makes a row key of a sink of the pipeline."""
+    changing = _changing(pipeline, binding)
     is_files = pipeline.source is not None and pipeline.source.kind == "files"
     told: set[Place] = set()
     for sink in pipeline.sinks:
@@ -19,6 +22,11 @@ def check_row_keys(pipeline: PipelineDraft, binding: Binding) -> None:
             if where not in told:
                 told.add(where)
                 _check(template.references, where, binding, is_files=is_files)
+                _check_same(template.references & changing, where, binding)
+        prefix = getattr(sink.settings, "attr_prefix", None)
+        for step in pipeline.steps:
+            if getattr(step.settings, "attribute", None) == prefix and not binding.lookup.is_deterministic(step.kind):
+                _check_same({f"attribute:{prefix}"}, step.place("attribute"), binding)
 
 
 def _templates(pipeline: PipelineDraft, sink: Component) -> list[tuple[Template, Place]]:
@@ -58,3 +66,25 @@ def _check(references: frozenset[str], where: Place, binding: Binding, *, is_fil
             "and millisecond"
         )
         binding.warning(Kind.CONFLICT, where, message, "add %{key}, or %{topic}-%{partition}-%{offset}")
+
+
+def _changing(pipeline: PipelineDraft, binding: Binding) -> set[str]:
+    """References to attributes that are another time something else, through all steps that pass them on."""
+    changing: set[str] = set()
+    for step in pipeline.steps:
+        is_deterministic = binding.lookup.is_deterministic(step.kind)
+        if not is_deterministic:
+            message = f"{step.kind} may give something else each time: an event that runs again is stored differently"
+            binding.warning(Kind.CONFLICT, step.where, message)
+        attribute = getattr(step.settings, "attribute", None)
+        values = [value for _, value in step.settings if isinstance(value, Template)]
+        if attribute and (not is_deterministic or any(value.references & changing for value in values)):
+            changing.add(f"attribute:{attribute}")
+    return changing
+
+
+def _check_same(changing: Collection[str], where: Place, binding: Binding) -> None:
+    if changing:
+        names = " ".join(f"%{{'{name.removeprefix('attribute:')}'}}" for name in sorted(changing))
+        message = f"this row key takes {names} of a step that may give something else each time: a replay adds a row"
+        binding.problem(Kind.CONFLICT, where, message, "use what identifies the event: %{topic}-%{partition}-%{offset}")
