@@ -42,10 +42,14 @@ class Client(TClient):
             method: what the message calls.
             message: numbered 0, like all of this client's.
         """
+        self.write(message)
+        return self._recv(method)
+
+    def write(self, message: bytes) -> None:
+        """Send, and read no answer."""
         transport = self._oprot.trans
         transport.write(message)
         transport.flush()
-        return self._recv(method)
 
 
 class _ThriftConnection(happybase.Connection):  # type: ignore[misc]  # untyped

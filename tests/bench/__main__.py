@@ -41,6 +41,7 @@ def main() -> int:
         console.print("decorators, sinks and the chain of four, one core …")
         result["decorators_ns"] = micro.decorators()
         result["sinks_ns"] = micro.sinks()
+        result["writes_ns"] = micro.writes()
         result["chain_of_four_per_s"] = micro.chain_of_four()
     rungs = [part for part in wanted if part != "micro"]
     if rungs or not wanted:
@@ -149,6 +150,7 @@ def show(console: Console, result: dict) -> None:
     titles = {
         "decorators_ns": "decorators, first example of each, one core",
         "sinks_ns": "sinks, an event to its cells, one core",
+        "writes_ns": "writes to HBase, a row of nine cells, one core",
     }
     for key, title in titles.items():
         if key in result:

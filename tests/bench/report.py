@@ -62,6 +62,17 @@ An event to its cells, without a store, one core.
 {rows}
 """
 
+_WRITES = """\
+## Writes to HBase
+
+A row of nine cells as a Thrift message, checked, as far as the socket; one core. `prepared` is what the store does,
+`thriftpy2's objects` what a client without it would do, unchecked.
+
+| protocol and way | ns a row |
+|---|---:|
+{rows}
+"""
+
 _GOALS = """\
 ## Goals
 
@@ -77,7 +88,7 @@ def page(result: dict) -> str:
     if "rungs" in result:
         rows = "\n".join(_rung(name, run) for name, run in result["rungs"].items())
         parts.append(_RUNGS.format(events=result["events"], rounds=result["rounds"], rows=rows))
-    for key, section in (("decorators_ns", _DECORATORS), ("sinks_ns", _SINKS)):
+    for key, section in (("decorators_ns", _DECORATORS), ("sinks_ns", _SINKS), ("writes_ns", _WRITES)):
         if key in result:
             rows = "\n".join(f"| {name} | {cost:,.0f} |" for name, cost in sorted(result[key].items()))
             parts.append(section.format(rows=rows))
