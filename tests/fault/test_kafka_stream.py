@@ -1,0 +1,297 @@
+"""
+F16, F21, F23, F43, F44: what a topic may do to a pipeline that reads it. Partitions are added, transactions end either
+way or not at all, records are odd, the same event is there twice, a row is written from two partitions. One service.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from kafka import IsolationLevel, KafkaProducer, TopicPartition
+from kafka.admin import OffsetSpec
+
+from ingest.dead_letters.files import FileDeadLetters
+from tests.support.audit import rocksdb_table
+from tests.support.kafka_sender import KafkaSender, Sent
+from tests.support.ledger.events import Events
+from tests.support.ledger.fixture import LedgerRuns
+from tests.support.ledger.report import Row, write
+from tests.support.ledger.run import LedgerRun
+from tests.support.names import unique
+from tests.support.servers import Given, Kafka
+
+PHANTOM, COMMITTED = 9, 8
+"""Producers whose events stand in transactions."""
+UPDATES, SHARED_ROWS = 2_000, 20
+KEYED = [
+    {"value": {"attribute": "2hb_", "value": "%{key}"}},
+    {"value": {"attribute": "2hb_colfam:body", "value": "%{body}"}},
+]
+
+X, MANY = "2hb_colfam:x", 1_000
+ODD = (
+    Sent(0, b"plain", b"v"),
+    Sent(0, b"gone", b"v"),
+    Sent(0, b"gone", None),
+    Sent(0, b"empty body", b""),
+    Sent(0, None, b"no key"),
+    Sent(0, b"", b"empty key"),
+    Sent(0, None, None),
+    Sent(0, b"null header", b"v", [(X, None)]),
+    Sent(0, b"repeated", b"v", [(X, b"1"), (X, b""), (X, b"2")]),
+    Sent(0, b"repeated, null last", b"v", [(X, b"1"), (X, None)]),
+    Sent(0, b"no name", b"v", [("", b"1")]),
+    Sent(0, b"many", b"v", [(f"2hb_colfam:h{number}", b"%d" % number) for number in range(MANY)]),
+    Sent(0, b"many of one name", b"v", [(X, b"%d" % number) for number in range(MANY)]),
+)
+NO_KEY = {4: "empty_row_key", 5: "empty_row_key"}
+"""Offset -> code of dead letters whatever tombstones mean."""
+RULES: dict[str, tuple[dict[int, str], dict[str, int], bool]] = {
+    "drop": (NO_KEY, {"tombstone": 2}, True),
+    "error": (NO_KEY | {2: "tombstone", 6: "tombstone"}, {}, True),
+    "delete": (NO_KEY | {6: "empty_row_key"}, {}, False),
+}
+"""Source's `tombstones` -> dead letters, drops, whether the row that was deleted is still there."""
+
+
+def odd_rows(*, gone_is_there: bool) -> dict[bytes, dict[bytes, bytes]]:
+    """What the odd records become: a header without a value is empty, of several with one name the last one counts."""
+    body = {b"colfam:body": b"v"}
+    return {
+        b"plain": body,
+        **({b"gone": body} if gone_is_there else {}),
+        b"empty body": {b"colfam:body": b""},
+        b"null header": body | {b"colfam:x": b""},
+        b"repeated": body | {b"colfam:x": b"2"},
+        b"repeated, null last": body | {b"colfam:x": b""},
+        b"no name": body,
+        b"many": body | {b"colfam:h%d" % number: b"%d" % number for number in range(MANY)},
+        b"many of one name": body | {b"colfam:x": b"%d" % (MANY - 1)},
+    }
+
+
+class Beside:
+    """Pipelines beside the ledger's in its service: odd records under each rule, a row written from two partitions."""
+
+    def __init__(self, kafka: Kafka) -> None:
+        self.kafka = kafka
+        self.odd, self.shared = kafka.create_topic("odd"), kafka.create_topic("shared", partitions=2)
+        self.stem = unique("beside")
+
+    def content(self) -> dict[str, Any]:
+        """What is laid over the ledger's pipeline file."""
+        pipelines = {f"odd_{rule}": self._pipeline(f"odd_{rule}", self.odd, tombstones=rule) for rule in RULES}
+        pipelines["shared"] = self._pipeline("shared", self.shared)
+        families = {"colfam": {"versions": 1}}
+        tables = {self.table(name): {"store": "store", "families": families} for name in pipelines}
+        return {"pipelines": pipelines, "tables": tables}
+
+    def table(self, pipeline: str) -> str:
+        """Where a pipeline writes."""
+        return f"{self.stem}_{pipeline}"
+
+    def _pipeline(self, name: str, topic: str, **source: Any) -> dict[str, Any]:
+        kafka = {"brokers": self.kafka.brokers, "topics": [topic], "group": unique(name), **source}
+        return {
+            "source": {"kafka": kafka},
+            "decorators": KEYED,
+            "sinks": [{"attr2hbase": {"store": "store", "table": self.table(name)}}],
+            "error_budget": {"share": "100%"},
+        }
+
+    def rows(self, run: LedgerRun, pipeline: str) -> dict[bytes, dict[bytes, bytes]]:
+        """Row key -> column -> value."""
+        found = rocksdb_table(run.store_folder, self.table(pipeline), versions=1)
+        return {key: {b"%s:%s" % cell[:2]: cell.value for cell in cells} for key, cells in found.items()}
+
+    def produce_shared(self) -> None:
+        """Updates of few rows, by turns from two partitions; each has a column of its own, and one is both's."""
+        self.kafka.produce(
+            self.shared,
+            (
+                Given(
+                    f"{partition}:{number}",
+                    key=f"row{number % SHARED_ROWS}",
+                    headers=[(f"2hb_colfam:p{partition}", b"%d" % number)],
+                    partition=partition,
+                )
+                for number in range(UPDATES)
+                for partition in (0, 1)
+            ),
+        )
+
+    def check_shared(self, run: LedgerRun) -> None:
+        """F44: within a partition the last one wins; which partition wins a cell of both, nobody says."""
+        rows = self.rows(run, "shared")
+        assert len(rows) == SHARED_ROWS
+        for key, cells in rows.items():
+            last = UPDATES - SHARED_ROWS + int(key.removeprefix(b"row"))
+            assert cells.pop(b"colfam:body") in (b"0:%d" % last, b"1:%d" % last)
+            assert cells == {b"colfam:p0": b"%d" % last, b"colfam:p1": b"%d" % last}
+
+    def check_odd(self, run: LedgerRun, rule: str) -> tuple[int, int, int]:
+        """F23: every odd record ends as the rules say; how many were stored, dead-lettered, dropped."""
+        codes, drops, gone_is_there = RULES[rule]
+        name = f"odd_{rule}"
+        queue = FileDeadLetters(run.state_folder, name)
+        letters = {entry.letter.record.offset: entry.letter for entry in queue.entries()}
+        assert {offset: letter.code for offset, letter in letters.items()} == codes
+        for offset, letter in letters.items():
+            sent = ODD[offset]
+            assert (letter.record.key, letter.record.value) == (sent.key, sent.value)
+        assert self.rows(run, name) == odd_rows(gone_is_there=gone_is_there)
+        (line,) = [line for line in run.service.lines() if line.get("pipeline") == name and "stored" in line]
+        stored = len(ODD) - len(codes) - sum(drops.values())
+        counted = line["read"], line["stored"], line["dead_lettered"], line["dropped"]
+        assert counted == (len(ODD), stored, len(codes), sum(drops.values()))
+        return stored, len(codes), sum(drops.values())
+
+
+def test_what_a_topic_may_do(kafka: Kafka, ledger_run: LedgerRuns) -> None:
+    started = time.monotonic()
+    beside = Beside(kafka)
+    run = ledger_run("F16 F21 F43 partitions, transactions, repeats", content=beside.content())
+    run.produce(2_000)
+    beside.produce_shared()
+    run.begin()
+    with KafkaSender(kafka) as sender:  # Java starts while Spark does
+        assert sender.send(beside.odd, ODD) == len(ODD)
+    run.wait_acknowledged()
+    send_twice(run)
+    end_transactions(run)
+    add_partitions(run)
+    for rule in RULES:
+        run.service.wait_for_offsets(kafka.ends(beside.odd), f"odd_{rule}", beside.odd)
+    run.service.wait_for_offsets(kafka.ends(beside.shared), "shared", beside.shared)
+    run.finish()
+
+    beside.check_shared(run)
+    for rule in RULES:
+        stored, dead_lettered, dropped = beside.check_odd(run, rule)
+        tell(run, started, f"F23 odd records, tombstones: {rule}", f"{len(ODD)} kinds", stored, dead_lettered, dropped)
+    tell(run, started, "F44 one row from two partitions", f"{SHARED_ROWS} rows", UPDATES * 2, 0, 0)
+
+
+@pytest.mark.slow
+def test_rows_written_again_and_again_through_kills_and_replays(ledger_run: LedgerRuns) -> None:
+    """F44: 200 rows of 12,000 events; an older value is never seen over a newer one."""
+    run = ledger_run("F44 few rows, many updates, replays", rows=200, partitions=2, batch_size=500)
+    run.produce(6_000)
+    run.start()
+    for share in (0.2, 0.5):
+        run.wait_acknowledged(share)
+        run.kill()
+        run.check_while_dead()
+        run.start()
+    run.wait_acknowledged()
+    assert run.service.stop() == 0, run.service.last_lines()
+    again = run.service.checkpoint(run.pipeline).forget_commit()
+    run.proven(f"acknowledgement of batch {again} taken back")
+    run.produce(6_000)
+    run.start()
+    run.finish(metrics=False)
+
+
+def send_twice(run: LedgerRun) -> None:
+    """F43: the acknowledgement of the first time was lost, so the producer sent it again."""
+    before = sum(run.kafka.ends(run.topic).values())
+    run.producer.again(500, 999)
+    more = sum(run.kafka.ends(run.topic).values()) - before
+    assert more == 500
+    run.proven(f"F43: {more} events stand in the topic twice")
+
+
+def end_transactions(run: LedgerRun) -> None:
+    """F21: aborted, committed, and open for as long as it takes others to pass."""
+    with transactional(run) as sender:
+        send(run, sender, PHANTOM, range(300))
+        sender.abort_transaction()
+        sender.begin_transaction()
+        run.file.append(send(run, sender, COMMITTED, range(300)))
+        sender.commit_transaction()
+        sender.begin_transaction()
+        send(run, sender, PHANTOM, range(300, 400), partition=0)
+        run.produce(1_000)
+        stable, ends = offsets(run, IsolationLevel.READ_COMMITTED), offsets(run, IsolationLevel.READ_UNCOMMITTED)
+        assert stable[0] < ends[0]
+        assert {part: end for part, end in stable.items() if part} == {part: end for part, end in ends.items() if part}
+        run.service.wait_for_offsets(stable, run.pipeline, run.topic)
+        # the others are read to their ends, and this one waits
+        assert run.service.checkpoint(run.pipeline).acknowledged(run.topic) == stable
+        sender.abort_transaction()
+    run.proven(f"F21: 400 events aborted, last stable offset {stable[0]} of {ends[0]} while open")
+    run.wait_acknowledged()
+
+
+def add_partitions(run: LedgerRun, count: int = 8) -> None:
+    """F16: what comes to the new ones is read from its beginning."""
+    old = run.producer.partitions
+    with run.kafka.admin() as admin:
+        admin.create_partitions({run.topic: count})
+    run.producer.close()  # it knows how many there were
+    run.producer.partitions = count
+    run.produce(2_000)
+    ends = run.kafka.ends(run.topic)
+    assert all(ends[part] for part in range(old, count))
+    run.proven(f"F16: partitions {old} to {count - 1} hold {sum(ends[part] for part in range(old, count))} events")
+
+
+@contextmanager
+def transactional(run: LedgerRun) -> Iterator[KafkaProducer]:
+    """A producer within its first transaction."""
+    sender = KafkaProducer(bootstrap_servers=run.kafka.brokers, transactional_id=unique("id"))
+    try:
+        sender.init_transactions()
+        sender.begin_transaction()
+        yield sender
+    finally:
+        sender.close()
+
+
+def send(
+    run: LedgerRun, sender: KafkaProducer, producer: int, numbers: range, partition: int | None = None
+) -> list[str]:
+    """Events that would be stored if anybody read them; the lines of the ledger for them."""
+    events: Events = run.events
+    waiting = []
+    for number in numbers:
+        event = events.event(producer, number)
+        place = number % run.producer.partitions if partition is None else partition
+        future = sender.send(run.topic, value=event.body, key=event.key, headers=list(event.headers), partition=place)
+        waiting.append((event, future))
+    sender.flush()
+    lines = []
+    for event, future in waiting:
+        at = future.get(timeout=10)
+        lines.append(f"ok\t{producer}\t{event.number}\t{run.topic}\t{at.partition}\t{at.offset}\t{event.hash.decode()}")
+    return lines
+
+
+def offsets(run: LedgerRun, isolation: IsolationLevel) -> dict[int, int]:
+    """Partition -> offset after the last record that such a reader may have."""
+    parts = [TopicPartition(run.topic, part) for part in range(run.producer.partitions)]
+    with run.kafka.admin() as admin:
+        found = admin.list_partition_offsets(dict.fromkeys(parts, OffsetSpec.LATEST), isolation_level=isolation)
+    return {part.partition: found[part].offset for part in parts}
+
+
+def tell(run: LedgerRun, started: float, fault: str, proof: str, stored: int, dead_lettered: int, dropped: int) -> None:
+    """A row of the report."""
+    write(
+        Row(
+            fault=fault,
+            store="rocksdb",
+            seed=run.seed,
+            proof=(proof,),
+            sent=stored + dead_lettered + dropped,
+            stored=stored,
+            dead_lettered=dead_lettered,
+            dropped=dropped,
+            redelivered=None,
+            lost=0,
+            corrupt=0,
+            seconds=round(time.monotonic() - started, 1),
+        )
+    )
