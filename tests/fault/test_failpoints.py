@@ -1,8 +1,8 @@
 """
 F01: the whole service is killed with SIGKILL at a chosen point. While it is dead everything acknowledged is there; the
-next start runs the same batch again, and at the end nothing is lost, changed or twice.
+next start runs the same batch again, and at the end nothing is lost, changed or twice. F02: one process of it alone.
 
-The seed chooses the order of the points and the hits.
+The seed chooses the order of the points and the hits. `test_kills` kills at moments that nobody chose.
 """
 
 import random
@@ -39,6 +39,32 @@ def killed_in_drain(run: LedgerRun) -> None:
     run.check_while_dead()
 
 
+def worker_dies(run: LedgerRun, point: str, *, hit: int) -> None:
+    """Start, and let one Python worker die alone; Spark runs its task again, and nobody else notices."""
+    failpoint = Failpoint(run, point, hit=hit, action="die")
+    run.start(env=failpoint.environment)
+    failpoint.wait_reached()
+    driver = run.service.pid
+    run.produce(EVENTS)
+    run.wait_acknowledged()
+    assert run.service.pid == driver != failpoint.pid
+    run.proven(f"SIGKILL {point}#{hit} of worker {failpoint.pid} alone, driver {driver} went on")
+
+
+def jvm_dies(run: LedgerRun) -> None:
+    """The Java process alone, which holds driver and executor, under load: the service ends and says so."""
+    run.produce(EVENTS)
+    checkpoint = run.service.checkpoint(run.pipeline)
+    run.service.wait_for(checkpoint.is_inside_a_batch, "a batch to run")
+    jvm = run.service.jvm()
+    assert jvm is not None
+    run.service.kill(jvm)
+    assert run.service.wait_for_exit(60) == 1, run.service.last_lines()
+    run.service.wait_until_gone()
+    run.proven(f"SIGKILL of the JVM {jvm.pid}: exit 1")
+    run.check_while_dead()
+
+
 def test_f01_killed_at_three_points(ledger_run) -> None:
     # more than 8 MiB: the driver writes them in several calls
     large = dict.fromkeys(range(0, EVENTS, 200), 800_000)
@@ -51,10 +77,12 @@ def test_f01_killed_at_three_points(ledger_run) -> None:
     run.finish()
 
 
-def test_f01_killed_between_two_calls_to_hbase(ledger_run) -> None:
-    run = ledger_run("F01 between_sends", store="hbase", batch_size=1_000, sink=SMALL_CHUNKS)
+def test_f01_f02_killed_while_writing_to_hbase(ledger_run) -> None:
+    run = ledger_run("F01 between_sends, F02", store="hbase", batch_size=1_000, sink=SMALL_CHUNKS)
     run.produce(EVENTS)
     killed_at(run, "between_sends", hit=random.Random(run.seed).randrange(1, 8))
+    worker_dies(run, "after_last_send", hit=1)
+    jvm_dies(run)
     run.start()
     run.finish()
 
@@ -63,8 +91,7 @@ def test_f01_killed_between_two_calls_to_hbase(ledger_run) -> None:
 @pytest.mark.parametrize("store", ["rocksdb", "hbase"])
 def test_f01_killed_at_all_points(ledger_run, disk_faults: DiskFaults, store: str) -> None:
     run = ledger_run("F01 all points", store=store, batch_size=1_000, sink=SMALL_CHUNKS, dead_letters="kafka")
-    if store == "hbase":
-        chance = random.Random(run.seed)
+    chance = random.Random(run.seed)
     kills = {
         "after_poll": lambda: killed_at(run, "after_poll", hit=chance.randrange(1, 4)),
         "mid_decorate": lambda: killed_at(run, "mid_decorate", hit=chance.randrange(1, 1_000)),
@@ -92,12 +119,5 @@ def test_f01_killed_at_all_points(ledger_run, disk_faults: DiskFaults, store: st
 def test_f02_worker_alone_dies_and_its_task_runs_again(ledger_run, point: str) -> None:
     run = ledger_run(f"F02 {point}", store="hbase", batch_size=1_000, sink=SMALL_CHUNKS)
     run.produce(EVENTS)
-    failpoint = Failpoint(run, point, hit=random.Random(run.seed).randrange(1, 4), action="die")
-    run.start(env=failpoint.environment)
-    failpoint.wait_reached()
-    driver = run.service.pid
-    run.produce(EVENTS)
-    run.wait_acknowledged()
-    assert run.service.pid == driver != failpoint.pid
-    run.proven(f"SIGKILL {point} of worker {failpoint.pid}, driver {driver} went on")
+    worker_dies(run, point, hit=random.Random(run.seed).randrange(1, 4))
     run.finish()

@@ -166,13 +166,6 @@ def killed(kafka: Kafka, hbase: HBase, many_ticks: Ticks, tmp_path: Path) -> Ite
             service.close()
 
 
-def test_killed_three_times_loses_and_repeats_nothing(killed: Killed) -> None:
-    target = killed(10_000)
-    for victim in VICTIMS:
-        target.kill(victim)
-    target.finish()
-
-
 @pytest.mark.slow
 def test_killed_twenty_times_loses_and_repeats_nothing(killed: Killed) -> None:
     target = killed(2_000)

@@ -19,7 +19,7 @@ class SparkCluster:
     """Master and workers, each a process with its files in a folder."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._port, self._page = free_ports(2)
         self._master = ServerProcess("master", folder)
         self._workers = [ServerProcess(f"worker{number}", folder) for number in range(WORKERS)]
@@ -34,7 +34,7 @@ class SparkCluster:
         self._start(self._master, "master.Master", "--port", str(self._port), "--webui-port", str(self._page))
         self._master.wait_until(lambda: self._alive() == 0, timeout_s=READY_S)
         for worker in self._workers:
-            work = self._folder / worker.name
+            work = self.folder / worker.name
             self._start(
                 worker, "worker.Worker", "--cores", "1", "--memory", "700M", "--work-dir", str(work), self.master
             )
@@ -51,7 +51,7 @@ class SparkCluster:
         env = {
             "SPARK_HOME": str(spark),
             "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_LOCAL_DIRS": str(self._folder / "local"),
+            "SPARK_LOCAL_DIRS": str(self.folder / "local"),
             "SPARK_DAEMON_MEMORY": "256m",
             # executors are children of workers: there the product must be, as on any cluster
             "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),

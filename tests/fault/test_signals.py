@@ -1,0 +1,79 @@
+"""
+F03: SIGTERM and SIGINT under load, once and twice. The running batch is finished, acknowledged and told to the group,
+or it is abandoned and runs again; the exit code says which signal it was.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from tests.support.killed_at import Failpoint
+from tests.support.ledger.run import LedgerRun, merged
+
+EVENTS = 12_000  # at 250 a batch more than three short lives can do
+STOP_S = 20.0  # a batch here takes one; nothing may wait longer than the grace of half a minute
+
+
+def told(run: LedgerRun, signals: Sequence[signal.Signals], code: int) -> None:
+    """Start, give the signals under load, and see how it ends."""
+    checkpoint = run.service.checkpoint(run.pipeline)
+    run.start()
+    run.service.wait_for_batches(2, run.pipeline)
+    started = time.monotonic()
+    for number in signals:
+        os.kill(run.service.pid, number)
+    assert run.service.wait_for_exit() == code, run.service.last_lines()
+    seconds = time.monotonic() - started
+    assert seconds < STOP_S
+    run.service.wait_until_gone()
+    acknowledged = checkpoint.acknowledged(run.topic)
+    assert 0 < sum(acknowledged.values()) < EVENTS, "it was not ended under load"
+    assert {part: end for part, end in acknowledged.items() if end} == run.kafka.committed(run.group, run.topic)
+    if len(signals) == 1:
+        assert not checkpoint.is_inside_a_batch()
+    run.proven(f"{'+'.join(number.name for number in signals)}: exit {code}")
+    run.check_while_dead()
+
+
+def with_source(run: LedgerRun, **options: Any) -> Mapping[str, Any]:
+    return merged(run.content(), {"pipelines": {run.pipeline: {"source": {"kafka": options}}}})
+
+
+def test_f03_signals_under_load(ledger_run) -> None:
+    run: LedgerRun = ledger_run("F03 signals", batch_size=250)
+    run.produce(EVENTS)
+    told(run, [signal.SIGTERM], 0)
+    told(run, [signal.SIGINT], 130)
+    told(run, [signal.SIGINT, signal.SIGINT], 130)
+    run.service.write(with_source(run, max_events_per_batch=EVENTS))
+    run.start()
+    run.finish(max_redelivered=3 * 250)
+
+
+@pytest.mark.slow
+@pytest.mark.seeds(1)
+def test_f03_signals_while_a_batch_does_not_end(ledger_run) -> None:
+    run: LedgerRun = ledger_run("F03 batch held", batch_size=1_000)
+    run.produce(3_000)
+    for stop_timeout, signals, code in (
+        ("2s", [signal.SIGTERM], 0),  # the grace passes
+        ("60s", [signal.SIGTERM, signal.SIGTERM], 0),  # nobody waits for it
+        ("60s", [signal.SIGINT, signal.SIGINT], 130),
+    ):
+        run.service.write(merged(run.content(), {"service": {"stop_timeout": stop_timeout}}))
+        failpoint = Failpoint(run, "after_last_send", action="hold")
+        run.begin(env=failpoint.environment)
+        failpoint.wait_reached()
+        for number in signals:
+            os.kill(run.service.pid, number)
+        assert run.service.wait_for_exit(STOP_S) == code, run.service.last_lines()
+        run.service.wait_until_gone()
+        assert run.service.checkpoint(run.pipeline).is_inside_a_batch()
+        run.proven(f"held, {'+'.join(each.name for each in signals)}, stop_timeout {stop_timeout}: exit {code}")
+        run.check_while_dead()
+    run.start()
+    run.finish()
