@@ -1,26 +1,22 @@
-"""HBase keeps the contract of stores, with and without a Thrift2 server, framed or not."""
+"""HBase keeps the contract of stores; tables are made as asked for; a connection that broke is made anew."""
 
-import socket
 from collections.abc import Iterator
 
 import pytest
 
 from ingest.api import (
-    Delete,
     FamilySpec,
     Put,
     Row,
     Scan,
     SchemaError,
-    StoreRefusedError,
     StoreUnavailableError,
     TableSpec,
-    WriteRejectedError,
 )
 from ingest.testing.stores import AnyStore, StoreContract, StoreFixture
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
-from tests.support.local import ServerProcess, free_ports
+from tests.support.local import free_ports
 from tests.support.names import unique
 from tests.support.servers import HBase
 
@@ -99,93 +95,6 @@ class TestTables:
         assert (new["max_versions"], new["bloom_filter_type"], new["block_cache_enabled"], new["time_to_live"]) == (
             2, b"ROWCOL", True, 60,
         )  # fmt: skip
-
-
-class TestRefusals:
-    def test_unknown_family_among_good_rows(self, store: HBaseStore, table: str) -> None:
-        with pytest.raises(WriteRejectedError, match="no such family") as caught:
-            store.apply(table, [Put(b"good", {b"cf:q": b"1"}, 1), Put(b"bad", {b"zz:q": b"1"}, 1)])
-        assert caught.value.indexes is None
-
-    def test_rows_the_server_would_refuse_are_named(self, store: HBaseStore, table: str) -> None:
-        good = {b"cf:q": b"1"}
-        mutations = [
-            Put(b"good", good, 1),
-            Put(b"", good, 1),
-            Put(b"k" * 32_768, good, 1),
-            Put(b"r", {b"no colon": b"1"}, 1),
-            Put(b"r", {b":q": b"1"}, 1),
-            Put(b"r", good, -1),
-            Put(b"r", good, 2**63 - 1),
-            Put(b"r", {}, 1),
-            Delete(b"r", 1, b"f:"),
-        ]
-        with pytest.raises(WriteRejectedError) as caught:
-            store.apply(table, mutations)
-        assert caught.value.indexes == [1, 2, 3, 4, 5, 6, 7, 8]
-        assert list(store.scan(table, Scan())) == []
-
-    def test_cell_above_the_limit_is_named(self, store: HBaseStore, table: str) -> None:
-        with pytest.raises(WriteRejectedError, match="too large") as caught:
-            store.apply(table, [Put(b"a", {b"cf:q": b"1"}, 1), Put(b"b", {b"cf:q": b"x" * 10 * 2**20}, 1)])
-        assert caught.value.indexes == [1]
-
-    def test_missing_table(self, store: HBaseStore) -> None:
-        name = unique("absent")
-        for mutation in (Put(b"r", {b"cf:q": b"1"}, 1), Delete(b"r", 1), Delete(b"r", 1, b"cf")):
-            with pytest.raises(StoreRefusedError, match=f'no table "{name}"'):
-                store.apply(name, [mutation])
-
-    def test_disabled_table(self, hbase: HBase, store: HBaseStore, table: str) -> None:
-        with hbase.connection() as connection:
-            connection.disable_table(table)
-        with pytest.raises(StoreRefusedError, match="is disabled"):
-            store.apply(table, [Put(b"r", {b"cf:q": b"1"}, 1)])
-        with hbase.connection() as connection:
-            connection.enable_table(table)
-        store.apply(table, [Put(b"r", {b"cf:q": b"1"}, 1)])
-        assert store.get(table, b"r") is not None
-
-
-@pytest.fixture(scope="module")
-def framed_port(hbase: HBase) -> Iterator[int]:
-    """Port of a Thrift server that frames its messages and writes them compactly."""
-    (port,) = free_ports(1)
-    process = ServerProcess("thrift_framed", hbase.server.folder)
-    main = ["org.apache.hadoop.hbase.thrift.ThriftServer", "-p", str(port), "-b", "127.0.0.1", "-f", "-c", "start"]
-    process.start(hbase.server.command(*main, heap="256m"))
-
-    def listens() -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", port)) == 0
-
-    try:
-        process.wait_until(listens, timeout_s=60)
-        yield port
-    finally:
-        process.kill()
-
-
-class TestFramedAndCompact:
-    def test_writes_and_reads(self, hbase: HBase, framed_port: int, table: str) -> None:
-        store = HBaseStore(settings_of(hbase, port=framed_port, transport="framed", protocol="compact"))
-        store.open()
-        puts = [Put(b"%02d" % number, {b"cf:q": bytes([number]) * 100_000}, 5) for number in range(40)]
-        store.apply(table, puts)  # 4 MB: more than one frame may have
-        assert [(row.key, row.cells[0].value) for row in store.scan(table, Scan(page_rows=7))] == [
-            (put.row, put.columns[b"cf:q"]) for put in puts
-        ]
-        with pytest.raises(WriteRejectedError, match="framed") as caught:
-            store.apply(table, [puts[0], Put(b"large", {b"cf:q": b"x" * 2_000_000}, 5)])
-        assert caught.value.indexes == [1]
-        store.close()
-
-    def test_wrong_transport_is_an_error_not_a_hang(self, hbase: HBase, framed_port: int) -> None:
-        store = HBaseStore(settings_of(hbase, port=framed_port, timeout="3s"))
-        store.open()
-        with pytest.raises(StoreUnavailableError):
-            store.tables()
-        store.close()
 
 
 class TestConnection:

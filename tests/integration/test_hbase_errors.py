@@ -1,0 +1,243 @@
+"""What HBase does not take: found before it is sent where it can be, told apart from what passes where it can not."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import thriftpy2
+from thriftpy2.protocol import TBinaryProtocolFactory
+from thriftpy2.rpc import client_context
+
+from ingest.api import (
+    Delete,
+    Put,
+    Scan,
+    StoreBusyError,
+    StoreRefusedError,
+    WriteRejectedError,
+)
+from sinks.hbase.settings import HBaseSettings
+from sinks.hbase.store import HBaseStore
+from sinks.hbase.thrift1 import BatchMutation, ThriftMutation
+from tests.support.hbase_admin import Admin
+from tests.support.hbase_cluster import GuardedHBase
+from tests.support.names import unique
+from tests.support.servers import HBase
+
+LIMIT = 10 * 1024 * 1024
+GOOD = {b"cf:q": b"1"}
+DESCRIBED = """
+struct TTableName { 1: optional binary ns, 2: required binary qualifier }
+struct TColumnFamilyDescriptor { 1: required binary name }
+struct TTableDescriptor {
+  1: required TTableName tableName, 2: optional list<TColumnFamilyDescriptor> columns,
+  3: optional map<binary, binary> attributes
+}
+service TableService { void createTable(1: required TTableDescriptor desc, 2: list<binary> splitKeys) }
+"""
+
+
+def store_of(port: int, **options: object) -> HBaseStore:
+    return HBaseStore(HBaseSettings.model_validate({"host": HBase.host, "port": port, "timeout": "60s"} | options))
+
+
+@pytest.fixture
+def store(hbase: HBase) -> Iterator[HBaseStore]:
+    made = store_of(hbase.port)
+    made.open()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def table(hbase: HBase) -> str:
+    return hbase.create_table("errors")
+
+
+def table_with(hbase: HBase, **attributes: str) -> str:
+    """A table with what HBase alone can do to it."""
+    types = thriftpy2.load_fp(io.StringIO(DESCRIBED), "described_thrift")
+    name = unique("errors")
+    description = types.TTableDescriptor(
+        tableName=types.TTableName(qualifier=name.encode()),
+        columns=[types.TColumnFamilyDescriptor(name=b"cf")],
+        attributes={key.replace("__", ".").encode(): value.encode() for key, value in attributes.items()},
+    )
+    with client_context(
+        types.TableService,
+        hbase.host,
+        hbase.thrift2_port,
+        socket_timeout=60_000,
+        proto_factory=TBinaryProtocolFactory(),
+    ) as client:
+        client.createTable(description, [])
+    return name
+
+
+class TestLimits:
+    def test_rows_the_server_would_refuse_are_all_named_and_none_is_sent(self, store: HBaseStore, table: str) -> None:
+        mutations = [
+            Put(b"good", GOOD, 1),
+            Put(b"", GOOD, 1),
+            Put(b"k" * 32_768, GOOD, 1),
+            Put(b"r", {b"no colon": b"1"}, 1),
+            Put(b"r", {b":q": b"1"}, 1),
+            Put(b"r", {b"f" * 128 + b":q": b"1"}, 1),
+            Put(b"r", GOOD, -1),
+            Put(b"r", GOOD, 2**63 - 1),
+            Put(b"r", {}, 1),
+            Delete(b"r", 1, b"f:"),
+            Put(b"r", {b"cf:q": b"x" * LIMIT}, 1),
+        ]
+        with pytest.raises(WriteRejectedError) as caught:
+            store.apply(table, mutations)
+        assert caught.value.indexes == list(range(1, 11))
+        assert list(store.scan(table, Scan())) == []
+
+    @pytest.mark.parametrize(
+        "mutation",
+        [
+            BatchMutation(row=b"", mutations=[ThriftMutation(column=b"cf:q", value=b"1")]),
+            BatchMutation(row=b"k" * 32_768, mutations=[ThriftMutation(column=b"cf:q", value=b"1")]),
+            BatchMutation(row=b"r", mutations=[ThriftMutation(column=b"cf", value=b"1")]),
+            BatchMutation(row=b"r", mutations=[ThriftMutation(column=b":q", value=b"1")]),
+            BatchMutation(row=b"r", mutations=[ThriftMutation(column=b"f" * 128 + b":q", value=b"1")]),
+        ],
+        ids=["no_key", "long_key", "no_colon", "no_family", "long_family"],
+    )
+    def test_sent_all_the_same_they_are_rejected_and_not_tried_for_ever(
+        self, store: HBaseStore, table: str, mutation: BatchMutation
+    ) -> None:
+        rows = [BatchMutation(row=b"good", mutations=[ThriftMutation(column=b"cf:q", value=b"1")]), mutation]
+        with pytest.raises(WriteRejectedError, match="could not work with a call"):
+            store._connection.call(lambda client: client.mutateRowsTs(table.encode(), rows, 5, {}))
+        assert list(store.scan(table, Scan())) == []
+
+    def test_a_cell_may_have_10_mib_and_no_byte_more(self, hbase: HBase, store: HBaseStore, table: str) -> None:
+        size = LIMIT - 24 - len(b"row") - len(b"cf") - len(b"q")
+        fits, over = Put(b"row", {b"cf:q": b"x" * size}, 1), Put(b"row", {b"cf:q": b"y" * (size + 1)}, 2)
+        with pytest.raises(WriteRejectedError, match=f"{LIMIT + 1} bytes") as caught:
+            store.apply(table, [over, fits, over])
+        assert caught.value.indexes == [0, 2]
+        store.apply(table, [fits])
+        # the limit is the server's own
+        daring = store_of(hbase.port, max_cell_bytes="11MiB")
+        daring.open()
+        with pytest.raises(WriteRejectedError, match=f"with size {LIMIT + 1} exceeds limit of {LIMIT}") as caught:
+            daring.apply(table, [over])
+        daring.close()
+        assert caught.value.indexes == [0]
+        assert [(len(row.cells[0].value), row.cells[0].timestamp_ms) for row in store.scan(table, Scan())] == [
+            (size, 1)
+        ]
+
+    def test_a_row_key_may_have_32767_bytes_and_no_byte_more(self, store: HBaseStore, table: str) -> None:
+        fits, over = Put(b"k" * 32_767, GOOD, 1), Put(b"k" * 32_768, GOOD, 1)
+        with pytest.raises(WriteRejectedError, match="row key of 32768 bytes") as caught:
+            store.apply(table, [fits, over])
+        assert caught.value.indexes == [1]
+        store.apply(table, [fits])
+        assert [row.key for row in store.scan(table, Scan())] == [fits.row]
+
+
+class TestRejected:
+    def test_unknown_family_among_good_rows(self, store: HBaseStore, table: str) -> None:
+        with pytest.raises(WriteRejectedError, match="no such family") as caught:
+            store.apply(table, [Put(b"good", GOOD, 1), Put(b"bad", {b"zz:q": b"1"}, 1)])
+        assert (caught.value.indexes, caught.value.code) == (None, "unknown_family")
+        with pytest.raises(WriteRejectedError, match="no such family") as caught:
+            store.apply(table, [Delete(b"bad", 1, b"zz")])
+        assert caught.value.indexes == [0]
+
+    def test_a_cell_above_a_smaller_limit_of_the_server(self, hbase: HBase, store: HBaseStore) -> None:
+        table = table_with(hbase, hbase__server__keyvalue__maxsize="1000")
+        large = Put(b"TableNotFoundException", {b"cf:q": b"x" * 1_000}, 1)
+        with pytest.raises(WriteRejectedError, match="too large") as caught:
+            store.apply(table, [Put(b"good", GOOD, 1), large])
+        assert caught.value.indexes is None
+        with pytest.raises(WriteRejectedError, match="too large") as caught:
+            store.apply(table, [large])
+        assert caught.value.indexes == [0]
+
+    def test_a_time_too_far_in_the_future(self, hbase: HBase, store: HBaseStore) -> None:
+        table = table_with(hbase, hbase__hregion__keyvalue__timestamp__slop__millisecs="1000")
+        with pytest.raises(WriteRejectedError, match="out of range"):
+            store.apply(table, [Put(b"r", GOOD, 2**60)])
+
+
+class TestRefused:
+    def test_missing_table(self, store: HBaseStore) -> None:
+        name = unique("absent")
+        for mutation in (Put(b"r", GOOD, 1), Delete(b"r", 1), Delete(b"r", 1, b"cf")):
+            with pytest.raises(StoreRefusedError, match=f'no table "{name}"'):
+                store.apply(name, [mutation])
+
+    def test_table_dropped_between_two_calls(self, hbase: HBase, store: HBaseStore, table: str) -> None:
+        store.apply(table, [Put(b"r", GOOD, 1)])
+        with hbase.connection() as connection:
+            connection.delete_table(table, disable=True)
+        for mutation in (Put(b"r", GOOD, 1), Delete(b"r", 1), Delete(b"r", 1, b"cf")):
+            with pytest.raises(StoreRefusedError, match=f'no table "{table}"'):
+                store.apply(table, [mutation])
+        with hbase.connection() as connection:
+            connection.create_table(table, {"cf": {}})
+        store.apply(table, [Put(b"r", GOOD, 1)])
+
+    def test_disabled_table(self, hbase: HBase, store: HBaseStore, table: str) -> None:
+        with hbase.connection() as connection:
+            connection.disable_table(table)
+        with pytest.raises(StoreRefusedError, match="is disabled"):
+            store.apply(table, [Put(b"r", GOOD, 1)])
+        with hbase.connection() as connection:
+            connection.enable_table(table)
+        store.apply(table, [Put(b"r", GOOD, 1)])
+        assert store.get(table, b"r") is not None
+
+    def test_table_that_is_read_only(self, hbase: HBase, store: HBaseStore) -> None:
+        table = table_with(hbase, READONLY="true")
+        for mutation in (Put(b"r", GOOD, 1), Delete(b"r", 1)):
+            with pytest.raises(StoreRefusedError, match="is read only"):
+                store.apply(table, [mutation])
+
+    def test_thrift2_server_taken_for_the_other(self, hbase: HBase, table: str) -> None:
+        wrong = store_of(hbase.thrift2_port)
+        wrong.open()
+        with pytest.raises(StoreRefusedError, match="is it a Thrift2 server"):
+            wrong.apply(table, [Put(b"r", GOOD, 1)])
+        wrong.close()
+
+    @pytest.mark.slow
+    def test_user_without_rights(self, servers_folder: Path) -> None:
+        server = GuardedHBase(servers_folder / "guarded")
+        store = store_of(server.port)
+        try:
+            server.start()
+            server.wait()
+            with Admin(server) as admin:
+                admin.ask("create", "guarded", "cf")
+                store.open()
+                for mutation in (Put(b"r", GOOD, 1), Delete(b"r", 1, b"cf"), Delete(b"r", 1)):
+                    with pytest.raises(StoreRefusedError, match=r"access denied.*Insufficient permissions"):
+                        store.apply("guarded", [mutation])
+                with pytest.raises(StoreRefusedError, match="access denied"):
+                    store.get("guarded", b"r")
+                with pytest.raises(StoreRefusedError, match="access denied"):
+                    store.families("guarded")
+                admin.ask("grant", "guarded", server.user)
+                store.apply("guarded", [Put(b"r", GOOD, 1)])
+                admin.ask("revoke", "guarded", server.user)
+                with pytest.raises(StoreRefusedError, match="access denied"):
+                    store.apply("guarded", [Put(b"r", GOOD, 1)])
+        finally:
+            store.close()
+            for process in server.processes:
+                process.kill()
+
+
+@pytest.mark.slow  # the Thrift server tries for 8 s by itself
+def test_busy_region(hbase: HBase, store: HBaseStore) -> None:
+    table = table_with(hbase, hbase__hregion__memstore__block__multiplier="-1")
+    for mutation in (Put(b"r", GOOD, 1), Delete(b"r", 1, b"cf")):
+        with pytest.raises(StoreBusyError, match="Over memstore limit"):
+            store.apply(table, [mutation])

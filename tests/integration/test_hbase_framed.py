@@ -1,0 +1,101 @@
+"""A Thrift server that frames its messages, writes them compactly and closes connections soon."""
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from ingest.api import Put, Scan, StoreUnavailableError, WriteRejectedError
+from sinks.hbase.encoding import MAX_FRAME_BYTES, Encoder
+from sinks.hbase.message import METHOD
+from sinks.hbase.settings import HBaseSettings
+from sinks.hbase.store import HBaseStore
+from tests.support.local import ServerProcess, free_ports
+from tests.support.servers import HBase
+from tests.support.waiting import reached
+
+MAIN = "org.apache.hadoop.hbase.thrift.ThriftServer"
+IDLE_MS = "3000"
+
+
+def settings_of(port: int, **options: object) -> HBaseSettings:
+    common = {"host": HBase.host, "port": port, "timeout": "60s", "transport": "framed", "protocol": "compact"}
+    return HBaseSettings.model_validate(common | options)
+
+
+@pytest.fixture(scope="module")
+def framed_port(hbase: HBase) -> Iterator[int]:
+    (port,) = free_ports(1)
+    process = ServerProcess("thrift_framed", hbase.server.folder)
+    options = ["-t", IDLE_MS, "-p", str(port), "-b", hbase.host, "-f", "-c"]
+    process.start(hbase.server.command(MAIN, *options, "start", heap="256m"))
+
+    def listens() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex((hbase.host, port)) == 0
+
+    try:
+        process.wait_until(listens, timeout_s=60)
+        yield port
+    finally:
+        process.kill()
+
+
+@pytest.fixture
+def store(framed_port: int) -> Iterator[HBaseStore]:
+    made = HBaseStore(settings_of(framed_port))
+    made.open()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def table(hbase: HBase) -> str:
+    return hbase.create_table("framed")
+
+
+def test_writes_and_reads(store: HBaseStore, table: str) -> None:
+    puts = [Put(b"%02d" % number, {b"cf:q": bytes([number]) * 100_000}, 5) for number in range(40)]
+    store.apply(table, puts)  # 4 MB: more than one frame may have
+    assert [(row.key, row.cells[0].value) for row in store.scan(table, Scan(page_rows=7))] == [
+        (put.row, put.columns[b"cf:q"]) for put in puts
+    ]
+
+
+def test_a_row_may_fill_a_frame_and_one_byte_more_never_leaves(
+    hbase: HBase, store: HBaseStore, framed_port: int, table: str
+) -> None:
+    encoder = Encoder(settings_of(framed_port))
+    (probe,) = encoder.calls(table, [Put(b"row", {b"cf:q": b"x" * 2_000_000}, 5)], tuple)
+    size = MAX_FRAME_BYTES - len(probe.message) + 2_000_000
+    fits, over = Put(b"fits", {b"cf:q": b"x" * (size - 1)}, 5), Put(b"over", {b"cf:q": b"x" * size}, 5)
+    small = Put(b"small", {b"cf:q": b"x"}, 5)
+    with pytest.raises(WriteRejectedError, match="framed") as caught:
+        store.apply(table, [small, over, fits, over])
+    assert caught.value.indexes == [1, 3]
+    assert hbase.rows(table) == {}
+    store.apply(table, [small, fits])
+    assert set(hbase.rows(table)) == {b"small", b"fits"}
+    # the limit is the server's own
+    (beyond,) = Encoder(settings_of(framed_port, transport="buffered")).calls(table, [over], tuple)
+    assert len(beyond.message) == MAX_FRAME_BYTES + 1
+    with pytest.raises(StoreUnavailableError, match="broke"):
+        store._connection.call(lambda client: client.send(METHOD, beyond.message))
+    store.apply(table, [small])
+
+
+def test_a_connection_closed_by_the_server_costs_no_call(store: HBaseStore, table: str) -> None:
+    store.apply(table, [Put(b"before", {b"cf:q": b"1"}, 5)])
+    first = store._connection._connection
+    assert reached(lambda: not first.socket.is_quiet, 30)
+    store.apply(table, [Put(b"after", {b"cf:q": b"1"}, 5)])
+    assert store._connection._connection is not first
+    assert [row.key for row in store.scan(table, Scan())] == [b"after", b"before"]
+
+
+def test_wrong_transport_is_an_error_not_a_hang(framed_port: int) -> None:
+    store = HBaseStore(settings_of(framed_port, timeout="3s", transport="buffered", protocol="binary"))
+    store.open()
+    with pytest.raises(StoreUnavailableError):
+        store.tables()
+    store.close()
