@@ -43,8 +43,17 @@ def translated(error: Exception, path: Path) -> IngestError:
     if "busy" in lowered or "try again" in lowered or "timed out" in lowered:
         return StoreBusyError(f'the store "{path}" is busy: {text}')
     return IntegrityError(
-        f'the store "{path}" failed: {text}', hint="check the disk, and restore a copy if it is damaged"
+        f'the store "{path}" failed: {text}{_suspects(text, path)}',
+        hint="check the disk, and restore a copy if it is damaged",
     )
+
+
+def _suspects(text: str, path: Path) -> str:
+    """Files that damage may be in: RocksDB names every file but a log."""
+    if "checksum mismatch" not in text or "MANIFEST" in text or ".sst" in text:
+        return ""
+    logs = ", ".join(sorted(log.name for log in path.glob("*.log")))
+    return f", in a log it reads at the start: {logs}"
 
 
 def owner_of(path: Path) -> str:

@@ -36,6 +36,21 @@ class Cursor(Protocol):
     def seek_to_last(self) -> None:
         """To the last key."""
 
+    def status(self) -> None:
+        """Raises what it met in the place of a key; the next seek forgets it."""
+
+
+def at_key(cursor: Cursor) -> bool:
+    """
+    Whether a cursor stands at a key.
+
+    At a damaged block it stands nowhere, as it does at the end; then this raises what RocksDB says of the block.
+    """
+    if cursor.valid():
+        return True
+    cursor.status()
+    return False
+
 
 class Part(NamedTuple):
     """
@@ -126,17 +141,17 @@ def cells_of(part: Part, head: bytes) -> Iterator[Cell]:
     cursor = part.cursor
     start = len(head)
     floor = part.oldest_ms
-    if cursor.valid() and (key := cursor.key()).startswith(head) and key[start] != COLUMNS:
+    if at_key(cursor) and (key := cursor.key()).startswith(head) and key[start] != COLUMNS:
         floor = max(floor, decode_time(key) + 1)
         cursor.seek(head + b"\x01")
     if part.qualifiers is not None:
         for qualifier in sorted(part.qualifiers):
             column = head + b"\x01" + encode_text(qualifier)
             cursor.seek(column)
-            if cursor.valid() and cursor.key().startswith(column):
+            if at_key(cursor) and cursor.key().startswith(column):
                 yield from _column(part, column, qualifier, floor)
         return
-    while cursor.valid() and (key := cursor.key()).startswith(head):
+    while at_key(cursor) and (key := cursor.key()).startswith(head):
         column = head + column_head(key[start:])
         qualifier = decode_text(column[start + 1 : -len(END)])
         yield from _column(part, column, qualifier, floor)
@@ -147,7 +162,7 @@ def _column(part: Part, column: bytes, qualifier: bytes, floor: int) -> Iterator
     cursor = part.cursor
     kind_at = len(column)
     found = steps = 0
-    while cursor.valid() and (key := cursor.key()).startswith(column):
+    while at_key(cursor) and (key := cursor.key()).startswith(column):
         at = decode_time(key)
         if key[kind_at] != CELL:
             floor = max(floor, at + 1)
@@ -163,10 +178,10 @@ def _column(part: Part, column: bytes, qualifier: bytes, floor: int) -> Iterator
 
 
 def _head(cursor: Cursor) -> bytes | None:
-    return row_head(cursor.key()) if cursor.valid() else None
+    return row_head(cursor.key()) if at_key(cursor) else None
 
 
 def _leave(cursor: Cursor, head: bytes) -> None:
     """To the first key of another row."""
-    if cursor.valid() and cursor.key().startswith(head):
+    if at_key(cursor) and cursor.key().startswith(head):
         cursor.seek(head + b"\x02")

@@ -84,7 +84,8 @@ class RocksDBStore(Store[RocksDBSettings]):
         batch, logged, cells = batch_of(mutations, families)
         gauge = self._gauges[table]
         gauge.cells += cells
-        gauge.superseded += count_superseded(mutations, families)
+        with self._forgetting():
+            gauge.superseded += self._database.guarded(lambda: count_superseded(mutations, families))
         batch.put(gauge_key(table), gauge.record())
         self._write(batch, logged=logged)
         if gauge.resume or gauge.is_due(ttl_s=families.shortest_ttl_s, now_ms=self._clock_ms()):

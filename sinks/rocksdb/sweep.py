@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sinks.rocksdb.keys import CELL, COLUMNS, column_head, decode_time, row_head
-from sinks.rocksdb.reading import Cursor
+from sinks.rocksdb.reading import Cursor, at_key
 
 SAMPLE_EVERY = 100
 MIN_SUPERSEDED = 100_000
@@ -47,7 +47,7 @@ def superseded(cursor: Cursor, kept: Kept, resume: bytes, limit: int) -> Iterato
     cursor.seek(resume)
     head = column = b""
     floor = row_floor = found = count = 0
-    while cursor.valid():
+    while at_key(cursor):
         key = cursor.key()
         if not head or not key.startswith(head):
             if count >= limit:
@@ -140,14 +140,14 @@ def slice_of(
         if gone:
             remove(key)
             went += 1
-    return went, cursor.key() if cursor.valid() else None
+    return went, cursor.key() if at_key(cursor) else None
 
 
 def pushed_out(cursor: Cursor, column: bytes, timestamp_ms: int, versions: int) -> bool:
     """Whether a new version of a column, given by the beginning of its cells' keys, leaves one too many."""
     cursor.seek(column)
     left = versions
-    while cursor.valid() and cursor.key().startswith(column):
+    while at_key(cursor) and cursor.key().startswith(column):
         # the same time is the same cell, written again
         left -= decode_time(cursor.key()) != timestamp_ms
         if left == 0:

@@ -3,9 +3,10 @@
 import json
 from urllib.parse import quote, quote_from_bytes, unquote_to_bytes
 
-from rocksdict import DBCompressionType, Options, Rdict, WriteOptions
+from rocksdict import DBCompressionType, DBRecoveryMode, Options, Rdict, WriteOptions
 
 from ingest.api import FamilySpec, IntegrityError
+from sinks.rocksdb.reading import at_key
 
 FORMAT_KEY = b"format"
 FORMAT = b"1"
@@ -33,6 +34,9 @@ def database_options() -> Options:
     options.create_missing_column_families(True)
     # a row spans column families: what is flushed without the log must appear in all of them or in none
     options.set_atomic_flush(True)
+    # a log that ends in the middle of a record is what a killed process leaves; damage before its end is refused, where
+    # RocksDB's default would pass over all that follows it, and nobody would know
+    options.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
     options.set_db_write_buffer_size(ALL_BUFFERS_BYTES)
     options.set_max_background_jobs(2)
     options.set_keep_log_file_num(5)
@@ -92,7 +96,7 @@ def read_records(database: Rdict) -> dict[str, dict[bytes, FamilySpec]]:
     tables: dict[str, dict[bytes, FamilySpec]] = {}
     cursor = database.iter()
     cursor.seek(_TABLE_KEY)
-    while cursor.valid() and cursor.key().startswith(_TABLE_KEY):
+    while at_key(cursor) and cursor.key().startswith(_TABLE_KEY):
         name = cursor.key()[len(_TABLE_KEY) :].decode()
         try:
             content = json.loads(cursor.value())["families"]

@@ -15,7 +15,7 @@ from sinks.rocksdb.keys import (
     encode_time,
     family_delete_suffix,
 )
-from sinks.rocksdb.reading import Cursor
+from sinks.rocksdb.reading import Cursor, at_key
 from sinks.rocksdb.sweep import SAMPLE_EVERY, pushed_out
 
 MAX_PREPARED = 50_000
@@ -131,7 +131,7 @@ def count_superseded(mutations: Sequence[Mutation], families: Families) -> int:
                 cursor = cursors.get(family) or cursors.setdefault(family, families.cursor(family))
                 found += 1
                 cursor.seek(head)
-                while cursor.valid() and cursor.key().startswith(head) and found < SAMPLE_EVERY:
+                while at_key(cursor) and cursor.key().startswith(head) and found < SAMPLE_EVERY:
                     found += 1
                     cursor.next()
     return found * SAMPLE_EVERY
