@@ -45,7 +45,7 @@ def started(ledger_run: LedgerRuns, fault: str, proxy: Proxy, *, timeout: str, e
 def test_thrift_unreachable_reset_half_open_idle_and_restarted(ledger_run: LedgerRuns, proxy: Proxy) -> None:
     """F08, F05, F04, F07 on one service, each healed before the next."""
     run = ledger_run(
-        "F04 F05 F07 F08 quick", store="hbase", hbase_port=proxy.port, store_options={"timeout": "3s"}, batch_size=1_000
+        "F04 F05 F07 F08 quick", store="hbase", hbase_port=proxy.port, store_options={"timeout": "2s"}, batch_size=1_000
     )
     unreachable_from_the_start(run, proxy)
     resets(run, proxy)

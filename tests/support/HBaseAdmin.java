@@ -68,6 +68,7 @@ public final class HBaseAdmin {
       case "grant": AccessControlClient.grant(connection, table, words[2], null, null, all()); return "";
       case "grant-global": AccessControlClient.grant(connection, words[1], all()); return "";
       case "revoke": AccessControlClient.revoke(connection, table, words[2], null, null, all()); return "";
+      case "revoke-global": AccessControlClient.revoke(connection, words[1], all()); return "";
       default: throw new IllegalArgumentException("no command " + words[0]);
     }
   }

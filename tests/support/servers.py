@@ -182,12 +182,17 @@ class Kafka:
 
 
 class HBase:
-    """A running HBase with a Thrift and a Thrift2 server, each a process of its own."""
+    """
+    A running HBase with a Thrift and a Thrift2 server, each a process of its own.
+
+    Args:
+        server: another way to run it in that folder; None for the plain one.
+    """
 
     host = "127.0.0.1"
 
-    def __init__(self, folder: Path) -> None:
-        self.server = HBaseServer(folder)
+    def __init__(self, folder: Path, server: HBaseServer | None = None) -> None:
+        self.server = server or HBaseServer(folder)
 
     @property
     def port(self) -> int:

@@ -1,0 +1,118 @@
+"""Regions and the servers they are on: killed, moved, split, merged, and the master with them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.hbase_admin import Admin
+from tests.support.hbase_cluster import HBaseCluster
+from tests.support.ledger.fixture import LedgerRuns
+from tests.support.ledger.run import LedgerRun
+from tests.support.local import ServerProcess
+from tests.support.servers import HBase
+
+pytestmark = pytest.mark.slow
+
+RATE = 500
+
+
+@pytest.fixture(scope="module")
+def cluster(servers_folder: Path) -> Iterator[HBase]:
+    server = HBase(servers_folder / "cluster", HBaseCluster(servers_folder / "cluster"))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def admin(cluster: HBase) -> Iterator[Admin]:
+    cluster.start()
+    with Admin(cluster.server) as client:
+        yield client
+
+
+def started(ledger_run: LedgerRuns, fault: str, cluster: HBase, **options: object) -> LedgerRun:
+    run = ledger_run(fault, store="hbase", hbase=cluster, store_options={"timeout": "60s"}, **options)
+    run.produce(3_000)
+    run.start()
+    run.wait_acknowledged()
+    return run
+
+
+def kill_server_of(run: LedgerRun, admin: Admin, cluster: HBase) -> ServerProcess:
+    """SIGKILL to the region server that has the table."""
+    assert isinstance(cluster.server, HBaseCluster)
+    (address,) = set(admin.regions(run.table).values())
+    process = cluster.server.serving(address)
+    pid = process.pid
+    process.kill()
+    run.proven(f"SIGKILL to {process.name}, pid {pid}, which had the table")
+    return process
+
+
+def test_region_server_killed_with_wal(ledger_run: LedgerRuns, cluster: HBase, admin: Admin) -> None:
+    """F10: once right after an acknowledgement, when all stands in the WAL alone, and once under load."""
+    run = started(ledger_run, "F10 region server killed, WAL on", cluster)
+    killed = kill_server_of(run, admin, cluster)
+    run.produce(1_000)
+    run.wait_acknowledged()
+    cluster.server.start_one(killed)
+    with run.produce_in_background(RATE):
+        run.service.wait_for_batches(3, run.pipeline)
+        killed = kill_server_of(run, admin, cluster)
+        run.service.wait_for_batches(3, run.pipeline)
+    cluster.server.start_one(killed)
+    run.finish()
+
+
+def test_region_server_killed_without_wal(ledger_run: LedgerRuns, cluster: HBase, admin: Admin) -> None:
+    """F10: what was acknowledged after the last flush is lost, every row of it, and nothing else is."""
+    run = started(ledger_run, "F10 region server killed, WAL off", cluster, sink={"write_to_wal": False})
+    admin.ask("flush", run.table)
+    flushed = run.producer.sent
+    run.produce(2_000)
+    run.wait_acknowledged()
+    predicted = run.predict_lost(range(flushed, run.producer.sent))
+    killed = kill_server_of(run, admin, cluster)
+    run.produce(1_000)
+    run.wait_acknowledged()
+    run.finish(lost_predicted=predicted)
+    cluster.server.start_one(killed)
+
+
+def test_regions_move_split_and_merge(ledger_run: LedgerRuns, cluster: HBase, admin: Admin) -> None:
+    """F11: under load; the user hears nothing of it."""
+    run = started(ledger_run, "F11 regions moved, split, merged", cluster)
+    with run.produce_in_background(RATE):
+        for _ in range(2):
+            before = admin.regions(run.table)
+            assert int(admin.ask("move", run.table)) == len(before)
+            after = admin.regions(run.table)
+            assert all(before[region] != after[region] for region in before)
+            run.service.wait_for_batches(1, run.pipeline)
+            run.proven(f"{len(before)} regions moved")
+            for work in ("split", "split", "merge"):
+                counted = admin.ask(work, run.table).split()
+                assert counted[0] != counted[1]
+                run.service.wait_for_batches(1, run.pipeline)
+                run.proven(f"{work} from {counted[0]} to {counted[1]} regions")
+        admin.ask("balance")
+        run.service.wait_for_batches(3, run.pipeline)
+    run.finish()
+
+
+def test_master_restarted(ledger_run: LedgerRuns, cluster: HBase, admin: Admin) -> None:
+    """F11: killed under load, and away for a while; writing needs no master."""
+    run = started(ledger_run, "F11 master restarted", cluster)
+    with run.produce_in_background(RATE):
+        run.service.wait_for_batches(2, run.pipeline)
+        pid = cluster.server.hbase.pid
+        cluster.kill("hbase")
+        run.service.wait_for_batches(5, run.pipeline)
+        cluster.start()
+        run.service.wait_for_batches(2, run.pipeline)
+        run.proven(f"SIGKILL to the master, pid {pid}, now {cluster.server.hbase.pid}")
+    run.finish()

@@ -1,0 +1,128 @@
+"""Tables that are not there, not enabled, without a family, or not ours to write to."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.hbase_admin import Admin
+from tests.support.hbase_cluster import GuardedHBase
+from tests.support.ledger.events import FAMILIES
+from tests.support.ledger.fixture import LedgerRuns
+from tests.support.ledger.run import LedgerRun
+from tests.support.servers import HBase
+from tests.support.waiting import reached
+
+pytestmark = pytest.mark.slow
+
+RATE = 300
+STAYS_S = 10.0
+
+
+@pytest.fixture
+def admin(hbase: HBase) -> Iterator[Admin]:
+    with Admin(hbase.server) as client:
+        yield client
+
+
+def assert_blocked(run: LedgerRun, *words: str) -> None:
+    """Blocked with a reason that names these, not ready, alive, and so it stays; no event is a dead letter for it."""
+    run.service.wait_for(
+        lambda: _state(run)[0] == "blocked" and all(word in _state(run)[1] for word in words), f"blocked: {words}", 60
+    )
+    commits = run.service.checkpoint(run.pipeline).commits()
+    letters = run.service.metric("ingest_events_dead_lettered_total", pipeline=run.pipeline)
+    assert (run.service.get("/readyz")[0], run.service.get("/livez")[0]) == (503, 200)
+    assert not reached(lambda: run.service.states() != {run.pipeline: "blocked"}, STAYS_S, 0.2)
+    assert run.service.checkpoint(run.pipeline).commits() == commits
+    assert run.service.metric("ingest_events_dead_lettered_total", pipeline=run.pipeline) == letters
+
+
+def _state(run: LedgerRun) -> tuple[str, str]:
+    status, text = run.service.get("/pipelines")
+    (found,) = json.loads(text)["pipelines"] if status == 200 else ({"state": "", "reason": ""},)
+    return found["state"], found["reason"]
+
+
+def test_table_missing_disabled_and_dropped(ledger_run: LedgerRuns, hbase: HBase, admin: Admin) -> None:
+    """F13: each blocks and names the table; each goes on once it is mended."""
+    run = ledger_run("F13 table missing, disabled, dropped", store="hbase", store_options={"timeout": "20s"})
+    families = [name.decode() for name in FAMILIES]
+    admin.ask("drop", run.table)
+    run.produce(1_000)
+    run.start()
+    assert_blocked(run, run.table)
+    run.proven(f"missing: {_state(run)[1]}")
+    admin.ask("create", run.table, *families)
+    run.wait_acknowledged()
+    with run.produce_in_background(RATE):
+        run.service.wait_for_batches(3, run.pipeline)
+        admin.ask("disable", run.table)
+        assert_blocked(run, run.table, "disabled")
+        run.proven(f"disabled: {_state(run)[1]}")
+        admin.ask("enable", run.table)
+        run.service.wait_for_state("running", run.pipeline)
+    run.wait_acknowledged()
+    predicted = run.predict_lost(range(run.producer.sent))
+    admin.ask("drop", run.table)
+    run.produce(1_000)
+    assert_blocked(run, run.table)
+    run.proven(f"dropped with {predicted} rows: {_state(run)[1]}")
+    admin.ask("create", run.table, *families)
+    run.finish(lost_predicted=predicted)
+
+
+def test_family_missing(ledger_run: LedgerRuns, hbase: HBase, admin: Admin) -> None:
+    """F13: events that need it are dead letters that name family and table, and after mending the rest is stored."""
+    run = ledger_run(
+        "F13 family missing", store="hbase", poison=0, pipeline={"error_budget": {"share": "100%", "min_events": 1000}}
+    )
+    run.allowed_codes.add("unknown_family")
+    admin.ask("drop", run.table)
+    admin.ask("create", run.table, "l")
+    run.produce(300)
+    run.start()
+    run.wait_acknowledged()
+    admin.ask("add-family", run.table, "d")
+    letters = [each for several in run.observed().letters.values() for each in several]
+    assert letters
+    assert {each.code for each in letters} == {"unknown_family"}
+    run.proven(f"{len(letters)} dead letters for want of the family")
+    run.produce(300)
+    verdicts = run.finish()
+    assert verdicts.stored > 0
+    assert verdicts.dead_lettered == len(letters)
+
+
+@pytest.fixture(scope="module")
+def guarded(servers_folder: Path) -> Iterator[HBase]:
+    server = HBase(servers_folder / "guarded", GuardedHBase(servers_folder / "guarded"))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.close()
+
+
+def test_access_denied_while_running(ledger_run: LedgerRuns, guarded: HBase) -> None:
+    """F14: the right to write is taken away and given back; not one event is a dead letter for it."""
+    user = GuardedHBase.user
+    with Admin(guarded.server) as admin:
+        admin.ask("grant-global", user)
+        run = ledger_run("F14 access denied", store="hbase", hbase=guarded, poison=0)
+        run.produce(1_000)
+        run.start()
+        run.wait_acknowledged()
+        with run.produce_in_background(RATE):
+            for _ in range(2):
+                run.service.wait_for_batches(2, run.pipeline)
+                admin.ask("revoke-global", user)
+                admin.ask("revoke", run.table, user)  # who makes a table may all with it
+                began = time.monotonic()
+                assert_blocked(run, "denied")
+                run.proven(f"revoked for {time.monotonic() - began:.0f} s: {_state(run)[1][:120]}")
+                admin.ask("grant-global", user)
+                run.service.wait_for_state("running", run.pipeline)
+        assert run.finish().dead_lettered == 0
