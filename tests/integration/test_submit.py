@@ -67,6 +67,31 @@ def test_printed_command_works_on_a_standalone_cluster(
         )
 
 
+@pytest.mark.slow
+def test_embedded_store_is_refused_where_the_command_line_names_a_cluster(
+    cluster: SparkCluster, tmp_path: Path
+) -> None:
+    """The file says local, so it is fine; what Spark was started with is known only then."""
+    (tmp_path / "in").mkdir()
+    content = {
+        "stores": {"kept": ticks.rocksdb(tmp_path / "store")},
+        "pipelines": {
+            PIPELINE: {
+                "source": {"files": {"path": "./in"}},
+                "decorators": [{"value": {"attribute": "2hb_", "value": "%{topic}:%{offset}"}}],
+                "sinks": [{"attr2hbase": {"table": "mytable"}}],
+            }
+        },
+    }
+    with Service(tmp_path, content) as service:
+        printed = service.ingest("submit", "--print").stdout
+        assert "'local[2,4]'" in printed
+        service.start_command(["bash", "-c", f"exec {printed.replace(repr('local[2,4]'), cluster.master)}"])
+        assert service.wait_for_exit(120) == 2, service.last_lines()
+        # spark-submit joins the two streams of its Python process
+        assert 'store "kept" is embedded' in service.out.read_text()
+
+
 def survives_the_end_of_spark_submit(
     service: Service,
     content: Mapping[str, Any],

@@ -10,6 +10,7 @@ import pytest
 import thriftpy2
 
 from ingest.api import Cell, FamilySpec, Put, SchemaError, TableSpec
+from ingest.cli import main
 from sinks.hbase import schema
 from sinks.hbase.schema import Thrift2
 from sinks.hbase.settings import HBaseSettings
@@ -17,7 +18,6 @@ from sinks.hbase.store import HBaseStore
 from tests.support.local import ServerProcess, free_ports
 from tests.support.names import unique
 from tests.support.servers import HBase
-from tests.support.service import Service
 
 FIRST = {"a": {"versions": 3, "ttl": "30d"}, "b": {"compression": "gz", "bloom": "rowcol"}}
 CHANGED = {"a": {"versions": 2, "ttl": "60d", "bloom": "none"}, "b": {"ttl": "1d"}, "c": {"versions": 5}}
@@ -26,32 +26,36 @@ CHANGED = {"a": {"versions": 2, "ttl": "60d", "bloom": "none"}, "b": {"ttl": "1d
 class Tables:
     """A pipeline file with one table, and the commands on it."""
 
-    def __init__(self, hbase: HBase, folder: Path) -> None:
+    def __init__(self, hbase: HBase, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
         self.table = unique("declared")
         self._hbase = hbase
-        self._service = Service(folder, {})
+        self._capfd = capfd
+        self._file = folder / "pipeline.yaml"
 
     def declare(self, families: dict[str, Any], *, thrift2: bool = True, splits: tuple[str, ...] = ()) -> None:
         hbase = self._hbase
         able = {"thrift2": {"host": hbase.host, "port": hbase.thrift2_port}} if thrift2 else {}
-        self._service.write(
-            {
-                "stores": {"cluster": {"hbase": {"host": hbase.host, "port": hbase.port, **able}}},
-                "tables": {self.table: {"families": families, "splits": list(splits)}},
-                "pipelines": {
-                    "p": {
-                        "source": {"files": {"path": "./in"}},
-                        "decorators": [{"value": {"attribute": "2hb_", "value": "%{topic}:%{offset}"}}],
-                        "sinks": [{"attr2hbase": {"table": self.table}}],
-                    }
-                },
-            }
-        )
+        content = {
+            "version": 1,
+            "stores": {"cluster": {"hbase": {"host": hbase.host, "port": hbase.port, **able}}},
+            "tables": {self.table: {"families": families, "splits": list(splits)}},
+            "pipelines": {
+                "p": {
+                    "source": {"files": {"path": "./in"}},
+                    "decorators": [{"value": {"attribute": "2hb_", "value": "%{topic}:%{offset}"}}],
+                    "sinks": [{"attr2hbase": {"table": self.table}}],
+                }
+            },
+        }
+        self._file.write_text(json.dumps(content))
 
     def run(self, command: str, *options: str) -> tuple[int, dict[str, Any]]:
-        result = self._service.ingest(f"table {command}", *options, "--output", "json")
-        assert result.stdout, result.stderr
-        return result.returncode, json.loads(result.stdout)
+        """In this process: a new one for each command would take most of the time."""
+        self._capfd.readouterr()
+        code = main(["table", command, str(self._file), *options, "--output", "json"])
+        out, err = self._capfd.readouterr()
+        assert out, err
+        return code, json.loads(out)
 
     def plan(self) -> tuple[int, list[tuple[Any, ...]]]:
         code, found = self.run("plan")
@@ -64,8 +68,8 @@ class Tables:
 
 
 @pytest.fixture
-def tables(hbase: HBase, tmp_path: Path) -> Tables:
-    return Tables(hbase, tmp_path)
+def tables(hbase: HBase, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Tables:
+    return Tables(hbase, tmp_path, capfd)
 
 
 def settings_of(hbase: HBase, **options: object) -> HBaseSettings:
