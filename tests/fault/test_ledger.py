@@ -7,6 +7,7 @@ from tests.support.ledger.fixture import LedgerRuns
 COUNT = 20_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", ["rocksdb", "hbase"])
 def test_killed_and_started_again(ledger_run: LedgerRuns, store: str) -> None:
     run = ledger_run("F01 SIGKILL of everything", store=store)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from tests.support.checkpoint import Batch
 from tests.support.ledger.events import HASH, NUMBER, PREVIOUS, PRODUCER, WINDOW, Events, Fate, cells_of, hash_of
 from tests.support.ledger.observed import Cells, Letter, Observed
 from tests.support.ledger.producer import Entry, Status
@@ -49,10 +50,33 @@ class Judgement:
         """Note what is wrong."""
         self.wrong.setdefault(verdict, []).append(text)
 
-    def count(self, verdict: Verdict) -> int:
-        """Events with a verdict, or rows that are wrong that way."""
-        found = Counter(self.verdicts.values())[verdict]
-        return found or len(self.wrong.get(verdict, ()))
+    def having(self, verdict: Verdict) -> list[Key]:
+        """Events with a verdict."""
+        return [key for key, each in self.verdicts.items() if each is verdict]
+
+
+class BatchIndex:
+    """Finds the micro-batch a record was acknowledged in."""
+
+    def __init__(self, batches: Sequence[Batch]) -> None:
+        self._batches = batches
+        self._ends: dict[int, tuple[list[int], list[Batch]]] = {}
+        for batch in batches:
+            for partition, end in batch.ends.items():
+                ends, of_partition = self._ends.setdefault(partition, ([], []))
+                ends.append(end)
+                of_partition.append(batch)
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def of(self, partition: int, offset: int) -> Batch | None:
+        """The batch of a record; None when it is not acknowledged, or in a batch nobody knows any more."""
+        ends, batches = self._ends.get(partition, ([], []))
+        index = bisect_right(ends, offset)
+        if index == len(ends) or batches[index].starts[partition] > offset:
+            return None
+        return batches[index]
 
 
 @dataclass(frozen=True)
@@ -276,14 +300,7 @@ def _judge_references(
 def _judge_times(sent: Sent, rows: Mapping[bytes, _Row], observed: Observed, judgement: Judgement) -> None:
     """Cells have the time of the micro-batch that acknowledged them, however often they were written."""
     again = sent.again
-    ends: dict[int, list[int]] = {}
-    starts: dict[int, list[int]] = {}
-    times: dict[int, list[int]] = {}
-    for batch in observed.batches:
-        for partition, end in batch.ends.items():
-            ends.setdefault(partition, []).append(end)
-            starts.setdefault(partition, []).append(batch.starts[partition])
-            times.setdefault(partition, []).append(batch.time_ms)
+    batches = BatchIndex(observed.batches)
     for row, found in rows.items():
         if found.number is None or len(found.times) != 1:
             continue
@@ -291,10 +308,10 @@ def _judge_times(sent: Sent, rows: Mapping[bytes, _Row], observed: Observed, jud
         entry = sent.entries.get(key)
         if entry is None or entry.status is not Status.OK or key in again:
             continue
-        index = bisect_right(ends.get(entry.partition, []), entry.offset)
-        if index >= len(ends.get(entry.partition, [])) or starts[entry.partition][index] > entry.offset:
+        batch = batches.of(entry.partition, entry.offset)
+        if batch is None:
             continue
-        expected, actual = times[entry.partition][index], min(found.times)
+        expected, actual = batch.time_ms, min(found.times)
         if expected != actual:
             text = f"row {row.hex()} of event {found.number} has time {actual}, its micro-batch has {expected}"
             judgement.add(Verdict.REGRESSED if actual > expected else Verdict.CORRUPT, text)

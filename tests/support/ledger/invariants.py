@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
 
 from tests.support.ledger.audit import SHOWN, Judgement, Key, Sent, Verdict
 from tests.support.ledger.observed import Observed
@@ -10,6 +12,28 @@ from tests.support.ledger.producer import Status
 
 GOOD = (Verdict.STORED, Verdict.DLQ, Verdict.DROPPED_BY_RULE)
 UNCLEAN = (Verdict.PHANTOM, Verdict.CORRUPT, Verdict.MIXED, Verdict.DANGLING)
+
+
+class Rule(StrEnum):
+    """What must hold, whatever fault is injected."""
+
+    CONSERVATION = "conservation"
+    DURABLE = "acknowledged is durable"
+    CLEAN = "nothing invented, changed or torn"
+    NO_REGRESS = "no regress"
+    NO_DUPLICATES = "no duplicates"
+    CAUGHT_UP = "caught up"
+    METRICS = "metrics tell the truth"
+    PREDICTED = "only what was predicted is lost"
+    PROVEN = "the fault was there"
+    EXIT_CODE = "exit code"
+
+
+class Wrong(NamedTuple):
+    """A rule that does not hold, and how that shows."""
+
+    rule: Rule
+    text: str
 
 
 @dataclass(frozen=True)
@@ -37,7 +61,7 @@ class Scrape:
     lag: int = 0
 
 
-def conservation(sent: Sent, judgement: Judgement, lost: Collection[Key] = ()) -> list[str]:
+def conservation(sent: Sent, judgement: Judgement, lost: Collection[Key] = ()) -> list[Wrong]:
     """1: in each partition, ok = stored + dead-lettered + dropped; `lost` are those predicted to be missing."""
     ok: Counter[int] = Counter()
     good: Counter[int] = Counter()
@@ -46,13 +70,16 @@ def conservation(sent: Sent, judgement: Judgement, lost: Collection[Key] = ()) -
             ok[entry.partition] += 1
             good[entry.partition] += judgement.verdicts.get(key) in GOOD or key in lost
     return [
-        f"partition {partition}: {count} events are in the topic, {good[partition]} are accounted for"
+        Wrong(
+            Rule.CONSERVATION,
+            f"partition {partition}: {count} events are in the topic, {good[partition]} are accounted for",
+        )
         for partition, count in sorted(ok.items())
         if count != good[partition]
     ]
 
 
-def durable(sent: Sent, judgement: Judgement, bounds: Mapping[int, int], what: str) -> list[str]:
+def durable(sent: Sent, judgement: Judgement, bounds: Mapping[int, int], what: str) -> list[Wrong]:
     """2: everything below an acknowledged offset is stored, dead-lettered or dropped."""
     missing = [
         (entry.partition, entry.offset, key)
@@ -63,20 +90,21 @@ def durable(sent: Sent, judgement: Judgement, bounds: Mapping[int, int], what: s
     ]
     if not missing:
         return []
-    return [f"{len(missing)} events below {what} {dict(bounds)} are not there: {sorted(missing)[:SHOWN]}"]
+    text = f"{len(missing)} events below {what} {dict(bounds)} are not there: {sorted(missing)[:SHOWN]}"
+    return [Wrong(Rule.DURABLE, text)]
 
 
-def clean(judgement: Judgement) -> list[str]:
+def clean(judgement: Judgement) -> list[Wrong]:
     """3: nothing invented, changed, half written or of two events; no row refers to one that is missing."""
-    return _told(judgement, UNCLEAN)
+    return _told(Rule.CLEAN, judgement, UNCLEAN)
 
 
-def no_regress(judgement: Judgement) -> list[str]:
+def no_regress(judgement: Judgement) -> list[Wrong]:
     """4: the newest value of a row stays the newest, also after a replay."""
-    return _told(judgement, (Verdict.REGRESSED,))
+    return _told(Rule.NO_REGRESS, judgement, (Verdict.REGRESSED,))
 
 
-def no_duplicates(observed: Observed, *, rows_are_unique: bool) -> list[str]:
+def no_duplicates(observed: Observed, *, rows_are_unique: bool) -> list[Wrong]:
     """5: a row is written at one time only, and a record has one dead letter."""
     wrong = []
     if rows_are_unique and observed.older:
@@ -85,7 +113,7 @@ def no_duplicates(observed: Observed, *, rows_are_unique: bool) -> list[str]:
     several = [f"{partition}:{offset}" for (partition, offset), letters in observed.letters.items() if len(letters) > 1]
     if several:
         wrong.append(f"{len(several)} records have more than one dead letter: {several[:SHOWN]}")
-    return wrong
+    return [Wrong(Rule.NO_DUPLICATES, text) for text in wrong]
 
 
 def redelivered(lives: Collection[Scrape]) -> int:
@@ -93,7 +121,7 @@ def redelivered(lives: Collection[Scrape]) -> int:
     return sum(max(0, life.rows_sent - life.stored) for life in lives)
 
 
-def bounded(lives: Collection[Scrape], batch_size: int, tries: int) -> list[str]:
+def bounded(lives: Collection[Scrape], batch_size: int, tries: int) -> list[Wrong]:
     """5: what was sent again is no more than the replayed batches could hold, each call made so many times at most."""
     again = redelivered(lives)
     replayed = sum(max(0, life.attempts - life.batches) for life in lives)
@@ -101,50 +129,52 @@ def bounded(lives: Collection[Scrape], batch_size: int, tries: int) -> list[str]
     most = (replayed * tries + retried) * batch_size
     if again <= most:
         return []
-    return [f"{again} rows were sent again; {replayed} replays and {retried} retries explain {most} at the most"]
+    text = f"{again} rows were sent again; {replayed} replays and {retried} retries explain {most} at the most"
+    return [Wrong(Rule.NO_DUPLICATES, text)]
 
 
-def metrics_are_true(expected: Scrape, actual: Scrape) -> list[str]:
+def metrics_are_true(expected: Scrape, actual: Scrape) -> list[Wrong]:
     """7: what /metrics says is what happened."""
     names = ("read", "stored", "dropped", "dead_lettered", "batches")
     return [
-        f"/metrics says {name}={getattr(actual, name)}, the audit found {getattr(expected, name)}"
+        Wrong(Rule.METRICS, f"/metrics says {name}={getattr(actual, name)}, the audit found {getattr(expected, name)}")
         for name in names
         if getattr(expected, name) != getattr(actual, name)
     ]
 
 
-def caught_up(acknowledged: Mapping[int, int], group: Mapping[int, int] | None) -> list[str]:
+def caught_up(acknowledged: Mapping[int, int], group: Mapping[int, int] | None) -> list[Wrong]:
     """6: after an orderly stop the group stands where the checkpoint does, so that tools show no lag."""
     if group is None:
         return []
     wrong = {part: (end, group.get(part)) for part, end in acknowledged.items() if end and group.get(part) != end}
-    return [f"the group is not where the checkpoint is, by partition (checkpoint, group): {wrong}"] if wrong else []
+    text = f"the group is not where the checkpoint is, by partition (checkpoint, group): {wrong}"
+    return [Wrong(Rule.CAUGHT_UP, text)] if wrong else []
 
 
-def not_ahead(acknowledged: Mapping[int, int], group: Mapping[int, int] | None) -> list[str]:
+def not_ahead(acknowledged: Mapping[int, int], group: Mapping[int, int] | None) -> list[Wrong]:
     """2: the group is never ahead of the checkpoint."""
     ahead = {part: offset for part, offset in (group or {}).items() if offset > acknowledged.get(part, 0)}
-    return [f"the group {ahead} is ahead of the checkpoint {dict(acknowledged)}"] if ahead else []
+    text = f"the group {ahead} is ahead of the checkpoint {dict(acknowledged)}"
+    return [Wrong(Rule.DURABLE, text)] if ahead else []
 
 
-def as_predicted(judgement: Judgement, predicted: Collection[Key], count: int | None) -> list[str]:
+def as_predicted(judgement: Judgement, predicted: Collection[Key], count: int | None) -> list[Wrong]:
     """What is lost is what was predicted to be lost: by event where the window is known, and by number."""
     lost = {key for key, verdict in judgement.verdicts.items() if verdict is Verdict.LOST}
-    wrong = []
     if count is not None and len(lost) != count:
-        wrong.append(
-            f"{len(lost)} events are lost, predicted were {count}; {judgement.wrong.get(Verdict.LOST, [])[:SHOWN]}"
-        )
-    elif predicted and not lost <= set(predicted):
-        outside = sorted(lost - set(predicted))
-        wrong.append(f"{len(outside)} events are lost that were not predicted to be: {outside[:SHOWN]}")
-    return wrong
+        examples = judgement.wrong.get(Verdict.LOST, [])[:SHOWN]
+        return [Wrong(Rule.PREDICTED, f"{len(lost)} events are lost, predicted were {count}: {'; '.join(examples)}")]
+    outside = sorted(lost - set(predicted)) if predicted else []
+    if outside:
+        text = f"{len(outside)} events are lost that were not predicted to be: {outside[:SHOWN]}"
+        return [Wrong(Rule.PREDICTED, text)]
+    return []
 
 
-def _told(judgement: Judgement, verdicts: Collection[Verdict]) -> list[str]:
+def _told(rule: Rule, judgement: Judgement, verdicts: Collection[Verdict]) -> list[Wrong]:
     return [
-        f"{len(judgement.wrong[verdict])} {verdict}: {'; '.join(judgement.wrong[verdict][:SHOWN])}"
+        Wrong(rule, f"{len(judgement.wrong[verdict])} {verdict}: {'; '.join(judgement.wrong[verdict][:SHOWN])}")
         for verdict in verdicts
         if judgement.wrong.get(verdict)
     ]

@@ -137,19 +137,25 @@ def batches_of(checkpoint: Acknowledged, topic: str) -> list[Batch]:
 
     Spark throws old ones away; without the ends of the one before, nobody can say where a batch began.
     """
-    commits = checkpoint.commits()
+    plans = set(checkpoint.plans())
     found = []
-    for number in commits:
-        if number and number - 1 not in checkpoint.plans():
+    for number in checkpoint.commits():
+        if number and number - 1 not in plans:
             continue
         try:
-            before = checkpoint.ends(number - 1, topic) if number else {}
+            before = checkpoint.ends(number - 1, topic) if number else _first(checkpoint, topic)
             ends = checkpoint.ends(number, topic)
             time_ms = checkpoint.time_ms(number)
         except FileNotFoundError:
             continue
         found.append(Batch(number, time_ms, {part: before.get(part, 0) for part in ends}, ends))
     return found
+
+
+def _first(checkpoint: Acknowledged, topic: str) -> dict[int, int]:
+    """Partition -> offset the first batch began with: Spark notes it beside its offsets, `v1` and then JSON."""
+    _, _, text = (checkpoint.folder / "sources" / "0" / "0").read_text().partition("\n")
+    return {int(partition): offset for partition, offset in json.loads(text).get(topic, {}).items()}
 
 
 def _letter(content: Mapping[str, Any]) -> Letter:

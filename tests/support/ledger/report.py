@@ -4,15 +4,18 @@ import json
 import os
 import subprocess
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 VARIABLE = "FAULT_REPORT"
 PAGE = ROOT / "docs" / "reliability.md"
-BEGIN, END = "<!-- faults: begin -->", "<!-- faults: end -->"
-COLUMNS = ("sent", "stored", "dead", "dropped", "again", "lost", "corrupt")
+FAULTS, MUTANTS = "faults", "mutants"
+NUMBERS = ("sent", "stored", "dead-lettered", "dropped", "redelivered", "lost", "corrupt")
+HEADS = ("fault", "proof", "store", *NUMBERS)
+WIDEST = 48
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,7 @@ class Row:
         redelivered: rows sent again; None where a row is written many times anyway.
         predicted: events that had to be lost, said before they were counted; None where nothing may be.
         wrong: which rules were broken; empty for a row that passed.
+        mutant: what the product was made to do wrong; then some rule has to be broken.
     """
 
     fault: str
@@ -41,7 +45,19 @@ class Row:
     seconds: float
     predicted: int | None = None
     wrong: Sequence[str] = field(default_factory=list)
+    mutant: str = ""
     at: str = ""
+    commit: str = ""
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it did not end as it has to."""
+        return bool(self.wrong) != bool(self.mutant)
+
+    @property
+    def rules(self) -> str:
+        """Those that were broken."""
+        return ", ".join(dict.fromkeys(each.partition(":")[0] for each in self.wrong))
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -50,9 +66,6 @@ class Row:
         again = "-" if self.redelivered is None else f"{self.redelivered}"
         numbers = [f"{each}" for each in (self.sent, self.stored, self.dead_lettered, self.dropped)]
         return (self.fault, "; ".join(self.proof), self.store, *numbers, again, lost, f"{self.corrupt}")
-
-
-HEADS = ("fault", "proof that it happened", "store", *COLUMNS)
 
 
 def folder() -> Path:
@@ -64,9 +77,9 @@ def write(row: Row) -> None:
     """Add a row to this process's file."""
     path = folder() / f"{os.getpid()}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = asdict(row) | {"at": datetime.now(UTC).isoformat(timespec="seconds")}
+    now = datetime.now(UTC).isoformat(timespec="seconds")
     with path.open("a") as file:
-        file.write(json.dumps(content, ensure_ascii=False) + "\n")
+        file.write(json.dumps(asdict(replace(row, at=now, commit=_commit())), ensure_ascii=False) + "\n")
     _written.append(row)
 
 
@@ -79,57 +92,89 @@ def written() -> Sequence[Row]:
 
 
 def rows() -> list[Row]:
-    """The newest row of each fault, store and seed."""
-    found: dict[tuple[str, str, int], Row] = {}
-    kept = (Row(**json.loads(line)) for path in folder().glob("*.jsonl") for line in path.read_text().splitlines())
-    for row in sorted(kept, key=lambda each: each.at):
-        found[row.fault, row.store, row.seed] = row
+    """The newest row of each fault, store and seed, of the commit that was last run."""
+    kept = [Row(**json.loads(line)) for path in folder().glob("*.jsonl") for line in path.read_text().splitlines()]
+    kept.sort(key=lambda each: each.at)
+    found = {(row.fault, row.store, row.seed): row for row in kept if row.commit == kept[-1].commit}
     return sorted(found.values(), key=lambda each: (each.fault, each.store, each.seed))
 
 
 def text_table(shown: Iterable[Row]) -> list[str]:
-    """For a terminal."""
-    lines = [HEADS, *(row.cells for row in shown)]
-    lines = [tuple(cell if len(cell) <= 60 else f"{cell[:59]}…" for cell in line) for line in lines]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADS))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    """For a terminal; what went wrong stands in the place of the proof."""
+    lines = [(*HEADS, "end")]
+    for row in shown:
+        end = "FAILED" if row.has_failed else "caught" if row.mutant else "ok"
+        told = f"broken: {row.rules}" if row.wrong else row.cells[1]
+        lines.append((row.cells[0], told, *row.cells[2:], end))
+    short = [tuple(cell if len(cell) <= WIDEST else f"{cell[: WIDEST - 1]}…" for cell in line) for line in lines]
+    widths = [max(map(len, column)) for column in zip(*short, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in short]
 
 
-def markdown_table(shown: Sequence[Row], commit: str, date: str) -> str:
+def fault_table(shown: Sequence[Row]) -> str:
     """For a page; several seeds of a fault are one line, with the sums of their numbers."""
-    lost = sum(row.lost - (row.predicted or 0) for row in shown)
-    sent = sum(row.sent for row in shown)
-    lines = [
-        f"Measured on {date} at commit `{commit}`: {len(shown)} runs, {sent:,} events sent, {lost} lost unforeseen.",
-        "",
-        f"| {' | '.join(HEADS)} | seeds |",
-        f"|{'---|' * 3}{'--:|' * len(COLUMNS)}---|",
-    ]
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in shown:
         groups.setdefault((row.fault, row.store), []).append(row)
+    lines = []
     for members in groups.values():
-        cells = [cell.replace("|", "\\|") for cell in _summed(members).cells]
         seeds = ", ".join(f"{row.seed}" for row in members)
-        lines.append(f"| {' | '.join(cells)} | {seeds} |")
-    return "\n".join(lines)
+        lines.append((*_summed(members).cells, seeds))
+    lost = sum(row.lost - (row.predicted or 0) for row in shown)
+    about = f"{len(shown)} runs, {sum(row.sent for row in shown):,} events, {lost} lost that were not predicted to be."
+    return f"{_when(shown)} {about}\n\n{_markdown((*HEADS, 'seeds'), lines, numbers=range(3, 10))}"
+
+
+def mutant_table(shown: Sequence[Row]) -> str:
+    """For a page: what the product was made to do wrong, and which rules told."""
+    lines = [(row.mutant, row.store, f"{row.lost}", f"{row.corrupt}", row.rules) for row in shown]
+    heads = ("deliberate bug", "store", "lost", "corrupt", "broken rules")
+    return f"{_when(shown)}\n\n{_markdown(heads, dict.fromkeys(lines), numbers=range(2, 4))}"
 
 
 def render(page: Path = PAGE) -> None:
-    """Put the table between the markers of the page; what failed has no place there."""
+    """Put the tables between the markers of the page; a run with a failure has no place there."""
     shown = rows()
-    failed = [f"{row.fault} ({row.store}, seed {row.seed})" for row in shown if row.wrong]
+    failed = [f"{row.fault} ({row.store}, seed {row.seed})" for row in shown if row.has_failed]
     if failed:
-        raise SystemExit(f"these did not pass, so there is no table: {', '.join(failed)}")
+        raise SystemExit(f"failed at this commit, see {folder()}: {', '.join(failed)}")
     if not shown:
         raise SystemExit(f"no rows in {folder()}: run the fault tests first")
-    before, rest = page.read_text().split(BEGIN)
-    after = rest.split(END)[1]
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short=10", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.strip()
-    table = markdown_table(shown, commit, f"{datetime.now(UTC):%Y-%m-%d}")
-    page.write_text(f"{before}{BEGIN}\n{table}\n{END}{after}")
+    text = page.read_text()
+    for name, some, table in (
+        (FAULTS, [row for row in shown if not row.mutant], fault_table),
+        (MUTANTS, [row for row in shown if row.mutant], mutant_table),
+    ):
+        if some:
+            text = _between(text, name, table(some))
+    page.write_text(text)
+
+
+def _between(text: str, name: str, content: str) -> str:
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, found, rest = text.partition(begin)
+    _, also_found, after = rest.partition(end)
+    if not found or not also_found:
+        raise SystemExit(f"the page has no place {begin} … {end}")
+    return f"{before}{begin}\n{content}\n{end}{after}"
+
+
+def _markdown(heads: Sequence[str], lines: Iterable[Sequence[str]], *, numbers: range) -> str:
+    rule = "|".join("--:" if column in numbers else "---" for column in range(len(heads)))
+    cells = (" | ".join(cell.replace("|", "\\|") for cell in line) for line in lines)
+    return "\n".join([f"| {' | '.join(heads)} |", f"|{rule}|", *(f"| {line} |" for line in cells)])
+
+
+def _when(shown: Sequence[Row]) -> str:
+    newest = max(row.at for row in shown)
+    return f"Measured on {newest[:10]} at commit `{shown[0].commit}`."
+
+
+@cache
+def _commit() -> str:
+    command = ["git", "rev-parse", "--short=10", "HEAD"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
 
 
 def _summed(members: Sequence[Row]) -> Row:
@@ -142,4 +187,4 @@ def _summed(members: Sequence[Row]) -> Row:
     }
     again = None if first.redelivered is None else sum(row.redelivered or 0 for row in members)
     predicted = None if first.predicted is None else sum(row.predicted or 0 for row in members)
-    return Row(**{**asdict(first), **numbers, "redelivered": again, "predicted": predicted})
+    return replace(first, **numbers, redelivered=again, predicted=predicted)

@@ -8,10 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from tests.support.ledger import invariants, report
-from tests.support.ledger.audit import Judgement, Key, Sent, Verdict, judge, newest_numbers, settled
+from tests.support.ledger import report
+from tests.support.ledger.audit import Judgement, Key, Sent, newest_numbers, settled
+from tests.support.ledger.books import Books, Verdicts
 from tests.support.ledger.events import FAMILIES, Events, Fate, chain
-from tests.support.ledger.invariants import Scrape
+from tests.support.ledger.invariants import Rule, Scrape, Wrong
 from tests.support.ledger.observed import (
     VERSIONS,
     Observed,
@@ -28,31 +29,20 @@ from tests.support.names import unique
 from tests.support.servers import HBase, Kafka
 from tests.support.service import START_S, Service
 
-TRIES = 4  # calls for a chunk before its attempt is given up
 StoreName = Literal["rocksdb", "hbase"]
 
 
 class LedgerError(AssertionError):
-    """The ledger does not balance; the message tells each broken rule, and the seed."""
-
-
-@dataclass(frozen=True)
-class Verdicts:
     """
-    What came of a run.
+    The ledger does not balance; the message tells what is wrong, and the seed.
 
     Attributes:
-        predicted: how many events had to be lost.
+        rules: those that do not hold.
     """
 
-    sent: int
-    stored: int
-    dead_lettered: int
-    dropped: int
-    redelivered: int | None
-    lost: int
-    corrupt: int
-    predicted: int | None = None
+    def __init__(self, message: str, wrong: Sequence[Wrong]) -> None:
+        super().__init__(message)
+        self.rules = {each.rule for each in wrong}
 
 
 @dataclass(frozen=True)
@@ -67,6 +57,7 @@ class Options:
         dead_letters: where they go.
         dead_kafka: the broker their topic is at; None for that of the events.
         brokers, hbase_port: for the service alone, such as a proxy's.
+        mutant: what the service was made to do wrong, for the report; then some rule has to be broken.
     """
 
     store: StoreName = "rocksdb"
@@ -83,6 +74,7 @@ class Options:
     topic_config: Mapping[str, str] | None = None
     brokers: str | None = None
     hbase_port: int | None = None
+    mutant: str = ""
 
 
 class LedgerRun:
@@ -233,17 +225,12 @@ class LedgerRun:
     def check_while_dead(self) -> Judgement:
         """Everything acknowledged is there, and nothing wrong is: looked at before a restart could mend it."""
         assert not self.service.is_running, "the service is alive, and would hide what it has lost"
-        sent, observed = self._sent(), self.observed()
-        judgement = self._judged(sent, observed, bounds=observed.acknowledged)
-        wrong = self._wrong_at_any_time(sent, observed, judgement)
-        if observed.group is not None:
-            judged = self._judged(sent, observed, bounds=observed.group)
-            wrong += invariants.durable(sent, judged, observed.group, "the group's offsets")
-        wrong += invariants.durable(sent, judgement, observed.acknowledged, "the checkpoint's offsets")
-        for row, number in newest_numbers(observed.table).items():
+        books = self._books()
+        judgement, wrong = books.while_dead()
+        for row, number in newest_numbers(books.observed.table).items():
             self._seen[row] = max(number, self._seen.get(row, -1))
         if wrong:
-            self._fail(wrong, self._verdicts(judgement, None, None))
+            self._fail(wrong, books.verdicts(judgement))
         return judgement
 
     def finish(
@@ -266,41 +253,27 @@ class LedgerRun:
             group: whether the group must stand where the checkpoint does.
             max_redelivered: bound on rows sent again, where the fault gives another one.
         """
-        wrong: list[str] = []
+        wrong: list[Wrong] = []
         life: Scrape | None = None
         if self.service.is_running:
             self.wait_acknowledged(timeout_s=timeout_s)
             life = self._scrapes.last()
             code = self.service.stop()
             if code != exit_code:
-                wrong.append(f"ended with {code}, expected {exit_code}\n{self.service.last_lines()}")
-        lives = self._scrapes.close()
-        sent, observed = self._sent(), self.observed()
-        judgement = self._judged(sent, observed, bounds=None)
-        predicted = lost_predicted if lost_predicted is not None or not self._predicted else len(self._predicted)
-        lost = {key for key, verdict in judgement.verdicts.items() if verdict is Verdict.LOST}
-        wrong += self._wrong_at_any_time(sent, observed, judgement, loses=predicted is not None)
-        if predicted is None:
-            wrong += invariants.conservation(sent, judgement)
-            wrong += invariants.as_predicted(judgement, (), 0)
-        else:
-            wrong += invariants.conservation(sent, judgement, lost)
-            wrong += invariants.as_predicted(judgement, self._predicted, predicted)
-        wrong += invariants.caught_up(observed.acknowledged, observed.group) if group else []
-        if metrics and life is not None:
-            wrong += invariants.metrics_are_true(self._expected_metrics(sent, observed, judgement, lost), life)
-        again = invariants.redelivered(lives) if self.events.rows is None else None
-        if max_redelivered is not None:
-            wrong += (
-                [f"{again} rows were sent again, at most {max_redelivered} may"]
-                if (again or 0) > max_redelivered
-                else []
-            )
-        elif again is not None:
-            wrong += invariants.bounded(lives, self.options.batch_size, TRIES)
+                text = f"ended with {code}, expected {exit_code}\n{self.service.last_lines()}"
+                wrong.append(Wrong(Rule.EXIT_CODE, text))
         if not self._proofs:
-            wrong.append("nothing proves that the fault was there: call proven()")
-        verdicts = self._verdicts(judgement, again, predicted)
+            wrong.append(Wrong(Rule.PROVEN, "nothing proves that the fault was there: call proven()"))
+        lives = self._scrapes.close()
+        books = self._books()
+        predicted = lost_predicted if lost_predicted is not None or not self._predicted else len(self._predicted)
+        judgement, found = books.at_the_end(self._predicted, predicted, check_group=group)
+        wrong += found
+        if metrics and life is not None:
+            wrong += books.about_metrics(judgement, life, self._before_life)
+        redelivered, found = books.about_redelivery(lives, self.options.batch_size, max_redelivered)
+        wrong += found
+        verdicts = books.verdicts(judgement, redelivered, predicted)
         if wrong:
             self._fail(wrong, verdicts)
         self._write(verdicts, ())
@@ -355,57 +328,14 @@ class LedgerRun:
                 places[record.partition, record.offset] = int(producer), int(number)
         return settled(entries, places)
 
-    def _judged(self, sent: Sent, observed: Observed, *, bounds: Mapping[int, int] | None) -> Judgement:
-        codes = frozenset(self.allowed_codes)
-        return judge(self.events, sent, observed, bounds=bounds, codes=codes, seen=self._seen)
+    def _books(self) -> Books:
+        return Books(self.events, self._sent(), self.observed(), frozenset(self.allowed_codes), dict(self._seen))
 
-    def _wrong_at_any_time(
-        self, sent: Sent, observed: Observed, judgement: Judgement, *, loses: bool = False
-    ) -> list[str]:
-        if loses:  # rows that are gone are referred to by those that are left
-            judgement.wrong.pop(Verdict.DANGLING, None)
-        return [
-            *invariants.not_ahead(observed.acknowledged, observed.group),
-            *invariants.clean(judgement),
-            *invariants.no_regress(judgement),
-            *invariants.no_duplicates(observed, rows_are_unique=self.events.rows is None and not sent.again),
-        ]
-
-    def _expected_metrics(self, sent: Sent, observed: Observed, judgement: Judgement, lost: Collection[Key]) -> Scrape:
-        """Counters of the running process, from what the audit found in the batches it acknowledged."""
-        batches = [batch for batch in observed.batches if batch.number > self._before_life]
-        found = {Verdict.STORED: 0, Verdict.DLQ: 0, Verdict.DROPPED_BY_RULE: 0}
-        for place, key in sent.places.items():
-            if any(batch.starts.get(place[0], 0) <= place[1] < batch.ends.get(place[0], 0) for batch in batches):
-                verdict = judgement.verdicts.get(key)
-                verdict = Verdict.STORED if key in lost else verdict
-                if verdict in found:
-                    found[verdict] += 1
-        return Scrape(
-            read=sum(found.values()),
-            stored=found[Verdict.STORED],
-            dropped=found[Verdict.DROPPED_BY_RULE],
-            dead_lettered=found[Verdict.DLQ],
-            batches=len(batches),
-        )
-
-    def _verdicts(self, judgement: Judgement, again: int | None, predicted: int | None) -> Verdicts:
-        corrupt = sum(judgement.count(each) for each in (*invariants.UNCLEAN, Verdict.REGRESSED))
-        return Verdicts(
-            sent=len(judgement.verdicts),
-            stored=judgement.count(Verdict.STORED),
-            dead_lettered=judgement.count(Verdict.DLQ),
-            dropped=judgement.count(Verdict.DROPPED_BY_RULE),
-            redelivered=again,
-            lost=judgement.count(Verdict.LOST),
-            corrupt=corrupt,
-            predicted=predicted,
-        )
-
-    def _fail(self, wrong: Sequence[str], verdicts: Verdicts) -> None:
-        self._write(verdicts, wrong)
-        broken = "\n".join(f"- {each}" for each in wrong)
-        raise LedgerError(f"{self.fault}, SEED={self.seed}: the ledger does not balance\n{broken}\n{verdicts}")
+    def _fail(self, wrong: Sequence[Wrong], verdicts: Verdicts) -> None:
+        told = [f"{each.rule}: {each.text}" for each in wrong]
+        self._write(verdicts, told)
+        lines = "\n".join(f"- {each}" for each in told)
+        raise LedgerError(f"{self.fault}, SEED={self.seed}: the ledger does not balance\n{lines}\n{verdicts}", wrong)
 
     def _write(self, verdicts: Verdicts, wrong: Sequence[str]) -> None:
         report.write(
@@ -424,6 +354,7 @@ class LedgerRun:
                 predicted=verdicts.predicted,
                 seconds=round(time.monotonic() - self._started, 1),
                 wrong=tuple(wrong),
+                mutant=self.options.mutant,
             )
         )
 

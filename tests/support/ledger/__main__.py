@@ -1,0 +1,111 @@
+"""`python -m tests.support.ledger produce | chain | audit | report`: a ledger by hand, and the table in the docs."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import happybase
+
+from tests.support.checkpoint import Acknowledged
+from tests.support.ledger import report
+from tests.support.ledger.audit import settled
+from tests.support.ledger.books import Books
+from tests.support.ledger.events import FAMILIES, Events, chain
+from tests.support.ledger.observed import Observed, batches_of, hbase_rows, letters_in_files, rocksdb_rows
+from tests.support.ledger.producer import LedgerFile, Producer
+
+
+class AnyHBase:
+    """An HBase somewhere."""
+
+    def __init__(self, address: str) -> None:
+        self._host, _, port = address.rpartition(":")
+        self._port = int(port)
+
+    @contextmanager
+    def connection(self) -> Any:
+        """A connection of happybase's own."""
+        connection = happybase.Connection(self._host, self._port, timeout=60_000)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+
+def produce(given: argparse.Namespace) -> None:
+    """Send more events, after those that are in the file."""
+    file = LedgerFile(given.file)
+    events = Events(given.run, given.seed)
+    producer = Producer(given.brokers, given.topic, events, file, partitions=given.partitions)
+    producer.sent = 1 + max((entry.number for entry in file.entries()), default=-1)
+    try:
+        producer.produce(given.count, rate=given.rate)
+    finally:
+        producer.close()
+
+
+def show_chain(_: argparse.Namespace) -> None:
+    """What a pipeline of these events needs."""
+    content = {"families": [name.decode() for name in FAMILIES], "decorators": chain()}
+    print(json.dumps(content, indent=1))  # noqa: T201 - what the command is for
+
+
+def audit(given: argparse.Namespace) -> None:
+    """Look at a pipeline whose service is down."""
+    checkpoint = Acknowledged(given.state / "checkpoints" / given.pipeline)
+    observed = Observed(
+        letters=letters_in_files(given.state, given.pipeline),
+        acknowledged=checkpoint.acknowledged(given.topic),
+        batches=batches_of(checkpoint, given.topic),
+    )
+    if given.hbase:
+        observed.table = hbase_rows(AnyHBase(given.hbase), given.table)
+    else:
+        observed.table, observed.older = rocksdb_rows(given.rocksdb, given.table)
+    sent = settled(LedgerFile(given.file).entries())
+    books = Books(Events(given.run, given.seed), sent, observed, frozenset(), {})
+    judgement, wrong = books.while_dead()
+    for line in (books.verdicts(judgement), *wrong):
+        print(line)  # noqa: T201 - what the command is for
+    if wrong:
+        raise SystemExit(1)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """One of the commands."""
+    of_a_run = argparse.ArgumentParser(add_help=False)
+    of_a_run.add_argument("file", type=Path, help="ledger file")
+    of_a_run.add_argument("topic")
+    of_a_run.add_argument("--run", default="by-hand", help="rows of runs with another name are others")
+    of_a_run.add_argument("--seed", type=int, default=1)
+    parser = argparse.ArgumentParser(prog="python -m tests.support.ledger", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    sends = commands.add_parser("produce", parents=[of_a_run], help="send events and note each in the file")
+    sends.add_argument("--brokers", default="localhost:9092")
+    sends.add_argument("--count", type=int, default=20_000)
+    sends.add_argument("--partitions", type=int, default=4, help="of the topic")
+    sends.add_argument("--rate", type=float, help="events a second; as fast as it goes when left out")
+    sends.set_defaults(do=produce)
+    shows = commands.add_parser("chain", help="the decorators and families a pipeline of these events needs")
+    shows.set_defaults(do=show_chain)
+    looks = commands.add_parser("audit", parents=[of_a_run], help="what became of each event; the service must be down")
+    looks.add_argument("--state", type=Path, required=True, help="the pipeline's state_dir")
+    looks.add_argument("--pipeline", required=True)
+    looks.add_argument("--table", required=True)
+    store = looks.add_mutually_exclusive_group(required=True)
+    store.add_argument("--rocksdb", type=Path, help="folder of the store")
+    store.add_argument("--hbase", help="HOST:PORT of the Thrift server")
+    looks.set_defaults(do=audit)
+    writes = commands.add_parser(
+        "report", help="write the tables of docs/reliability.md from the rows of the last runs"
+    )
+    writes.set_defaults(do=lambda _: report.render())
+    given = parser.parse_args(arguments)
+    given.do(given)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""Ledger and reality side by side: every rule that holds at a moment, in one call."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from tests.support.ledger import invariants
+from tests.support.ledger.audit import BatchIndex, Judgement, Key, Sent, Verdict, judge
+from tests.support.ledger.events import Events
+from tests.support.ledger.invariants import Rule, Scrape, Wrong
+from tests.support.ledger.observed import Observed
+
+TRIES = 4  # calls for a chunk before its attempt is given up
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """
+    What came of a run.
+
+    Attributes:
+        redelivered: rows sent again; None where rows are written many times anyway.
+        corrupt: rows that are invented, changed, torn, mixed, dangling or set back.
+        predicted: how many events had to be lost; None where none may be.
+    """
+
+    sent: int
+    stored: int
+    dead_lettered: int
+    dropped: int
+    redelivered: int | None
+    lost: int
+    corrupt: int
+    predicted: int | None = None
+
+
+@dataclass(frozen=True)
+class Books:
+    """
+    One moment.
+
+    Attributes:
+        codes: of dead letters that events may have become though they were to be stored.
+        seen: row -> highest event number an earlier look has found there.
+    """
+
+    events: Events
+    sent: Sent
+    observed: Observed
+    codes: frozenset[str]
+    seen: Mapping[bytes, int]
+
+    def while_dead(self) -> tuple[Judgement, list[Wrong]]:
+        """What must hold at any instant: all that is acknowledged, in the checkpoint or in the group, is durable."""
+        checkpoint, group = self.observed.acknowledged, self.observed.group or {}
+        bounds = {part: max(checkpoint.get(part, 0), group.get(part, 0)) for part in checkpoint.keys() | group.keys()}
+        judgement = judge(self.events, self.sent, self.observed, bounds=bounds, codes=self.codes, seen=self.seen)
+        wrong = self._always(judgement)
+        wrong += invariants.durable(self.sent, judgement, checkpoint, "the checkpoint's offsets")
+        wrong += invariants.durable(self.sent, judgement, group, "the group's offsets")
+        return judgement, wrong
+
+    def at_the_end(
+        self, may_be_lost: Collection[Key], predicted: int | None, *, check_group: bool
+    ) -> tuple[Judgement, list[Wrong]]:
+        """
+        What must hold when all is acknowledged.
+
+        Args:
+            may_be_lost: events that were predicted to be lost; empty when nobody said which.
+            predicted: how many; None when none may be.
+        """
+        judgement = judge(self.events, self.sent, self.observed, codes=self.codes, seen=self.seen)
+        if predicted is not None:  # rows that are left refer to those that had to go
+            judgement.wrong.pop(Verdict.DANGLING, None)
+        wrong = self._always(judgement)
+        lost = () if predicted is None else judgement.having(Verdict.LOST)
+        wrong += invariants.conservation(self.sent, judgement, lost)
+        wrong += invariants.as_predicted(judgement, may_be_lost, predicted or 0)
+        if check_group:
+            wrong += invariants.caught_up(self.observed.acknowledged, self.observed.group)
+        return judgement, wrong
+
+    def about_metrics(self, judgement: Judgement, life: Scrape, last_before: int) -> list[Wrong]:
+        """
+        What /metrics of the running process should say, by what the audit found in the batches it acknowledged.
+
+        Args:
+            last_before: the newest batch that an earlier process acknowledged; -1 for none.
+        """
+        batches = BatchIndex([batch for batch in self.observed.batches if batch.number > last_before])
+        found = {Verdict.STORED: 0, Verdict.DLQ: 0, Verdict.DROPPED_BY_RULE: 0}
+        for place, key in self.sent.places.items():
+            if batches.of(*place) is not None:
+                verdict = judgement.verdicts.get(key)
+                if verdict is Verdict.LOST:  # then it was stored, and lost by the store
+                    verdict = Verdict.STORED
+                if verdict in found:
+                    found[verdict] += 1
+        expected = Scrape(
+            read=sum(found.values()),
+            stored=found[Verdict.STORED],
+            dropped=found[Verdict.DROPPED_BY_RULE],
+            dead_lettered=found[Verdict.DLQ],
+            batches=len(batches),
+        )
+        return invariants.metrics_are_true(expected, life)
+
+    def about_redelivery(
+        self, lives: Collection[Scrape], batch_size: int, most: int | None
+    ) -> tuple[int | None, list[Wrong]]:
+        """How many rows were sent again, and whether that is too many: by the replayed batches, or by `most`."""
+        if self.events.rows is not None:
+            return None, []
+        again = invariants.redelivered(lives)
+        if most is None:
+            return again, invariants.bounded(lives, batch_size, TRIES)
+        text = f"{again} rows were sent again, at most {most} may be"
+        return again, [Wrong(Rule.NO_DUPLICATES, text)] if again > most else []
+
+    def verdicts(self, judgement: Judgement, redelivered: int | None = None, predicted: int | None = None) -> Verdicts:
+        """The numbers."""
+        wrong_rows = (*invariants.UNCLEAN, Verdict.REGRESSED)
+        return Verdicts(
+            sent=len(judgement.verdicts),
+            stored=len(judgement.having(Verdict.STORED)),
+            dead_lettered=len(judgement.having(Verdict.DLQ)),
+            dropped=len(judgement.having(Verdict.DROPPED_BY_RULE)),
+            redelivered=redelivered,
+            lost=len(judgement.having(Verdict.LOST)),
+            corrupt=sum(len(judgement.wrong.get(verdict, ())) for verdict in wrong_rows),
+            predicted=predicted,
+        )
+
+    def _always(self, judgement: Judgement) -> list[Wrong]:
+        is_unique = self.events.rows is None and not self.sent.again
+        return [
+            *invariants.not_ahead(self.observed.acknowledged, self.observed.group),
+            *invariants.clean(judgement),
+            *invariants.no_regress(judgement),
+            *invariants.no_duplicates(self.observed, rows_are_unique=is_unique),
+        ]

@@ -1,0 +1,266 @@
+"""
+The product with one deliberate bug each, to show that the ledger would see it.
+
+A mutant changes one module right after its import. Some bring the trouble along that their bug fails to handle; each
+leaves a file when its bug has acted, so that a test knows it was met.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parents[3]
+VARIABLE = "LEDGER_MUTANT"
+ACTED = "LEDGER_MUTANT_ACTED"
+SMALL = 60  # rows; full chunks are larger, the last one of a small batch is not
+
+Patch = Callable[[Any], None]
+
+
+class Mutant(NamedTuple):
+    """
+    One bug.
+
+    Attributes:
+        about: what it does wrong, for people.
+        patches: module -> what is done to it after its import.
+    """
+
+    about: str
+    patches: Mapping[str, Patch]
+
+
+def acted() -> None:
+    """Tell the test that the bug was met."""
+    Path(os.environ[ACTED]).touch()
+
+
+def away() -> None:
+    """The trouble some bugs need."""
+    from ingest.api import StoreUnavailableError
+
+    raise StoreUnavailableError("the store does not answer")
+
+
+def ack_before_flush(module: Any) -> None:
+    """The end of a batch sends nothing; the beginning of the next does."""
+    begin, flush = module.Writer.begin, module.Writer.flush
+
+    def late_begin(self: Any, context: Any) -> None:
+        if getattr(self, "owes_a_flush", False):
+            self.owes_a_flush = False
+            flush(self)
+        begin(self, context)
+
+    def no_flush(self: Any) -> None:
+        self.owes_a_flush = True
+        acted()
+
+    module.Writer.begin, module.Writer.flush = late_begin, no_flush
+
+
+def swallow_one_chunk(module: Any) -> None:
+    """The store refuses to answer for one chunk, and nobody is told."""
+    apply = module._Line.apply
+    calls = [0]
+
+    def swallowing(self: Any, chunk: Any, *arguments: Any, **named: Any) -> None:
+        calls[0] += 1
+        try:
+            if calls[0] == 3:
+                away()
+            apply(self, chunk, *arguments, **named)
+        except module.StoreUnavailableError:
+            acted()
+
+    module._Line.apply = swallowing
+
+
+def drop_partial_buffer(module: Any) -> None:
+    """What waits in a chunk that is not full is thrown away at the end."""
+    flush = module.WriteBuffer.flush
+
+    def dropping(self: Any) -> None:
+        for key in [key for key, chunk in self._chunks.items() if len(chunk.mutations) < SMALL]:
+            del self._chunks[key]
+            acted()
+        flush(self)
+
+    module.WriteBuffer.flush = dropping
+
+
+def block_one_partition(module: Any) -> None:
+    """Trouble, no bug: in each worker, the store is away at the end of one task."""
+    flush = module.Writer.flush
+    calls = [0]
+
+    def blocked(self: Any) -> None:
+        calls[0] += 1
+        if calls[0] == 3:
+            away()
+        flush(self)
+
+    module.Writer.flush = blocked
+
+
+def farthest_partition_decides(module: Any) -> None:
+    """A batch is done when its best partition is, as when the highest offset is committed instead of all below it."""
+    worst = module._worst
+
+    def best(receipts: Sequence[Any]) -> Any:
+        done = [receipt for receipt in receipts if receipt.verdict is module.Verdict.DURABLE]
+        if done and worst(receipts).verdict is module.Verdict.BLOCKED:
+            acted()
+            return done[0]
+        return worst(receipts)
+
+    module._worst = best
+
+
+def return_when_stopped(module: Any) -> None:
+    """The function for a batch returns when the service stops, which acknowledges the batch; the store is away."""
+    deliver, on_batch = module.deliver, module.Job.on_batch
+    calls = [0]
+
+    def blocked(*arguments: Any, **named: Any) -> Any:
+        calls[0] += 1
+        if calls[0] >= 3:
+            away()
+        return deliver(*arguments, **named)
+
+    def returning(self: Any, frame: Any, batch_id: int) -> None:
+        try:
+            on_batch(self, frame, batch_id)
+        except module.AbandonedError:
+            acted()
+
+    module.deliver, module.Job.on_batch = blocked, returning
+
+
+def clock_for_cells(module: Any) -> None:
+    """Cells get the time at which they are written, not that of their batch."""
+    run = module.Task.run
+
+    def running(self: Any, records: Any, assignment: Any) -> Any:
+        acted()
+        return run(self, records, replace(assignment, batch_time_ms=time.time_ns() // 1_000_000))
+
+    module.Task.run = running
+
+
+def forget_dead_letters(module: Any) -> None:
+    """Dead letters are counted and not published."""
+    init = module.Job.__init__
+
+    def forgetting(self: Any, **named: Any) -> None:
+        publish = named["publish"]
+
+        def nothing(letters: Sequence[bytes], *arguments: Any) -> None:
+            if letters:
+                acted()
+            publish([], *arguments)
+
+        init(self, **{**named, "publish": nothing})
+
+    module.Job.__init__ = forgetting
+
+
+def tear_rows(module: Any) -> None:
+    """One row in so many is written without one of its cells."""
+    put = module.WriteBuffer.put
+    calls = [0]
+
+    def tearing(self: Any, table: str, mutation: Any, *arguments: Any, **named: Any) -> None:
+        calls[0] += 1
+        if calls[0] % 500 == 0:
+            mutation.columns.pop(b"d:body")
+            acted()
+        put(self, table, mutation, *arguments, **named)
+
+    module.WriteBuffer.put = tearing
+
+
+def first_value_wins(module: Any) -> None:
+    """Of several values for a row in one batch the first is stored."""
+    put = module.WriteBuffer.put
+
+    def keeping(self: Any, table: str, mutation: Any, *arguments: Any, **named: Any) -> None:
+        earlier = self._pending.get(table, {}).get(mutation.row)
+        if earlier is not None:
+            mutation.columns.update(earlier.columns)
+            acted()
+        put(self, table, mutation, *arguments, **named)
+
+    module.WriteBuffer.put = keeping
+
+
+def metrics_that_lie(module: Any) -> None:
+    """An event too many is counted as stored with each batch."""
+    observe = module.Metrics.observe_batch
+
+    def lying(self: Any, pipeline: str, counts: Any, seconds: float) -> None:
+        counts.stored += 1
+        acted()
+        observe(self, pipeline, counts, seconds)
+
+    module.Metrics.observe_batch = lying
+
+
+MUTANTS = {
+    "ack_before_flush": Mutant("acknowledges a batch before it is flushed", {"sinks.writer": ack_before_flush}),
+    "swallow_one_chunk": Mutant("swallows the error of one chunk", {"sinks.sending": swallow_one_chunk}),
+    "drop_partial_buffer": Mutant("drops the last buffer when it is not full", {"sinks.buffer": drop_partial_buffer}),
+    "commit_the_maximum": Mutant(
+        "commits the farthest offset instead of what is done without a gap",
+        {"sinks.writer": block_one_partition, "ingest.spark.job": farthest_partition_decides},
+    ),
+    "return_when_stopped": Mutant(
+        "returns from the batch when told to stop", {"ingest.spark.job": return_when_stopped}
+    ),
+    "clock_for_cells": Mutant("takes the clock for the time of cells", {"ingest.task": clock_for_cells}),
+    "forget_dead_letters": Mutant(
+        "counts dead letters and does not publish them", {"ingest.spark.job": forget_dead_letters}
+    ),
+    "tear_rows": Mutant("writes rows without one of their cells", {"sinks.buffer": tear_rows}),
+    "first_value_wins": Mutant("keeps the first of several values of a row", {"sinks.buffer": first_value_wins}),
+    "metrics_that_lie": Mutant("counts more than it stores", {"ingest.observe.metrics": metrics_that_lie}),
+}
+
+
+class _Patching(MetaPathFinder):
+    """Changes modules as they are imported."""
+
+    def __init__(self, patches: Mapping[str, Patch]) -> None:
+        self._patches = patches
+
+    def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name not in self._patches:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        assert spec is not None and spec.loader is not None, f"no module {name}"  # noqa: PT018
+        load = spec.loader.exec_module
+
+        def patched(module: ModuleType) -> None:
+            load(module)
+            self._patches[name](module)
+
+        spec.loader.exec_module = patched  # type: ignore[method-assign]
+        return spec
+
+
+def install(name: str) -> None:
+    """Make this process that mutant."""
+    sys.meta_path.insert(0, _Patching(MUTANTS[name].patches))
+
+
+def environment(name: str, proof: Path) -> dict[str, str]:
+    """What makes a process that mutant; `proof` is there once its bug has acted."""
+    return {"PYTHONPATH": f"{FOLDER}:{ROOT}", VARIABLE: name, ACTED: str(proof)}

@@ -1,0 +1,96 @@
+"""A world that balances, in memory: what every test of the ledger's rules begins with."""
+
+from tests.support.checkpoint import Batch
+from tests.support.ledger.audit import Judgement, Key, Sent, judge
+from tests.support.ledger.events import POISON_CODE, WINDOW, Events, Fate
+from tests.support.ledger.observed import Cells, Letter, Observed
+from tests.support.ledger.producer import Entry, Status
+
+COUNT = 1_500
+PARTITIONS = 4
+BATCH = 300  # offsets of a partition
+FIRST_MS = 1_700_000_000_000
+
+
+class World:
+    """Events that all came to what they should: each partition in batches of its own offsets."""
+
+    def __init__(self, rows: int | None = None, count: int = COUNT) -> None:
+        self.events = Events("run", 7, rows=rows)
+        self.entries: dict[Key, Entry] = {}
+        self.table: dict[bytes, Cells] = {}
+        self.letters: dict[tuple[int, int], list[Letter]] = {}
+        self.ends = dict.fromkeys(range(PARTITIONS), 0)
+        for number in range(count):
+            self._send(number)
+        numbers = range(max(self.ends.values()) // BATCH + 1)
+        self.batches = [self._batch(number) for number in numbers]
+        self.observed = Observed(
+            table=self.table,
+            letters=self.letters,
+            acknowledged=dict(self.ends),
+            group=dict(self.ends),
+            batches=self.batches,
+        )
+
+    @property
+    def sent(self) -> Sent:
+        """The ledger."""
+        return Sent(self.entries, self.places)
+
+    def judged(self, **options: object) -> Judgement:
+        """All verdicts."""
+        return judge(self.events, self.sent, self.observed, **options)  # type: ignore[arg-type]
+
+    @property
+    def places(self) -> dict[tuple[int, int], Key]:
+        """Where each event is in the topic."""
+        ok = ((entry.partition, entry.offset, key) for key, entry in self.entries.items() if entry.status is Status.OK)
+        return {(partition, offset): key for partition, offset, key in ok}
+
+    def number(self, fate: Fate, least: int = WINDOW) -> int:
+        """An event with a fate, which is not the last of its row."""
+        return next(number for number in range(least, COUNT) if self.events.fate(0, number) is fate)
+
+    def referred(self) -> int:
+        """A stored event that another stored event names."""
+        stored = [number for number in range(COUNT) if self.events.fate(0, number) is Fate.STORED]
+        return next(number for number in stored if number + WINDOW in stored)
+
+    def row(self, number: int) -> bytes:
+        """Its row key."""
+        return self.events.row(0, number)
+
+    def put(self, number: int, time_ms: int) -> None:
+        """Store an event."""
+        cells = self.events.event(0, number).cells
+        self.table[self.row(number)] = {column: (time_ms, value) for column, value in cells.items()}
+
+    def time_of(self, number: int) -> int:
+        """When its batch was."""
+        return FIRST_MS + self.entries[0, number].offset // BATCH
+
+    def lose(self, number: int) -> None:
+        """Take its row away."""
+        del self.table[self.row(number)]
+
+    def _batch(self, number: int) -> Batch:
+        def bound(at: int) -> dict[int, int]:
+            return {part: min(end, BATCH * at) for part, end in self.ends.items()}
+
+        return Batch(number, FIRST_MS + number, bound(number), bound(number + 1))
+
+    def _send(self, number: int) -> None:
+        event = self.events.event(0, number)
+        partition = self.events.partition(number, PARTITIONS)
+        offset = self.ends[partition]
+        self.ends[partition] += 1
+        self.entries[0, number] = Entry(0, number, "t", partition, offset, event.hash, Status.OK)
+        match event.fate:
+            case Fate.STORED:
+                self.put(number, FIRST_MS + offset // BATCH)
+            case Fate.DEAD_LETTERED:
+                letter = Letter(partition, offset, POISON_CODE, FIRST_MS, event.body, event.headers)
+                self.letters[partition, offset] = [letter]
+            case Fate.DROPPED:
+                pass

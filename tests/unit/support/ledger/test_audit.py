@@ -1,0 +1,311 @@
+"""Each verdict and each rule of the ledger can fail: a world that balances, and one thing wrong with it at a time."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tests.support.ledger import invariants
+from tests.support.ledger.audit import Judgement, Sent, Verdict, judge, newest_numbers, settled
+from tests.support.ledger.events import BODY, HASH, NUMBER, POISON_CODE, Fate, hash_of
+from tests.support.ledger.invariants import Scrape
+from tests.support.ledger.observed import Cells, Letter
+from tests.support.ledger.producer import Entry, Status
+from tests.support.ledger.world import COUNT, FIRST_MS, World
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def overwritten() -> World:
+    return World(rows=100)
+
+
+def wrong_with(judgement: Judgement) -> set[Verdict]:
+    return set(judgement.wrong)
+
+
+@pytest.mark.parametrize("rows", [None, 100])
+def test_a_world_that_balances(rows: int | None) -> None:
+    world = World(rows)
+    judgement = world.judged()
+    assert judgement.wrong == {}
+    assert {bool(judgement.having(verdict)) for verdict in invariants.GOOD} == {True}
+    assert invariants.conservation(Sent(world.entries, {}), judgement) == []
+    assert invariants.no_duplicates(world.observed, rows_are_unique=True) == []
+    for bounds in (None, world.ends):
+        assert invariants.durable(Sent(world.entries, {}), world.judged(bounds=bounds), world.ends, "all") == []
+
+
+def test_a_missing_row_is_lost_and_leaves_a_reference_dangling(world: World) -> None:
+    number = world.referred()
+    world.lose(number)
+    judgement = world.judged()
+    assert judgement.verdicts[0, number] is Verdict.LOST
+    assert wrong_with(judgement) == {Verdict.LOST, Verdict.DANGLING}
+    sent = Sent(world.entries, {})
+    assert len(invariants.conservation(sent, judgement)) == 1
+    assert len(invariants.durable(sent, judgement, world.ends, "commits")) == 1
+    assert len(invariants.clean(judgement)) == 1
+    assert len(invariants.as_predicted(judgement, (), 0)) == 1
+    assert invariants.as_predicted(judgement, (), 1) == []
+    assert invariants.as_predicted(judgement, {(0, number)}, 1) == []
+    assert invariants.conservation(sent, judgement, {(0, number)}) == []
+
+
+def test_losses_other_than_those_predicted(world: World) -> None:
+    first = world.number(Fate.STORED)
+    world.lose(first)
+    judgement = world.judged()
+    assert len(invariants.as_predicted(judgement, {(0, world.number(Fate.STORED, first + 1))}, None)) == 1
+    assert len(invariants.as_predicted(judgement, {(0, first)}, 2)) == 1
+
+
+def test_a_reference_dangles_without_any_help_of_the_ledger(world: World) -> None:
+    number = world.referred()
+    world.lose(number)
+    del world.entries[0, number]
+    assert Verdict.DANGLING in wrong_with(world.judged())
+
+
+def test_what_is_not_acknowledged_may_be_missing(world: World) -> None:
+    number = world.number(Fate.STORED, least=COUNT - 100)
+    world.lose(number)
+    entry = world.entries[0, number]
+    bounds = {**world.ends, entry.partition: entry.offset}
+    judgement = world.judged(bounds=bounds)
+    assert judgement.verdicts[0, number] is Verdict.PENDING
+    assert judgement.wrong == {}
+    assert invariants.durable(Sent(world.entries, {}), judgement, bounds, "commits") == []
+    bounds[entry.partition] += 1
+    assert world.judged(bounds=bounds).verdicts[0, number] is Verdict.LOST
+
+
+@pytest.mark.parametrize("fate", [Fate.DEAD_LETTERED, Fate.DROPPED])
+def test_what_was_not_to_be_stored_is_a_phantom(world: World, fate: Fate) -> None:
+    number = world.number(fate)
+    world.put(number, world.time_of(number))
+    assert wrong_with(world.judged()) == {Verdict.PHANTOM}
+    assert len(invariants.clean(world.judged())) == 1
+
+
+def test_what_the_broker_refused_is_a_phantom(world: World) -> None:
+    number = world.number(Fate.STORED)
+    world.entries[0, number] = world.entries[0, number]._replace(status=Status.FAIL, partition=-1, offset=-1)
+    assert wrong_with(world.judged()) == {Verdict.PHANTOM}
+
+
+@pytest.mark.parametrize("cells", [{b"d:x": (1, b"")}, {}], ids=["cells", "none"])
+def test_a_row_of_nobody_is_a_phantom(world: World, cells: Cells) -> None:
+    world.table[b"nobody"] = cells
+    assert wrong_with(world.judged()) == {Verdict.PHANTOM}
+
+
+def test_a_phantom_of_the_future(world: World) -> None:
+    world.put(COUNT + 1, FIRST_MS)
+    assert wrong_with(world.judged()) == {Verdict.PHANTOM}
+
+
+def change(cells: Cells) -> None:
+    time_ms, value = cells[BODY]
+    cells[BODY] = time_ms, value + b"\0"
+
+
+def forget(cells: Cells) -> None:
+    del cells[BODY]
+
+
+def add(cells: Cells) -> None:
+    cells[b"d:more"] = cells[BODY]
+
+
+@pytest.mark.parametrize("spoil", [change, forget, add])
+def test_a_row_that_is_not_as_sent_is_corrupt(world: World, spoil: Callable[[Cells], None]) -> None:
+    number = world.number(Fate.STORED)
+    spoil(world.table[world.row(number)])
+    judgement = world.judged()
+    assert judgement.verdicts[0, number] is Verdict.CORRUPT
+    assert wrong_with(judgement) == {Verdict.CORRUPT}
+    assert len(invariants.clean(judgement)) == 1
+    assert len(invariants.conservation(Sent(world.entries, {}), judgement)) == 1
+
+
+def test_another_event_under_the_same_number_is_corrupt(world: World) -> None:
+    number = world.number(Fate.STORED)
+    cells = world.table[world.row(number)]
+    change(cells)
+    cells[HASH] = cells[HASH][0], hash_of({column: value for column, (_, value) in cells.items()})
+    assert wrong_with(world.judged()) == {Verdict.CORRUPT}
+
+
+def test_a_whole_event_in_the_row_of_another(world: World) -> None:
+    number = world.number(Fate.STORED)
+    other = world.number(Fate.STORED, number + 1)
+    world.table[world.row(number)] = dict(world.table[world.row(other)])
+    judgement = world.judged()
+    assert Verdict.CORRUPT in wrong_with(judgement)
+    assert judgement.verdicts[0, number] is Verdict.CORRUPT
+
+
+def test_cells_of_two_events_in_a_row_are_mixed(overwritten: World) -> None:
+    row = overwritten.row(0)
+    of_row = [n for n in range(0, COUNT, 100) if overwritten.events.fate(0, n) is Fate.STORED]
+    older = overwritten.events.event(0, of_row[-2]).cells
+    overwritten.table[row][BODY] = overwritten.table[row][BODY][0], older[BODY]
+    assert wrong_with(overwritten.judged()) == {Verdict.MIXED}
+    assert len(invariants.clean(overwritten.judged())) == 1
+
+
+def test_cells_of_two_times_in_a_row_are_mixed(world: World) -> None:
+    cells = world.table[world.row(world.number(Fate.STORED))]
+    cells[BODY] = cells[BODY][0] + 1, cells[BODY][1]
+    assert wrong_with(world.judged()) == {Verdict.MIXED}
+
+
+@pytest.mark.parametrize(("late_ms", "verdict"), [(1, Verdict.REGRESSED), (-1, Verdict.CORRUPT)])
+def test_a_row_has_the_time_of_its_batch(world: World, late_ms: int, verdict: Verdict) -> None:
+    number = world.number(Fate.STORED)
+    world.put(number, world.time_of(number) + late_ms)
+    assert wrong_with(world.judged()) == {verdict}
+
+
+def test_the_time_of_an_event_sent_twice_is_that_of_either(world: World) -> None:
+    number = world.number(Fate.STORED)
+    sent = Sent(world.entries, world.places | {(0, world.ends[0]): (0, number)})
+    world.put(number, FIRST_MS + 99)
+    assert judge(world.events, sent, world.observed).wrong == {}
+
+
+def older_of_row(world: World) -> int:
+    """The last event but one of the first row."""
+    return [n for n in range(0, COUNT, 100) if world.events.fate(0, n) is Fate.STORED][-2]
+
+
+def test_an_older_value_over_a_newer_one_has_regressed(overwritten: World) -> None:
+    row, newest = overwritten.row(0), overwritten.table[overwritten.row(0)]
+    older = older_of_row(overwritten)
+    overwritten.put(older, overwritten.time_of(older))
+    overwritten.observed.older = {row: [(NUMBER, *newest[NUMBER])]}
+    judgement = overwritten.judged()
+    assert judgement.verdicts[0, int(newest[NUMBER][1])] is Verdict.REGRESSED
+    assert wrong_with(judgement) == {Verdict.REGRESSED}
+    assert len(invariants.no_regress(judgement)) == 1
+
+
+def test_a_newer_value_that_an_earlier_look_has_seen(overwritten: World) -> None:
+    seen = newest_numbers(overwritten.table)
+    older = older_of_row(overwritten)
+    overwritten.put(older, overwritten.time_of(older))
+    assert wrong_with(overwritten.judged(seen=seen)) == {Verdict.REGRESSED}
+    assert wrong_with(overwritten.judged()) == {Verdict.LOST}
+
+
+def test_versions_asked_of_the_store(overwritten: World) -> None:
+    newest = overwritten.table[overwritten.row(0)][NUMBER]
+    older = older_of_row(overwritten)
+    overwritten.put(older, overwritten.time_of(older))
+    overwritten.observed.versions = lambda row: [(NUMBER, *newest)] if row == overwritten.row(0) else []
+    assert wrong_with(overwritten.judged()) == {Verdict.REGRESSED}
+
+
+def test_a_missing_dead_letter_is_a_loss(world: World) -> None:
+    number = world.number(Fate.DEAD_LETTERED)
+    entry = world.entries[0, number]
+    del world.letters[entry.partition, entry.offset]
+    judgement = world.judged()
+    assert judgement.verdicts[0, number] is Verdict.LOST
+    assert len(invariants.conservation(Sent(world.entries, {}), judgement)) == 1
+
+
+def letter_of(world: World, number: int, *, code: str = POISON_CODE) -> Letter:
+    event, entry = world.events.event(0, number), world.entries[0, number]
+    return Letter(entry.partition, entry.offset, code, FIRST_MS, event.body, event.headers)
+
+
+@pytest.mark.parametrize("fate", [Fate.STORED, Fate.DROPPED])
+def test_a_dead_letter_nobody_expects(world: World, fate: Fate) -> None:
+    number = world.number(fate)
+    letter = letter_of(world, number)
+    world.letters[letter.partition, letter.offset] = [letter]
+    world.table.pop(world.row(number), None)
+    assert wrong_with(world.judged()) == {Verdict.CORRUPT}
+    assert wrong_with(world.judged(codes=frozenset({POISON_CODE}))) == set()
+
+
+def test_a_dead_letter_of_another_code_or_content(world: World) -> None:
+    number = world.number(Fate.DEAD_LETTERED)
+    letter = letter_of(world, number)
+    for spoiled in (replace(letter, code="bad_json"), replace(letter, value=b"other"), replace(letter, headers=())):
+        world.letters[letter.partition, letter.offset] = [spoiled]
+        assert wrong_with(world.judged()) == {Verdict.CORRUPT}
+
+
+def test_stored_and_dead_lettered_is_one_too_many(world: World) -> None:
+    letter = letter_of(world, world.number(Fate.STORED), code="known")
+    world.letters[letter.partition, letter.offset] = [letter]
+    assert wrong_with(world.judged(codes=frozenset({"known"}))) == {Verdict.PHANTOM}
+
+
+def test_two_dead_letters_of_one_record(world: World) -> None:
+    letter = letter_of(world, world.number(Fate.DEAD_LETTERED))
+    world.letters[letter.partition, letter.offset] = [letter, replace(letter, batch_time_ms=FIRST_MS + 1)]
+    assert len(invariants.no_duplicates(world.observed, rows_are_unique=True)) == 1
+
+
+def test_older_versions_where_a_row_is_written_once(world: World) -> None:
+    world.observed.older = {world.row(0): [(BODY, FIRST_MS - 1, b"")]}
+    assert len(invariants.no_duplicates(world.observed, rows_are_unique=True)) == 1
+    assert invariants.no_duplicates(world.observed, rows_are_unique=False) == []
+
+
+def test_rows_sent_again_have_a_bound() -> None:
+    life = Scrape(stored=1_000, rows_sent=1_400, attempts=6, batches=5)
+    assert invariants.redelivered([life, replace(life, rows_sent=900)]) == 400
+    assert invariants.bounded([life], 100, 4) == []
+    assert len(invariants.bounded([life], 99, 4)) == 1
+    assert len(invariants.bounded([replace(life, attempts=5)], 100, 4)) == 1
+    assert invariants.bounded([replace(life, attempts=5, retries=4)], 100, 4) == []
+
+
+@pytest.mark.parametrize("name", ["read", "stored", "dropped", "dead_lettered", "batches"])
+def test_metrics_that_lie(name: str) -> None:
+    truth = Scrape(read=4, stored=2, dropped=1, dead_lettered=1, batches=3)
+    assert invariants.metrics_are_true(truth, truth) == []
+    assert len(invariants.metrics_are_true(truth, replace(truth, **{name: 9}))) == 1
+
+
+def test_a_group_that_is_not_where_the_checkpoint_is() -> None:
+    ends = {0: 10, 1: 20}
+    assert invariants.caught_up(ends, ends) == invariants.not_ahead(ends, ends) == []
+    assert invariants.caught_up(ends, None) == []
+    for group in ({0: 10}, {0: 10, 1: 19}):
+        assert len(invariants.caught_up(ends, group)) == 1
+        assert invariants.not_ahead(ends, group) == []
+    assert len(invariants.not_ahead(ends, {0: 10, 1: 21})) == 1
+
+
+def test_what_is_unknown_is_settled_by_the_topic(world: World) -> None:
+    entries = [
+        world.entries[0, 0],
+        Entry(0, 1, "", -1, -1, b"", Status.INFO),
+        Entry(0, 2, "", -1, -1, b"", Status.INFO),
+        world.entries[0, 0]._replace(offset=9),
+    ]
+    unsettled = settled(entries)
+    assert unsettled.entries[0, 1].status is Status.INFO
+    assert unsettled.entries[0, 0].offset == 0
+    assert unsettled.again == {(0, 0)}
+    sent = settled(entries, {(0, 0): (0, 0), (0, 9): (0, 0), (1, 5): (0, 1)})
+    assert sent.entries[0, 1] == Entry(0, 1, "", 1, 5, b"", Status.OK)
+    assert sent.entries[0, 2].status is Status.FAIL
+
+
+def test_what_is_unknown_may_be_there_or_not(world: World) -> None:
+    number = world.number(Fate.STORED)
+    world.entries[0, number] = Entry(0, number, "", -1, -1, b"", Status.INFO)
+    assert world.judged().wrong == {}
+    world.lose(number)
+    assert world.judged().wrong == {}

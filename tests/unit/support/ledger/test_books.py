@@ -1,0 +1,113 @@
+from dataclasses import replace
+
+import pytest
+
+from tests.support.ledger.books import TRIES, Books
+from tests.support.ledger.events import Fate
+from tests.support.ledger.invariants import Rule, Scrape
+from tests.support.ledger.world import BATCH, COUNT, World
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def books(world: World) -> Books:
+    return Books(world.events, world.sent, world.observed, frozenset(), {})
+
+
+def rules(wrong: list) -> set[Rule]:
+    return {each.rule for each in wrong}
+
+
+def counted(world: World) -> Scrape:
+    """What a service would say that had done all of it."""
+    fates = [world.events.fate(0, number) for number in range(COUNT)]
+    stored, dead, dropped = (fates.count(fate) for fate in (Fate.STORED, Fate.DEAD_LETTERED, Fate.DROPPED))
+    return Scrape(
+        read=COUNT,
+        stored=stored,
+        dropped=dropped,
+        dead_lettered=dead,
+        rows_sent=stored,
+        attempts=len(world.batches),
+        batches=len(world.batches),
+    )
+
+
+def test_books_that_balance(world: World) -> None:
+    assert books(world).while_dead()[1] == []
+    judgement, wrong = books(world).at_the_end((), None, check_group=True)
+    assert wrong == []
+    assert books(world).about_metrics(judgement, counted(world), -1) == []
+    assert books(world).about_redelivery([counted(world)], BATCH, None) == (0, [])
+    verdicts = books(world).verdicts(judgement)
+    assert (verdicts.sent, verdicts.lost, verdicts.corrupt) == (COUNT, 0, 0)
+    assert verdicts.stored + verdicts.dead_lettered + verdicts.dropped == COUNT
+
+
+def test_a_loss(world: World) -> None:
+    world.lose(world.referred())
+    assert rules(books(world).while_dead()[1]) == {Rule.DURABLE, Rule.CLEAN}
+    judgement, wrong = books(world).at_the_end((), None, check_group=True)
+    assert rules(wrong) == {Rule.CONSERVATION, Rule.PREDICTED, Rule.CLEAN}
+    assert books(world).verdicts(judgement).lost == 1
+
+
+def test_a_loss_that_was_predicted(world: World) -> None:
+    number = world.referred()
+    world.lose(number)
+    judgement, wrong = books(world).at_the_end({(0, number)}, 1, check_group=True)
+    assert wrong == []
+    assert books(world).about_metrics(judgement, counted(world), -1) == []
+
+
+def test_a_loss_that_was_predicted_and_did_not_come(world: World) -> None:
+    assert rules(books(world).at_the_end({(0, 0)}, 1, check_group=True)[1]) == {Rule.PREDICTED}
+
+
+def test_a_loss_only_the_group_has_acknowledged(world: World) -> None:
+    number = world.referred()
+    world.lose(number)
+    entry = world.entries[0, number]
+    world.observed.acknowledged = {entry.partition: entry.offset}
+    wrong = books(world).while_dead()[1]
+    assert Rule.DURABLE in rules(wrong)
+    assert any("the group's offsets" in each.text for each in wrong)
+    assert any("ahead of the checkpoint" in each.text for each in wrong)
+
+
+def test_a_group_left_behind(world: World) -> None:
+    world.observed.group = {}
+    assert rules(books(world).at_the_end((), None, check_group=True)[1]) == {Rule.CAUGHT_UP}
+    assert books(world).at_the_end((), None, check_group=False)[1] == []
+    assert books(world).while_dead()[1] == []
+
+
+def test_metrics_of_a_later_process_count_its_own_batches(world: World) -> None:
+    judgement = world.judged()
+    assert rules(books(world).about_metrics(judgement, counted(world), 0)) == {Rule.METRICS}
+    first = [key for place, key in world.places.items() if place[1] < BATCH]
+    fates = [world.events.fate(*key) for key in first]
+    whole = counted(world)
+    later = replace(
+        whole,
+        read=whole.read - len(first),
+        stored=whole.stored - fates.count(Fate.STORED),
+        dropped=whole.dropped - fates.count(Fate.DROPPED),
+        dead_lettered=whole.dead_lettered - fates.count(Fate.DEAD_LETTERED),
+        batches=whole.batches - 1,
+    )
+    assert books(world).about_metrics(judgement, later, 0) == []
+
+
+def test_rows_sent_again(world: World) -> None:
+    whole = counted(world)
+    one_batch = replace(whole, rows_sent=whole.stored + BATCH * TRIES, attempts=whole.attempts + 1)
+    assert books(world).about_redelivery([one_batch], BATCH, None) == (BATCH * TRIES, [])
+    assert rules(books(world).about_redelivery([one_batch], BATCH, 1)[1]) == {Rule.NO_DUPLICATES}
+    too_many = replace(one_batch, rows_sent=one_batch.rows_sent + 1)
+    assert rules(books(world).about_redelivery([too_many], BATCH, None)[1]) == {Rule.NO_DUPLICATES}
+    overwritten = Books(replace(world.events, rows=10), world.sent, world.observed, frozenset(), {})
+    assert overwritten.about_redelivery([too_many], BATCH, None) == (None, [])
