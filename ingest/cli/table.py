@@ -159,7 +159,7 @@ def _tell(out: Output, done: list[dict[str, Any]], left: list[dict[str, Any]]) -
     columns = ("table", "store", "family", "what", "declared")
     if done:
         out.table((*columns, "before"), [_shown(row) for row in done])
-        out.done(f"{counted(len(done), 'difference')} less, as read back")
+        out.done(f"{counted(len(done), 'difference')} gone, as read back")
     if left:
         out.table((*columns, "still"), [_shown(row) for row in left])
         out.note(f"{counted(len(left), 'difference')} left", "yellow")
@@ -191,7 +191,12 @@ def _text(what: str, value: "Value", readable: Callable[[bytes], str]) -> str:
             splits = f"; splits {_text('splits', value.splits, readable)}" if value.splits else ""
             return f"families {', '.join(named) or 'none'}{splits}"
         case FamilySpec():
-            options = (("versions", value.versions), ("ttl", value.ttl_s), ("compression", value.compression))
+            options: tuple[tuple[str, Value], ...] = (
+                ("versions", value.versions),
+                ("ttl", value.ttl_s),
+                ("compression", value.compression),
+                ("bloom", value.bloom),
+            )
             return ", ".join(f"{name} {_text(name, option, readable)}" for name, option in options)
         case tuple():
             return ", ".join(map(readable, value)) or "none"

@@ -1,7 +1,7 @@
 """What to type into the hbase shell."""
 
 from ingest.api import FamilySpec, TableSpec
-from sinks.hbase.schema import shell_alter, shell_create
+from sinks.hbase.schema import shell_alter, shell_change, shell_create
 
 
 def test_alter_with_two_families() -> None:
@@ -18,4 +18,16 @@ def test_create_with_splits_that_are_not_text() -> None:
     assert shell_create(spec) == (
         "create 'ns:t', {NAME => \"it\\x27s\", VERSIONS => 1, COMPRESSION => 'NONE', BLOOMFILTER => 'ROW'}, "
         'SPLITS => ["\\x00\\xFF", \'m\', "\\x23{x}"]'
+    )
+
+
+def test_change_says_that_cells_live_for_ever() -> None:
+    """A new family's cells do so anyway; in one that is changed they may not have."""
+    options = "COMPRESSION => 'NONE', BLOOMFILTER => 'ROW'"
+    assert (
+        shell_change("t", FamilySpec(b"f")) == f"alter 't', {{NAME => 'f', VERSIONS => 1, TTL => 'FOREVER', {options}}}"
+    )
+    assert (
+        shell_change("t", FamilySpec(b"f", ttl_s=5))
+        == f"alter 't', {{NAME => 'f', VERSIONS => 1, TTL => 5, {options}}}"
     )
