@@ -130,7 +130,8 @@ class Checkpoint:
             known = json.loads(path.read_bytes())
         except ValueError as error:
             raise self._damaged(path, "is not JSON") from error
-        for name in sorted(known.keys() | identity.keys()):
+        # the kind first: what else there is belongs to it
+        for name in sorted(known.keys() | identity.keys(), key=lambda name: (name != "source", name)):
             if known.get(name) != identity.get(name):
                 raise ConflictError(
                     f'checkpoint "{self.folder}" was made for {name} "{known.get(name)}", '

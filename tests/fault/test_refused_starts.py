@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from tests.support.killed_at import killed_at
+from tests.support.ledger.events import Fate
+from tests.support.ledger.observed import rocksdb_rows
 from tests.support.ledger.run import LedgerRun, merged
 from tests.support.service import environment
 
@@ -183,26 +185,38 @@ def test_f28_changes_that_keep_the_offsets_are_allowed_and_said(ledger_run) -> N
     plain = run.content()
     pipeline = plain["pipelines"][run.pipeline]
     decorators = [*pipeline["decorators"], {"value": {"attribute": "seen", "value": "again"}}]
-    changed = merged(
-        plain,
-        {
-            "pipelines": {
-                run.pipeline: {
-                    "decorators": decorators,
-                    "source": {"kafka": {"max_events_per_batch": 700}},
-                    "sinks": [*pipeline["sinks"], {"attr2hbase": {"table": "second", "label": "second"}}],
-                }
-            },
-            "tables": {"second": {"store": "store", "families": {"l": {}, "d": {}}}},
-        },
-    )
-    run.service.write(changed)
+    source = {"kafka": {"max_events_per_batch": 700}}
+    run.service.write(merged(plain, {"pipelines": {run.pipeline: {"decorators": decorators, "source": source}}}))
     run.produce(1_000)
     run.start()
-    run.proven("decorator, second table and sink, maxOffsets: started")
-    again = [line for line in run.service.lines() if "runs again with the new configuration" in line["event"]]
-    assert [line["pipeline"] for line in again] == [run.pipeline]
+    assert runs_again_as_changed(run) == 1
+    run.proven("decorator, maxOffsets: the batch ran again with them")
     run.finish()
+
+    # another table and another sink: no ledger knows of two, so all of the batch that runs again must be in both
+    first = run.producer.sent
+    run.produce(400)
+    run.service.write(plain)
+    killed_at(run, "before_commit")
+    table = {"store": "store", "families": {"l": {}, "d": {}}}
+    sinks = [{"attr2hbase": {"table": name}} for name in ("second", "third")]
+    run.service.write(
+        merged(plain, {"tables": {"second": table, "third": table}, "pipelines": {run.pipeline: {"sinks": sinks}}})
+    )
+    run.start()
+    assert runs_again_as_changed(run) == 2
+    run.wait_acknowledged()
+    assert run.service.stop() == 0
+    numbers = range(first, run.producer.sent)
+    kept = {run.events.row(0, number) for number in numbers if run.events.fate(0, number) is Fate.STORED}
+    for name in ("second", "third"):
+        rows, _ = rocksdb_rows(run.store_folder, name)
+        assert rows.keys() == kept
+
+
+def runs_again_as_changed(run: LedgerRun) -> int:
+    """How often a start of it has said so."""
+    return sum("runs again with the new configuration" in line["event"] for line in run.service.lines())
 
 
 @pytest.mark.slow

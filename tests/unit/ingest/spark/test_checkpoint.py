@@ -95,6 +95,12 @@ def test_other_topics_are_refused_with_the_way_out(folder: Path):
     assert "--start-from" in str(refused.value)
 
 
+def test_another_kind_of_source_is_told_before_its_parts(folder: Path):
+    Checkpoint(folder).belongs_to({"cluster": "c", "source": "kafka", "topics": "ticks"})
+    with pytest.raises(ConflictError, match='made for source "kafka", the configuration says "files"'):
+        Checkpoint(folder).belongs_to({"path": "/logs", "source": "files"})
+
+
 def test_another_configuration_than_in_the_last_run_is_noticed(folder: Path):
     checkpoint = Checkpoint(folder)
     assert not checkpoint.is_changed("one")
