@@ -152,6 +152,7 @@ def test_refused_starts_of_one_service(ledger_run) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.seeds(1)
 def test_f26_damaged_checkpoint_of_a_killed_service(ledger_run) -> None:
     run = ledger_run("F26 damaged checkpoint", batch_size=500)
     run.produce(3_000)
@@ -163,6 +164,7 @@ def test_f26_damaged_checkpoint_of_a_killed_service(ledger_run) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.seeds(1)
 def test_f25_deleted_checkpoint_goes_on_at_the_group_when_told(ledger_run) -> None:
     run = ledger_run("F25 checkpoint deleted", batch_size=500)
     run.produce(2_000)
@@ -178,6 +180,7 @@ def test_f25_deleted_checkpoint_goes_on_at_the_group_when_told(ledger_run) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.seeds(1)
 def test_f28_changes_that_keep_the_offsets_are_allowed_and_said(ledger_run) -> None:
     run = ledger_run("F28 allowed changes", batch_size=500)
     run.produce(3_000)
@@ -220,6 +223,7 @@ def runs_again_as_changed(run: LedgerRun) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.seeds(1)
 def test_f28_changes_that_make_offsets_meaningless_are_refused(ledger_run) -> None:
     run = ledger_run("F28 refused changes", batch_size=500)
     run.produce(2_000)
