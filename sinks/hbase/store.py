@@ -35,6 +35,10 @@ class HBaseStore(Store[HBaseSettings]):
 
     A row is written whole by one put; a delete and a put of one row are two calls, so a reader may see the time between
     them. With a time-out the outcome is unknown: HBase may carry the call out later.
+
+    Where HBase asks who may what, the user of the Thrift server needs the rights R, W and C on the tables: without C
+    nobody is told their families. A table that is missing, disabled, read only or over its quota of space, and a user
+    without rights, block a pipeline until that is mended; they cost no event.
     """
 
     kind = "hbase"
