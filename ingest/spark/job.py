@@ -45,6 +45,12 @@ class AbandonedError(IngestError):
     code = "abandoned"
 
 
+class LeftError(IngestError):
+    """What Spark hears of a batch that failed for a reason we did not foresee."""
+
+    code = "query_failed"
+
+
 class StoppedError(IngestError):
     """A task reports that this pipeline can not go on."""
 
@@ -111,7 +117,7 @@ class Job:
         self.idle = threading.Event()
         self.idle.set()
         self.finished_batch: int | None = None
-        self.failure: IngestError | None = None
+        self.failure: Exception | None = None
 
     def refuse_batches(self) -> None:
         """Let the running batch finish and start no other."""
@@ -125,8 +131,7 @@ class Job:
         """Make one micro-batch durable. Returning acknowledges it; it raises to leave it unacknowledged."""
         self.idle.clear()
         try:
-            if self._draining.is_set() or self._stopping.is_set():
-                raise AbandonedError(f"the service stops; batch {batch_id} runs again after a restart")
+            self._check_may_start(batch_id)
             started = time.monotonic()
             batch_time_ms = self._batch_times.of(batch_id)
             counts, letters = self._run_until_durable(frame, batch_id, batch_time_ms)
@@ -137,9 +142,18 @@ class Job:
         except IngestError as error:
             # Spark tells the waiting thread the text of an exception only, so the error itself stands here
             self.failure = error
-            raise
+            # and of that text it wants no chain: with the one of a failed job in it, it looks through the whole with a
+            # pattern that overflows its stack, and a query that dies of that does not say why
+            raise error from None
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told where the query's end is seen
+            self.failure = error
+            raise LeftError(f"batch {batch_id} is not acknowledged: {type(error).__name__}") from None
         finally:
             self.idle.set()
+
+    def _check_may_start(self, batch_id: int) -> None:
+        if self._draining.is_set() or self._stopping.is_set():
+            raise AbandonedError(f"the service stops; batch {batch_id} runs again after a restart")
 
     def _run_until_durable(self, frame: DataFrame, batch_id: int, batch_time_ms: int) -> tuple[Counts, list[bytes]]:
         attempt = 0

@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from ingest.api import IngestError
 from ingest.spark.asking import Asking
 from ingest.spark.checkpoint import Checkpoint
 from ingest.spark.errors import translated
@@ -50,6 +51,7 @@ class PipelineQuery:
         self._checkpoint = checkpoint
         self._job = job
         self._query: StreamingQuery | None = None
+        self._is_endless = False
 
     def start(self, frame: DataFrame, trigger: Trigger) -> None:
         """Start reading; returns at once."""
@@ -60,6 +62,7 @@ class PipelineQuery:
         elif trigger.every_s > 0:
             writer = writer.trigger(processingTime=f"{int(trigger.every_s * 1000)} milliseconds")
         self._job.failure = None
+        self._is_endless = not trigger.once
         self._query = writer.start()
 
     def ended(self) -> bool:
@@ -74,8 +77,11 @@ class PipelineQuery:
 
     def failure(self) -> BaseException | None:
         """Why the query ended; None when it read all there was, or was stopped."""
-        if self._job.failure is not None:
-            return None if isinstance(self._job.failure, AbandonedError) else self._job.failure
+        failure = self._job.failure
+        if failure is not None:
+            if isinstance(failure, IngestError):
+                return None if isinstance(failure, AbandonedError) else failure
+            return translated(failure) or failure
         query = self._query
         if query is None:
             return None
@@ -85,7 +91,8 @@ class PipelineQuery:
         except JVM_GONE as gone:
             return gone
         if error is None:
-            return None
+            # Spark's own way to an exception may fail, and a query that reads for ever does not end by itself
+            return RuntimeError("the query ended, and Spark does not say why") if self._is_endless else None
         return translated(error) or error
 
     def is_reading(self) -> bool:

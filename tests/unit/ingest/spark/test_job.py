@@ -1,6 +1,7 @@
 """What makes a micro-batch durable, with tasks run in this process instead of Spark's workers."""
 
 import pickle
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from ingest.receipt import Counts, Receipt, Verdict
 from ingest.spark import job as job_module
 from ingest.spark import worker
 from ingest.spark.batch_time import BatchTimes
-from ingest.spark.job import AbandonedError, Job, StoppedError
+from ingest.spark.job import AbandonedError, Job, LeftError, StoppedError
 from ingest.spark.rows import rows_of
 from sinks.driver_store import DriverStore
 from sinks.families import FamilyRegistry
@@ -223,9 +224,25 @@ def test_job_that_fails_a_fourth_time_leaves_the_batch_unacknowledged(tmp_path: 
         raise Py4JNetworkError("worker gone")
 
     bench = Bench(tmp_path)
-    with pytest.raises(Py4JNetworkError):
+    with pytest.raises(LeftError, match="batch 0 is not acknowledged: Py4JNetworkError"):
         bench.job.on_batch(Frame([records(*TICK)], before=fail), 0)
     assert bench.published == []
+    assert isinstance(bench.job.failure, Py4JNetworkError)
+
+
+@pytest.mark.parametrize("text", ["worker gone", "KafkaIllegalStateException: Some data may have been lost"])
+def test_what_spark_hears_tells_nothing_of_failed_jobs(tmp_path: Path, text: str):
+    """It would look through the text with a pattern that overflows its stack; the query would end without a word."""
+
+    def fail(attempt: int) -> None:
+        raise Py4JNetworkError(f"py4j.protocol.Py4JJavaError: An error occurred while calling o1.collect\n{text}")
+
+    bench = Bench(tmp_path)
+    with pytest.raises(IngestError) as raised:
+        bench.job.on_batch(Frame([records(*TICK)], before=fail), 0)
+    heard = "".join(traceback.format_exception(raised.value))
+    assert "Py4JJavaError" not in heard
+    assert len(heard) < 2_000
 
 
 def test_stop_while_blocked_leaves_the_batch_unacknowledged(tmp_path: Path):

@@ -1,5 +1,6 @@
 """A query whose JVM is gone, as after a SIGTERM to the whole process group."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from ingest.spark.asking import Asking
 from ingest.spark.batch_time import BatchTimes
 from ingest.spark.checkpoint import Checkpoint
 from ingest.spark.job import Job
-from ingest.spark.query import PipelineQuery
+from ingest.spark.query import PipelineQuery, Trigger
 from sinks.families import FamilyRegistry
 
 
@@ -23,19 +24,25 @@ class Broken:
         raise self._error
 
 
+class Ended:
+    """Stands for a query that has ended, and for what it is made of: Spark tells no reason."""
+
+    isActive = False  # noqa: N815 - Spark's name
+
+    def __getattr__(self, name: str) -> "Callable[..., Ended]":
+        return lambda *_args, **_options: self
+
+    @property
+    def writeStream(self) -> "Ended":  # noqa: N802 - Spark's name
+        return self
+
+    def exception(self) -> None:
+        return None
+
+
 @pytest.fixture(params=[Py4JNetworkError("answer was empty"), ConnectionRefusedError("nobody there")], ids=["p", "c"])
 def query(request: pytest.FixtureRequest, tmp_path: Path) -> PipelineQuery:
-    job = Job(
-        pipeline="p",
-        plan=b"",
-        batch_times=BatchTimes(tmp_path / "times", lambda: 0),
-        stores={},
-        families=FamilyRegistry({}, {}, {}, {}),
-        incoming={},
-        publish=lambda *_: None,
-        watch=None,
-    )
-    made = PipelineQuery("p", Checkpoint(tmp_path), job, Asking())
+    made = query_in(tmp_path)
     made._query = Broken(request.param)
     return made
 
@@ -47,3 +54,27 @@ def test_query_without_its_jvm_has_ended(query: PipelineQuery):
     assert query.drained()
     assert isinstance(query.failure(), Py4JNetworkError | ConnectionRefusedError)
     query.stop()
+
+
+@pytest.mark.parametrize(("once", "reason"), [(True, None), (False, "Spark does not say why")])
+def test_query_that_ends_without_a_reason_has_failed_unless_it_was_to_end(
+    tmp_path: Path, once: bool, reason: str | None
+):
+    query = query_in(tmp_path)
+    query.start(Ended(), Trigger(once=once))
+    failure = query.failure()
+    assert failure is None if reason is None else reason in str(failure)
+
+
+def query_in(folder: Path) -> PipelineQuery:
+    job = Job(
+        pipeline="p",
+        plan=b"",
+        batch_times=BatchTimes(folder / "times", lambda: 0),
+        stores={},
+        families=FamilyRegistry({}, {}, {}, {}),
+        incoming={},
+        publish=lambda *_: None,
+        watch=None,
+    )
+    return PipelineQuery("p", Checkpoint(folder), job, Asking())
