@@ -32,6 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except Exception as error:  # noqa: BLE001 - the one place where everything ends
         return _failed(error, out)
+    finally:
+        out.close()
     return code
 
 

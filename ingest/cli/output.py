@@ -49,6 +49,7 @@ class Output:
     def __init__(self, stdout: TextIO, stderr: TextIO, *, is_plain: bool) -> None:
         self._stdout = stdout
         self._stderr = stderr
+        self._opened = contextlib.ExitStack()
         self.format = Format.TEXT
         self.is_plain = is_plain or os.environ.get("TERM") == "dumb"
         for stream in (stdout, stderr):
@@ -66,12 +67,11 @@ class Output:
         """Whether a person watches, so that things may move."""
         return not self.is_json and self._stderr.isatty()
 
-    @contextlib.contextmanager
-    def unwaiting(self, on_lost: Callable[[int], None], *, with_data: bool) -> Iterator[Callable[[], int]]:
+    def wait_for_nobody(self, on_lost: Callable[[int], None], *, with_data: bool) -> Callable[[], int]:
         """
-        Wait for no reader until the block ends: a service must not stand still with its log.
+        Wait for no reader from now on: a service must neither stand still with its log nor stay for its last words.
 
-        All that this process writes to stderr takes part. Where that is no file, nothing changes.
+        All that this process writes to stderr takes part, until `close`. Where that is no file, nothing changes.
 
         Args:
             on_lost: told how many lines of stderr were left out, once somebody reads again.
@@ -85,14 +85,20 @@ class Output:
         stdout, stderr = self._stdout, self._stderr
         data, rest = Drain.of(stdout) if with_data else None, Drain.of(stderr, on_lost)
         self._stdout, self._stderr = cast("TextIO", data or stdout), cast("TextIO", rest or stderr)
-        try:
-            with contextlib.redirect_stderr(self._stderr):
-                yield lambda: 0 if rest is None else rest.lost
-        finally:
+
+        def restore() -> None:
             self._stdout, self._stderr = stdout, stderr
             for drain in (data, rest):
                 if drain is not None:
                     drain.finish()
+
+        self._opened.callback(restore)
+        self._opened.enter_context(contextlib.redirect_stderr(self._stderr))
+        return lambda: 0 if rest is None else rest.lost
+
+    def close(self) -> None:
+        """Give the last lines their time."""
+        self._opened.close()
 
     def choose(self, wanted: Format | None, *, is_plain: bool) -> None:
         """Take what the options of a command say."""

@@ -43,14 +43,14 @@ def run(
     out.problems(configuration.report)
     _set_up_logs(configuration, is_watched=once and out.is_live)
     stop = Stop()
-    with out.unwaiting(_tell_lost, with_data=not once) as lost_lines:
-        with stop.on_signals(), Following(out, list(configuration.pipelines), is_shown=once) as following:
-            options = RunOptions(once, start_from, following, lost_lines)
-            outcome = run_service(configuration, catalog, options, stop)
-        for error in outcome.errors:
-            _tell(out, error)
-        show_totals(out, outcome.totals)
-        _what_next(out, file, configuration, outcome)
+    lost_lines = out.wait_for_nobody(_tell_lost, with_data=not once)
+    with stop.on_signals(), Following(out, list(configuration.pipelines), is_shown=once) as following:
+        options = RunOptions(once, start_from, following, lost_lines)
+        outcome = run_service(configuration, catalog, options, stop)
+    for error in outcome.errors:
+        _tell(out, error)
+    show_totals(out, outcome.totals)
+    _what_next(out, file, configuration, outcome)
     raise typer.Exit(outcome.exit_code)
 
 
