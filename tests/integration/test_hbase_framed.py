@@ -16,6 +16,8 @@ from tests.support.waiting import reached
 
 MAIN = "org.apache.hadoop.hbase.thrift.ThriftServer"
 IDLE_MS = "3000"
+LATE = 2**62
+"""A time that is as long as any in the compact protocol."""
 
 
 def settings_of(port: int, **options: object) -> HBaseSettings:
@@ -66,10 +68,10 @@ def test_a_row_may_fill_a_frame_and_one_byte_more_never_leaves(
     hbase: HBase, store: HBaseStore, framed_port: int, table: str
 ) -> None:
     encoder = Encoder(settings_of(framed_port))
-    (probe,) = encoder.calls(table, [Put(b"row", {b"cf:q": b"x" * 2_000_000}, 5)], tuple)
+    (probe,) = encoder.calls(table, [Put(b"row", {b"cf:q": b"x" * 2_000_000}, LATE)], tuple)
     size = MAX_FRAME_BYTES - len(probe.message) + 2_000_000
-    fits, over = Put(b"fits", {b"cf:q": b"x" * (size - 1)}, 5), Put(b"over", {b"cf:q": b"x" * size}, 5)
-    small = Put(b"small", {b"cf:q": b"x"}, 5)
+    fits, over = Put(b"fits", {b"cf:q": b"x" * (size - 1)}, LATE), Put(b"over", {b"cf:q": b"x" * size}, LATE)
+    small = Put(b"small", {b"cf:q": b"x"}, LATE)
     with pytest.raises(WriteRejectedError, match="framed") as caught:
         store.apply(table, [small, over, fits, over])
     assert caught.value.indexes == [1, 3]
