@@ -1,8 +1,11 @@
 """The writer checks, folds, buffers and sends; what it takes is durable after flush."""
 
+import threading
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ingest.api import (
     MAX_ROW_KEY_BYTES,
@@ -23,10 +26,11 @@ from ingest.api import (
 )
 from sinks.mapping.mapper import FamilyOptions, Mapped, Mapper, SinkSettings, Skipped
 from sinks.memory import MemoryStore
-from sinks.sending import DirectSender
+from sinks.sending import DirectSender, ThreadSender
 from sinks.writer import WriteContext, Writer
 
 BATCH_MS = 1_000
+NO_WAL = b"no-wal"
 
 
 class Scripted(Mapper[SinkSettings]):
@@ -41,7 +45,7 @@ class Scripted(Mapper[SinkSettings]):
             return Skipped("no_cells")
         at = event.timestamp_ms or batch_time_ms
         columns = {name.encode(): value for name, value in event.attributes.items()}
-        return Mapped(event.host or "t", Put(event.body, columns, at))
+        return Mapped(event.host or "t", Put(event.body, columns, at, wal=event.key != NO_WAL))
 
 
 class Recording(MemoryStore):
@@ -151,6 +155,42 @@ def test_counts_what_was_sent(make, store):
     assert (counts.rows_sent, counts.cells, counts.chunks, counts.retries) == (4, 8, 2, 0)
     assert len(counts.flush_s) == 2
     assert counts.bytes == 4 * (48 + 2 + 2 * 32 + 2 * 3 + 2)
+
+
+@given(
+    written=st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c", b"d"]), st.booleans()), max_size=60),
+    senders=st.integers(1, 3),
+    size=st.sampled_from(["1B", "300B", "2MiB"]),
+)
+def test_order_of_a_row_key_holds_with_several_connections_and_both_wal_flags(written, senders, size):
+    """All of a batch carry one time, so in the store the call that comes last wins."""
+    store = Recording()
+    store.open()
+    store.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
+    writer = Writer(
+        Scripted(SinkSettings.model_validate({"write_buffer_size": size})),
+        [ThreadSender(store) for _ in range(senders)],
+        "logs",
+        capabilities=hbase_like(),
+        deletes=False,
+    )
+    # the senders share one store here, whose calls may not cross
+    one_by_one = threading.Lock()
+    apply = store.apply
+
+    def applied(table: str, mutations: Sequence[Mutation]) -> None:
+        with one_by_one:
+            apply(table, mutations)
+
+    store.apply = applied
+    store.close = lambda: None
+    writer.begin(WriteContext(BATCH_MS))
+    for number, (row, wal) in enumerate(written):
+        writer.write(Event(row, {"f:q": b"%d" % number}, key=b"" if wal else NO_WAL))
+    writer.flush()
+    writer.close()
+    last = {row: b"%d" % number for number, (row, _) in enumerate(written)}
+    assert {row.key: row.cells[0].value for row in store.scan("t", Scan())} == last
 
 
 def test_row_key_always_uses_the_same_connection(make, store):
