@@ -19,6 +19,7 @@ STEADY_S = 60.0  # a query that ran for so long starts its back-off anew
 ONCE_FAILURES = 3  # starts that a `--once` run without any batch is given: somebody waits for it
 SILENT_S = 10.0  # without an answer of the JVM: blocked; it collects garbage in less
 START_STOP_S = 5.0  # what a start that goes on gets on a stop
+CLOCK_STEP_S = 5.0  # by which a clock has to go back at once, to be more than a correction
 BLOCKED_STOP_S = 2.0  # what a blocked batch gets on a stop: it can not finish, an operator wants the process gone
 
 _log = logger(__name__)
@@ -33,6 +34,9 @@ class Member:
         start: starts the query, again after a failure.
         close: the last commit of group offsets, then letting go; called once.
         lost: why the source can not be read on, which Spark may never notice; None while it can.
+        every_s: pause between starts of batches. Spark waits for a time of day, so a clock that is set back makes the
+            pause longer by as much.
+        stuck_at: when such a pause has surely been too long.
     """
 
     name: str
@@ -41,6 +45,9 @@ class Member:
     start: Callable[[], None]
     close: Callable[[], None]
     lost: Callable[[], IngestError | None] = lambda: None
+    every_s: float = 0.0
+    stuck_at: float | None = None
+    batches: int = 0
     failures: int = 0
     started_at: float = 0.0
     restart_at: float | None = None
@@ -56,9 +63,10 @@ class Supervisor:
         once: whether the pipelines read what is there and end; then one that can not even start is not waited for.
         is_alive: whether Spark's JVM still is; one that does not answer is.
         silent_s: for how long it has not answered.
+        wall_s: the clock that may be set.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it watches and whom it tells, each used once
         self,
         members: Iterable[Member],
         *,
@@ -68,6 +76,7 @@ class Supervisor:
         stop_timeout_s: float,
         is_alive: Callable[[], bool],
         silent_s: Callable[[], float] = lambda: 0.0,
+        wall_s: Callable[[], float] = time.time,
     ) -> None:
         self._members = list(members)
         self._once = once
@@ -76,6 +85,8 @@ class Supervisor:
         self._stop_timeout_s = stop_timeout_s
         self._is_alive = is_alive
         self._silent_s = silent_s
+        self._wall_s = wall_s
+        self._ahead_s = wall_s() - time.monotonic()
 
     def run(self) -> list[BaseException]:
         """Start all, keep them going, and return when all have ended: the errors of those that failed for good."""
@@ -91,6 +102,7 @@ class Supervisor:
                 for member in self._members:
                     self._give_up(member, member.error or error)
                 break
+            self._look_at_clock()
             is_silent = self._silent_s() > SILENT_S
             for member in self._members:
                 if is_silent and not member.over:
@@ -134,6 +146,15 @@ class Supervisor:
         if failed:
             raise failed[0]
 
+    def _look_at_clock(self) -> None:
+        ahead_s = self._wall_s() - time.monotonic()
+        if ahead_s < self._ahead_s - CLOCK_STEP_S:
+            for member in self._members:
+                if member.every_s:
+                    member.stuck_at = time.monotonic() + member.every_s + 1.0
+                    member.batches = member.watch.totals.batches
+        self._ahead_s = ahead_s
+
     def _look_at(self, member: Member) -> None:
         if member.over:
             return
@@ -146,6 +167,13 @@ class Supervisor:
             if time.monotonic() >= member.restart_at:
                 self._start(member)
             return
+        if member.stuck_at is not None and time.monotonic() >= member.stuck_at and member.query.is_idle():
+            member.stuck_at = None
+            if member.watch.totals.batches == member.batches:
+                _log.warning("the clock was set back, the query starts again", pipeline=member.name)
+                member.query.interrupt()
+                self._start(member)
+                return
         if not member.query.ended():
             if not member.watch.is_blocked:
                 if member.query.is_reading():

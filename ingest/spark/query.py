@@ -122,6 +122,14 @@ class PipelineQuery:
         except JVM_GONE:
             return False
 
+    def is_idle(self) -> bool:
+        """Whether no batch runs."""
+        return self._job.idle.is_set()
+
+    def interrupt(self) -> None:
+        """End a query that does nothing, to start it again; a running batch would be cut off."""
+        self._stop_spark()
+
     def refuse_batches(self) -> None:
         """Let the running batch finish and start no other."""
         self._job.refuse_batches()
@@ -148,6 +156,9 @@ class PipelineQuery:
     def stop(self) -> None:
         """End the query now; a running batch stays uncommitted."""
         self._job.stop()
+        self._stop_spark()
+
+    def _stop_spark(self) -> None:
         query = self._query
         if query is None:
             return

@@ -1,6 +1,7 @@
 """Keeping pipelines going: restart, give up, drain."""
 
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -25,6 +26,7 @@ class Query:
         self.refuses = False
         self.finds_nothing = False
         self.stopped = False
+        self.interrupted = False
 
     def ended(self) -> bool:
         return self.has_ended
@@ -47,6 +49,12 @@ class Query:
     def wait_drained(self, timeout_s: float) -> bool:
         return self.is_drained
 
+    def is_idle(self) -> bool:
+        return True
+
+    def interrupt(self) -> None:
+        self.interrupted = True
+
     def stop(self) -> None:
         self.stopped = True
 
@@ -63,7 +71,8 @@ class House:
         self.closed = 0
         self._start = start
         self.lost: IngestError | None = None
-        member = Member("p", self.query, self.watch, self.start, self.close, lost=lambda: self.lost)
+        self.ahead_s = 1_000.0
+        self.member = member = Member("p", self.query, self.watch, self.start, self.close, lost=lambda: self.lost)
         self.supervisor = Supervisor(
             [member],
             once=once,
@@ -72,6 +81,7 @@ class House:
             stop_timeout_s=0.05,
             is_alive=lambda: self.is_alive,
             silent_s=lambda: self.silent_s,
+            wall_s=lambda: time.monotonic() + self.ahead_s,
         )
         self.is_alive = True
         self.silent_s = 0.0
@@ -290,3 +300,23 @@ def test_start_that_hangs_does_not_keep_a_stop_away(monkeypatch: pytest.MonkeyPa
     assert house.supervisor.run() == []
     assert (house.state, house.closed) == (State.STOPPED, 1)
     hangs.set()
+
+
+@pytest.mark.parametrize(("ahead_s", "starts"), [(-2_600.0, 2), (998.0, 1), (4_600.0, 1)], ids=["back", "little", "on"])
+def test_clock_that_is_set_back_makes_no_pause_longer(ahead_s: float, starts: int):
+    """Spark would wait until the clock is where it was."""
+
+    def start(house: House) -> None:
+        house.member.every_s = 0.001
+        if house.starts == 2:
+            house.stop.ask()
+
+    house = House(start)
+    jump = threading.Timer(0.05, lambda: setattr(house, "ahead_s", ahead_s))
+    end = threading.Timer(3, house.stop.ask)
+    jump.start()
+    end.start()
+    assert house.supervisor.run() == []
+    assert (house.starts, house.query.interrupted) == (starts, starts == 2)
+    jump.join()
+    end.cancel()
