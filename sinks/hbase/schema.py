@@ -146,6 +146,9 @@ class Thrift2:
         """
         Add a family to a live table.
 
+        One a call, which takes 0.6 s each (seen, HBase 2.6.1): `modifyTable` adds eight in 0.65 s, but takes away what
+        somebody else has added since the table was read; several calls at a time are refused as concurrent.
+
         Raises:
             StoreError: it could not be added.
         """
@@ -154,9 +157,6 @@ class Thrift2:
     def change_family(self, table: str, family: FamilySpec) -> None:
         """
         Change a family of a live table; all that a specification does not say stays as the table has it.
-
-        Not through `modifyTable`, which could change all families at once: it takes away those that somebody else has
-        added since the table was read, with their data.
 
         Raises:
             StoreError: it could not be changed.
