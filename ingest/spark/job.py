@@ -210,7 +210,9 @@ class Job:
                 rows = frame.mapInArrow(task, RECEIPT_SCHEMA).collect()
             except (Py4JError, PySparkException) as error:
                 if self._stopping.is_set():
-                    raise AbandonedError("the service stops while tasks run") from error
+                    # alone: Spark searches the text of what ends a query with a pattern that overflows its stack when
+                    # there is the trace of a Java exception in it
+                    raise AbandonedError("the service stops while tasks run") from None
                 cause = translated(error)
                 if cause is not None and cause.disposition is Disposition.RETRY:
                     self._wait(cause.code, str(cause), 1)
@@ -257,7 +259,7 @@ class Job:
         """Tell that the batch is blocked and wait before the next try; raises when the service stops meanwhile."""
         self._watch.blocked(code, message)
         if self._stopping.wait(BACK_OFF_S[min(attempt, len(BACK_OFF_S)) - 1]):
-            raise AbandonedError(f"the service stops while blocked: {message}")
+            raise AbandonedError(f"the service stops while blocked: {message}") from None
 
 
 def _worst(receipts: Sequence[Receipt]) -> Receipt:

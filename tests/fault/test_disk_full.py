@@ -77,13 +77,13 @@ def test_f37_full_disk_blocks_and_heals(ledger_run, small_disk: MakeDisk, place:
 @pytest.mark.slow
 @pytest.mark.seeds(1)
 def test_f37_full_log_is_not_noticed(ledger_run, small_disk: MakeDisk) -> None:
-    run: LedgerRun = ledger_run("F37 log", batch_size=500, content={"service": {"log": {"level": "debug"}}})
+    run: LedgerRun = ledger_run("F37 log", batch_size=500)
     disk = small_disk(run.service.folder / "logs", 1 * MIB)
     run.service.log.symlink_to(disk.folder / "service.log")
     run.produce(1_000)
     run.start(env=disk.environment)
     run.wait_acknowledged()
-    proof = disk.fill()
+    proof = disk.fill(disk.folder / "service.log")
     run.produce(5_000)
     run.wait_acknowledged()
     lost = run.service.metric("ingest_log_lines_lost_total")

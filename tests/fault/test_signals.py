@@ -18,14 +18,26 @@ EVENTS = 12_000  # at 250 a batch more than three short lives can do
 STOP_S = 20.0  # a batch here takes one; nothing may wait longer than the grace of half a minute
 
 
+def send(run: LedgerRun, signals: Sequence[signal.Signals]) -> None:
+    """One after the other: of two at once the system hands over one."""
+
+    def heard() -> int:
+        return sum(line["event"] == "pipeline stops" for line in run.service.lines())
+
+    before = heard()
+    for sent, number in enumerate(signals):
+        if sent:
+            run.service.wait_for(lambda: heard() > before, f"{number.name} heard")
+        os.kill(run.service.pid, number)
+
+
 def told(run: LedgerRun, signals: Sequence[signal.Signals], code: int) -> None:
     """Start, give the signals under load, and see how it ends."""
     checkpoint = run.service.checkpoint(run.pipeline)
     run.start()
     run.service.wait_for_batches(2, run.pipeline)
     started = time.monotonic()
-    for number in signals:
-        os.kill(run.service.pid, number)
+    send(run, signals)
     assert run.service.wait_for_exit() == code, run.service.last_lines()
     seconds = time.monotonic() - started
     assert seconds < STOP_S
@@ -68,8 +80,7 @@ def test_f03_signals_while_a_batch_does_not_end(ledger_run) -> None:
         failpoint = Failpoint(run, "after_last_send", action="hold")
         run.begin(env=failpoint.environment)
         failpoint.wait_reached()
-        for number in signals:
-            os.kill(run.service.pid, number)
+        send(run, signals)
         assert run.service.wait_for_exit(STOP_S) == code, run.service.last_lines()
         run.service.wait_until_gone()
         assert run.service.checkpoint(run.pipeline).is_inside_a_batch()

@@ -42,14 +42,23 @@ class SmallDisk:
         """For the service that uses the folder."""
         return {} if self.is_mounted else self._faults.environment(fail_write=f"{self.folder}/*")
 
-    def fill(self) -> str:
-        """From now on not a byte more fits; how that is known."""
+    def fill(self, *appended: Path) -> str:
+        """
+        From now on no new page fits; how that is known.
+
+        Args:
+            appended: text files that others append to, and whose last page is to be full as well.
+        """
         if not self.is_mounted:
             self._faults.on()
             return f"writes below {self.folder.name} say ENOSPC"
         with contextlib.suppress(OSError), (self.folder / "filler").open("wb", buffering=0) as file:
             while file.write(bytes(MIB)):
                 pass
+        for path in appended:
+            with contextlib.suppress(OSError), path.open("ab", buffering=0) as file:
+                while file.write(b"\n"):
+                    pass
         usage = shutil.disk_usage(self.folder)
         assert usage.free == 0
         return f"tmpfs at {self.folder.name}: 0 of {usage.total // MIB} MiB free"
