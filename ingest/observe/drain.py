@@ -1,16 +1,20 @@
 """A text stream whose writers never wait, for a service whose log nobody reads."""
 
+import contextlib
 import io
 import os
 import select
+import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self, TextIO
 
 MAX_WAITING_BYTES = 1024 * 1024  # a few thousand lines; what a reader that is away for longer misses is counted
+MAX_LINE_BYTES = 64 * 1024
+_STDERR = 2  # whatever sys.stderr is by now, children inherit this
 FINISH_S = 2.0  # what the last lines get when a process ends
 
 
@@ -23,7 +27,7 @@ class Drain(io.TextIOBase):
     interpreter, would wait for. A forked child begins with an empty queue; what waited is the parent's to write.
 
     Args:
-        descriptor: of a pipe, a terminal or a file.
+        descriptor: of a pipe, a terminal or a file; a copy of it is kept.
         is_terminal: what `isatty` answers.
         on_lost: told how many lines were left out, once the stream flows again; called by the thread.
 
@@ -43,7 +47,7 @@ class Drain(io.TextIOBase):
         on_lost: Callable[[int], None] = lambda _lines: None,
     ) -> None:
         super().__init__()
-        self._descriptor = descriptor
+        self._descriptor = os.dup(descriptor)
         self._is_terminal = is_terminal
         self._max_waiting_bytes = max_waiting_bytes
         self._on_lost = on_lost
@@ -61,7 +65,11 @@ class Drain(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Take text; returns at once."""
-        data = text.encode(self.encoding, self.errors)
+        self.take(text.encode(self.encoding, self.errors))
+        return len(text)
+
+    def take(self, data: bytes) -> None:
+        """Take bytes; returns at once."""
         with self._changed:
             if self._waiting_bytes + len(data) > self._max_waiting_bytes:
                 self._lose(data)
@@ -69,7 +77,6 @@ class Drain(io.TextIOBase):
                 self._waiting.append(data)
                 self._waiting_bytes += len(data)
                 self._wake()
-        return len(text)
 
     def finish(self, timeout_s: float = FINISH_S) -> bool:
         """Wait until all that was taken is written; False when that takes longer."""
@@ -132,6 +139,43 @@ class Drain(io.TextIOBase):
                 self._changed.notify_all()
             if lost:
                 self._on_lost(lost)
+
+
+@contextlib.contextmanager
+def caught_stderr() -> Iterator[None]:
+    """
+    Processes that are started in this block write their stderr into this process's drain, if it has one.
+
+    They inherit a pipe that is always read: what they say before they can be told anything, such as a Java process that
+    warns of its own options, does not wait for a reader either.
+    """
+    drain = sys.stderr
+    if not isinstance(drain, Drain):
+        yield
+        return
+    reader, writer = os.pipe()
+    own = os.dup(_STDERR)
+    os.dup2(writer, _STDERR)
+    os.close(writer)
+    threading.Thread(target=_pass_on, args=(reader, drain), name="stderr-of-children", daemon=True).start()
+    try:
+        yield
+    finally:
+        os.dup2(own, _STDERR)
+        os.close(own)
+
+
+def _pass_on(reader: int, drain: Drain) -> None:
+    rest = b""
+    while data := os.read(reader, 65_536):
+        # whole lines, so that they do not mix with ours; but no line is waited for without end
+        lines, newline, rest = (rest + data).rpartition(b"\n")
+        drain.take(lines + newline)
+        if len(rest) > MAX_LINE_BYTES:
+            drain.take(rest)
+            rest = b""
+    drain.take(rest)
+    os.close(reader)
 
 
 def _written(descriptor: int, data: bytes) -> bool:

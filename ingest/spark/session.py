@@ -12,6 +12,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from ingest.api import ConfigError, NotFoundError
+from ingest.observe.drain import caught_stderr
 from ingest.spark.files_reader import FilesSource
 
 REQUIRED = {
@@ -87,7 +88,8 @@ def open_session(
         builder = builder.config(key, value)
     interrupted = signal.getsignal(signal.SIGINT)
     try:
-        session = builder.getOrCreate()
+        with caught_stderr():
+            session = builder.getOrCreate()
     except PySparkRuntimeError as error:
         raise NotFoundError(
             f"Spark's Java process did not start: {error}",
