@@ -1,4 +1,9 @@
-"""A writer killed with -9 leaves no torn row, and all that it acknowledged."""
+"""
+F38: a writer killed with -9 leaves no torn row, and all that it acknowledged; two writers and damage are refused.
+
+A killed process loses nothing that it gave to the kernel, so also without sync. Without the log a write is in files of
+its own when it is acknowledged.
+"""
 
 import random
 import subprocess
@@ -11,6 +16,8 @@ import pytest
 from ingest.api import Scan
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
+from tests.support.ledger.fixture import LedgerRuns
+from tests.support.service import Service
 
 ROWS = 20
 WRITER = f"""
@@ -69,3 +76,54 @@ def test_rocksdb_killed_while_writing(tmp_path, wal):
             assert len(numbers) == 1, f"torn row, seed {seed}"
             assert min(numbers) >= acknowledged, f"seed {seed}"
             acknowledged = max(acknowledged, *numbers)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wal", [True, False], ids=["wal", "no-wal"])
+@pytest.mark.parametrize("sync", [True, False], ids=["sync", "no-sync"])
+def test_f38_killed_with_and_without_log_and_sync(ledger_run: LedgerRuns, sync: bool, wal: bool) -> None:
+    run = ledger_run(
+        f"F38 kill -9, sync {sync}, WAL {wal}",
+        batch_size=500,
+        store_options={"sync": sync},
+        sink={"write_to_wal": wal},
+    )
+    chance = random.Random(run.seed)
+    for share in (0.2, 0.4, 0.6):
+        run.produce(4_000)
+        run.start()
+        run.wait_acknowledged(share)
+        time.sleep(chance.uniform(0, 0.3))  # anywhere in what runs now
+        run.kill()
+        run.check_while_dead()
+    run.start()
+    run.finish()
+
+
+@pytest.mark.slow
+def test_f38_second_writer_and_damage_are_refused(ledger_run: LedgerRuns) -> None:
+    run = ledger_run("F38 second writer, damaged log", batch_size=500)
+    run.produce(4_000)
+    run.start()
+    run.wait_acknowledged(0.3)
+    content = run.content()
+    content["stores"]["store"]["rocksdb"]["path"] = str(run.store_folder)
+    content["pipelines"][run.pipeline]["source"]["kafka"]["group"] = "another"
+    with Service(run.service.folder / "second", content) as second:
+        second.start()
+        assert second.wait_for_exit(120) == 4, second.last_lines()
+        assert f"is held by process {run.service.pid} on" in second.last_lines()
+        assert second.checkpoint(run.pipeline).commits() == []
+    run.proven("second writer: exit 4")
+    run.kill()
+    log = max(run.store_folder.glob("*.log"), key=lambda path: path.stat().st_size)
+    good = log.read_bytes()
+    log.write_bytes(good[: len(good) // 2] + bytes([good[len(good) // 2] ^ 0x55]) + good[len(good) // 2 + 1 :])
+    run.begin()
+    assert run.service.wait_for_exit(120) == 5, run.service.last_lines()
+    assert log.name in run.service.last_lines()
+    run.proven(f"one byte of {log.name} turned over: exit 5")
+    log.write_bytes(good)
+    run.check_while_dead()
+    run.start()
+    run.finish()
