@@ -62,9 +62,9 @@ def audit(given: argparse.Namespace) -> None:
         batches=batches_of(checkpoint, given.topic),
     )
     if given.hbase:
-        observed.table = hbase_rows(AnyHBase(given.hbase), given.table)
+        observed.rows = hbase_rows(AnyHBase(given.hbase), given.table)
     else:
-        observed.table, observed.older = rocksdb_rows(given.rocksdb, given.table)
+        observed.rows, observed.older = rocksdb_rows(given.rocksdb, given.table)
     sent = settled(LedgerFile(given.file).entries())
     books = Books(Events(given.run, given.seed), sent, observed, frozenset(), {})
     judgement, wrong = books.while_dead()

@@ -4,10 +4,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tests.support.ledger import invariants
-from tests.support.ledger.audit import BatchIndex, Judgement, Key, Sent, Verdict, judge
+from tests.support.ledger.audit import BatchIndex, Judgement, Sent, Verdict
 from tests.support.ledger.events import Events
 from tests.support.ledger.invariants import Rule, Scrape, Wrong
-from tests.support.ledger.observed import Observed
+from tests.support.ledger.judging import judge
+from tests.support.ledger.observed import Key, Observed
 
 TRIES = 4  # calls for a chunk before its attempt is given up
 

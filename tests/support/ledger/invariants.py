@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from tests.support.ledger.audit import SHOWN, Judgement, Key, Sent, Verdict
-from tests.support.ledger.observed import Observed
+from tests.support.ledger.audit import SHOWN, Judgement, Sent, Verdict
+from tests.support.ledger.observed import Key, Observed
 from tests.support.ledger.producer import Status
 
 GOOD = (Verdict.STORED, Verdict.DLQ, Verdict.DROPPED_BY_RULE)

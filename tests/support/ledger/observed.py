@@ -2,26 +2,49 @@
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from kafka import KafkaConsumer, TopicPartition
 
 from ingest.api import Scan
 from tests.support.audit import rocksdb_reader
 from tests.support.checkpoint import Acknowledged, Batch
-from tests.support.ledger.events import NUMBER
+from tests.support.ledger.events import HASH, NUMBER, PREVIOUS, PRODUCER, cells_of, hash_of
 from tests.support.servers import HBase, Kafka
 
 VERSIONS = 10
 
-Cells = dict[bytes, tuple[int, bytes]]
+Key = tuple[int, int]
+"""Producer and number of an event."""
+Cells = Mapping[bytes, tuple[int, bytes]]
 """Column -> time and value of its newest version."""
-Older = dict[bytes, list[tuple[bytes, int, bytes]]]
-"""Row -> column, time and value of versions that are not the newest."""
+Version = tuple[bytes, int, bytes]
+"""Column, time and value."""
 
 
-@dataclass(frozen=True)
+class Found(NamedTuple):
+    """
+    A row as it was read; of millions of them no more than this can be kept.
+
+    Attributes:
+        event: the event it says it holds; None when it does not say.
+        hash: of that event, when it fits the cells; then the row is whole. Else None.
+        previous: row that the event refers to.
+        times: of its cells.
+        cells: values by column, of rows that are not whole.
+    """
+
+    event: Key | None
+    hash: bytes | None
+    previous: bytes
+    times: tuple[int, ...]
+    cells: Mapping[bytes, bytes] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Letter:
     """A dead letter of one record."""
 
@@ -39,20 +62,21 @@ class Observed:
     One moment of one pipeline.
 
     Attributes:
-        older: versions that are not the newest, as far as they were read.
+        rows: the whole table.
+        older: row -> versions that are not the newest, as far as they were read.
         acknowledged: partition -> offset below which the checkpoint says all is done.
         group: the same, of the consumer group; None when nobody could be asked.
         batches: acknowledged micro-batches, as far as the checkpoint still has them.
         versions: all versions of one row, asked when something looks wrong.
     """
 
-    table: Mapping[bytes, Cells] = field(default_factory=dict)
-    older: Older = field(default_factory=dict)
+    rows: Mapping[bytes, Found] = field(default_factory=dict)
+    older: Mapping[bytes, Sequence[Version]] = field(default_factory=dict)
     letters: Mapping[tuple[int, int], Sequence[Letter]] = field(default_factory=dict)
     acknowledged: Mapping[int, int] = field(default_factory=dict)
     group: Mapping[int, int] | None = None
     batches: Sequence[Batch] = ()
-    versions: Callable[[bytes], Iterable[tuple[bytes, int, bytes]]] = lambda row: ()
+    versions: Callable[[bytes], Iterable[Version]] = lambda row: ()
 
     def highest_number(self, row: bytes) -> int:
         """The highest event number any version of a row holds; -1 for none."""
@@ -60,39 +84,61 @@ class Observed:
         return max((int(value) for column, _, value in versions if column == NUMBER and value.isdigit()), default=-1)
 
 
-def rocksdb_rows(folder: Path, table: str) -> tuple[dict[bytes, Cells], Older]:
-    """All versions of a table of a RocksDB store that nobody else has open for writing."""
-    newest: dict[bytes, Cells] = {}
-    older: Older = {}
+def found_of(cells: Cells) -> Found:
+    """What there is to know about a row."""
+    values = {column: value for column, (_, value) in cells.items()}
+    digest = values.get(HASH)
+    is_whole = digest is not None and hash_of(values) == digest
+    times = tuple({time_ms for time_ms, _ in cells.values()})
+    return Found(
+        event_of(values),
+        digest if is_whole else None,
+        values.get(PREVIOUS, b""),
+        times,
+        None if is_whole else values,
+    )
+
+
+def event_of(values: Mapping[bytes, bytes]) -> Key | None:
+    """The event that cells say they are of."""
+    producer, number = values.get(PRODUCER, b""), values.get(NUMBER, b"")
+    return (int(producer), int(number)) if producer.isdigit() and number.isdigit() else None
+
+
+def rocksdb_rows(folder: Path, table: str) -> tuple[dict[bytes, Found], dict[bytes, list[Version]]]:
+    """All rows of a table of a RocksDB store that nobody else has open for writing, and versions that are older."""
+    rows: dict[bytes, Found] = {}
+    older: dict[bytes, list[Version]] = {}
     if not folder.exists():
-        return newest, older
+        return rows, older
     with rocksdb_reader(folder) as store:
         if table not in store.tables():
-            return newest, older
+            return rows, older
         for row in store.scan(table, Scan(versions=VERSIONS, page_rows=2_000)):
-            cells = newest[row.key] = {}
+            cells: dict[bytes, tuple[int, bytes]] = {}
             for family, qualifier, timestamp_ms, value in row.cells:
                 column = family + b":" + qualifier
                 if column in cells:
                     older.setdefault(row.key, []).append((column, timestamp_ms, value))
                 else:
                     cells[column] = timestamp_ms, value
-    return newest, older
+            rows[row.key] = found_of(cells)
+    return rows, older
 
 
-def hbase_rows(hbase: HBase, table: str) -> dict[bytes, Cells]:
-    """The newest version of each cell, read with happybase."""
+def hbase_rows(hbase: HBase, table: str) -> dict[bytes, Found]:
+    """All rows of a table, the newest version of each cell, read with happybase."""
     with hbase.connection() as connection:
         if table.encode() not in connection.tables():
             return {}
         rows = connection.table(table).scan(include_timestamp=True, batch_size=2_000)
         return {
-            key: {column: (timestamp_ms, value) for column, (value, timestamp_ms) in columns.items()}
-            for key, columns in rows
+            key: found_of({column: (time_ms, value) for column, (value, time_ms) in cells.items()})
+            for key, cells in rows
         }
 
 
-def hbase_versions(hbase: HBase, table: str, row: bytes) -> list[tuple[bytes, int, bytes]]:
+def hbase_versions(hbase: HBase, table: str, row: bytes) -> list[Version]:
     """All versions of the number in a row: what the row has held."""
     return [(NUMBER, timestamp_ms, value) for value, timestamp_ms in hbase.versions(table, row, NUMBER, most=VERSIONS)]
 
@@ -129,6 +175,26 @@ def letters_in_topic(
             letter = whole[0]
         found.setdefault(place, {})[letter.batch_time_ms] = letter
     return {place: list(letters.values()) for place, letters in found.items()}
+
+
+def places_in_topic(brokers: str, topic: str, wanted: Collection[Key]) -> dict[tuple[int, int], Key]:
+    """(Partition, offset) -> event, for those of the wanted events that the topic holds."""
+    consumer = KafkaConsumer(bootstrap_servers=brokers, enable_auto_commit=False, isolation_level="read_committed")
+    found: dict[tuple[int, int], Key] = {}
+    try:
+        parts = [TopicPartition(topic, number) for number in sorted(consumer.partitions_for_topic(topic) or ())]
+        ends = consumer.end_offsets(parts)
+        consumer.assign(parts)
+        consumer.seek_to_beginning(*parts)
+        while any(consumer.position(part) < ends[part] for part in parts):
+            for records in consumer.poll(timeout_ms=200).values():
+                for record in records:
+                    key = event_of(cells_of(None, record.headers))
+                    if key in wanted:
+                        found[record.partition, record.offset] = key
+    finally:
+        consumer.close()
+    return found
 
 
 def batches_of(checkpoint: Acknowledged, topic: str) -> list[Batch]:

@@ -2,9 +2,11 @@
 
 import contextlib
 import os
+import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +16,7 @@ from kafka.errors import InvalidTopicError, KafkaError, MessageSizeTooLargeError
 
 from tests.support.ledger.events import Events
 
+ANSWER_FIELDS = 7
 CHUNK = 2_000  # events between two looks at what the broker says
 NEVER_WRITTEN = (MessageSizeTooLargeError, RecordListTooLargeError, InvalidTopicError)
 PATIENCE_S = 120.0  # for a broker to come back
@@ -60,28 +63,54 @@ class LedgerFile:
     def entries(self) -> list[Entry]:
         """Everything that was sent; later answers for the same event come as entries of their own."""
         found: list[Entry] = []
-        sending: dict[tuple[int, int], None] = {}
-        answered: set[tuple[int, int]] = set()
-        for line in self.path.read_text().splitlines() if self.path.exists() else ():
-            fields = line.split("\t")
+        sending: list[tuple[int, range]] = []
+        answered: dict[int, set[int]] = {}
+        for fields in self._lines():
             if fields[0] == "sending":
-                sending.update(((int(fields[1]), number), None) for number in range(int(fields[2]), int(fields[3]) + 1))
-            elif len(fields) == 7:  # the last line of a producer that died may be torn
-                producer, number = int(fields[1]), int(fields[2])
-                answered.add((producer, number))
-                found.append(
-                    Entry(
-                        producer,
-                        number,
-                        fields[3],
-                        int(fields[4]),
-                        int(fields[5]),
-                        fields[6].encode(),
-                        Status(fields[0]),
-                    )
+                sending.append((int(fields[1]), range(int(fields[2]), int(fields[3]) + 1)))
+            elif len(fields) == ANSWER_FIELDS:  # the last line of a producer that died may be torn
+                status, producer, number, topic, partition, offset, text = fields
+                entry = Entry(
+                    int(producer),
+                    int(number),
+                    sys.intern(topic),
+                    int(partition),
+                    int(offset),
+                    text.encode(),
+                    Status(status),
                 )
-        unknown = (key for key in sending if key not in answered)
-        return found + [Entry(*key, "", -1, -1, b"", Status.INFO) for key in unknown]
+                answered.setdefault(entry.producer, set()).add(entry.number)
+                found.append(entry)
+        for whose, numbers in sending:
+            known = answered.setdefault(whose, set())
+            unknown = [number for number in numbers if number not in known]
+            known.update(unknown)
+            found += [Entry(whose, number, "", -1, -1, b"", Status.INFO) for number in unknown]
+        return found
+
+    def _lines(self) -> Iterator[list[str]]:
+        if self.path.exists():
+            with self.path.open() as file:
+                for line in file:
+                    yield line.rstrip("\n").split("\t")
+
+
+class Places:
+    """Where the events are that are in the topic."""
+
+    def __init__(self, file: LedgerFile) -> None:
+        self._offsets: dict[int, list[int]] = {}
+        for entry in file.entries():
+            if entry.status is Status.OK:
+                self._offsets.setdefault(entry.partition, []).append(entry.offset)
+        for offsets in self._offsets.values():
+            offsets.sort()
+        self.count = sum(map(len, self._offsets.values()))
+
+    def share(self, acknowledged: Mapping[int, int]) -> float:
+        """How many of them are below these offsets."""
+        done = sum(bisect_left(offsets, acknowledged.get(part, 0)) for part, offsets in self._offsets.items())
+        return done / self.count if self.count else 1.0
 
 
 class Producer:

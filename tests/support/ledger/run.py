@@ -3,33 +3,35 @@
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from tests.support.ledger import report
-from tests.support.ledger.audit import Judgement, Key, Sent, newest_numbers, settled
+from tests.support.ledger.audit import Judgement, Sent, settled
 from tests.support.ledger.books import Books, Verdicts
-from tests.support.ledger.events import FAMILIES, Events, Fate, chain
+from tests.support.ledger.events import Events, Fate
 from tests.support.ledger.invariants import Rule, Scrape, Wrong
+from tests.support.ledger.judging import newest_numbers
 from tests.support.ledger.observed import (
-    VERSIONS,
+    Key,
     Observed,
     batches_of,
     hbase_rows,
     hbase_versions,
     letters_in_files,
     letters_in_topic,
+    places_in_topic,
     rocksdb_rows,
 )
-from tests.support.ledger.producer import LedgerFile, Producer, Status
+from tests.support.ledger.pipeline import Names, Options, content_of, merged
+from tests.support.ledger.producer import LedgerFile, Places, Producer, Status
 from tests.support.ledger.scrapes import Scrapes
 from tests.support.names import unique
 from tests.support.servers import HBase, Kafka
 from tests.support.service import START_S, Service
 
-StoreName = Literal["rocksdb", "hbase"]
+__all__ = ["LedgerError", "LedgerRun", "Options", "Verdicts", "merged"]
 
 
 class LedgerError(AssertionError):
@@ -43,38 +45,6 @@ class LedgerError(AssertionError):
     def __init__(self, message: str, wrong: Sequence[Wrong]) -> None:
         super().__init__(message)
         self.rules = {each.rule for each in wrong}
-
-
-@dataclass(frozen=True)
-class Options:
-    """
-    What a run is about, see the fixture `ledger_run`.
-
-    Attributes:
-        events: options of `Events` other than run and seed.
-        source, sink, pipeline, content: laid over the pipeline file; `content` over its top, mappings merge.
-        store_options: of the store.
-        dead_letters: where they go.
-        dead_kafka: the broker their topic is at; None for that of the events.
-        brokers, hbase_port: for the service alone, such as a proxy's.
-        mutant: what the service was made to do wrong, for the report; then some rule has to be broken.
-    """
-
-    store: StoreName = "rocksdb"
-    events: Mapping[str, Any] = field(default_factory=dict)
-    partitions: int = 4
-    batch_size: int = 2_000
-    source: Mapping[str, Any] = field(default_factory=dict)
-    sink: Mapping[str, Any] = field(default_factory=dict)
-    pipeline: Mapping[str, Any] = field(default_factory=dict)
-    content: Mapping[str, Any] = field(default_factory=dict)
-    store_options: Mapping[str, Any] = field(default_factory=dict)
-    dead_letters: Literal["files", "kafka"] = "files"
-    dead_kafka: Kafka | None = None
-    topic_config: Mapping[str, str] | None = None
-    brokers: str | None = None
-    hbase_port: int | None = None
-    mutant: str = ""
 
 
 class LedgerRun:
@@ -132,33 +102,10 @@ class LedgerRun:
 
     def content(self) -> dict[str, Any]:
         """The pipeline file as plain data; `service.write` takes it, changed or not."""
-        options = self.options
-        source = {
-            "brokers": options.brokers or self.kafka.brokers,
-            "topics": [self.topic],
-            "group": self.group,
-            "max_events_per_batch": options.batch_size,
-        }
-        pipeline: dict[str, Any] = {
-            "source": {"kafka": {**source, **options.source}},
-            "decorators": chain(),
-            "sinks": [{"attr2hbase": {"table": self.table, **options.sink}}],
-        }
-        if self.dead_topic is not None:
-            pipeline["dead_letters"] = {"kafka": {"topic": self.dead_topic, "brokers": self.dead_kafka.brokers}}
-        content = {
-            # the audit asks for the time of every batch, and Spark would keep the last hundred
-            "spark": {"conf": {"spark.sql.streaming.minBatchesToRetain": "10000"}},
-            "stores": {"store": self._store()},
-            "tables": {
-                self.table: {
-                    "store": "store",
-                    "families": {name.decode(): {"versions": VERSIONS} for name in FAMILIES},
-                }
-            },
-            "pipelines": {self.pipeline: {**pipeline, **options.pipeline}},
-        }
-        return merged(content, options.content)
+        ours = Names(self.pipeline, self.topic, self.group, self.table, self.dead_topic)
+        return content_of(
+            self.options, ours, store=self._store(), brokers=self.kafka.brokers, dead_brokers=self.dead_kafka.brokers
+        )
 
     def produce(self, count: int, *, rate: float | None = None) -> None:
         """Send so many more events and wait for the broker's answer to each."""
@@ -189,16 +136,15 @@ class LedgerRun:
 
     def acknowledged_share(self) -> float:
         """How much of what is in the topic is acknowledged."""
-        places = self._places_in_topic()
-        return _share(places, self.service.checkpoint(self.pipeline).acknowledged(self.topic))
+        return Places(self.file).share(self.service.checkpoint(self.pipeline).acknowledged(self.topic))
 
     def wait_acknowledged(self, share: float = 1.0, timeout_s: float = 300.0) -> None:
         """Wait until so much of what was produced so far is acknowledged in the checkpoint."""
-        places = self._places_in_topic()
+        places = Places(self.file)
         checkpoint = self.service.checkpoint(self.pipeline)
         self.service.wait_for(
-            lambda: _share(places, checkpoint.acknowledged(self.topic)) >= share,
-            f"{share:.0%} of {len(places)} events acknowledged",
+            lambda: places.share(checkpoint.acknowledged(self.topic)) >= share,
+            f"{share:.0%} of {places.count} events acknowledged",
             timeout_s,
         )
 
@@ -227,7 +173,7 @@ class LedgerRun:
         assert not self.service.is_running, "the service is alive, and would hide what it has lost"
         books = self._books()
         judgement, wrong = books.while_dead()
-        for row, number in newest_numbers(books.observed.table).items():
+        for row, number in newest_numbers(books.observed.rows).items():
             self._seen[row] = max(number, self._seen.get(row, -1))
         if wrong:
             self._fail(wrong, books.verdicts(judgement))
@@ -292,9 +238,9 @@ class LedgerRun:
             batches=batches_of(checkpoint, self.topic),
         )
         if self.hbase is None:
-            found.table, found.older = rocksdb_rows(self.store_folder, self.table)
+            found.rows, found.older = rocksdb_rows(self.store_folder, self.table)
         else:
-            found.table = hbase_rows(self.hbase, self.table)
+            found.rows = hbase_rows(self.hbase, self.table)
             found.versions = partial(hbase_versions, self.hbase, self.table)
         return found
 
@@ -314,19 +260,12 @@ class LedgerRun:
         """Home of the service."""
         return self.file.path.parent / "service"
 
-    def _places_in_topic(self) -> Collection[tuple[int, int]]:
-        return [(entry.partition, entry.offset) for entry in self.file.entries() if entry.status is Status.OK]
-
     def _sent(self) -> Sent:
         entries = self.file.entries()
-        if all(entry.status is Status.OK for entry in entries) or not self.kafka.server.is_running:
+        unknown = {(entry.producer, entry.number) for entry in entries if entry.status is Status.INFO}
+        if not unknown or not self.kafka.server.is_running:
             return settled(entries)
-        places: dict[tuple[int, int], Key] = {}
-        for record in self.kafka.records(self.topic):
-            producer, _, number = dict(record.headers).get("pn", b"").partition(b":")
-            if number:
-                places[record.partition, record.offset] = int(producer), int(number)
-        return settled(entries, places)
+        return settled(entries, places_in_topic(self.kafka.brokers, self.topic, unknown))
 
     def _books(self) -> Books:
         return Books(self.events, self._sent(), self.observed(), frozenset(self.allowed_codes), dict(self._seen))
@@ -357,17 +296,3 @@ class LedgerRun:
                 mutant=self.options.mutant,
             )
         )
-
-
-def merged(below: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """One mapping laid over another, mappings in them too."""
-    result = dict(below)
-    for name, value in over.items():
-        known = result.get(name)
-        result[name] = merged(known, value) if isinstance(known, Mapping) and isinstance(value, Mapping) else value
-    return result
-
-
-def _share(places: Collection[tuple[int, int]], acknowledged: Mapping[int, int]) -> float:
-    done = sum(offset < acknowledged.get(partition, 0) for partition, offset in places)
-    return done / len(places) if places else 1.0

@@ -1,9 +1,12 @@
 """A world that balances, in memory: what every test of the ledger's rules begins with."""
 
+from collections.abc import Callable
+
 from tests.support.checkpoint import Batch
-from tests.support.ledger.audit import Judgement, Key, Sent, judge
+from tests.support.ledger.audit import Judgement, Sent
 from tests.support.ledger.events import POISON_CODE, WINDOW, Events, Fate
-from tests.support.ledger.observed import Cells, Letter, Observed
+from tests.support.ledger.judging import judge
+from tests.support.ledger.observed import Key, Letter, Observed, Version, found_of
 from tests.support.ledger.producer import Entry, Status
 
 COUNT = 1_500
@@ -18,19 +21,29 @@ class World:
     def __init__(self, rows: int | None = None, count: int = COUNT) -> None:
         self.events = Events("run", 7, rows=rows)
         self.entries: dict[Key, Entry] = {}
-        self.table: dict[bytes, Cells] = {}
+        self.table: dict[bytes, dict[bytes, tuple[int, bytes]]] = {}
         self.letters: dict[tuple[int, int], list[Letter]] = {}
         self.ends = dict.fromkeys(range(PARTITIONS), 0)
         for number in range(count):
             self._send(number)
         numbers = range(max(self.ends.values()) // BATCH + 1)
         self.batches = [self._batch(number) for number in numbers]
-        self.observed = Observed(
-            table=self.table,
+        self.older: dict[bytes, list[Version]] = {}
+        self.versions: Callable[[bytes], list[Version]] = lambda row: []
+        self.acknowledged = dict(self.ends)
+        self.group = dict(self.ends)
+
+    @property
+    def observed(self) -> Observed:
+        """What is there now."""
+        return Observed(
+            rows={row: found_of(cells) for row, cells in self.table.items()},
+            older=self.older,
             letters=self.letters,
-            acknowledged=dict(self.ends),
-            group=dict(self.ends),
+            acknowledged=self.acknowledged,
+            group=self.group,
             batches=self.batches,
+            versions=self.versions,
         )
 
     @property

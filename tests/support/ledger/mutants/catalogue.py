@@ -5,6 +5,7 @@ A mutant changes one module right after its import. Some bring the trouble along
 leaves a file when its bug has acted, so that a test knows it was met.
 """
 
+import contextlib
 import os
 import sys
 import time
@@ -98,14 +99,16 @@ def drop_partial_buffer(module: Any) -> None:
 
 
 def block_one_partition(module: Any) -> None:
-    """Trouble, no bug: in each worker, the store is away at the end of one task."""
+    """Trouble, no bug: in one worker, the store is away at the end of one task."""
     flush = module.Writer.flush
     calls = [0]
 
     def blocked(self: Any) -> None:
         calls[0] += 1
         if calls[0] == 3:
-            away()
+            with contextlib.suppress(FileExistsError):
+                Path(f"{os.environ[ACTED]}.blocked").touch(exist_ok=False)
+                away()
         flush(self)
 
     module.Writer.flush = blocked

@@ -6,12 +6,15 @@ from dataclasses import replace
 import pytest
 
 from tests.support.ledger import invariants
-from tests.support.ledger.audit import Judgement, Sent, Verdict, judge, newest_numbers, settled
+from tests.support.ledger.audit import Judgement, Sent, Verdict, settled
 from tests.support.ledger.events import BODY, HASH, NUMBER, POISON_CODE, Fate, hash_of
 from tests.support.ledger.invariants import Scrape
-from tests.support.ledger.observed import Cells, Letter
+from tests.support.ledger.judging import judge, newest_numbers
+from tests.support.ledger.observed import Letter
 from tests.support.ledger.producer import Entry, Status
 from tests.support.ledger.world import COUNT, FIRST_MS, World
+
+Cells = dict[bytes, tuple[int, bytes]]
 
 
 @pytest.fixture
@@ -188,7 +191,7 @@ def test_an_older_value_over_a_newer_one_has_regressed(overwritten: World) -> No
     row, newest = overwritten.row(0), overwritten.table[overwritten.row(0)]
     older = older_of_row(overwritten)
     overwritten.put(older, overwritten.time_of(older))
-    overwritten.observed.older = {row: [(NUMBER, *newest[NUMBER])]}
+    overwritten.older = {row: [(NUMBER, *newest[NUMBER])]}
     judgement = overwritten.judged()
     assert judgement.verdicts[0, int(newest[NUMBER][1])] is Verdict.REGRESSED
     assert wrong_with(judgement) == {Verdict.REGRESSED}
@@ -196,7 +199,7 @@ def test_an_older_value_over_a_newer_one_has_regressed(overwritten: World) -> No
 
 
 def test_a_newer_value_that_an_earlier_look_has_seen(overwritten: World) -> None:
-    seen = newest_numbers(overwritten.table)
+    seen = newest_numbers(overwritten.observed.rows)
     older = older_of_row(overwritten)
     overwritten.put(older, overwritten.time_of(older))
     assert wrong_with(overwritten.judged(seen=seen)) == {Verdict.REGRESSED}
@@ -207,7 +210,7 @@ def test_versions_asked_of_the_store(overwritten: World) -> None:
     newest = overwritten.table[overwritten.row(0)][NUMBER]
     older = older_of_row(overwritten)
     overwritten.put(older, overwritten.time_of(older))
-    overwritten.observed.versions = lambda row: [(NUMBER, *newest)] if row == overwritten.row(0) else []
+    overwritten.versions = lambda row: [(NUMBER, *newest)] if row == overwritten.row(0) else []
     assert wrong_with(overwritten.judged()) == {Verdict.REGRESSED}
 
 
@@ -256,7 +259,7 @@ def test_two_dead_letters_of_one_record(world: World) -> None:
 
 
 def test_older_versions_where_a_row_is_written_once(world: World) -> None:
-    world.observed.older = {world.row(0): [(BODY, FIRST_MS - 1, b"")]}
+    world.older = {world.row(0): [(BODY, FIRST_MS - 1, b"")]}
     assert len(invariants.no_duplicates(world.observed, rows_are_unique=True)) == 1
     assert invariants.no_duplicates(world.observed, rows_are_unique=False) == []
 

@@ -71,7 +71,7 @@ def test_a_loss_only_the_group_has_acknowledged(world: World) -> None:
     number = world.referred()
     world.lose(number)
     entry = world.entries[0, number]
-    world.observed.acknowledged = {entry.partition: entry.offset}
+    world.acknowledged = {entry.partition: entry.offset}
     wrong = books(world).while_dead()[1]
     assert Rule.DURABLE in rules(wrong)
     assert any("the group's offsets" in each.text for each in wrong)
@@ -79,7 +79,7 @@ def test_a_loss_only_the_group_has_acknowledged(world: World) -> None:
 
 
 def test_a_group_left_behind(world: World) -> None:
-    world.observed.group = {}
+    world.group = {}
     assert rules(books(world).at_the_end((), None, check_group=True)[1]) == {Rule.CAUGHT_UP}
     assert books(world).at_the_end((), None, check_group=False)[1] == []
     assert books(world).while_dead()[1] == []

@@ -1,0 +1,94 @@
+"""The pipeline the ledger's events go through, and what a test may change of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from tests.support.ledger.events import FAMILIES, chain
+from tests.support.ledger.observed import VERSIONS
+from tests.support.servers import Kafka
+
+StoreName = Literal["rocksdb", "hbase"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """
+    What a run is about, see the fixture `ledger_run`.
+
+    Attributes:
+        events: options of `Events` other than run and seed.
+        source, sink, pipeline, content: laid over the pipeline file; `content` over its top, mappings merge.
+        store_options: of the store.
+        dead_letters: where they go.
+        dead_kafka: the broker their topic is at; None for that of the events.
+        brokers, hbase_port: for the service alone, such as a proxy's.
+        mutant: what the service was made to do wrong, for the report; then some rule has to be broken.
+    """
+
+    store: StoreName = "rocksdb"
+    events: Mapping[str, Any] = field(default_factory=dict)
+    partitions: int = 4
+    batch_size: int = 2_000
+    source: Mapping[str, Any] = field(default_factory=dict)
+    sink: Mapping[str, Any] = field(default_factory=dict)
+    pipeline: Mapping[str, Any] = field(default_factory=dict)
+    content: Mapping[str, Any] = field(default_factory=dict)
+    store_options: Mapping[str, Any] = field(default_factory=dict)
+    dead_letters: Literal["files", "kafka"] = "files"
+    dead_kafka: Kafka | None = None
+    topic_config: Mapping[str, str] | None = None
+    brokers: str | None = None
+    hbase_port: int | None = None
+    mutant: str = ""
+
+
+class Names(NamedTuple):
+    """What belongs to one run."""
+
+    pipeline: str
+    topic: str
+    group: str
+    table: str
+    dead_topic: str | None
+
+
+def content_of(
+    options: Options, names: Names, *, store: Mapping[str, Any], brokers: str, dead_brokers: str
+) -> dict[str, Any]:
+    """The pipeline file as plain data."""
+    source = {
+        "brokers": options.brokers or brokers,
+        "topics": [names.topic],
+        "group": names.group,
+        "max_events_per_batch": options.batch_size,
+    }
+    pipeline: dict[str, Any] = {
+        "source": {"kafka": {**source, **options.source}},
+        "decorators": chain(),
+        "sinks": [{"attr2hbase": {"table": names.table, **options.sink}}],
+    }
+    if names.dead_topic is not None:
+        pipeline["dead_letters"] = {"kafka": {"topic": names.dead_topic, "brokers": dead_brokers}}
+    content = {
+        # the audit asks for the time of every batch, and Spark would keep the last hundred
+        "spark": {"conf": {"spark.sql.streaming.minBatchesToRetain": "10000"}},
+        "stores": {"store": store},
+        "tables": {
+            names.table: {
+                "store": "store",
+                "families": {name.decode(): {"versions": VERSIONS} for name in FAMILIES},
+            }
+        },
+        "pipelines": {names.pipeline: {**pipeline, **options.pipeline}},
+    }
+    return merged(content, options.content)
+
+
+def merged(below: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """One mapping laid over another, mappings in them too."""
+    result = dict(below)
+    for name, value in over.items():
+        known = result.get(name)
+        result[name] = merged(known, value) if isinstance(known, Mapping) and isinstance(value, Mapping) else value
+    return result
