@@ -1,0 +1,162 @@
+"""
+F15, F31: the broker is gone, frozen or slow; dead letters have nowhere to go. The pipeline says so, waits, passes over
+nothing, and goes on by itself.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
+
+from tests.support.ledger.fixture import LedgerRuns
+from tests.support.ledger.run import LedgerRun
+from tests.support.local import KafkaServer, free_ports
+from tests.support.proxy import Proxy
+from tests.support.servers import Kafka
+from tests.support.waiting import reached
+
+BLOCKED_WITHIN_S = 60.0
+SMALL_LETTER = "2000"
+
+
+@pytest.fixture
+def other_kafka(servers_folder: Path) -> Iterator[Kafka]:
+    """A second broker."""
+    kafka = Kafka(servers_folder / "kafka-other")
+    try:
+        kafka.start()
+        yield kafka
+    finally:
+        kafka.close()
+
+
+@pytest.fixture
+def proxy() -> Iterator[Proxy]:
+    with Proxy(("127.0.0.1", free_ports(1)[0])) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def slow_kafka(servers_folder: Path, proxy: Proxy) -> Iterator[Kafka]:
+    """A broker with a second door, which it says is the proxy: who comes in by it stays behind it."""
+    folder = servers_folder / "kafka-slow"
+    kafka = Kafka(folder)
+    plain, door, (controller,) = kafka.server.port, proxy.target[1], free_ports(1)
+    kafka.server = KafkaServer(
+        folder,
+        properties={
+            "listeners": f"PLAINTEXT://127.0.0.1:{plain},DOOR://127.0.0.1:{door},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{plain},DOOR://127.0.0.1:{proxy.port}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,DOOR:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        },
+    )
+    try:
+        kafka.start()
+        yield kafka
+    finally:
+        kafka.close()
+
+
+@pytest.mark.slow
+def test_broker_killed_and_frozen(kafka: Kafka, ledger_run: LedgerRuns) -> None:
+    run = ledger_run("F15 broker killed, frozen", batch_size=500)
+    run.produce(6_000)
+    run.start()
+    with run.produce_in_background(500):
+        run.wait_acknowledged(0.2)
+        pid = kafka.server.process.pid
+        kafka.kill()
+        blocked_at(run)
+        assert kafka.server.process.pid is None
+        run.proven(f"broker {pid} killed")
+        kafka.start()
+        goes_on(run)
+        kafka.pause()
+        blocked_at(run)
+        kafka.resume()
+        run.proven("broker frozen until told blocked")
+        goes_on(run)
+    run.finish()
+
+
+@pytest.mark.slow
+def test_broker_behind_a_slow_line(slow_kafka: Kafka, proxy: Proxy, ledger_run: LedgerRuns) -> None:
+    run = ledger_run("F15 broker slow", kafka=slow_kafka, brokers=f"127.0.0.1:{proxy.port}", batch_size=500)
+    run.produce(3_000)
+    proxy.behave(bytes_per_s=100_000, turn_delay_s=0.2)
+    run.start()
+    run.wait_acknowledged(0.5)
+    assert proxy.counts.down_bytes > 100_000
+    run.proven(f"{proxy.counts.down_bytes} bytes at 100 kB/s, {proxy.counts.turns} answers 0.2 s late")
+    proxy.behave(stalled=True)
+    blocked_at(run)
+    run.proven("line stalled until told blocked")
+    proxy.heal()
+    goes_on(run)
+    run.finish()
+
+
+@pytest.mark.slow
+def test_dead_letters_have_nowhere_to_go(other_kafka: Kafka, ledger_run: LedgerRuns) -> None:
+    """Their topic is missing, its broker dies, its limit becomes lower than anybody knew."""
+    run = ledger_run("F31 dead letters nowhere", dead_kafka=other_kafka, dead_letters="kafka", batch_size=500)
+    run.produce(6_000)
+    with other_kafka.admin() as admin:
+        admin.delete_topics([run.dead_topic])
+        assert reached(lambda: run.dead_topic not in admin.list_topics(), 30)
+    run.start()
+    blocked_at(run)
+    assert run.service.checkpoint(run.pipeline).commits() == []
+    run.proven("topic missing: nothing committed")
+    create(other_kafka, run.dead_topic, SMALL_LETTER)
+    goes_on(run)
+
+    pid = other_kafka.server.process.pid
+    other_kafka.kill()
+    blocked_at(run)
+    run.proven(f"their broker {pid} killed")
+    run.kill()
+    other_kafka.start()  # the letters it has are counted
+    run.check_while_dead()
+    run.start()
+    goes_on(run)
+
+    with other_kafka.admin() as admin:
+        lower = {"max.message.bytes": "900"}
+        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, run.dead_topic, configs=lower)])
+    run.produce(6_000)
+    assert run.service.wait_for_exit(120) == 1, run.service.last_lines()
+    assert "too_large" in run.service.last_lines() or "MessageSizeTooLarge" in run.service.last_lines()
+    run.check_while_dead()
+    run.proven("limit of the topic lowered to 900 bytes: stopped")
+    run.start()
+    run.finish()
+    in_topic = [record.value for record in other_kafka.records(run.dead_topic)]
+    assert any(b'"pointer":"' in value for value in in_topic), "the large ones are in files"
+
+
+def create(kafka: Kafka, topic: str, limit: str) -> None:
+    """Make a topic that takes small records only."""
+    with kafka.admin() as admin:
+        config = {"retention.ms": "-1", "max.message.bytes": limit}
+        admin.create_topics([NewTopic(topic, 1, 1, topic_configs=config)])
+        admin.wait_for_topics([topic])
+
+
+def blocked_at(run: LedgerRun) -> None:
+    """It says that it is blocked, alive and not ready, and nothing is acknowledged while it is."""
+    run.service.wait_for_state("blocked", run.pipeline, BLOCKED_WITHIN_S)
+    before = run.service.checkpoint(run.pipeline).commits()
+    assert (run.service.get("/livez")[0], run.service.get("/readyz")[0]) == (200, 503)
+    # longer than a try to reach a broker takes
+    assert not reached(lambda: run.service.checkpoint(run.pipeline).commits() != before, 12)
+    assert run.service.is_running, run.service.last_lines()
+
+
+def goes_on(run: LedgerRun) -> None:
+    """It has acknowledged something again, by itself."""
+    run.service.wait_for_batches(1, run.pipeline)
+    run.service.wait_for_state("running", run.pipeline)
