@@ -163,6 +163,7 @@ def test_f39_f41_f42_clock_jumps_scrapers_hang_and_nobody_reads_the_log(
 
 
 @pytest.mark.slow
+@pytest.mark.seeds(1)
 def test_f39_clock_jumps_between_timed_batches(ledger_run: LedgerRuns, clock: JumpingClock) -> None:
     """Each batch waits for its time, which the clock takes away by an hour."""
     run = ledger_run("F39 clock, a batch every second", batch_size=300, rows=400, pipeline={"trigger": {"every": "1s"}})
@@ -177,6 +178,7 @@ def test_f39_clock_jumps_between_timed_batches(ledger_run: LedgerRuns, clock: Ju
 
 
 @pytest.mark.slow
+@pytest.mark.seeds(1)
 def test_jvm_that_hangs_is_told_goes_on_and_keeps_no_stop_away(ledger_run: LedgerRuns) -> None:
     run = ledger_run("F04 SIGSTOP of the JVM", batch_size=500)
     run.produce(2_000)
@@ -204,6 +206,7 @@ def test_jvm_that_hangs_is_told_goes_on_and_keeps_no_stop_away(ledger_run: Ledge
 
 
 @pytest.mark.slow
+@pytest.mark.seeds(1)
 def test_f33_steps_that_hang_cost_their_events_alone(ledger_run: LedgerRuns) -> None:
     hanging = (123, 1_500, 1_501, 2_999)
     places = ", ".join(f"'0:{number}'" for number in hanging)

@@ -101,6 +101,7 @@ def test_f38_killed_with_and_without_log_and_sync(ledger_run: LedgerRuns, sync: 
 
 
 @pytest.mark.slow
+@pytest.mark.seeds(1)
 def test_f38_second_writer_and_damage_are_refused(ledger_run: LedgerRuns) -> None:
     run = ledger_run("F38 second writer, damaged log", batch_size=500)
     run.produce(4_000)
