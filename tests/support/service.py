@@ -23,6 +23,7 @@ from tests.support.waiting import reached
 ROOT = Path(__file__).resolve().parents[2]
 START_S = 180.0  # ten on two free cores, a minute where others are at work as well
 LAST_LINES = 40
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # half the CPU of a service that lives for a minute
 _SAMPLE = re.compile(r"(?P<name>\w+)(?:\{(?P<labels>.*)\})? (?P<value>\S+)")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
@@ -273,8 +274,8 @@ class Service:
 
 
 def environment() -> dict[str, str]:
-    """What a user has, and this tree first on the path of modules."""
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
+    """What a user has, this tree first on the path of modules, and a JVM that does not prepare for a long life."""
+    return {"SPARK_SUBMIT_OPTS": SHORT_LIVED, **os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def _name(process: psutil.Process) -> str:
