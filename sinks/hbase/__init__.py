@@ -4,7 +4,9 @@ HBase through its Thrift servers; the only door to happybase and thriftpy2.
     settings    what can be set
     thrift1     the types of the Thrift interface that happybase brings
     connection  how the Thrift server is reached
-    encoding    mutations as the calls of the Thrift interface
+    sockets     the socket under it
+    message     the message of a call, joined from prepared bytes
+    encoding    mutations as calls: checked, cut to size
     reading     rows out of its answers
     schema      how tables and families come to be, also through Thrift2
     store       the store itself
