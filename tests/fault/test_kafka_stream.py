@@ -1,6 +1,7 @@
 """
-F16, F21, F23, F43, F44: what a topic may do to a pipeline that reads it. Partitions are added, transactions end either
-way or not at all, records are odd, the same event is there twice, a row is written from two partitions. One service.
+F16, F17, F19, F21, F23, F32, F43, F44: what a topic may do to a pipeline that reads it. Partitions are added,
+transactions end either way or not at all, records are odd, the same event is there twice, a row is written from two
+partitions; topics are made again, records taken, and a stream is nothing but poison. All in one service.
 """
 
 import time
@@ -17,8 +18,8 @@ from tests.support.audit import rocksdb_table
 from tests.support.kafka_sender import KafkaSender, Sent
 from tests.support.ledger.events import Events
 from tests.support.ledger.fixture import LedgerRuns
-from tests.support.ledger.report import Row, write
-from tests.support.ledger.run import LedgerRun
+from tests.support.ledger.run import LedgerRun, merged
+from tests.support.lost_positions import KEPT_FROM, MADE_AGAIN, MIN_EVENTS, READ, LostPositions, tell
 from tests.support.names import unique
 from tests.support.servers import Given, Kafka
 
@@ -142,36 +143,53 @@ class Beside:
             sent = ODD[offset]
             assert (letter.record.key, letter.record.value) == (sent.key, sent.value)
         assert self.rows(run, name) == odd_rows(gone_is_there=gone_is_there)
-        (line,) = [line for line in run.service.lines() if line.get("pipeline") == name and "stored" in line]
-        stored = len(ODD) - len(codes) - sum(drops.values())
-        counted = line["read"], line["stored"], line["dead_lettered"], line["dropped"]
-        assert counted == (len(ODD), stored, len(codes), sum(drops.values()))
-        return stored, len(codes), sum(drops.values())
+        return len(ODD) - len(codes) - sum(drops.values()), len(codes), sum(drops.values())
+
+    def check_counts(self, run: LedgerRun, rule: str) -> None:
+        """The metrics of the running service say the same."""
+        codes, drops, _ = RULES[rule]
+        dropped = sum(drops.values())
+        names = ("read", "stored", "dead_lettered", "dropped")
+        found = [run.service.metric(f"ingest_events_{name}_total", pipeline=f"odd_{rule}") for name in names]
+        assert found == [len(ODD), len(ODD) - len(codes) - dropped, len(codes), dropped]
 
 
 def test_what_a_topic_may_do(kafka: Kafka, ledger_run: LedgerRuns) -> None:
     started = time.monotonic()
-    beside = Beside(kafka)
-    run = ledger_run("F16 F21 F43 partitions, transactions, repeats", content=beside.content())
+    beside, lost = Beside(kafka), LostPositions(kafka)
+    content = merged(beside.content(), lost.content("store"))
+    run = ledger_run("F16 F21 F43 partitions, transactions, repeats", content=content)
+    lost.attach(run.service, run.store_folder)
     run.produce(2_000)
     beside.produce_shared()
     run.begin()
     with KafkaSender(kafka) as sender:  # Java starts while Spark does
         assert sender.send(beside.odd, ODD) == len(ODD)
     run.wait_acknowledged()
+    lost.wait_read()
+    lost.strike()
     send_twice(run)
     end_transactions(run)
     add_partitions(run)
+    reasons = lost.wait_failed()
     for rule in RULES:
         run.service.wait_for_offsets(kafka.ends(beside.odd), f"odd_{rule}", beside.odd)
+        beside.check_counts(run, rule)
     run.service.wait_for_offsets(kafka.ends(beside.shared), "shared", beside.shared)
-    run.finish()
+    run.finish(exit_code=1)  # that of the pipelines that failed
 
+    gone, letters = lost.check(reasons)
     beside.check_shared(run)
     for rule in RULES:
         stored, dead_lettered, dropped = beside.check_odd(run, rule)
-        tell(run, started, f"F23 odd records, tombstones: {rule}", f"{len(ODD)} kinds", stored, dead_lettered, dropped)
-    tell(run, started, "F44 one row from two partitions", f"{SHARED_ROWS} rows", UPDATES * 2, 0, 0)
+        counts = {"stored": stored, "dead": dead_lettered, "dropped": dropped}
+        tell(f"F23 odd records, tombstones: {rule}", f"{len(ODD)} kinds", time.monotonic() - started, **counts)
+    seconds = time.monotonic() - started
+    tell("F44 one row from two partitions", f"{SHARED_ROWS} rows", seconds, stored=UPDATES * 2)
+    proof = f"ids of {len(MADE_AGAIN)} topics changed"
+    tell("F17 topics made again while read", proof, seconds, stored=READ * (len(MADE_AGAIN) + 1))
+    tell("F19 records taken while read", f"log begins at {KEPT_FROM}", seconds, stored=gone.start, lost=len(gone))
+    tell("F32 nothing but poison", f"{letters} letters of {MIN_EVENTS} allowed", seconds, dead=letters)
 
 
 @pytest.mark.slow
@@ -275,23 +293,3 @@ def offsets(run: LedgerRun, isolation: IsolationLevel) -> dict[int, int]:
     with run.kafka.admin() as admin:
         found = admin.list_partition_offsets(dict.fromkeys(parts, OffsetSpec.LATEST), isolation_level=isolation)
     return {part.partition: found[part].offset for part in parts}
-
-
-def tell(run: LedgerRun, started: float, fault: str, proof: str, stored: int, dead_lettered: int, dropped: int) -> None:
-    """A row of the report."""
-    write(
-        Row(
-            fault=fault,
-            store="rocksdb",
-            seed=run.seed,
-            proof=(proof,),
-            sent=stored + dead_lettered + dropped,
-            stored=stored,
-            dead_lettered=dead_lettered,
-            dropped=dropped,
-            redelivered=None,
-            lost=0,
-            corrupt=0,
-            seconds=round(time.monotonic() - started, 1),
-        )
-    )

@@ -1,0 +1,202 @@
+"""
+Pipelines that lose their place in a topic: it is made again under its name, or records go before they are read; and one
+whose stream is nothing but poison. They run in any service, beside others that do not care.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kafka import KafkaAdminClient, TopicPartition
+from kafka.admin import NewTopic
+
+from ingest.dead_letters.files import FileDeadLetters
+from tests.support.audit import rocksdb_table
+from tests.support.ledger.report import Row, write
+from tests.support.names import unique
+from tests.support.servers import Given, Kafka
+from tests.support.service import Service
+from tests.support.waiting import reached
+
+READ = 20
+"""Records of a topic before it is made again."""
+MADE_AGAIN = {"fewer": READ // 2, "equal": READ, "more": READ * 2, "pattern": READ * 2}
+"""Pipeline -> records of the topic that replaces its own."""
+TAKEN, KEPT_FROM, SMALL_BATCH = 600, 500, 5
+POISON, POISON_BATCH, MIN_EVENTS = 4_000, 400, 1_000
+FAILING = frozenset({*MADE_AGAIN, "taken", "poison"})
+LIMIT_S = 60.0
+
+
+class LostPositions:
+    """
+    The pipelines, their topics, and what happens to these.
+
+    Order: `content` into a pipeline file, `attach` to its service, `wait_read`, `strike`, `wait_failed`; `check` once
+    the service is down.
+    """
+
+    def __init__(self, kafka: Kafka) -> None:
+        self.kafka = kafka
+        self.stem = unique("prefix")
+        self.topics = {name: kafka.create_topic(name) for name in (*MADE_AGAIN, "taken", "poison")}
+        self.topics["pattern"] = self._create(f"{self.stem}-made")
+        self.beside = self._create(f"{self.stem}-kept")
+        self.groups = {name: unique(name) for name in self.topics}
+        for name in MADE_AGAIN:
+            kafka.produce(self.topics[name], records("old", READ))
+        kafka.produce(self.beside, records("beside", READ))
+        kafka.produce(self.topics["taken"], records("taken", TAKEN, padding=4_000))
+        kafka.produce(self.topics["poison"], [Given("{", key=f"poison{number}") for number in range(POISON)])
+
+    def content(self, store: str, *left_out: str) -> dict[str, Any]:
+        """Pipelines and tables: key and body are a row."""
+        sources: dict[str, dict[str, Any]] = {name: {"topics": [topic]} for name, topic in self.topics.items()}
+        sources["pattern"] = {"topics_pattern": f"{self.stem}-.*"}
+        # what one fetch brings nobody takes away any more: so there is little in each, a batch of the producer
+        sources["taken"] |= {"max_events_per_batch": SMALL_BATCH, "options": {"max.partition.fetch.bytes": 200}}
+        sources["poison"]["max_events_per_batch"] = POISON_BATCH
+        pipelines = {
+            name: {
+                "source": {"kafka": {"brokers": self.kafka.brokers, "group": self.groups[name], **source}},
+                "decorators": [
+                    *([{"json": {"prefix": "2hb_colfam:"}}] if name == "poison" else []),
+                    {"value": {"attribute": "2hb_", "value": "%{key}"}},
+                    {"value": {"attribute": "2hb_colfam:body", "value": "%{body}"}},
+                ],
+                "sinks": [{"attr2hbase": {"store": store, "table": self._table(name)}}],
+                "error_budget": {"share": "5%", "min_events": MIN_EVENTS, "window": "5m"},
+            }
+            for name, source in sources.items()
+            if name not in left_out
+        }
+        tables = {self._table(name): {"store": store, "families": {"colfam": {}}} for name in pipelines}
+        return {"pipelines": pipelines, "tables": tables}
+
+    def attach(self, service: Service, store: Path) -> None:
+        """Say which service runs them, and where its RocksDB is."""
+        self.service = service
+        self.store = store
+
+    def wait_read(self) -> None:
+        """Wait until there is something to lose."""
+        for name in MADE_AGAIN:
+            self.service.wait_for(lambda name=name: self.reached(name) == READ, f"{name} is read")
+        self.service.wait_for(lambda: self.reached("taken") > 0, "some of what will be taken is read")
+
+    def strike(self) -> None:
+        """Records go, topics are made again."""
+        with self.kafka.admin() as admin:  # what retention does
+            admin.delete_records({TopicPartition(self.topics["taken"], 0): KEPT_FROM})
+        assert self.reached("taken") < KEPT_FROM / 2, "they were to be taken before they were read"
+        self.make_again()
+
+    def make_again(self) -> None:
+        """Delete topics, make others of their names with other records."""
+        topics = {self.topics[name]: count for name, count in MADE_AGAIN.items()}
+        with self.kafka.admin() as admin:
+            before = topic_ids(admin, topics)
+            admin.delete_topics(list(topics))
+            assert reached(lambda: not topics.keys() & set(admin.list_topics()), LIMIT_S)
+        for topic, count in topics.items():
+            self._create(topic)
+            self.kafka.produce(topic, records("new", count))
+        with self.kafka.admin() as admin:
+            assert not set(before.values()) & set(topic_ids(admin, topics).values())
+
+    def wait_failed(self) -> dict[str, str]:
+        """Wait until all have failed, and nobody else; pipeline -> why."""
+        self.service.wait_for(lambda: self._reasons().keys() == FAILING, f"{sorted(FAILING)} fail", LIMIT_S)
+        return self._reasons()
+
+    def check(self, reasons: Mapping[str, str], *, lives: int = 1) -> tuple[range, int]:
+        """F17, F19, F32: what each says is what happened; which offsets are lost, how many dead letters there are."""
+        for name in MADE_AGAIN:
+            topic = self.topics[name]
+            assert f'topic "{topic}" was deleted and made again' in reasons[name]
+            assert f"--start-from {'group' if name == 'pattern' else 'earliest'}" in reasons[name]
+            # offsets of the new topic are nobody's
+            assert self.kafka.committed(self.groups[name], topic) == {}
+            assert rows_of("old", range(READ)).items() <= self.rows(name).items()
+        assert self.kafka.committed(self.groups["pattern"], self.beside) == {0: READ}
+
+        topic, at = self.topics["taken"], self.reached("taken")
+        lost = f"records that were not read yet are gone: {topic}/0 offsets {at} to {KEPT_FROM - 1}"
+        assert lost in reasons["taken"]
+        assert self.rows("taken").keys() == rows_of("taken", range(at)).keys()
+        assert self.kafka.committed(self.groups["taken"], topic) == {0: at}
+
+        # each process keeps fewer dead letters than the budget needs to judge
+        assert "events failed" in reasons["poison"]
+        letters = self._letters("poison")
+        assert 0 < len(letters) < MIN_EVENTS * lives
+        assert sorted(letters) == list(range(self.reached("poison")))
+        assert self.rows("poison") == {}
+        return range(at, KEPT_FROM), len(letters)
+
+    def rows(self, pipeline: str) -> dict[bytes, bytes]:
+        """Row key -> body of a pipeline's table."""
+        table = rocksdb_table(self.store, self._table(pipeline))
+        return {key: cells[0].value for key, cells in table.items()}
+
+    def reached(self, pipeline: str) -> int:
+        """Offset before which a pipeline has acknowledged everything."""
+        return self.service.checkpoint(pipeline).acknowledged(self.topics[pipeline]).get(0, 0)
+
+    def _reasons(self) -> dict[str, str]:
+        status, text = self.service.get("/pipelines")
+        found = json.loads(text)["pipelines"] if status == 200 else []
+        return {each["name"]: each["reason"] for each in found if each["state"] == "failed"}
+
+    def _letters(self, pipeline: str) -> list[int]:
+        """Offsets of records that are dead letters."""
+        queue = FileDeadLetters(self.service.folder / "data" / "state", pipeline)
+        return [entry.letter.record.offset for entry in queue.entries()]
+
+    def _table(self, pipeline: str) -> str:
+        return f"{self.stem}_{pipeline}"
+
+    def _create(self, topic: str) -> str:
+        with self.kafka.admin() as admin:
+            admin.create_topics([NewTopic(topic, 1, 1, topic_configs={"retention.ms": "-1"})])
+            admin.wait_for_topics([topic])
+        return topic
+
+
+def records(word: str, count: int, *, padding: int = 0) -> list[Given]:
+    """Records that tell which topic they are of."""
+    return [Given(f"{word}{number}" + " " * padding, key=f"{word}{number}", partition=0) for number in range(count)]
+
+
+def rows_of(word: str, numbers: range) -> dict[bytes, bytes]:
+    """The rows of such records."""
+    return {b"%s%d" % (word.encode(), number): b"%s%d" % (word.encode(), number) for number in numbers}
+
+
+def topic_ids(admin: KafkaAdminClient, topics: Mapping[str, int]) -> dict[str, str]:
+    """What tells topics from others of the same names."""
+    return {described["name"]: str(described["topic_id"]) for described in admin.describe_topics(list(topics))}
+
+
+def tell(
+    fault: str, proof: str, seconds: float, *, stored: int = 0, dead: int = 0, dropped: int = 0, lost: int = 0
+) -> None:
+    """A row of the report, of a fault without a ledger."""
+    write(
+        Row(
+            fault=fault,
+            store="rocksdb",
+            seed=0,
+            proof=(proof,),
+            sent=stored + dead + dropped + lost,
+            stored=stored,
+            dead_lettered=dead,
+            dropped=dropped,
+            redelivered=None,
+            lost=lost,
+            corrupt=0,
+            seconds=round(seconds, 1),
+            predicted=lost or None,
+        )
+    )
