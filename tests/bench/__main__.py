@@ -60,7 +60,7 @@ def main() -> int:
 def climb(wanted: list[str], events: int, rounds: int, console: Console) -> dict[str, dict[str, float]]:
     """Rung -> figures."""
     servers = TestFolder()
-    kafka = Kafka(servers.path / "kafka")
+    kafka = Kafka(servers.path / "kafka", java_options=())
     samples: dict[str, list[Sample]] = {}
     columns = (
         SpinnerColumn(),

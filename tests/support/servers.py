@@ -14,7 +14,7 @@ import happybase
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 
-from tests.support.local import HBaseServer, KafkaServer, ServerProcess
+from tests.support.local import HBaseServer, KafkaServer, ServerProcess, jars
 from tests.support.names import unique
 
 HBaseProcess = Literal["hbase", "thrift", "thrift2"]
@@ -52,10 +52,15 @@ class Given:
 
 
 class Kafka:
-    """A running broker."""
+    """
+    A running broker.
 
-    def __init__(self, folder: Path) -> None:
-        self.server = KafkaServer(folder)
+    Args:
+        java_options: for its JVM; a broker whose speed is measured gets none.
+    """
+
+    def __init__(self, folder: Path, *, java_options: Sequence[str] = jars.SHORT_LIVED) -> None:
+        self.server = KafkaServer(folder, java_options=java_options)
         self._producer: KafkaProducer | None = None
 
     @property
@@ -192,7 +197,7 @@ class HBase:
     host = "127.0.0.1"
 
     def __init__(self, folder: Path, server: HBaseServer | None = None) -> None:
-        self.server = server or HBaseServer(folder)
+        self.server = server or HBaseServer(folder, java_options=jars.SHORT_LIVED)
 
     @property
     def port(self) -> int:

@@ -1,6 +1,7 @@
 """HBase in one process (master, region server, ZooKeeper), and its two Thrift servers."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -41,6 +42,9 @@ class HBaseServer:
     The three processes are `hbase`, `thrift` and `thrift2`; a Thrift server waits for HBase and finds it again after a
     restart.
 
+    Args:
+        java_options: further ones for its JVMs.
+
     Attributes:
         properties: of HBase and its Thrift servers, over ours; they count from the next start on.
     """
@@ -48,13 +52,20 @@ class HBaseServer:
     name = "hbase"
 
     def __init__(
-        self, folder: Path, *, heap: str = "1g", thrift_heap: str = "512m", properties: dict[str, str] | None = None
+        self,
+        folder: Path,
+        *,
+        heap: str = "1g",
+        thrift_heap: str = "512m",
+        properties: dict[str, str] | None = None,
+        java_options: Sequence[str] = (),
     ) -> None:
         self.folder = folder
         self.hbase = ServerProcess("hbase", folder)
         self.thrift = ServerProcess("thrift", folder)
         self.thrift2 = ServerProcess("thrift2", folder)
         self._heap = heap
+        self._java_options = tuple(java_options)
         self._thrift_heap = thrift_heap
         self.properties = dict(properties or {})
 
@@ -107,7 +118,14 @@ class HBaseServer:
     def command(self, *main: str, heap: str) -> list[str]:
         """How a Java class of HBase is run against this server."""
         # cores are few on a laptop: the serial collector needs no threads of its own
-        java = [jars.java(), f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError", *_OPENED]
+        java = [
+            jars.java(),
+            f"-Xmx{heap}",
+            "-XX:+UseSerialGC",
+            "-XX:+ExitOnOutOfMemoryError",
+            *_OPENED,
+            *self._java_options,
+        ]
         class_path = f"{self._write_settings()}:{jars.class_path('hbase')}"
         return [*java, f"-Dhbase.log.dir={self.folder}", "-cp", class_path, *main]
 

@@ -18,6 +18,10 @@ _HERE = Path(__file__).resolve().parent
 OLDEST_JAVA = 17  # what Spark 4 and Kafka 4 need
 
 
+SHORT_LIVED = ("-XX:TieredStopAtLevel=1",)
+"""For a server that lives for minutes: it starts with half the CPU, and never becomes as fast as it could."""
+
+
 def cache_folder() -> Path:
     """Where jars are kept: `ATTR2HBASE_CACHE`, else `attr2hbase` in the user's cache folder."""
     own = os.environ.get("ATTR2HBASE_CACHE")

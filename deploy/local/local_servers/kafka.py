@@ -4,6 +4,7 @@ import base64
 import json
 import subprocess
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 
 from local_servers import jars
@@ -13,18 +14,31 @@ from local_servers.processes import ServerProcess, free_ports
 
 _READY_TIMEOUT_S = 90.0
 # formatting is over before a compiler pays; it also needs no second core
-_SHORT_LIVED = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"]
+_TOOL = [*jars.SHORT_LIVED, "-XX:+UseSerialGC", "-Xshare:auto"]
 
 
 class KafkaServer:
-    """A broker whose data stands in a folder; started again it keeps its data and its port."""
+    """
+    A broker whose data stands in a folder; started again it keeps its data and its port.
+
+    Args:
+        java_options: further ones for its JVM.
+    """
 
     name = "kafka"
 
-    def __init__(self, folder: Path, *, heap: str = "512m", properties: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        heap: str = "512m",
+        properties: dict[str, str] | None = None,
+        java_options: Sequence[str] = (),
+    ) -> None:
         self.folder = folder
         self.process = ServerProcess("kafka", folder)
         self._heap = heap
+        self._java_options = tuple(java_options)
         self._properties = properties or {}
 
     @property
@@ -61,7 +75,7 @@ class KafkaServer:
             done = subprocess.run(
                 [
                     java,
-                    *_SHORT_LIVED,
+                    *_TOOL,
                     *log,
                     "-cp",
                     class_path,
@@ -79,7 +93,7 @@ class KafkaServer:
             if done.returncode != 0:
                 raise ServerError(f"Kafka's data could not be formatted: {(done.stderr or done.stdout).strip()[-300:]}")
         memory = [f"-Xmx{self._heap}", f"-Xms{self._heap}", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError"]
-        self.process.start([java, *memory, *log, "-cp", class_path, "kafka.Kafka", settings])
+        self.process.start([java, *memory, *self._java_options, *log, "-cp", class_path, "kafka.Kafka", settings])
 
     def wait(self) -> None:
         """
