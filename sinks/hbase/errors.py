@@ -86,10 +86,10 @@ RULES = (
         "not available: {reason}",
     ),
     Rule("insane", r"FailedSanityCheckException", WriteRejectedError, "refused: {reason}"),
-    # the answer to a batch does not name the exception: the table stands where it should be
+    # the answer to a batch does not name the exception: the table stands where it should be; Thrift2 names the table alone
     Rule(
         "no_table",
-        r"TableNotFoundException|NamespaceNotFoundException|Failed \d+ actions?: {table}: \d+ times?",
+        r"TableNotFoundException|NamespaceNotFoundException|Failed \d+ actions?: {table}: \d+ times?|\A(?!\Z){table}\Z",
         StoreRefusedError,
         'no table "{table}"',
         "create it with 'ingest table apply'",

@@ -113,6 +113,8 @@ def test_another_tables_name_is_not_taken_for_a_missing_table() -> None:
     assert rule_for(FAILED + "1 action: t1: 1 time", "t") != rule_for(FAILED + "1 action: t1: 1 time", "t1")
     assert rule_for("Failed 1 action: a.b: 1 time", "a.b").name == "no_table"
     assert rule_for("Failed 1 action: axb: 1 time", "a.b").name == "other"
+    assert [rule_for(text, "t1").name for text in ("t1", "t11", "")] == ["no_table", "other", "other"]
+    assert rule_for("", "").name == "other"
 
 
 def test_a_mixed_answer_is_first_about_the_rows() -> None:
