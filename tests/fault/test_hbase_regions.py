@@ -87,14 +87,14 @@ def test_regions_move_split_and_merge(ledger_run: LedgerRuns, cluster: HBase, ad
     """F11: under load; the user hears nothing of it."""
     run = started(ledger_run, "F11 regions moved, split, merged", cluster)
     with run.produce_in_background(RATE):
-        for _ in range(2):
+        for works in (("split", "split"), ("merge",)):
             before = admin.regions(run.table)
             assert int(admin.ask("move", run.table)) == len(before)
             after = admin.regions(run.table)
             assert all(before[region] != after[region] for region in before)
             run.service.wait_for_batches(1, run.pipeline)
             run.proven(f"{len(before)} regions moved")
-            for work in ("split", "split", "merge"):
+            for work in works:
                 counted = admin.ask(work, run.table).split()
                 assert counted[0] != counted[1]
                 run.service.wait_for_batches(1, run.pipeline)
@@ -104,6 +104,7 @@ def test_regions_move_split_and_merge(ledger_run: LedgerRuns, cluster: HBase, ad
     run.finish()
 
 
+@pytest.mark.seeds(1)
 def test_master_restarted(ledger_run: LedgerRuns, cluster: HBase, admin: Admin) -> None:
     """F11: killed under load, and away for a while; writing needs no master."""
     run = started(ledger_run, "F11 master restarted", cluster)
