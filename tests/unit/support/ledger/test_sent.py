@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from tests.support.ledger.events import COLUMNS, HASH, Events, Fate, hash_of
-from tests.support.ledger.producer import Entry, LedgerFile, Status
+from tests.support.ledger.producer import Entry, LedgerFile, Places, Status
 
 EVENTS = Events("run", 3)
 NUMBERS = range(1_200)
@@ -61,3 +61,15 @@ def test_what_was_sent_and_has_no_answer_is_unknown(tmp_path: Path) -> None:
         Entry(0, 1, "t", -1, -1, b"def", Status.FAIL),
         Entry(0, 2, "", -1, -1, b"", Status.INFO),
     ]
+
+
+def test_how_much_is_acknowledged(tmp_path: Path) -> None:
+    file = LedgerFile(tmp_path / "ledger.tsv")
+    assert Places(file).share({}) == 1.0
+    file.append([f"ok\t0\t{number}\tt\t{number % 2}\t{number // 2}\tabc" for number in range(8)])
+    file.append(["fail\t0\t8\tt\t-1\t-1\tabc"])
+    places = Places(file)
+    assert places.count == 8
+    assert places.share({}) == 0.0
+    assert places.share({0: 2, 1: 4}) == 0.75
+    assert places.share({0: 9, 1: 9}) == 1.0

@@ -1,0 +1,37 @@
+"""What mutants change is still there to be changed; that the ledger catches them is tested with real services."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.ledger.mutants.catalogue import MUTANTS, ROOT, environment
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_patches_fit(name: str) -> None:
+    for module_name, patch in MUTANTS[name].patches.items():
+        spec = importlib.util.find_spec(module_name)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)  # a copy, so that nothing of this process is changed
+        spec.loader.exec_module(module)
+        patch(module)
+
+
+def test_every_process_with_the_environment_is_the_mutant(tmp_path: Path) -> None:
+    code = "from sinks.buffer import WriteBuffer; print(WriteBuffer.put.__qualname__)"
+    for env, expected in (
+        (environment("tear_rows", tmp_path / "acted"), "tear_rows.<locals>.tearing"),
+        ({}, "WriteBuffer.put"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={"PYTHONPATH": str(ROOT), **env},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == expected
