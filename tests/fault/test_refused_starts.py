@@ -246,10 +246,11 @@ def test_f28_changes_that_make_offsets_meaningless_are_refused(ledger_run) -> No
     refused(run, 4, 'made for source "kafka", the configuration says "files"', way_out)
     run.proven("other source kind: exit 4")
     run.service.write(plain)
-    with repaired(run) as folder:
-        identity = folder / "identity.json"
-        identity.write_text(identity.read_text().replace('"cluster": "', '"cluster": "another-'))
-        refused(run, 4, 'made for cluster "another-', way_out)
+    identity = checkpoint_of(run) / "identity.json"
+    sound = identity.read_text()
+    identity.write_text(sound.replace('"cluster": "', '"cluster": "another-'))
+    refused(run, 4, 'made for cluster "another-', way_out)
+    identity.write_text(sound)
     run.proven("other cluster: exit 4")
     run.start()
     run.finish()
