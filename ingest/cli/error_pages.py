@@ -92,6 +92,11 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "number_too_large": (api.ExpressionError, "The result of a function, or the number of a cell, does not fit."),
     "os": (IngestError, "The operating system refused: the message says what and where."),
     "package_missing": (api.CatalogError, "A component needs a package that is not installed."),
+    "query_failed": (
+        IngestError,
+        "A micro-batch failed in Spark again and again, for no reason of the pipeline's own; the query starts anew at its "
+        "checkpoint after a pause. The log has Spark's reason.",
+    ),
     "replay_stopped": (IngestError, "A replay could not go on; what it did is marked, so run the same command again."),
     "row_key_too_long": (api.MappingError, "HBase keeps row keys of at most 32767 bytes."),
     "sink_bug": (api.DecorateBugError, "A sink failed in a way it did not foresee; the log has its traceback once."),

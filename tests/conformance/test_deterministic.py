@@ -6,6 +6,7 @@ that must not matter: the moment, the hash seed, the time zone, the language. An
 for chance.
 """
 
+import gc
 import hashlib
 import json
 import os
@@ -88,11 +89,14 @@ def asked_for(call: Callable[[], object]) -> set[str]:
             module = getattr(function, "__module__", None)
             asked.update({name, f"{module}.{name}"} & CLOCKS_AND_CHANCE)
 
+    # what other libraries hang into the collector of garbage would be taken for the call's own
+    gc.disable()
     sys.setprofile(profile)
     try:
         outcome(call)
     finally:
         sys.setprofile(None)
+        gc.enable()
     return asked
 
 

@@ -1,6 +1,7 @@
 """Nodes: YAML 1.2 scalars, places, merging."""
 
 import math
+import re
 
 import pytest
 import yaml
@@ -83,7 +84,10 @@ def test_merging_keeps_the_upper_value_and_the_lower_rest():
     assert plain(merged) == {"a": {"b": 3, "c": 2}, "d": [4], "e": {"f": 1}}
 
 
-texts = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Cn", "Co")), max_size=8)
+ONLY_IN_12 = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)[eE][-+]?\d+|0o[0-7]+")  # numbers of YAML 1.2 that are text in 1.1
+texts = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Cn", "Co")), max_size=8).filter(
+    lambda text: not ONLY_IN_12.fullmatch(text)
+)
 trees = st.recursive(
     st.none() | st.booleans() | st.integers() | texts,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
@@ -93,7 +97,7 @@ trees = st.recursive(
 
 @given(trees, st.booleans())
 def test_what_the_library_writes_is_read_back(tree, flow):
-    """The library writes YAML 1.1, which quotes more than 1.2 asks for, so nothing changes its type."""
+    """The library writes YAML 1.1, which quotes nearly all that 1.2 asks for, so nothing changes its type."""
     text = yaml.safe_dump({"root": tree}, default_flow_style=flow, allow_unicode=True)
     node = node_of(text)
     assert isinstance(node, Mapping)
