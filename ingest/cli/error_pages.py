@@ -94,8 +94,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "package_missing": (api.CatalogError, "A component needs a package that is not installed."),
     "query_failed": (
         IngestError,
-        "A micro-batch failed in Spark again and again, for no reason of the pipeline's own; the query starts anew at its "
-        "checkpoint after a pause. The log has Spark's reason.",
+        "A micro-batch failed in Spark again and again, and not by the pipeline's own doing; the log has the reason.",
     ),
     "replay_stopped": (IngestError, "A replay could not go on; what it did is marked, so run the same command again."),
     "row_key_too_long": (api.MappingError, "HBase keeps row keys of at most 32767 bytes."),
