@@ -54,4 +54,4 @@ def test_f02_executor_killed_under_load(ledger_run, cluster: SparkCluster) -> No
             run.service.wait_for(lambda gone=victim: not psutil.pid_exists(gone), "the executor to be gone")
             run.proven(f"SIGKILL of executor {victim}")
             run.service.wait_for_batches(3, run.pipeline)
-    run.finish()
+    run.finish(exit_code=128 + signal.SIGTERM)  # that of spark-submit's Java process
