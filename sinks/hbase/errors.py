@@ -86,7 +86,7 @@ RULES = (
         "not available: {reason}",
     ),
     Rule("insane", r"FailedSanityCheckException", WriteRejectedError, "refused: {reason}"),
-    # the answer to a batch does not name the exception: the table stands where it should be; Thrift2 names the table alone
+    # an answer to a batch has the name of the table in the place of the exception; one of Thrift2 has nothing else
     Rule(
         "no_table",
         r"TableNotFoundException|NamespaceNotFoundException|Failed \d+ actions?: {table}: \d+ times?|\A(?!\Z){table}\Z",
