@@ -37,7 +37,9 @@ class HBaseSettings(StoreSettings):
         default="180s",
         gt=0,
     )
-    connections: int = option("Connections of one worker process; a row key always uses the same one.", default=1, ge=1)
+    connections: int = option(
+        "Connections of each sink in a worker process; a row key always uses the same one.", default=1, ge=1
+    )
     transport: Transport = option(
         "buffered, or framed where the Thrift server runs as nonblocking, hsha or threadedselector.",
         default="buffered",
