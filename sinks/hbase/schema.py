@@ -146,8 +146,8 @@ class Thrift2:
         """
         Add a family to a live table.
 
-        One a call, 0.6 s each (seen, HBase 2.6.1). `modifyTable` added eight in 0.65 s, but is given the whole table, so
-        it could take away what somebody else adds meanwhile; of eight calls at a time one was refused as concurrent.
+        One a call, 0.6 s each (seen, HBase 2.6.1). `modifyTable` added eight in 0.65 s, but is given the whole table,
+        so it could take away what somebody else adds meanwhile; of eight calls at a time one was refused as concurrent.
 
         Raises:
             StoreError: it could not be added.
