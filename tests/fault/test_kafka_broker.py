@@ -16,7 +16,7 @@ from tests.support.proxy import Proxy
 from tests.support.servers import Kafka
 from tests.support.waiting import reached
 
-BLOCKED_WITHIN_S = 60.0
+BLOCKED_WITHIN_S = 180.0  # a task that reads waits for two minutes before it says that nothing comes
 SMALL_LETTER = "2000"
 
 
