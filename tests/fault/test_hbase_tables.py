@@ -93,7 +93,7 @@ def test_family_missing(ledger_run: LedgerRuns, hbase: HBase, admin: Admin) -> N
     assert {each.code for each in letters} == {"unknown_family"}
     run.proven(f"{len(letters)} dead letters for want of the family")
     end_s = time.monotonic() + KNOWN_S
-    while not run.observed().table:
+    while not hbase.rows(run.table):
         assert time.monotonic() < end_s
         run.produce(50)
         run.wait_acknowledged()

@@ -3,6 +3,7 @@ import java.io.InputStreamReader;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.concurrent.Callable;
 import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.TableName;
@@ -109,15 +110,34 @@ public final class HBaseAdmin {
     byte[] end = region.getEndKey();
     int last = end.length == 0 ? 256 : end[0] & 0xff;
     int first = region.getStartKey().length == 0 ? 0 : region.getStartKey()[0] & 0xff;
-    admin.splitRegionAsync(region.getRegionName(), new byte[] {(byte) ((first + last) / 2)}).get();
+    byte[] middle = {(byte) ((first + last) / 2)};
+    untilDone(table, () -> admin.splitRegionAsync(region.getRegionName(), middle).get());
     return before + " " + waitForRegions(table, before + 1);
   }
 
   private String merge(TableName table) throws Exception {
     List<RegionInfo> regions = admin.getRegions(table);
     byte[][] two = {regions.get(0).getEncodedNameAsBytes(), regions.get(1).getEncodedNameAsBytes()};
-    admin.mergeRegionsAsync(two, true).get();
+    untilDone(table, () -> admin.mergeRegionsAsync(two, true).get());
     return regions.size() + " " + waitForRegions(table, regions.size() - 1);
+  }
+
+  /** A region that still refers to files of one it came from is neither split nor merged before it is compacted. */
+  private void untilDone(TableName table, Callable<Object> work) throws Exception {
+    long end = System.currentTimeMillis() + WAIT_MS;
+    while (true) {
+      try {
+        work.call();
+        return;
+      } catch (Exception error) {
+        if (System.currentTimeMillis() > end) {
+          throw error;
+        }
+        admin.majorCompact(table);
+        Thread.sleep(1_000);
+        admin.runCatalogJanitor();
+      }
+    }
   }
 
   private int waitForRegions(TableName table, int wanted) throws Exception {
