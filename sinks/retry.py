@@ -4,7 +4,7 @@ import random
 import time
 from collections.abc import Callable
 
-from ingest.api import Disposition, IngestError
+from ingest.api import Disposition, IngestError, StoreRefusedError
 
 
 class Retry:
@@ -52,7 +52,9 @@ class Retry:
             try:
                 call()
             except IngestError as error:
-                if error.disposition is not Disposition.RETRY or not left or not go_on():
+                # a table that is missing or closed to us waits for a human, not for a moment
+                is_passing = error.disposition is Disposition.RETRY and not isinstance(error, StoreRefusedError)
+                if not is_passing or not left or not go_on():
                     raise
                 self._sleep(min(bound_s, self._longest_s) * self._jitter())
                 bound_s *= 2

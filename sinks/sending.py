@@ -4,11 +4,11 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ingest import failpoint
-from ingest.api import Mutation, Put, StoreUnavailableError
+from ingest.api import Mutation, Put, StoreError, StoreUnavailableError
 from ingest.api.store import Store
 from sinks.bisection import Refusal, apply_all_but_refused
 from sinks.buffer import Chunk
@@ -176,6 +176,10 @@ class _Line:
         sent, self.sent = self.sent, []
         return sent
 
+    def give_up(self) -> None:
+        """What ended after its round counts as rows that were sent, and as nothing else."""
+        self.sent = [replace(sent, stored=False, refused=()) for sent in self.sent]
+
 
 class DirectSender(Sender):
     """Sends on the caller's own thread, for a store that keeps nobody waiting (a file, memory)."""
@@ -243,6 +247,7 @@ class ThreadSender(Sender):
         self._error: BaseException | None = None
         self._before_each = failpoint.sends()
         self._abandoned = False
+        self._late_error: BaseException | None = None
         self._closing = False
         self._thread: threading.Thread | None = None
 
@@ -256,7 +261,7 @@ class ThreadSender(Sender):
             self._abandoned = False
             self._error = None
             self._before_each = failpoint.sends()
-            self._line.taken()
+            self._line.give_up()
 
     def submit(self, chunk: Chunk) -> None:
         """Send a chunk; waits while another one is in flight."""
@@ -319,12 +324,20 @@ class ThreadSender(Sender):
         while self._in_flight_since is not None:
             left = self._patience_s - (self._clock() - (since_s or self._in_flight_since))
             if left <= 0:
-                seconds = self._clock() - self._in_flight_since
-                error = StoreUnavailableError(f"a chunk has been in flight for {seconds:.1f} s")
+                error = self._out_of_patience(self._clock() - self._in_flight_since)
                 self._error = error
                 self._abandoned = True
                 raise error
             self._changed.wait(left)
+
+    def _out_of_patience(self, seconds: float) -> StoreUnavailableError:
+        """Tells also how the call before ended, for which nobody waited any more: it is likely to have the reason."""
+        text = f"a chunk has been in flight for {seconds:.1f} s"
+        late = self._late_error
+        if isinstance(late, StoreError):
+            text = f"{text}; the call before ended with: {late.message}"
+            return StoreUnavailableError(text, code=late.code, hint=late.hint)
+        return StoreUnavailableError(text)
 
     def _work(self) -> None:
         while True:
@@ -343,6 +356,7 @@ class ThreadSender(Sender):
                 error = raised
             with self._changed:
                 self._in_flight_since = None
+                self._late_error = error if self._abandoned else None
                 if not self._abandoned:
                     self._error = error
                 self._changed.notify_all()

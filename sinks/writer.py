@@ -26,7 +26,7 @@ from sinks.mapping.mapper import Mapper, OnUnknown, Skipped
 from sinks.sending import Sender
 
 ASK_AGAIN_S = 60.0
-"""How long a store's answer about the families of a table holds when a family is missing in it."""
+"""How long a store's answer about the families of a table holds, within one round, when a family is missing in it."""
 UNKNOWN_FAMILY = "unknown_family"
 MAX_KNOWN_COLUMNS = 100_000
 """Columns of a table remembered as good; data that makes more columns than this pays for a look at each family."""
@@ -121,9 +121,8 @@ class Writer:
         Raises:
             StoreUnavailableError: a chunk of an earlier round is still in flight.
         """
-        # they were made meanwhile, most likely; and the last ones before a table was closed perhaps for another worker
-        for _, table in self.needs_families.keys() | (context.closed - self._context.closed):
-            self._asked_at.pop(table, None)
+        # what was missing may have been made meanwhile: by the driver, for another worker, or by an operator
+        self._asked_at.clear()
         self._context = context
         self._batch_time_ms = context.batch_time_ms
         self.needs_families = {}

@@ -10,6 +10,7 @@ from ingest.api import (
     Scan,
     SchemaError,
     StoreBusyError,
+    StoreRefusedError,
     StoreUnavailableError,
     TableSpec,
     WriteRejectedError,
@@ -207,7 +208,50 @@ def test_patience_ends_the_round_and_the_late_chunk_is_waited_for(threaded, stor
     threaded.submit(chunk("c"))
     threaded.wait()
     assert [call for call in store.calls if call != "open"] == ["a", "c"]
-    assert [sent.stored for sent in threaded.taken()] == [True]
+    assert [sent.stored for sent in threaded.taken()] == [False, True]
+
+
+def test_reason_of_a_call_that_took_longer_than_the_patience_is_told_in_the_next_round(threaded, store):
+    """A disabled table takes longer to be refused than any task waits."""
+    store.gate.clear()
+    store.errors = [StoreRefusedError('table "t" is disabled', code="disabled")]
+    threaded.begin(0.01)
+    with pytest.raises(StoreUnavailableError, match=r"for 0\.\d s$"):
+        submit_and_wait(threaded, "a")
+    store.gate.set()
+    threaded.begin(30)
+    store.gate.clear()
+    threaded.begin(0.01)
+    with pytest.raises(StoreUnavailableError, match='the call before ended with: table "t" is disabled') as caught:
+        submit_and_wait(threaded, "a")
+    assert caught.value.code == "disabled"
+
+    store.gate.set()
+    threaded.begin(30)
+    submit_and_wait(threaded, "a")
+    store.gate.clear()
+    threaded.begin(0.01)
+    with pytest.raises(StoreUnavailableError, match=r"for 0\.\d s$"):
+        submit_and_wait(threaded, "b")
+
+
+def test_rows_of_a_call_that_ended_after_its_round_count_as_sent(threaded, store):
+    store.gate.clear()
+    threaded.begin(0.01)
+    with pytest.raises(StoreUnavailableError):
+        submit_and_wait(threaded, "a")
+    store.gate.set()
+    threaded.begin(30)
+    submit_and_wait(threaded, "a")
+    assert [(sent.rows_sent, sent.stored) for sent in threaded.taken()] == [(1, False), (1, True)]
+
+
+def test_refused_table_is_not_tried_again(threaded, store):
+    store.errors = [StoreRefusedError("no table")]
+    threaded.begin(5)
+    with pytest.raises(StoreRefusedError):
+        submit_and_wait(threaded, "a")
+    assert store.calls == ["open", "a"]
 
 
 def test_given_up_chunk_is_not_tried_again(threaded, store):

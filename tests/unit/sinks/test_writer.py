@@ -321,7 +321,7 @@ class TestFamilies:
             assert writer.write(event(b"r", last_a=b"1")) is None
             with pytest.raises(MappingError, match='no family "new"'):
                 writer.write(event(b"r", new_a=b"1"))
-        assert store.asked == ["t", "t"]
+        assert store.asked == ["t"] * 3
 
     def test_create_where_the_store_can_not_is_an_error(self, make):
         writer = make(capabilities=hbase_like(), families={"on_unknown": "create"})
@@ -343,6 +343,15 @@ class TestFamilies:
         assert writer.write(event(b"r", new_a=b"1")) == "unknown_family"
         writer.flush()
         assert store.applied == []
+
+    def test_missing_family_is_asked_for_again_in_the_next_round(self, make, store):
+        """An operator has added it."""
+        writer = make(capabilities=hbase_like())
+        with pytest.raises(MappingError):
+            writer.write(event(b"r", new_a=b"1"))
+        store.ensure_table(TableSpec("t", (FamilySpec(b"new"),)))
+        writer.begin(WriteContext(BATCH_MS))
+        assert writer.write(event(b"r", new_a=b"1")) is None
 
     def test_missing_family_is_asked_for_again_after_a_minute(self, make, store, clock):
         writer = make(families={"on_unknown": "drop"})
