@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -114,6 +114,13 @@ def no_duplicates(observed: Observed, *, rows_are_unique: bool) -> list[Wrong]:
     if several:
         wrong.append(f"{len(several)} records have more than one dead letter: {several[:SHOWN]}")
     return [Wrong(Rule.NO_DUPLICATES, text) for text in wrong]
+
+
+def found_dead(life: Scrape, rows: int) -> Scrape:
+    """The counters of a process that died with so many rows stored and not acknowledged: it could not count them."""
+    if rows <= life.rows_sent - life.stored:
+        return life
+    return replace(life, rows_sent=life.stored + rows, attempts=max(life.attempts, life.batches + 1))
 
 
 def redelivered(lives: Collection[Scrape]) -> int:

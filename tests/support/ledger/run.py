@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.ledger import report
-from tests.support.ledger.audit import Judgement, Sent, settled
+from tests.support.ledger.audit import Judgement, Sent, Verdict, settled
 from tests.support.ledger.books import Books, Verdicts
 from tests.support.ledger.events import Events, Fate
 from tests.support.ledger.invariants import Rule, Scrape, Wrong
@@ -173,6 +173,9 @@ class LedgerRun:
         assert not self.service.is_running, "the service is alive, and would hide what it has lost"
         books = self._books()
         judgement, wrong = books.while_dead()
+        if self.service.checkpoint(self.pipeline).folder.exists():  # without it nobody knows what was acknowledged
+            stored = judgement.having(Verdict.STORED)
+            self._scrapes.died(sum(key not in judgement.acknowledged for key in stored))
         for row, number in newest_numbers(books.observed.rows).items():
             self._seen[row] = max(number, self._seen.get(row, -1))
         if wrong:

@@ -2,7 +2,7 @@
 
 import threading
 
-from tests.support.ledger.invariants import Scrape
+from tests.support.ledger.invariants import Scrape, found_dead
 from tests.support.service import Service
 
 EVERY_S = 0.5
@@ -30,6 +30,11 @@ class Scrapes:
         assert scrape is not None, "nobody answers at /metrics"
         self._lives[self._service.pid] = scrape
         return scrape
+
+    def died(self, rows: int) -> None:
+        """Say that the last process left so many rows in the store that it had not acknowledged."""
+        pid = self._service.pid
+        self._lives[pid] = found_dead(self._lives.get(pid, Scrape()), rows)
 
     def close(self) -> list[Scrape]:
         """End; the last counters of each process."""

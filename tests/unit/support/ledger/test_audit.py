@@ -273,6 +273,16 @@ def test_rows_sent_again_have_a_bound() -> None:
     assert invariants.bounded([replace(life, attempts=5, retries=4)], 100, 4) == []
 
 
+def test_rows_a_dead_process_could_not_count() -> None:
+    life = Scrape(stored=1_000, rows_sent=1_000, attempts=5, batches=5)
+    dead = invariants.found_dead(life, 80)
+    assert invariants.redelivered([dead]) == 80
+    assert invariants.bounded([dead], 100, 4) == []
+    counted = replace(life, rows_sent=1_100, attempts=6)
+    assert invariants.found_dead(counted, 80) == counted
+    assert invariants.found_dead(Scrape(), 0) == Scrape()
+
+
 @pytest.mark.parametrize("name", ["read", "stored", "dropped", "dead_lettered", "batches"])
 def test_metrics_that_lie(name: str) -> None:
     truth = Scrape(read=4, stored=2, dropped=1, dead_lettered=1, batches=3)
