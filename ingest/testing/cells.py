@@ -1,9 +1,16 @@
 """Rows, mutations and scans for property tests: few names, so that they meet."""
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from ingest.api import Delete, Mutation, Put, Scan
 
+EXAMPLES = settings(
+    max_examples=25,
+    deadline=None,
+    # a store is shared by the examples on purpose: each writes below a prefix of its own
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
+)
 ROWS = st.sampled_from([b"a", b"a\x00", b"a\xff", b"b"])
 COLUMNS = st.tuples(st.sampled_from([b"f", b"g"]), st.sampled_from([b"", b"x", b"x\x00", b"y:z"]))
 TIMES = st.integers(min_value=1, max_value=6)

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis.strategies import lists
 
 from ingest.api import (
@@ -40,18 +40,11 @@ from ingest.api import (
     WriteRejectedError,
 )
 from ingest.clock import now_ms
-from ingest.testing.cells import MUTATIONS, SCANS, below, put
+from ingest.testing.cells import EXAMPLES, MUTATIONS, SCANS, below, put
 from sinks.fold import Fold
 from sinks.memory import MemoryStore
 
 AnyStore = Store[Any]
-EXAMPLES = settings(
-    max_examples=25,
-    deadline=None,
-    # the store is shared by the examples on purpose: each writes below a prefix of its own
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
-)
-MIB = 1 << 20
 MS_NOW = now_ms()
 _numbers = itertools.count()
 
@@ -230,12 +223,12 @@ class StoreContract:
 
     def test_large_values(self, store: AnyStore, table: str) -> None:
         for number in range(3):
-            store.apply(table, [put(b"r%d" % number, 1, f_q=bytes([number]) * (9 * MIB))])
+            store.apply(table, [put(b"r%d" % number, 1, f_q=bytes([number]) * (9 * (1 << 20)))])
         sizes = [(row.key, len(row.cells[0].value)) for row in store.scan(table, Scan(page_rows=1))]
-        assert sizes == [(b"r0", 9 * MIB), (b"r1", 9 * MIB), (b"r2", 9 * MIB)]
+        assert sizes == [(b"r0", 9 * (1 << 20)), (b"r1", 9 * (1 << 20)), (b"r2", 9 * (1 << 20))]
         row = store.get(table, b"r2")
         assert row is not None
-        assert row.cells[0].value == b"\x02" * (9 * MIB)
+        assert row.cells[0].value == b"\x02" * (9 * (1 << 20))
 
     def test_longest_row_key(self, store: AnyStore, table: str) -> None:
         key = b"k" * 32_767
