@@ -77,6 +77,7 @@ def test_f01_killed_at_three_points(ledger_run) -> None:
     run.finish()
 
 
+@pytest.mark.slow
 def test_f01_f02_killed_while_writing_to_hbase(ledger_run) -> None:
     run = ledger_run("F01 between_sends, F02", store="hbase", batch_size=1_000, sink=SMALL_CHUNKS)
     run.produce(EVENTS)
