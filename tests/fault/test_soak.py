@@ -5,8 +5,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -15,13 +14,13 @@ from tests.support import plot
 from tests.support.ledger.fixture import LedgerRuns
 from tests.support.ledger.report import folder as report_folder
 from tests.support.ledger.run import LedgerRun
+from tests.support.memory import KINDS, watched
 from tests.support.servers import HBase, Kafka
 
 MINUTES = float(os.environ.get("SOAK_MINUTES", "30"))
 RATE = float(os.environ.get("SOAK_RATE", "1500"))
 VICTIMS = ("driver", "worker", "thrift", "hbase", "broker")
 PAUSE_S = (15.0, 45.0)  # between a recovery and the next kill
-SAMPLE_S = 2.0
 RECOVERY_S = 600.0  # HBase takes 40 s of a free machine to come back; with all that waited then to be written
 LOOKS = 3  # audits while the process is dead read the whole table, so only the first kills of a driver have one
 
@@ -46,14 +45,14 @@ class Agitator:
             if not waiting:
                 waiting = self._random.sample(VICTIMS, len(VICTIMS))
             victim = waiting.pop()
-            self.marks.append((self.minutes(), victim))
+            self.marks.append((self.minutes(time.monotonic()), victim))
             getattr(self, f"_{victim}")()
             self.killed[victim] += 1
             threading.Event().wait(self._random.uniform(*PAUSE_S))
 
-    def minutes(self) -> float:
+    def minutes(self, at_s: float) -> float:
         """Since the start."""
-        return (time.monotonic() - self._started_s) / 60
+        return (at_s - self._started_s) / 60
 
     def _driver(self) -> None:
         self._run.kill()
@@ -88,36 +87,6 @@ class Agitator:
         self._run.service.wait_for_batches(1, self._run.pipeline, RECOVERY_S)
 
 
-@contextmanager
-def sampled(run: LedgerRun, agitator: Agitator) -> Iterator[dict[str, list[tuple[float, float]]]]:
-    """Resident MiB of each kind of process over minutes; -1 while it is not there."""
-    series: dict[str, list[tuple[float, float]]] = {"driver": [], "jvm": [], "workers": []}
-    end = threading.Event()
-
-    def look() -> None:
-        jvm, driver = run.service.jvm(), psutil.Process(run.service.pid)
-        found = {"driver": [driver], "jvm": [jvm] if jvm else [], "workers": run.service.workers()}
-        for kind, processes in found.items():
-            resident = sum(process.memory_info().rss for process in processes)
-            series[kind].append((agitator.minutes(), resident / 2**20 if resident else -1.0))
-
-    def watch() -> None:
-        while not end.wait(SAMPLE_S):
-            try:
-                look()
-            except psutil.Error:  # one of them has just ended
-                for points in series.values():
-                    points.append((agitator.minutes(), -1.0))
-
-    thread = threading.Thread(target=watch, name="memory", daemon=True)
-    thread.start()
-    try:
-        yield series
-    finally:
-        end.set()
-        thread.join()
-
-
 @pytest.mark.slow
 @pytest.mark.seeds(1)
 def test_half_an_hour_of_kills(ledger_run: LedgerRuns, kafka: Kafka, hbase: HBase) -> None:
@@ -129,10 +98,14 @@ def test_half_an_hour_of_kills(ledger_run: LedgerRuns, kafka: Kafka, hbase: HBas
     run.start()
     run.wait_acknowledged()
     agitator = Agitator(run, kafka, hbase, run.seed)
-    with sampled(run, agitator) as series:
+    with watched(run.service) as memory:
         with run.produce_in_background(RATE):
             agitator.work(MINUTES * 60)
         run.wait_acknowledged(timeout_s=RECOVERY_S)
+    series = {
+        kind: [(agitator.minutes(sample.at_s), sample.bytes[kind] / 2**20) for sample in memory.samples]
+        for kind in KINDS
+    }
     picture = plot.lines(
         f"resident memory, {RATE:g} events/s, {sum(agitator.killed.values())} kills in {MINUTES:g} minutes",
         series,

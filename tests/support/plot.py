@@ -18,14 +18,13 @@ def lines(title: str, series: Mapping[str, Points], *, x: str, y: str, marks: Se
 
     Args:
         title: above it.
-        series: name -> points; a point whose y is below zero breaks the line.
+        series: name -> points.
         x: what the horizontal axis shows, with its unit.
         y: the same for the vertical one.
         marks: moments and what happened at each, as thin vertical lines with a word at their foot.
     """
-    points = [point for each in series.values() for point in each]
-    end = max((at for at, _ in points), default=1.0) or 1.0
-    top = _round_up(max((value for _, value in points), default=1.0))
+    end = max((at for each in series.values() for at, _ in each), default=1.0) or 1.0
+    top = _round_up(max((value for each in series.values() for _, value in each), default=1.0))
     svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" font-family="sans-serif" '
     parts = [
         f'{svg}font-size="12" aria-label="{escape(title)}">',
@@ -54,26 +53,13 @@ def lines(title: str, series: Mapping[str, Points], *, x: str, y: str, marks: Se
         )
     for number, (name, each) in enumerate(series.items()):
         color = COLORS[number % len(COLORS)]
-        parts += [
-            f'<polyline fill="none" stroke="{color}" stroke-width="1.5" points="{run}"/>'
-            for run in _runs([(across(at), down(value), value) for at, value in each])
-        ]
+        points = " ".join(f"{across(at):.1f},{down(value):.1f}" for at, value in each)
+        parts.append(f'<polyline fill="none" stroke="{color}" stroke-width="1.5" points="{points}"/>')
         legend = WIDTH - RIGHT - 110 * (len(series) - number)
         parts.append(f'<text x="{legend}" y="{TOP - 8}" fill="{color}">{escape(name)}</text>')
     parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 6}" text-anchor="middle" fill="{GREY}">{escape(x)}</text>')
     parts.append(f'<text x="6" y="{TOP - 8}" fill="{GREY}">{escape(y)}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
-
-
-def _runs(points: Sequence[tuple[float, float, float]]) -> list[str]:
-    """Unbroken stretches of a line."""
-    runs: list[list[str]] = [[]]
-    for across, down, value in points:
-        if value < 0:
-            runs.append([])
-        else:
-            runs[-1].append(f"{across:.1f},{down:.1f}")
-    return [" ".join(run) for run in runs if run]
 
 
 def _round_up(value: float) -> float:
