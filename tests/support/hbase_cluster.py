@@ -28,6 +28,8 @@ class HBaseCluster(HBaseServer):
             "hbase.zookeeper.quorum": "localhost",
             "hbase.master.port": "0",
             "hbase.regionserver.port": "0",
+            # else what a compaction replaced stays for two minutes, and a region that has it is not split
+            "hbase.hfile.compaction.discharger.interval": "1000",
         }
         super().__init__(folder, heap="384m", thrift_heap="256m", properties=properties)
         self.zookeeper = ServerProcess("zookeeper", folder)
