@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from ingest.api import IngestError
+from ingest.api import IngestError, SourceUnavailableError
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.kafka.settings import KafkaConnection
@@ -21,6 +21,7 @@ from ingest.spark.checkpoint import Checkpoint
 
 TICK_S = 0.5  # how soon after its batch an offset is in the group
 LAG_S = 5.0  # between looks at an idle topic: its end, and whether it is still the same
+AWAY_S = 10.0  # without an answer: an operator is told within 15 s, and a new leader of a partition is quicker
 RECOMMIT_S = 12 * 3600.0  # a broker forgets offsets that were not committed for a week, and may be told to do so sooner
 CLOSE_S = 10.0  # for the last commit: longer than a broker takes to answer, short beside a stop time-out
 
@@ -70,6 +71,8 @@ class GroupFollower:
         self._acknowledged: dict[tuple[str, int], int] = {}
         self._committed_at = 0.0
         self._looked_at: float | None = None
+        self._heard_at = clock()
+        self._silence: str | None = None
         self._failing = False
 
     def start(self) -> None:
@@ -81,6 +84,11 @@ class GroupFollower:
         self._closing.set()
         if self._thread.is_alive():
             self._thread.join(CLOSE_S)
+
+    def away(self) -> str | None:
+        """Why the cluster has not answered for some seconds; None while it does. By any thread."""
+        silence = self._silence
+        return silence if self._clock() - self._heard_at >= AWAY_S else None
 
     def _follow(self) -> None:
         while not self._closing.is_set():
@@ -100,13 +108,19 @@ class GroupFollower:
             self.lost = error
             with suppress(IngestError):  # it is empty but for what was committed in the moment of the change
                 self._group.forget(error.topics)
+        except SourceUnavailableError as error:
+            self._silence = str(error)
+            self._tell(error)
         except Exception as error:  # noqa: BLE001 - the group is a copy: its thread must outlive every surprise
-            self._metrics.group_commit_failed(self._pipeline)
-            if not self._failing:
-                _log.warning("group offsets or lag can not be told", pipeline=self._pipeline, reason=str(error))
-            self._failing = True
+            self._tell(error)
         else:
             self._failing = False
+
+    def _tell(self, error: Exception) -> None:
+        self._metrics.group_commit_failed(self._pipeline)
+        if not self._failing:
+            _log.warning("group offsets or lag can not be told", pipeline=self._pipeline, reason=str(error))
+        self._failing = True
 
     def _look(self) -> None:
         now = self._clock()
@@ -119,7 +133,10 @@ class GroupFollower:
         topics = sorted({topic for topic, _ in self._acknowledged}.union(self._topics))
         with KafkaAdmin(self._connection) as admin:
             # before the commit: offsets of another topic would hide what is still to be read of this one
-            self._known.check(admin.topic_ids(topics))
+            ids = admin.topic_ids(topics)
+            # what fails after this is the group's alone: events can be read
+            self._silence, self._heard_at = None, self._clock()
+            self._known.check(ids)
             if newest is not None and (moved or now - self._committed_at >= RECOMMIT_S):
                 self._group.commit(self._acknowledged)
                 self._committed, self._committed_at = newest, now

@@ -82,6 +82,10 @@ class LiveKafka:
         """A topic that was deleted and made again while it was read."""
         return None if self._follower is None else self._follower.lost
 
+    def away(self) -> str | None:
+        """What the cluster does instead of answering; asked by the follower, since Spark's readers wait for minutes."""
+        return None if self._follower is None else self._follower.away()
+
     def close(self) -> None:
         """Commit what was acknowledged to the group."""
         if self._follower is not None:
@@ -120,7 +124,7 @@ class LiveKafka:
             raise PositionLostError(
                 f"records that were not read yet are gone: {', '.join(lost)}",
                 hint="look at the topic's retention; to go on with what is left, move "
-                f'"{self._checkpoint.folder}" away and run `ingest run --start-from earliest`',
+                f"\"{self._checkpoint.folder}\" away and run 'ingest run --start-from earliest'",
             )
 
     def _first_start(self, topics: list[str]) -> Start:

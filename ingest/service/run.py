@@ -210,6 +210,7 @@ def _member(
         start=start,
         close=source.close,
         lost=source.lost,
+        away=source.away,
         every_s=0.0 if options.once else pipeline.trigger_every_s,
     )
 

@@ -38,6 +38,9 @@ class LiveSource(Protocol):
     def lost(self) -> IngestError | None:
         """Why what a running query reads is not what its checkpoint knows; None while nobody has found that."""
 
+    def away(self) -> str | None:
+        """Why nothing can be read now, once that has lasted for some seconds; None while it can."""
+
     def close(self) -> None:
         """Commit what was acknowledged and let go; fine without a frame."""
 
@@ -78,6 +81,10 @@ class LiveFiles:
 
     def lost(self) -> IngestError | None:
         """Never."""
+        return None
+
+    def away(self) -> str | None:
+        """Never: reading fails at once."""
         return None
 
     def close(self) -> None:

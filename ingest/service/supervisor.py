@@ -34,6 +34,7 @@ class Member:
         start: starts the query, again after a failure.
         close: the last commit of group offsets, then letting go; called once.
         lost: why the source can not be read on, which Spark may never notice; None while it can.
+        away: why it does not answer, which Spark notices after minutes; None while it does.
         every_s: pause between starts of batches. Spark waits for a time of day, so a clock that is set back makes the
             pause longer by as much.
         stuck_at: when such a pause has surely been too long.
@@ -45,10 +46,12 @@ class Member:
     start: Callable[[], None]
     close: Callable[[], None]
     lost: Callable[[], IngestError | None] = lambda: None
+    away: Callable[[], str | None] = lambda: None
     every_s: float = 0.0
     stuck_at: float | None = None
     batches: int = 0
     failures: int = 0
+    was_away: bool = False
     started_at: float = 0.0
     restart_at: float | None = None
     over: bool = False
@@ -175,12 +178,7 @@ class Supervisor:
                 self._start(member)
                 return
         if not member.query.ended():
-            if not member.watch.is_blocked:
-                if member.query.is_reading():
-                    self._health.change(member.name, State.RUNNING)
-            elif member.query.is_waiting():
-                # started again, and no record has come that could tell
-                member.watch.running()
+            self._watch_over(member)
             return
         error = member.query.failure()
         if error is None:
@@ -188,6 +186,23 @@ class Supervisor:
             self._health.change(member.name, State.STOPPED)
         else:
             self._failed(member, error)
+
+    def _watch_over(self, member: Member) -> None:
+        """What a running query does not tell by itself."""
+        away = member.away()
+        if away is not None:
+            member.watch.blocked("source_unavailable", away)
+            member.was_away = True
+        elif member.was_away:
+            # if the batch waits for a store as well, it says so again at its next try
+            member.was_away = False
+            member.watch.running()
+        elif not member.watch.is_blocked:
+            if member.query.is_reading():
+                self._health.change(member.name, State.RUNNING)
+        elif member.query.is_waiting():
+            # started again, and no record has come that could tell
+            member.watch.running()
 
     def _failed(self, member: Member, error: BaseException) -> None:
         if isinstance(error, PositionLostError) and not member.failures:

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from kafka import TopicPartition
 from kafka.admin import NewTopic
-from kafka.errors import CoordinatorNotAvailableError
+from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.settings import KafkaConnection
 from ingest.observe.metrics import Metrics
-from ingest.service.group import LAG_S, RECOMMIT_S, GroupFollower
+from ingest.service.group import AWAY_S, LAG_S, RECOMMIT_S, GroupFollower
 from ingest.service.topics import KnownTopics
 from ingest.spark.checkpoint import Checkpoint
 from tests.support.names import unique
@@ -63,7 +63,7 @@ class Followed:
         """Wait until the group has these offsets."""
 
         def has() -> bool:
-            with suppress(CoordinatorNotAvailableError):  # the first group of a broker makes the place for it
+            with suppress(KafkaError):  # the first group of a broker makes the place for it
                 return self.kafka.committed(self.group, self.topic) == committed
             return False
 
@@ -108,6 +108,16 @@ def test_offsets_are_not_committed_to_a_topic_that_was_made_again(followed: Foll
     followed.acknowledge(2, {0: 8, 1: 9})
     followed.follower.close()
     followed.wait_for({})
+
+
+def test_a_broker_that_does_not_answer_is_told_until_it_does(followed: Followed, kafka: Kafka) -> None:
+    followed.wait_for({0: 1, 1: 1})
+    kafka.pause()
+    assert followed.follower.away() is None
+    followed.pass_time(AWAY_S)
+    assert reached(lambda: "Kafka" in (followed.follower.away() or ""), LIMIT_S)
+    kafka.resume()
+    assert reached(lambda: followed.follower.away() is None, LIMIT_S)
 
 
 def make_again(kafka: Kafka, topic: str, *, partitions: int) -> None:

@@ -73,6 +73,8 @@ class House:
         self.lost: IngestError | None = None
         self.ahead_s = 1_000.0
         self.member = member = Member("p", self.query, self.watch, self.start, self.close, lost=lambda: self.lost)
+        self.away: str | None = None
+        member.away = lambda: self.away
         self.supervisor = Supervisor(
             [member],
             once=once,
@@ -216,6 +218,26 @@ def test_source_that_is_lost_ends_a_query_that_does_not_notice():
     house = House(start)
     assert [str(error) for error in house.supervisor.run()] == ["made again"]
     assert (house.query.stopped, house.starts, house.state, house.closed) == (True, 1, State.FAILED, 1)
+
+
+def test_source_that_does_not_answer_blocks_a_query_that_waits_for_it():
+    house = House(lambda house: setattr(house, "away", "Kafka is silent"))
+    states = []
+
+    def seen() -> None:
+        while house.state is not State.BLOCKED:
+            pass
+        states.append(house.health.snapshot()[0].reason)
+        house.away = None
+        while house.state is not State.RUNNING:
+            pass
+        house.stop.ask()
+
+    watcher = threading.Thread(target=seen)
+    watcher.start()
+    assert house.supervisor.run() == []
+    watcher.join()
+    assert states == ["source_unavailable: Kafka is silent"]
 
 
 def test_stop_lets_the_running_batch_finish():
