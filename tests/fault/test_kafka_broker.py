@@ -103,14 +103,17 @@ def test_broker_behind_a_slow_line(slow_kafka: Kafka, proxy: Proxy, ledger_run: 
 def test_dead_letters_have_nowhere_to_go(other_kafka: Kafka, ledger_run: LedgerRuns) -> None:
     """Their topic is missing, its broker dies, its limit becomes lower than anybody knew."""
     run = ledger_run("F31 dead letters nowhere", dead_kafka=other_kafka, dead_letters="kafka", batch_size=500)
-    run.produce(6_000)
-    with other_kafka.admin() as admin:
-        admin.delete_topics([run.dead_topic])
-        assert reached(lambda: run.dead_topic not in admin.list_topics(), 30)
+    delete(other_kafka, run.dead_topic)
+    run.begin()
+    assert run.service.wait_for_exit(60) == 3, run.service.last_lines()
+    run.proven("topic missing at the start: refused")
+    create(other_kafka, run.dead_topic, SMALL_LETTER)
     run.start()
+    delete(other_kafka, run.dead_topic)
+    run.produce(6_000)
     blocked_at(run)
     assert run.service.checkpoint(run.pipeline).commits() == []
-    run.proven("topic missing: nothing committed")
+    run.proven("topic gone: nothing committed")
     create(other_kafka, run.dead_topic, SMALL_LETTER)
     goes_on(run)
 
@@ -136,6 +139,13 @@ def test_dead_letters_have_nowhere_to_go(other_kafka: Kafka, ledger_run: LedgerR
     run.finish()
     in_topic = [record.value for record in other_kafka.records(run.dead_topic)]
     assert any(b'"pointer":"' in value for value in in_topic), "the large ones are in files"
+
+
+def delete(kafka: Kafka, topic: str) -> None:
+    """Take a topic away."""
+    with kafka.admin() as admin:
+        admin.delete_topics([topic])
+        assert reached(lambda: topic not in admin.list_topics(), 30)
 
 
 def create(kafka: Kafka, topic: str, limit: str) -> None:
