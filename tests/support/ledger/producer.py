@@ -9,10 +9,11 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafka import KafkaProducer
 from kafka.errors import InvalidTopicError, KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
+from kafka.net.compat import KafkaNetClient
 
 from tests.support.ledger.events import Events
 
@@ -224,6 +225,12 @@ class Producer:
 
     def _connected(self, stop: threading.Event | None) -> KafkaProducer | None:
         end = time.monotonic() + PATIENCE_S
+        made: list[KafkaNetClient] = []
+
+        def net_client(**options: Any) -> KafkaNetClient:
+            made.append(KafkaNetClient(**options))
+            return made[-1]
+
         while self._client is None:
             try:
                 self._client = KafkaProducer(
@@ -236,8 +243,10 @@ class Producer:
                     delivery_timeout_ms=15_000,
                     max_block_ms=10_000,
                     bootstrap_timeout_ms=2_000,
+                    kafka_client=net_client,
                 )
             except KafkaError:
+                made.pop().close()  # it would go on trying, with its sockets
                 if time.monotonic() > end:
                     raise
                 if (stop or threading.Event()).wait(0.2):
