@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis.strategies import lists
 
 from ingest.api import (
@@ -276,6 +276,7 @@ class StoreContract:
         assert len(scanned(store, table)) == 11
 
     @EXAMPLES
+    @example(calls=[[Put(b"a", {b"f:y": b""}, 1)]], scans=[Scan(columns=(b"f", b"f:x"))])
     @given(calls=lists(lists(MUTATIONS, min_size=1, max_size=4), max_size=6), scans=lists(SCANS, max_size=6))
     def test_agrees_with_the_reference(
         self, store: AnyStore, table: str, calls: list[list[Mutation]], scans: list[Scan]
@@ -300,8 +301,7 @@ class StoreContract:
                 page_rows=scan.page_rows,
             )
             assert scanned(store, table, asked) == scanned(reference, table, asked)
-        for row in (b"a", b"b"):
-            key = prefix + row
+        for key in (prefix + b"a", prefix + b"b"):
             assert store.get(table, key, versions=3) == reference.get(table, key, versions=3)
             only = [b"f:x", b"g"]
             assert store.get(table, key, columns=only) == reference.get(table, key, columns=only)

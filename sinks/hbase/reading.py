@@ -178,11 +178,21 @@ class Reader:
         return Row(row, tuple(cells)) if cells else None
 
     def _known(self, table: str, columns: Sequence[bytes] | None) -> Sequence[bytes] | None:
-        """The columns whose family exists: HBase refuses the whole question for one that does not."""
+        """
+        What to ask for: columns of families that exist, and none of a family that is asked for whole.
+
+        HBase refuses the whole question for a family that does not exist, and takes a family that comes with one of its
+        columns for that column alone.
+        """
         if columns is None:
             return None
         families = self.families(table)
-        return tuple(column for column in columns if split_column(column)[0] in families)
+        whole = {column for column in columns if b":" not in column}
+        return tuple(
+            column
+            for column in columns
+            if (family := split_column(column)[0]) in families and (column in whole or family not in whole)
+        )
 
     def _ask(self, table: str, ask: Any) -> Any:
         try:
