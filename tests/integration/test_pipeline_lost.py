@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from kafka import TopicPartition
 
 from tests.support.by_key import PIPELINE, content_of
@@ -10,6 +11,7 @@ from tests.support.servers import Given, Kafka
 from tests.support.service import Service
 
 
+@pytest.mark.slow  # the quick form, while it runs, is in tests/fault/test_kafka_stream.py
 def test_lost_offsets_stop_the_pipeline_with_their_range(kafka: Kafka, tmp_path: Path) -> None:
     topic, group = kafka.create_topic("lost", partitions=2), unique("group")
     kafka.produce(topic, [Given("1", key="a", partition=0), Given("2", key="b", partition=1)])
