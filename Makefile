@@ -5,7 +5,7 @@ BIN := .venv/bin
 NEED := deploy/setup/need.sh
 
 .PHONY: help setup demo demo-hbase fmt check test-fast test test-slow bench bench-all docs build \
-	services-up services-down services-status java maven
+	services-up services-down services-status java jdk maven
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,6 +17,8 @@ setup: .venv/.ready  ## make .venv with the locked dependencies; again only when
 
 java:
 	@$(NEED) java
+jdk: java
+	@$(NEED) jdk
 maven: java
 	@$(NEED) maven
 
@@ -36,10 +38,10 @@ check: setup  ## ruff, mypy, import contracts, generated docs, links, file lengt
 test-fast: setup  ## unit and conformance tests, no servers
 	@$(BIN)/python -m pytest -q -m "not slow" tests/unit tests/conformance
 
-test: maven setup  ## everything but the slow tests, real Kafka, HBase and Spark included; under 20 minutes
+test: jdk maven setup  ## everything but the slow tests, real Kafka, HBase and Spark included; under 20 minutes
 	@$(BIN)/python -m pytest -q -m "not slow" --durations=15
 
-test-slow: maven setup  ## soaks and long faults
+test-slow: jdk maven setup  ## soaks and long faults
 	@$(BIN)/python -m pytest -q -m slow
 
 bench: maven setup  ## the measured goals, under 40 minutes; writes docs/performance.md

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Says in one line what is missing on this machine and how to get it; exit 3 when something is.
-#   need.sh python | java | maven
+#   need.sh python | java | jdk | maven
 set -uo pipefail
 
 missing() {
@@ -30,11 +30,16 @@ java)
     [ -n "$version" ] || missing "Java 17 ($java does not run); get it: apt-get install openjdk-17-jre-headless"
     [ "$version" -ge 17 ] || missing "Java 17 ($java is version $version); get it: apt-get install openjdk-17-jre-headless, and set JAVA_HOME to it"
     ;;
+jdk)
+    modules=$("${JAVA_HOME:+$JAVA_HOME/bin/}java" --list-modules 2>/dev/null)
+    [[ "$modules" == *jdk.compiler@* ]] ||
+        missing "a JDK: tests run small Java programs from their source; get it: apt-get install openjdk-17-jdk-headless"
+    ;;
 maven)
     mvn --version >/dev/null 2>&1 || missing "Maven, which fetches the jars of Kafka and HBase; get it: apt-get install maven"
     ;;
 *)
-    echo "usage: need.sh python|java|maven" >&2
+    echo "usage: need.sh python|java|jdk|maven" >&2
     exit 2
     ;;
 esac
