@@ -10,7 +10,7 @@ from ingest.api import Record
 from ingest.build import live_task, plan_of
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
-from ingest.receipt import Receipt, RefusedRows, Verdict
+from ingest.receipt import Receipt, RefusedRows, Verdict, gather_refused
 from ingest.service.stores import driver_stores, family_registry, incoming_folder
 from ingest.task import Assignment
 from sinks.handover import deliver
@@ -62,8 +62,7 @@ class Replayer:
                     for (name, table), names in sorted(receipt.needs_families.items()):
                         self._families.create(name, table, names)
                 case Verdict.REFUSED:
-                    for sink, rows in receipt.refused.items():
-                        refused[sink] = {**refused.get(sink, {}), **rows}
+                    gather_refused(refused, [receipt])
                 case Verdict.DURABLE:
                     for name in self._incoming:
                         with self._stores[name].held() as store:

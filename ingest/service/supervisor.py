@@ -199,7 +199,7 @@ class Supervisor:
             member.watch.running()
         elif not member.watch.is_blocked:
             if member.query.is_reading():
-                self._health.change(member.name, State.RUNNING)
+                member.watch.reading()
         elif member.query.is_waiting():
             # started again, and no record has come that could tell
             member.watch.running()

@@ -1,5 +1,6 @@
 """Tells health, metrics, log and whoever follows a run what happens to one pipeline."""
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,7 +31,7 @@ class Totals:
 
 class PipelineWatch:
     """
-    Called from the thread of the query; see `ingest.spark.job.Watch`.
+    Called from the thread of the query, see `ingest.spark.job.Watch`, and by who supervises it.
 
     Args:
         follow: told the totals after each acknowledged batch.
@@ -41,23 +42,32 @@ class PipelineWatch:
         self._health = health
         self._metrics = metrics
         self._follow = follow
+        self._lock = threading.Lock()
         self._blocked = False
         self._started: float | None = None
         self.totals = Totals()
 
     def running(self) -> None:
         """The pipeline makes progress."""
-        if self._blocked:
-            self._blocked = False
-            _log.warning("pipeline goes on", pipeline=self._pipeline)
-        self._health.change(self._pipeline, State.RUNNING)
+        with self._lock:
+            if self._blocked:
+                self._blocked = False
+                _log.warning("pipeline goes on", pipeline=self._pipeline)
+            self._health.change(self._pipeline, State.RUNNING)
+
+    def reading(self) -> None:
+        """The query reads its source, which says nothing of a batch that waits."""
+        with self._lock:
+            if not self._blocked:
+                self._health.change(self._pipeline, State.RUNNING)
 
     def blocked(self, code: str, message: str) -> None:
         """The batch can not be made durable now."""
-        if not self._blocked:
-            self._blocked = True
-            _log.error("pipeline is blocked", pipeline=self._pipeline, code=code, reason=message)
-        self._health.change(self._pipeline, State.BLOCKED, f"{code}: {message}")
+        with self._lock:
+            if not self._blocked:
+                self._blocked = True
+                _log.error("pipeline is blocked", pipeline=self._pipeline, code=code, reason=message)
+            self._health.change(self._pipeline, State.BLOCKED, f"{code}: {message}")
 
     @property
     def is_blocked(self) -> bool:

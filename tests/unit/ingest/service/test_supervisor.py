@@ -240,6 +240,29 @@ def test_source_that_does_not_answer_blocks_a_query_that_waits_for_it():
     assert states == ["source_unavailable: Kafka is silent"]
 
 
+def test_batch_that_blocks_while_its_query_is_looked_at_stays_blocked():
+    """Asking Spark takes a while; the batch may say in it that it waits."""
+
+    def start(house: House) -> None:
+        def is_reading() -> bool:
+            house.watch.blocked("store_unavailable", "no answer")
+            house.query.is_reading = lambda: True
+            return True
+
+        def is_waiting() -> bool:
+            states.append(house.state)
+            house.stop.ask()
+            return False
+
+        house.query.is_reading = is_reading
+        house.query.is_waiting = is_waiting
+
+    states: list[State] = []
+    house = House(start)
+    house.supervisor.run()
+    assert states == [State.BLOCKED]
+
+
 def test_stop_lets_the_running_batch_finish():
     house = House(lambda house: house.stop.ask())
     assert house.supervisor.run() == []
