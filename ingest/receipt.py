@@ -1,13 +1,13 @@
 """What a task reports of one partition of one micro-batch, and how that travels from a worker to the driver."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 import msgpack
 
-RefusedRows = Mapping[tuple[str, bytes], tuple[str, str]]
+RefusedRows = dict[tuple[str, bytes], tuple[str, str]]
 """(table, row key) -> the error's code and the store's reason, of rows that the store can never write."""
 
 
@@ -142,8 +142,15 @@ def receipts_of(rows: Iterable[tuple[str, bytes]]) -> list[Receipt]:
     return receipts
 
 
+def gather_refused(refused: dict[str, RefusedRows], receipts: Iterable[Receipt]) -> None:
+    """Add the rows that receipts tell of to those that earlier attempts at the micro-batch found refused."""
+    for receipt in receipts:
+        for sink, rows in receipt.refused.items():
+            refused.setdefault(sink, {}).update(rows)
+
+
 def _refused_of(rows: Iterable[tuple[str, str, bytes, str, str]]) -> dict[str, RefusedRows]:
-    refused: dict[str, dict[tuple[str, bytes], tuple[str, str]]] = {}
+    refused: dict[str, RefusedRows] = {}
     for sink, table, row, code, reason in rows:
         refused.setdefault(sink, {})[table, row] = code, reason
-    return {**refused}
+    return refused

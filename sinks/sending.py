@@ -242,7 +242,6 @@ class ThreadSender(Sender):
         self._patience_s = 10.0
         self._changed = threading.Condition()
         self._job: Callable[[], object] | None = None
-        self._result: object = None
         self._in_flight_since: float | None = None
         self._error: BaseException | None = None
         self._before_each = failpoint.sends()

@@ -111,7 +111,7 @@ class Writer:
         self._context = WriteContext(0)
         self._batch_time_ms = 0
         self.needs_families: dict[tuple[str, str], set[bytes]] = {}
-        self.refused: dict[tuple[str, bytes], tuple[str, str]] = {}
+        self.refused: RefusedRows = {}
         self._suspects: list[tuple[str, Mutation]] = []
 
     def begin(self, context: WriteContext) -> None:

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 
 from ingest import failpoint
 from ingest.api import Disposition, IngestError
-from ingest.receipt import Counts, Receipt, RefusedRows, Verdict, receipts_of
+from ingest.receipt import Counts, Receipt, RefusedRows, Verdict, gather_refused, receipts_of
 from ingest.spark.batch_time import BatchTimes
 from ingest.spark.errors import too_many_dead_letters, translated
 from ingest.spark.rows import RECEIPT_SCHEMA
@@ -157,7 +157,7 @@ class Job:
 
     def _run_until_durable(self, frame: DataFrame, batch_id: int, batch_time_ms: int) -> tuple[Counts, list[bytes]]:
         attempt = 0
-        refused: dict[str, dict[tuple[str, bytes], tuple[str, str]]] = {}
+        refused: dict[str, RefusedRows] = {}
         while True:
             receipts, counts = self._attempt(frame, batch_id, batch_time_ms, attempt, refused)
             attempt += 1
@@ -170,9 +170,7 @@ class Job:
                 case Verdict.NEEDS_FAMILIES:
                     self._until_possible(partial(self._create_families, receipts))
                 case Verdict.REFUSED:
-                    for receipt in receipts:
-                        for sink, rows in receipt.refused.items():
-                            refused.setdefault(sink, {}).update(rows)
+                    gather_refused(refused, receipts)
                 case Verdict.BLOCKED:
                     self._wait(worst.code, worst.message, attempt)
                 case Verdict.STOP:

@@ -14,7 +14,7 @@ from ingest.api import Delete, FamilySpec, OnError, Record, Scan, TableSpec, Wri
 from ingest.build import DecoratorPart, Plan, SinkPart, StorePart, live_task
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.observe.logs import set_up
-from ingest.receipt import Receipt, RefusedRows, Verdict, receipts_of
+from ingest.receipt import Receipt, RefusedRows, Verdict, gather_refused, receipts_of
 from ingest.task import Assignment, Task
 from sinks.handover import deliver
 from sinks.hbase.settings import HBaseSettings
@@ -222,7 +222,7 @@ def run_until_settled(task: Task, records: list[Record], assignment: Assignment)
         assert receipt.dead_letters == []
         for sink_name, rows in told.refused.items():
             assert not rows.keys() & refused.get(sink_name, {}).keys(), "no end of it"
-            refused[sink_name] = {**refused.get(sink_name, {}), **rows}
+        gather_refused(refused, [told])
     return receipt
 
 
