@@ -29,6 +29,7 @@ class Row:
         predicted: events that had to be lost, said before they were counted; None where nothing may be.
         wrong: which rules were broken; empty for a row that passed.
         mutant: what the product was made to do wrong; then some rule has to be broken.
+        commit: the newest that changed the product, with a plus when it was changed since.
     """
 
     fault: str
@@ -92,10 +93,10 @@ def written() -> Sequence[Row]:
 
 
 def rows() -> list[Row]:
-    """The newest row of each fault, store and seed, of the commit that was last run."""
+    """The newest row of each fault, store and seed."""
     kept = [Row(**json.loads(line)) for path in folder().glob("*.jsonl") for line in path.read_text().splitlines()]
     kept.sort(key=lambda each: each.at)
-    found = {(row.fault, row.store, row.seed): row for row in kept if row.commit == kept[-1].commit}
+    found = {(row.fault, row.store, row.seed): row for row in kept}
     return sorted(found.values(), key=lambda each: (each.fault, each.store, each.seed))
 
 
@@ -119,10 +120,10 @@ def fault_table(shown: Sequence[Row]) -> str:
     lines = []
     for members in groups.values():
         seeds = ", ".join(f"{row.seed}" for row in members)
-        lines.append((*_summed(members).cells, seeds))
+        lines.append((*_summed(members).cells, seeds, _commits(members)))
     lost = sum(row.lost - (row.predicted or 0) for row in shown)
     about = f"{len(shown)} runs, {sum(row.sent for row in shown):,} events, {lost} lost that were not predicted to be."
-    return f"{_when(shown)} {about}\n\n{_markdown((*HEADS, 'seeds'), lines, numbers=range(3, 10))}"
+    return f"{_when(shown)} {about}\n\n{_markdown((*HEADS, 'seeds', 'commit'), lines, numbers=range(3, 10))}"
 
 
 def mutant_table(shown: Sequence[Row]) -> str:
@@ -137,7 +138,7 @@ def render(page: Path = PAGE) -> None:
     shown = rows()
     failed = [f"{row.fault} ({row.store}, seed {row.seed})" for row in shown if row.has_failed]
     if failed:
-        raise SystemExit(f"failed at this commit, see {folder()}: {', '.join(failed)}")
+        raise SystemExit(f"failed when they were last run, see {folder()}: {', '.join(failed)}")
     if not shown:
         raise SystemExit(f"no rows in {folder()}: run the fault tests first")
     text = page.read_text()
@@ -166,15 +167,25 @@ def _markdown(heads: Sequence[str], lines: Iterable[Sequence[str]], *, numbers: 
 
 
 def _when(shown: Sequence[Row]) -> str:
-    newest = max(row.at for row in shown)
-    return f"Measured on {newest[:10]} at commit `{shown[0].commit}`."
+    first, last = min(row.at for row in shown)[:10], max(row.at for row in shown)[:10]
+    when = f"on {last}" if first == last else f"from {first} to {last}"
+    return f"Measured {when} at {_commits(shown)}."
+
+
+def _commits(shown: Sequence[Row]) -> str:
+    return ", ".join(dict.fromkeys(f"`{row.commit}`" for row in shown))
 
 
 @cache
 def _commit() -> str:
-    command = ["git", "rev-parse", "--short=10", "HEAD"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
+    product = ["--", "ingest", "decorators", "sinks"]
+    newest = _git("log", "-1", "--format=%h", "--abbrev=10", *product) or "unknown"
+    return f"{newest}+" if _git("status", "--porcelain", *product) else newest
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 def _summed(members: Sequence[Row]) -> Row:

@@ -41,7 +41,7 @@ def test_tables_on_a_page(page: Path) -> None:
     text = page.read_text()
     assert "old" not in text
     assert "2 runs, 150 events, 0 lost that were not predicted" in text
-    assert "| F05 reset | 12 resets; a\\|b | hbase | 150 | 180 | 8 | 12 | 16 | 0 | 0 | 7, 8 |" in text
+    assert "| F05 reset | 12 resets; a\\|b | hbase | 150 | 180 | 8 | 12 | 16 | 0 | 0 | 7, 8 | `c1` |" in text
     assert "| does \\| wrong | hbase | 3 | 0 | conservation |" in text
     assert text.startswith("# Title\n")
     assert "between" in text
@@ -49,17 +49,19 @@ def test_tables_on_a_page(page: Path) -> None:
     assert page.read_text() == text
 
 
-def test_the_newest_row_of_the_newest_commit_counts(page: Path) -> None:
-    later = replace(ROW, at="2026-01-02T04:00:00", sent=11)
-    failed_before = replace(ROW, fault="old", commit="c0", wrong=["x"], at="2026-01-01")
-    kept(later, ROW, failed_before)
-    assert [row.sent for row in report.rows()] == [11]
+def test_the_newest_row_of_a_fault_counts(page: Path) -> None:
+    failed_before = replace(ROW, wrong=["x"], at="2026-01-01", commit="c0")
+    of_an_older_product = replace(ROW, fault="F01", commit="c0")
+    kept(replace(ROW, at="2026-01-02T04:00:00", sent=11), ROW, failed_before, of_an_older_product)
+    assert [row.sent for row in report.rows()] == [100, 11]
+    report.render(page)
+    assert "Measured on 2026-01-02 at `c0`, `c1`." in page.read_text()
 
 
 @pytest.mark.parametrize("row", [replace(ROW, wrong=["lost: 1"]), replace(BUG, wrong=[])], ids=["broken", "not caught"])
 def test_what_failed_gets_no_table(page: Path, row: Row) -> None:
     kept(row)
-    with pytest.raises(SystemExit, match="failed at this commit"):
+    with pytest.raises(SystemExit, match="failed when they were last run"):
         report.render(page)
     assert page.read_text() == PAGE
 
