@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.hbase_admin import Admin, AdminError
+from tests.support.hbase_admin import Admin
 from tests.support.hbase_cluster import GuardedHBase
+from tests.support.java_program import ProgramError
 from tests.support.ledger.events import FAMILIES
 from tests.support.ledger.fixture import LedgerRuns
 from tests.support.ledger.run import LedgerRun
@@ -113,7 +114,7 @@ def _granted(admin: Admin) -> bool:
     """Whether rights are given; they stand in a table of HBase's own, which comes late."""
     try:
         admin.ask("grant-global", GuardedHBase.user)
-    except AdminError:
+    except ProgramError:
         return False
     return True
 

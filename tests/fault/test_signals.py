@@ -55,6 +55,7 @@ def with_source(run: LedgerRun, **options: Any) -> Mapping[str, Any]:
     return merged(run.content(), {"pipelines": {run.pipeline: {"source": {"kafka": options}}}})
 
 
+@pytest.mark.slow
 def test_f03_signals_under_load(ledger_run) -> None:
     run: LedgerRun = ledger_run("F03 signals", batch_size=250)
     run.produce(EVENTS)

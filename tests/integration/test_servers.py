@@ -1,5 +1,7 @@
 """The servers the other tests stand on: what is sent is there, and is still there after a kill."""
 
+import pytest
+
 from tests.support.names import unique
 from tests.support.servers import Given, HBase, Kafka
 
@@ -27,6 +29,7 @@ def test_kafka_killed_comes_back_with_its_records(kafka: Kafka) -> None:
     assert [record.value for record in kafka.records(topic)] == [b"x", b"y"]
 
 
+@pytest.mark.slow
 def test_hbase_killed_comes_back_with_its_rows(hbase: HBase) -> None:
     table = hbase.create_table(unique("killed"), families=["cf"])
     with hbase.connection() as connection:

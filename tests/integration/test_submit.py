@@ -49,6 +49,7 @@ def test_printed_command_works_on_local_cores(kafka: Kafka, topic: Ticks, tmp_pa
         )
 
 
+@pytest.mark.slow
 def test_printed_command_works_on_a_standalone_cluster(
     kafka: Kafka, hbase: HBase, topic: Ticks, cluster: SparkCluster, tmp_path: Path
 ) -> None:

@@ -1,0 +1,77 @@
+"""A Java program that is run from its source, which needs a JDK and not only a JRE, and asked line by line."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+
+class ProgramError(AssertionError):
+    """The program could not do it; the message is its own."""
+
+
+class JavaProgram:
+    """
+    Use it in a `with` block, which starts it, waits until it is ready, and ends it.
+
+    It answers each line that it is asked with one that begins with `ok`, or with the reason why not; so it does unasked
+    when it is ready.
+
+    Args:
+        command: how it is started.
+        log: file for what it says besides.
+    """
+
+    def __init__(self, command: Sequence[str], log: Path) -> None:
+        self._command = command
+        self._log = log
+        self._java: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        with self._log.open("ab") as log:
+            self._java = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                cwd=self._log.parent,
+            )
+        self._answer()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._java is not None
+        self._java.kill()
+        with self._java:
+            self._java.wait(10)
+
+    def tell(self, *words: str) -> None:
+        """Write a line that is not answered."""
+        assert self._java is not None
+        assert self._java.stdin is not None
+        self._java.stdin.write(" ".join(words) + "\n")
+
+    def ask(self, *words: str) -> str:
+        """
+        Write a line and wait for the answer.
+
+        Raises:
+            ProgramError: it is not `ok`, or the program has ended.
+        """
+        self.tell(*words)
+        assert self._java is not None
+        assert self._java.stdin is not None
+        self._java.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> str:
+        assert self._java is not None
+        assert self._java.stdout is not None
+        state, _, text = self._java.stdout.readline().strip().partition(" ")
+        if state != "ok":
+            raise ProgramError(text or f"the program ended; see {self._log}")
+        return text
