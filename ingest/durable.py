@@ -10,9 +10,11 @@ from ingest.api import IngestError, IntegrityError, StoreUnavailableError
 
 _DENIED = {
     *(errno.EACCES, errno.EPERM, errno.EROFS),
-    *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG),
+    *(errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG),
 }
 """A human can mend it: rights, or what stands at the place."""
+_SHORT = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EBUSY}
+"""The machine has too little of something just now, and the disk was not even asked."""
 
 
 def write_durably(path: Path, content: bytes) -> None:
@@ -87,6 +89,8 @@ def unusable(what: str, number: int, reason: str) -> IngestError:
         return StoreUnavailableError(
             f"{what}: {reason}", code="disk_denied", hint="look at who owns it and who may write there"
         )
+    if number in _SHORT:
+        return StoreUnavailableError(f"{what}: {reason}", code="disk_busy", hint="it is tried again")
     return IntegrityError(
         f"{what}: {reason}", code="disk_failed", hint="the disk fails; put state_dir on another one, then start again"
     )

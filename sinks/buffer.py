@@ -32,6 +32,13 @@ class Chunk:
     size_bytes: int = 0
 
 
+def size_of(put: Put) -> int:
+    """Estimate of the bytes that a put takes."""
+    columns = put.columns
+    names, values = sum(map(len, columns)), sum(map(len, columns.values()))
+    return ROW_COST_BYTES + len(put.row) + CELL_COST_BYTES * len(columns) + names + values
+
+
 class WriteBuffer:
     """
     Mutations wait in chunks and leave by bytes or rows, never by the clock.
@@ -67,13 +74,7 @@ class WriteBuffer:
         """Let a put wait, and send what is full."""
         columns = put.columns
         count = len(columns)
-        size = (
-            ROW_COST_BYTES
-            + len(put.row)
-            + CELL_COST_BYTES * count
-            + sum(map(len, columns))
-            + sum(map(len, columns.values()))
-        )
+        size = size_of(put)
         pending = self._pending.get(table)
         if pending is None:
             pending = self._pending[table] = {}

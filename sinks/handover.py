@@ -7,6 +7,7 @@ number of the shape, row key, time, and the values in the order of the shape's c
 in a section and becomes one bytes object again, however many rows have it.
 """
 
+import contextlib
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -31,6 +32,7 @@ from ingest.api import (
     StoreSettings,
     TableSpec,
 )
+from ingest.durable import on_disk
 from ingest.receipt import Handed
 
 FRAME_BYTES = 1 << 20
@@ -87,7 +89,8 @@ class Handover(Store[StoreSettings]):
             self._write_frame()
         if self._file is None:
             return None
-        self._file.close()
+        with on_disk(self._path):
+            self._file.close()
         self._file = None
         handed = Handed(self._store_name, str(self._path), self._size_bytes)
         self._path = None
@@ -186,15 +189,16 @@ class Handover(Store[StoreSettings]):
     def _write_frame(self) -> None:
         if self._path is None:
             raise LifecycleError("a handover was written to before it was begun")
-        if self._file is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._path.open("wb")
-            self._size_bytes = 0
         payload: bytes = msgpack.packb(self._sections)
         self._sections = []
         self._section_bytes = 0
-        self._file.write(_HEAD.pack(len(payload), crc32(payload)))
-        self._file.write(payload)
+        with on_disk(self._path):
+            if self._file is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = self._path.open("wb")
+                self._size_bytes = 0
+            self._file.write(_HEAD.pack(len(payload), crc32(payload)))
+            self._file.write(payload)
         self._size_bytes += _HEAD.size + len(payload)
 
     def _drop(self) -> None:
@@ -202,10 +206,12 @@ class Handover(Store[StoreSettings]):
         self._section_bytes = 0
         self._size_bytes = 0
         if self._file is not None:
-            self._file.close()
+            with contextlib.suppress(OSError):  # what could not be written before is tried again, and thrown away
+                self._file.close()
             self._file = None
             if self._path is not None:
-                self._path.unlink(missing_ok=True)
+                with on_disk(self._path):
+                    self._path.unlink(missing_ok=True)
         self._path = None
 
 
@@ -255,7 +261,7 @@ def deliver(store: Store[Any], handed: Sequence[Handed]) -> None:
     _apply(store, waiting, before_each)
 
 
-def _apply(store: Store[Any], waiting: dict[str, "_Section"], before_each: Callable[[], None]) -> None:
+def _apply(store: Store[Any], waiting: dict[str, _Section], before_each: Callable[[], None]) -> None:
     for table, section in waiting.items():
         before_each()
         store.apply(table, section.mutations)

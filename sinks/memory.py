@@ -246,12 +246,12 @@ def _refusal(table: _Table, mutation: Mutation) -> str | None:
     if mutation.timestamp_ms < 0:
         return f"the time {mutation.timestamp_ms} is negative"
     if isinstance(mutation, Delete):
-        named: dict[bytes, bytes | None] = {} if mutation.family is None else {mutation.family: b""}
+        named: list[tuple[bytes, bytes | None]] = [] if mutation.family is None else [(mutation.family, b"")]
     elif mutation.columns:
-        named = dict(split_column(column) for column in mutation.columns)
+        named = [split_column(column) for column in mutation.columns]
     else:
         return "the put has no cells"
-    for family, qualifier in named.items():
+    for family, qualifier in named:
         if qualifier is None:
             return f'the column "{family.decode("utf-8", "replace")}" has no colon'
         if family not in table.families:

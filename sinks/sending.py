@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ingest import failpoint
-from ingest.api import Mutation, Put, StoreError, StoreUnavailableError
+from ingest.api import IngestError, Mutation, Put, StoreError, StoreUnavailableError
 from ingest.api.store import Store
 from sinks.bisection import Refusal, apply_all_but_refused
-from sinks.buffer import Chunk
+from sinks.buffer import Chunk, size_of
 from sinks.retry import Retry
 
 T = TypeVar("T")
@@ -24,6 +24,7 @@ class Sent:
     What became of one chunk.
 
     Attributes:
+        cells: without the refused ones, as size_bytes.
         rows_sent: rows of all its calls: each attempt, and each part of a refused one.
         retries: calls repeated because the store was not there or busy.
         stored: the store has it, but for what it refused; False when it was given up.
@@ -143,15 +144,15 @@ class _Line:
             stored = True
         finally:
             seconds = self._clock() - started
-            cells = chunk.cells - sum(_cells(refusal.mutation) for refusal in refused)
+            left_out = [one.mutation for one in refused if isinstance(one.mutation, Put)]
             self.sent.append(
                 Sent(
-                    chunk.table,
-                    rows_sent,
-                    cells,
-                    chunk.size_bytes,
-                    attempts - calls,
-                    seconds,
+                    table=chunk.table,
+                    rows_sent=rows_sent,
+                    cells=chunk.cells - sum(len(put.columns) for put in left_out),
+                    size_bytes=chunk.size_bytes - sum(map(size_of, left_out)),
+                    retries=attempts - calls,
+                    seconds=seconds,
                     stored=stored,
                     refused=refused,
                 )
@@ -167,6 +168,14 @@ class _Line:
             # what is broken is not trusted again: the next call opens anew
             self.close()
             raise
+        except IngestError:
+            raise
+        except Exception as bug:
+            # no event's fault: it must not be told as if it were one of the sink's own
+            self.close()
+            raise StoreUnavailableError(
+                f"the store failed in a way it did not foresee: {type(bug).__name__}: {bug}", code="store_bug"
+            ) from bug
 
     def close(self) -> None:
         self._is_open = False
@@ -321,7 +330,8 @@ class ThreadSender(Sender):
 
     def _await_idle(self, since_s: float | None = None) -> None:
         while self._in_flight_since is not None:
-            left = self._patience_s - (self._clock() - (since_s or self._in_flight_since))
+            since = self._in_flight_since if since_s is None else since_s
+            left = self._patience_s - (self._clock() - since)
             if left <= 0:
                 error = self._out_of_patience(self._clock() - self._in_flight_since)
                 self._error = error
@@ -359,7 +369,3 @@ class ThreadSender(Sender):
                 if not self._abandoned:
                     self._error = error
                 self._changed.notify_all()
-
-
-def _cells(mutation: Mutation) -> int:
-    return len(mutation.columns) if isinstance(mutation, Put) else 0

@@ -19,7 +19,7 @@ from ingest.api import (
 )
 from ingest.receipt import Counts, RefusedRows
 from sinks.bisection import Refusal
-from sinks.buffer import Chunk, WriteBuffer
+from sinks.buffer import Chunk, WriteBuffer, size_of
 from sinks.fold import Fold
 from sinks.mapping.guards import check_row_key, check_time
 from sinks.mapping.mapper import Mapper, OnUnknown, Skipped
@@ -223,7 +223,8 @@ class Writer:
         refused: tuple[str, str] | None = self._context.refused[place]
         if isinstance(mutation, Put) and self._fold is None:
             number = crc32(mutation.row) % len(self._senders)
-            self._sends[number](Chunk(table, mutation.timestamp_ms, mutation.wal, [mutation], len(mutation.columns)))
+            cells, size = len(mutation.columns), size_of(mutation)
+            self._sends[number](Chunk(table, mutation.timestamp_ms, mutation.wal, [mutation], cells, size))
             self._senders[number].wait()
             self._count()
             refused = self.refused.pop(place, None)
@@ -231,8 +232,8 @@ class Writer:
             code, reason = refused
             raise MappingError(f'store "{self._store_name}" refused a row of table "{table}": {reason}', code=code)
 
-    def _sending(self, sender: Sender) -> Callable[[Any], None]:
-        def send(chunk: Any) -> None:
+    def _sending(self, sender: Sender) -> Callable[[Chunk], None]:
+        def send(chunk: Chunk) -> None:
             try:
                 sender.submit(chunk)
             except StoreError:

@@ -46,12 +46,15 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         IngestError,
         "More than 64 MiB of dead letters in one micro-batch: mend the pipeline, or lower max_events_per_batch.",
     ),
-    "dead_letters_unavailable": (api.StoreUnavailableError, "Dead letters can not be written under state_dir now."),
     "decorator_timeout": (
         api.DecorateError,
         "A step did not come to an end for this event, most likely a pattern that backtracks or a loop.",
     ),
     "delete_at_zero": (api.MappingError, "A delete carries the time before the event's, and there is none before 0."),
+    "disk_busy": (
+        api.StoreUnavailableError,
+        "The machine has no handle or memory left for a file of the service.",
+    ),
     "disk_denied": (api.StoreUnavailableError, "A file or folder of the service may not be read or written by it."),
     "disk_failed": (
         api.IntegrityError,
@@ -108,6 +111,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         IngestError,
         "An event failed where on_error says stop; nothing of its batch is acknowledged.",
     ),
+    "store_bug": (api.StoreUnavailableError, "A store failed in a way it did not foresee; the batch is tried again."),
     "time_out_of_range": (api.ExpressionError, "The time is outside the calendar, which has the years 1 to 9999."),
     "timeouts": (
         IngestError,

@@ -1,16 +1,15 @@
 """Dead letters in files under the state folder, one file a micro-batch."""
 
-import errno
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from ingest.api import IngestError, IntegrityError, NotFoundError, StoreUnavailableError
+from ingest.api import IntegrityError, NotFoundError
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.marks import Marks
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark
-from ingest.durable import make_folder, sync_folder, write_durably
+from ingest.durable import make_folder, on_disk, sync_folder, write_durably
 
 _SUFFIX = ".jsonl"
 _MARKS = ".replayed"
@@ -39,8 +38,8 @@ class FileDeadLetters(DeadLetterQueue):
     def publish(self, letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
         """Replace the file of the batch, or remove it when there are no letters."""
         path = self._path(batch_id, batch_time_ms)
-        try:
-            content = b"".join(line + b"\n" for line in letters)
+        content = b"".join(line + b"\n" for line in letters)
+        with on_disk(self._folder):
             before = path.read_bytes() if path.exists() else b""
             if before not in (b"", content):
                 path.with_suffix(_MARKS).unlink(missing_ok=True)  # they are of lines that now hold other letters
@@ -50,8 +49,6 @@ class FileDeadLetters(DeadLetterQueue):
             elif before:
                 path.unlink()
                 sync_folder(self._folder)
-        except OSError as error:
-            raise unavailable(self._folder, error) from error
 
     def pointers(self, count: int, batch_id: int, batch_time_ms: int) -> list[str]:
         """For people: the file and line of each letter of a batch of so many."""
@@ -94,11 +91,9 @@ class FileDeadLetters(DeadLetterQueue):
         for position, mark in marks.items():
             stem, _, line = position.partition(":")
             by_file.setdefault(stem, {})[line] = mark
-        try:
+        with on_disk(self._folder):
             for stem, lines in by_file.items():
                 Marks(self._folder / (stem + _MARKS)).add(lines)
-        except OSError as error:
-            raise unavailable(self._folder, error) from error
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -129,13 +124,3 @@ def folder_of(state_dir: Path, pipeline: str) -> Path:
     """Where the letters of a pipeline stand; its name can not lead anywhere else."""
     name = quote(pipeline, safe="", errors="surrogatepass")
     return state_dir / "dead-letters" / (f"%2E{name[1:]}" if name.startswith(".") else name)
-
-
-def unavailable(folder: Path, error: OSError) -> IngestError:
-    """What a failed write means: wait for room or for rights, but never trust a disk again that lost a write."""
-    message = f'dead letters can not be written to "{folder}": {error.strerror or error}'
-    if error.errno == errno.EIO:
-        return IntegrityError(message, hint="the disk fails; put state_dir on another one and start again")
-    return StoreUnavailableError(
-        message, code="dead_letters_unavailable", hint="make room or give rights there; the batch is tried again"
-    )

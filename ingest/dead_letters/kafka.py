@@ -8,9 +8,10 @@ from typing import Protocol
 from ingest import failpoint
 from ingest.api import IntegrityError, NotFoundError
 from ingest.dead_letters.envelope import DeadLetter
-from ingest.dead_letters.files import FileDeadLetters, folder_of, unavailable
+from ingest.dead_letters.files import FileDeadLetters, folder_of
 from ingest.dead_letters.marks import Marks
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark
+from ingest.durable import on_disk
 from ingest.kafka.stored import Stored
 from ingest.observe.logs import logger
 
@@ -88,15 +89,16 @@ class KafkaDeadLetters(DeadLetterQueue):
     def publish(self, letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
         """Write the letters that are too large to files, then send all, then wait until they are stored."""
         parsed = [DeadLetter.from_json(line) for line in letters]
-        large = [line for line, letter in zip(letters, parsed, strict=True) if not self._fits(line, letter)]
+        fits = [self._fits(line, letter) for line, letter in zip(letters, parsed, strict=True)]
+        large = [line for line, is_small in zip(letters, fits, strict=True) if not is_small]
         self._files.publish(large, batch_id, batch_time_ms)  # first: a pointer must never lead nowhere
         if not letters:
             return
         pointers = iter(self._files.pointers(len(large), batch_id, batch_time_ms))
         if self._producer is None:
             self._producer = self._make_producer()
-        for line, letter in zip(letters, parsed, strict=True):
-            value = line if self._fits(line, letter) else letter.pointing_to(next(pointers)).to_json()
+        for line, letter, is_small in zip(letters, parsed, fits, strict=True):
+            value = line if is_small else letter.pointing_to(next(pointers)).to_json()
             self._producer.send(self._topic, letter.key, value, _headers(letter))
         failpoint.point("dead_letters_sent")()
         self._producer.flush()
@@ -127,10 +129,8 @@ class KafkaDeadLetters(DeadLetterQueue):
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
         """Note marks in the state folder."""
-        try:
+        with on_disk(self._folder):
             self._marks.add(marks)
-        except OSError as error:
-            raise unavailable(self._folder, error) from error
 
     def close(self) -> None:
         """Close the producer."""

@@ -140,12 +140,6 @@ class KafkaAdmin:
         """Offset after the last record, by topic and partition; open transactions and what follows count as absent."""
         return self._offsets(topics, OffsetSpec.LATEST)
 
-    def offsets_at(self, topics: Sequence[str], time_ms: int) -> dict[Part, int]:
-        """Offset of the first record at or after a time, by topic and partition; the end where there is none."""
-        ends = self.ends(topics)  # first: a record that comes in between is then not passed over
-        found = self._offsets(topics, time_ms)
-        return {part: offset if offset >= 0 else ends[part] for part, offset in found.items()}
-
     def _offsets(self, topics: Sequence[str], spec: int) -> dict[Part, int]:
         wanted = [(topic, number) for topic, count in self.partitions(topics).items() for number in range(count)]
         if not wanted:

@@ -83,7 +83,12 @@ METRICS = (
         "Rows sent to stores by every attempt, also by those that were not acknowledged.",
     ),
     Metric("ingest_cells_total", Kind.COUNTER, "cells", "Cells of acknowledged batches."),
-    Metric("ingest_bytes_total", Kind.COUNTER, "bytes", "Bytes of keys, names and values in acknowledged batches."),
+    Metric(
+        "ingest_bytes_total",
+        Kind.COUNTER,
+        "bytes",
+        "Bytes stored in acknowledged batches, estimated: keys, names, values and what goes with them.",
+    ),
     Metric(
         "ingest_chunks_total",
         Kind.COUNTER,

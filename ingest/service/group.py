@@ -73,7 +73,7 @@ class GroupFollower:
         self._looked_at: float | None = None
         self._heard_at = clock()
         self._silence: str | None = None
-        self._failing = False
+        self._failing: type[Exception] | None = None
 
     def start(self) -> None:
         """Begin to follow."""
@@ -114,13 +114,13 @@ class GroupFollower:
         except Exception as error:  # noqa: BLE001 - the group is a copy: its thread must outlive every surprise
             self._tell(error)
         else:
-            self._failing = False
+            self._failing = None
 
     def _tell(self, error: Exception) -> None:
         self._metrics.group_commit_failed(self._pipeline)
-        if not self._failing:
+        if self._failing is not type(error):
             _log.warning("group offsets or lag can not be told", pipeline=self._pipeline, reason=str(error))
-        self._failing = True
+        self._failing = type(error)
 
     def _look(self) -> None:
         now = self._clock()

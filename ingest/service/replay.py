@@ -72,8 +72,6 @@ class Replayer:
                     return receipt
 
     def _assignment(self, batch_time_ms: int, refused: Mapping[str, RefusedRows]) -> Assignment:
-        for folder in self._incoming.values():
-            folder.mkdir(parents=True, exist_ok=True)
         return Assignment(
             batch_time_ms=batch_time_ms,
             incoming={name: str(folder) for name, folder in self._incoming.items()},

@@ -119,7 +119,7 @@ class Supervisor:
         member.restart_at = None
         member.started_at = time.monotonic()
         try:
-            self._start_unless_stopped(member.start)
+            is_started = self._start_unless_stopped(member.start)
         except IngestError as error:
             self._failed(member, error)
         except Exception as error:  # noqa: BLE001 - whatever Spark or a disk says: the other pipelines go on
@@ -129,10 +129,16 @@ class Supervisor:
                 # it never ran, so waiting would not help
                 self._give_up(member, error)
         else:
-            _log.info("pipeline started", pipeline=member.name)
+            if is_started:
+                _log.info("pipeline started", pipeline=member.name)
 
-    def _start_unless_stopped(self, start: Callable[[], None]) -> None:
-        """Start, in a thread of its own: a JVM that hangs must not keep this one from hearing of a stop."""
+    def _start_unless_stopped(self, start: Callable[[], None]) -> bool:
+        """
+        Start, in a thread of its own: a JVM that hangs must not keep this one from hearing of a stop.
+
+        Returns:
+            False when it was not waited for any longer.
+        """
         failed: list[Exception] = []
 
         def run() -> None:
@@ -148,6 +154,7 @@ class Supervisor:
         thread.join(START_STOP_S)
         if failed:
             raise failed[0]
+        return not thread.is_alive()
 
     def _look_at_clock(self) -> None:
         ahead_s = self._wall_s() - time.monotonic()
@@ -241,10 +248,8 @@ class Supervisor:
         failpoint.point("drain")()
         for member in running:
             while not member.query.drained() and time.monotonic() < deadline and not self._stop.at_once.is_set():
-                if member.watch.is_blocked:
-                    deadline = min(deadline, time.monotonic() + BLOCKED_STOP_S)
-                    if not member.query.wait_drained(BLOCKED_STOP_S):
-                        break
+                if member.watch.is_blocked and not member.query.wait_drained(BLOCKED_STOP_S):
+                    break
                 member.query.wait_drained(POLL_S)
             if not member.query.drained():
                 _log.warning("batch abandoned, it runs again after a restart", pipeline=member.name)

@@ -6,8 +6,11 @@ import time
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from py4j.protocol import Py4JError
+
 T = TypeVar("T")
 
+JVM_GONE = (Py4JError, OSError)  # what asking a JVM raises that has ended, or ends meanwhile
 PATIENCE_S = 1.0  # an answer of the JVM takes a millisecond, and some more while it collects garbage
 
 

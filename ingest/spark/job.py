@@ -202,7 +202,7 @@ class Job:
 
     def _run_tasks(self, frame: DataFrame, assignment: Assignment) -> list[Receipt]:
         task = partial(process, self._pipeline, self._plan, assignment)
-        retries = 0
+        waits = retries = 0
         while True:
             try:
                 rows = frame.mapInArrow(task, RECEIPT_SCHEMA).collect()
@@ -213,11 +213,12 @@ class Job:
                     raise AbandonedError("the service stops while tasks run") from None
                 cause = translated(error)
                 if cause is not None and cause.disposition is Disposition.RETRY:
-                    self._wait(cause.code, str(cause), 1)
+                    waits += 1
+                    self._wait(cause.code, str(cause), waits)
                     continue
-                retries += 1
                 if cause is not None:
                     raise cause from error
+                retries += 1
                 if retries > JOB_RETRIES:
                     raise
                 self._wait("job_failed", f"a Spark job failed, try {retries} of {JOB_RETRIES}", retries)

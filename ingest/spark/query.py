@@ -6,13 +6,12 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ingest.api import IngestError
-from ingest.spark.asking import Asking
+from ingest.spark.asking import JVM_GONE, Asking
 from ingest.spark.checkpoint import Checkpoint
 from ingest.spark.errors import translated
 from ingest.spark.job import AbandonedError, Job
@@ -20,7 +19,6 @@ from ingest.spark.job import AbandonedError, Job
 STOP_WAIT_S = 5.0  # Spark cancels tasks in milliseconds; a JVM that does not answer is left behind
 POLL_S = 0.02
 WAITING = "Waiting for data to arrive"  # Spark's words once the source was asked
-JVM_GONE = (Py4JError, OSError)  # what asking a JVM raises that has ended, or ends meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +147,11 @@ class PipelineQuery:
         """Whether no batch runs and the last one that became durable is in the commit log."""
         if self.ended():
             return True
+        if not self._job.idle.is_set():  # asked first: a batch that ends in between has its commit still to come
+            return False
         finished = self._job.finished_batch
         newest = self._checkpoint.newest_commit()
-        return self._job.idle.is_set() and (finished is None or (newest is not None and newest >= finished))
+        return finished is None or (newest is not None and newest >= finished)
 
     def stop(self) -> None:
         """End the query now; a running batch stays uncommitted."""

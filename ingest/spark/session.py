@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from ingest.api import ConfigError, NotFoundError
 from ingest.observe.drain import caught_stderr
+from ingest.spark.asking import JVM_GONE
 from ingest.spark.files_reader import FilesSource
 
 REQUIRED = {
@@ -134,5 +135,5 @@ def is_alive(session: SparkSession) -> bool:
     context: SparkContext = session.sparkContext
     try:
         return not context._jsc.sc().isStopped()  # noqa: SLF001 - PySpark has no public way to ask
-    except Exception:  # noqa: BLE001 - py4j raises whatever its broken socket gives; any of it means the JVM is gone
+    except (*JVM_GONE, AttributeError):  # the last when the context was stopped from here
         return False

@@ -27,9 +27,6 @@ The server closes a connection that was silent for 60 s, and the call that follo
 Where it closes earlier that is seen before the call, but not where something on the way forgets the connection.
 """
 
-_CONNECT_TIMEOUT_S = 10.0
-"""A machine that is there answers at once; waiting as long as for a call would only hide that none is."""
-
 
 class Client(TClient):
     """A Thrift client that also takes a message made elsewhere."""
@@ -53,13 +50,10 @@ class Client(TClient):
 
 
 class _ThriftConnection(happybase.Connection):  # type: ignore[misc]  # untyped
-    """happybase's connection, with a time-out of its own for connecting and our client and socket."""
+    """happybase's connection, with our client and socket."""
 
     def _refresh_thrift_client(self) -> None:
-        connect_s = min(_CONNECT_TIMEOUT_S, self.timeout / 1000)
-        self.socket = Socket(  # type: ignore[no-untyped-call]
-            host=self.host, port=self.port, socket_timeout=self.timeout, connect_timeout=int(connect_s * 1000)
-        )
+        self.socket = Socket(self.host, self.port, self.timeout / 1000)
         self.transport = self._transport_class(self.socket)
         protocol = self._protocol_class(self.transport, decode_response=False)
         self.client = Client(Hbase, protocol)

@@ -90,7 +90,7 @@ RULES = (
     Rule(
         "no_table",
         r"TableNotFoundException|NamespaceNotFoundException|Failed \d+ actions?: {table}: \d+ times?|\A(?!\Z){table}\Z",
-        StoreRefusedError,
+        partial(StoreRefusedError, code="no_table"),
         'no table "{table}"',
         "create it with 'ingest table apply'",
     ),
@@ -179,11 +179,11 @@ def translated(error: Exception, *, table: str | None = None, where: str = "the 
     if isinstance(error, AlreadyExists):
         return StoreError(f'table "{table}" exists')
     if isinstance(error, IllegalArgument | HBaseIOError):
-        return said(text_of(error), table or "")
+        return error_of(text_of(error), table or "")
     return _connection_error(error, where)
 
 
-def said(text: str, table: str) -> IngestError:
+def error_of(text: str, table: str) -> IngestError:
     """Our error for a server's text."""
     rule = rule_for(text, table)
     reason = _WRAPPING.sub("", text).partition("\n")[0][:_LONGEST_REASON] or "no reason given"
@@ -191,7 +191,7 @@ def said(text: str, table: str) -> IngestError:
     return rule.kind(rule.says.replace("{table}", table).replace("{reason}", reason), hint=hint)
 
 
-def changing(error: IngestError) -> IngestError:
+def schema_error(error: IngestError) -> IngestError:
     """The error for a change of tables rather than a write: what is rejected is the configuration's wish."""
     return SchemaError(error.message, hint=error.hint) if isinstance(error, WriteRejectedError) else error
 
@@ -202,14 +202,14 @@ def rule_for(text: str, table: str) -> Rule:
     return next(rule for rule in RULES if re.search(rule.seen.replace("{table}", re.escape(table)), words))
 
 
-def reading(error: IngestError, table: str) -> IngestError:
+def read_error(error: IngestError) -> IngestError:
     """
     The error for a question rather than a write: a table that is missing is not there, and nothing is rejected.
 
     A server that can not work with a question is not well itself, for the questions are always the same few; a pipeline
     waits for that.
     """
-    if isinstance(error, StoreRefusedError) and error.message == f'no table "{table}"':
+    if isinstance(error, StoreRefusedError) and error.code == "no_table":
         return NotFoundError(error.message, hint=error.hint)
     if isinstance(error, WriteRejectedError):
         return StoreRefusedError(error.message, hint=error.hint)

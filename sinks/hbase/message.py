@@ -162,13 +162,13 @@ class Messages:
         ends = cells.end + self._wire.stop if columns else self._wire.stop
         return self._text + self._sizes[len(row)] + row + self._wire.structs(2, len(columns)) + written + ends
 
-    def envelope(self, table: bytes, count: int, timestamp_ms: int, number: int = 0) -> tuple[bytes, bytes]:
+    def envelope(self, table: bytes, count: int, timestamp_ms: int) -> tuple[bytes, bytes]:
         """What stands before and after that many rows."""
         wire = self._wire
-        before = wire.call(METHOD, number) + self._text + wire.size(len(table)) + table + wire.structs(2, count)
+        before = wire.call(METHOD, 0) + self._text + wire.size(len(table)) + table + wire.structs(2, count)
         return before, wire.number(3, timestamp_ms) + wire.no_attributes + wire.stop
 
-    def message(self, table: bytes, rows: Sequence[bytes], timestamp_ms: int, number: int = 0) -> bytes:
+    def message(self, table: bytes, rows: Sequence[bytes], timestamp_ms: int) -> bytes:
         """
         The whole call.
 
@@ -176,9 +176,8 @@ class Messages:
             table: the rows are for.
             rows: of `put` or of `delete`, not of both.
             timestamp_ms: of all their cells.
-            number: of the call on its connection.
         """
-        before, after = self.envelope(table, len(rows), timestamp_ms, number)
+        before, after = self.envelope(table, len(rows), timestamp_ms)
         return b"".join((before, *rows, after))
 
 

@@ -20,7 +20,7 @@ from ingest.api import (
     split_column,
 )
 from sinks.hbase.connection import Connection
-from sinks.hbase.errors import reading
+from sinks.hbase.errors import read_error
 from sinks.hbase.schema import described
 from sinks.hbase.thrift1 import IllegalArgument, TScan
 
@@ -198,7 +198,7 @@ class Reader:
         try:
             return self._connection.call(ask, table=table)
         except StoreError as error:
-            raise reading(error, table) from error.__cause__
+            raise read_error(error) from error.__cause__
 
 
 def _range(start: bytes, stop: bytes | None, last: bytes | None, *, reverse: bool) -> tuple[bytes | None, bytes | None]:

@@ -11,12 +11,12 @@ from typing import Any
 
 import thriftpy2
 from thriftpy2.thrift import TApplicationException, TClient
-from thriftpy2.transport import TSocket
 
 from ingest.api import FamilySpec, SchemaError, StoreRefusedError, TableSpec
 from sinks.hbase.connection import THRIFT_PROTOCOLS, THRIFT_TRANSPORTS, Connection
-from sinks.hbase.errors import CONNECTION_ERRORS, changing, said, translated
+from sinks.hbase.errors import CONNECTION_ERRORS, error_of, schema_error, translated
 from sinks.hbase.settings import HBaseSettings, Thrift2Settings, Transport
+from sinks.hbase.sockets import Socket
 from sinks.hbase.thrift1 import ColumnDescriptor
 
 _NOT_PLAIN = re.compile(rb"[^ -~]|['\"\\#]")  # what the shell, which is Ruby, reads as something else
@@ -211,7 +211,7 @@ class Thrift2:
     def _call(self, ask: Any, table: str) -> None:
         settings = self._settings
         where = f"{self._host}:{self._port}"
-        socket = TSocket(host=self._host, port=self._port, socket_timeout=max(1, int(settings.timeout * 1000)))  # type: ignore[no-untyped-call]
+        socket = Socket(self._host, self._port, settings.timeout)
         transport = THRIFT_TRANSPORTS[settings.transport.value](socket)
         client = TClient(self._interface.TableService, THRIFT_PROTOCOLS[settings.protocol.value](transport))
         try:
@@ -221,7 +221,7 @@ class Thrift2:
             finally:
                 transport.close()
         except self._interface.TIOError as error:
-            raise changing(said(error.message or "", table)) from error
+            raise schema_error(error_of(error.message or "", table)) from error
         except TApplicationException as error:
             raise StoreRefusedError(f"the Thrift2 server at {where} could not work with a call: {error}") from error
         except CONNECTION_ERRORS as error:

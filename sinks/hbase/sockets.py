@@ -7,6 +7,8 @@ import struct
 
 from thriftpy2.transport import TSocket, TTransportException
 
+_CONNECT_S = 10.0
+"""A machine that is there answers at once; waiting as long as for a call would only hide that none is."""
 _AT_ONCE = struct.pack("ii", 1, 0)
 """Linger for no time: what is unsent is thrown away, and the peer is told that the connection broke."""
 
@@ -16,7 +18,14 @@ class Socket(TSocket):
     Reaches a host by any of its addresses, old or new kind; the driver's own takes the first of the old kind.
 
     The name is looked up at every opening, so a server that moved is found again.
+
+    Args:
+        timeout_s: longest wait for an answer; a connection is waited for less.
     """
+
+    def __init__(self, host: str, port: int, timeout_s: float) -> None:
+        timeout_ms, connect_ms = (max(1, int(seconds * 1000)) for seconds in (timeout_s, min(timeout_s, _CONNECT_S)))
+        super().__init__(host=host, port=port, socket_timeout=timeout_ms, connect_timeout=connect_ms)  # type: ignore[no-untyped-call]
 
     def open(self) -> None:
         """

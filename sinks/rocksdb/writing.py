@@ -162,10 +162,10 @@ def _refusal(mutation: Mutation, families: Families) -> str | None:
     if not 0 <= mutation.timestamp_ms <= MAX_TIME_MS:
         return f"the time {mutation.timestamp_ms} is not between 0 and {MAX_TIME_MS}"
     if isinstance(mutation, Delete):
-        named: dict[bytes, bytes | None] = {} if mutation.family is None else {mutation.family: b""}
+        named: list[tuple[bytes, bytes | None]] = [] if mutation.family is None else [(mutation.family, b"")]
     else:
-        named = dict(split_column(column) for column in mutation.columns)
-    for family, qualifier in named.items():
+        named = [split_column(column) for column in mutation.columns]
+    for family, qualifier in named:
         if qualifier is None:
             return f'the column "{family.decode("utf-8", "replace")}" has no colon'
         if family not in families.specs:

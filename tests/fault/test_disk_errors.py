@@ -82,7 +82,7 @@ def test_f40_failed_sync_is_final(tmp_path: Path, disk_faults: DiskFaults, what:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    code = "integrity" if what in ("letters", "rocksdb") else "disk_failed"
+    code = "integrity" if what == "rocksdb" else "disk_failed"
     assert done.stdout.splitlines() == [f"{code} stop", LEFT[what]]
     assert len(disk_faults.acts("fail_sync")) == 1, "it was tried again"
 

@@ -15,6 +15,8 @@ from ingest.durable import on_disk, unusable, write_durably
     [
         (errno.ENOSPC, "disk_full", Disposition.RETRY),
         (errno.EROFS, "disk_denied", Disposition.RETRY),
+        (errno.EEXIST, "disk_denied", Disposition.RETRY),
+        (errno.EMFILE, "disk_busy", Disposition.RETRY),
         (errno.EIO, "disk_failed", Disposition.STOP),
         (errno.ENODEV, "disk_failed", Disposition.STOP),
     ],

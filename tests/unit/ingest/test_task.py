@@ -1,10 +1,13 @@
 """One partition from records to a receipt, into a memory store."""
 
+import errno
+import os
 import socket
 import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -16,7 +19,7 @@ from ingest.dead_letters.envelope import DeadLetter
 from ingest.observe.logs import set_up
 from ingest.receipt import Receipt, RefusedRows, Verdict, gather_refused, receipts_of
 from ingest.task import Assignment, Task
-from sinks.handover import deliver
+from sinks.handover import FRAME_BYTES, deliver
 from sinks.hbase.settings import HBaseSettings
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.memory import MemorySettings, MemoryStore
@@ -176,6 +179,23 @@ def test_bug_of_a_sink_costs_its_event_alone(assignment):
     receipt = live_task(plan(bug, decorators=TICK)).run(records, assignment)
     assert (receipt.verdict, receipt.counts.stored) == (Verdict.DURABLE, 1)
     assert receipt.counts.dead_lettered == Counter(sink_bug=1)
+
+
+@pytest.mark.parametrize("on_error", OnError)
+@pytest.mark.parametrize("size", [10, FRAME_BYTES // 2], ids=["at the end", "on the way"])
+def test_full_disk_blocks_and_is_no_events_fault(assignment, monkeypatch, on_error, size):
+    def full(*_arguments: object, **_options: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    task = live_task(plan(sink(on_error=on_error), decorators=TICK, on_error=on_error))
+    records = [record(key, f"1:{'x' * size}", offset) for offset, key in enumerate("abcd")]
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", full)
+        receipt = task.run(records, assignment)
+    assert (receipt.verdict, receipt.code) == (Verdict.BLOCKED, "disk_full")
+    assert "No space left" in receipt.message
+    again = task.run(records, assignment)
+    assert (again.verdict, again.counts.stored) == (Verdict.DURABLE, 4)
 
 
 class PickyStore(MemoryStore):

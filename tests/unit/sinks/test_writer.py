@@ -24,6 +24,7 @@ from ingest.api import (
     TableSpec,
     WriteRejectedError,
 )
+from sinks.buffer import size_of
 from sinks.mapping.mapper import FamilyOptions, Mapped, Mapper, SinkSettings, Skipped
 from sinks.memory import MemoryStore
 from sinks.sending import DirectSender, ThreadSender
@@ -438,7 +439,8 @@ def test_events_of_a_refused_row_are_written_one_by_one_in_their_order(make, sto
     writer.flush()
     assert writer.refused == {("t", b"a"): ("write_rejected", "bad value")}
 
-    writer.begin(WriteContext(BATCH_MS, refused=writer.refused))
+    context = WriteContext(BATCH_MS, refused=writer.refused)
+    writer.begin(context)
     failed = []
     for number, one in enumerate(events):
         try:
@@ -446,6 +448,8 @@ def test_events_of_a_refused_row_are_written_one_by_one_in_their_order(make, sto
         except MappingError as error:
             failed.append((number, error.code, error.message))
     writer.flush()
+    rows = [(b"a", b"old"), (b"a", b"new"), (b"b", b"other")]
+    assert context.counts.bytes == sum(size_of(Put(row, {b"f:q": value}, 1)) for row, value in rows)
     assert failed == [(1, "write_rejected", 'store "logs" refused a row of table "t": bad value')]
     assert writer.refused == {}
     rows = {row.key: [(cell.qualifier, cell.value) for cell in row.cells] for row in store.scan("t", Scan())}

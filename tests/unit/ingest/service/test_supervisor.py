@@ -291,6 +291,26 @@ def test_stop_abandons_a_blocked_batch_soon():
     assert house.supervisor.run() == []
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_stop_waits_for_a_pipeline_beside_a_blocked_one(monkeypatch: pytest.MonkeyPatch, is_first: bool):
+    monkeypatch.setattr(supervisor_module, "BLOCKED_STOP_S", 0.0)
+    healthy, blocked = House(lambda house: None), House(lambda house: house.watch.blocked("store_busy", "no"))
+    healthy.query.is_drained = blocked.query.is_drained = False
+
+    def wait_drained(timeout_s: float) -> bool:
+        healthy.query.is_drained = True
+        return True
+
+    healthy.query.wait_drained = wait_drained
+    members = [healthy.member, blocked.member] if is_first else [blocked.member, healthy.member]
+    blocked.stop.ask()
+    supervisor = Supervisor(
+        members, once=False, health=Health(), stop=blocked.stop, stop_timeout_s=3600.0, is_alive=lambda: True
+    )
+    assert supervisor.run() == []
+    assert (healthy.query.is_drained, blocked.query.is_drained) == (True, False)
+
+
 def test_lost_java_process_fails_all_with_the_way_out():
     def start(house: House) -> None:
         house.is_alive = False

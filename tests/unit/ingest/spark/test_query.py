@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from py4j.protocol import Py4JNetworkError
@@ -66,7 +67,31 @@ def test_query_that_ends_without_a_reason_has_failed_unless_it_was_to_end(
     assert failure is None if reason is None else reason in str(failure)
 
 
-def query_in(folder: Path) -> PipelineQuery:
+class Reader(Checkpoint):
+    """A checkpoint in which a commit comes to be the moment after it was looked for."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.job: Job | None = None
+
+    def newest_commit(self) -> int | None:
+        newest = super().newest_commit()
+        assert self.job is not None
+        self.job.finished_batch = 7
+        self.job.idle.set()
+        return newest
+
+
+def test_batch_that_ends_while_it_is_looked_for_is_not_taken_for_committed(tmp_path: Path):
+    checkpoint = Reader(tmp_path)
+    query = query_in(tmp_path, checkpoint)
+    query._query = SimpleNamespace(isActive=True, exception=lambda: None)
+    checkpoint.job = query._job
+    query._job.idle.clear()
+    assert not query.drained()
+
+
+def query_in(folder: Path, checkpoint: Checkpoint | None = None) -> PipelineQuery:
     job = Job(
         pipeline="p",
         plan=b"",
@@ -77,4 +102,4 @@ def query_in(folder: Path) -> PipelineQuery:
         publish=lambda *_: None,
         watch=None,
     )
-    return PipelineQuery("p", Checkpoint(folder), job, Asking())
+    return PipelineQuery("p", checkpoint or Checkpoint(folder), job, Asking())

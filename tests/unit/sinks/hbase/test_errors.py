@@ -17,7 +17,7 @@ from ingest.api import (
     StoreUnavailableError,
     WriteRejectedError,
 )
-from sinks.hbase.errors import RULES, changing, reading, rule_for, said, text_of, translated
+from sinks.hbase.errors import RULES, error_of, read_error, rule_for, schema_error, text_of, translated
 from sinks.hbase.thrift1 import AlreadyExists, HBaseIOError, IllegalArgument
 
 KINDS = {
@@ -95,7 +95,7 @@ def test_no_text_at_all() -> None:
     ],
 )
 def test_no_row_can_make_its_refusal_look_like_another(said_of: str, name: str) -> None:
-    assert type(said(FAILED + "1 action: " + said_of.replace("{name}", name), "t")) is WriteRejectedError
+    assert type(error_of(FAILED + "1 action: " + said_of.replace("{name}", name), "t")) is WriteRejectedError
 
 
 def test_where_in_the_code_it_was_says_nothing() -> None:
@@ -106,7 +106,7 @@ def test_where_in_the_code_it_was_says_nothing() -> None:
 
 
 def test_the_code_of_an_unknown_family() -> None:
-    assert said(CAPTURED["no_family-put"].text, "t1").code == "unknown_family"
+    assert error_of(CAPTURED["no_family-put"].text, "t1").code == "unknown_family"
 
 
 def test_another_tables_name_is_not_taken_for_a_missing_table() -> None:
@@ -155,11 +155,11 @@ def test_connection(error: Exception, kind: type[Exception], says: str) -> None:
 
 def test_a_question_to_a_missing_table_finds_nothing() -> None:
     missing = translated(HBaseIOError(message=b"TableNotFoundException: t"), table="t")
-    assert isinstance(reading(missing, "t"), NotFoundError)
-    rejected = reading(translated(TApplicationException(6, b"x")), "t")
+    assert isinstance(read_error(missing), NotFoundError)
+    rejected = read_error(translated(TApplicationException(6, b"x")))
     assert type(rejected) is StoreRefusedError
     busy = translated(HBaseIOError(message=b"RegionTooBusyException"), table="t")
-    assert reading(busy, "t") is busy
+    assert read_error(busy) is busy
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_question_to_a_missing_table_finds_nothing() -> None:
     ],
 )
 def test_a_change_of_a_table_waits_for_a_master_that_is_away(text: str, kind: type) -> None:
-    assert type(changing(said(text, "t"))) is kind
+    assert type(schema_error(error_of(text, "t"))) is kind
 
 
 def test_text_that_is_not_utf8() -> None:

@@ -21,7 +21,6 @@ BYTES = st.one_of(
     st.binary(max_size=20), st.builds(lambda size, byte: bytes([byte]) * size, SIZES, st.integers(0, 255))
 )
 ROWS = st.lists(st.tuples(BYTES, st.dictionaries(BYTES, BYTES, max_size=20)), max_size=20)
-NUMBERS = st.one_of(st.just(0), st.integers(0, 2**31 - 1))
 TIMES = st.one_of(st.integers(0, 2**63 - 1), st.integers(-(2**63), -1), st.sampled_from([0, 63, 64, 2**63 - 1]))
 
 
@@ -43,12 +42,9 @@ class Wire:
         return given
 
 
-def theirs(
-    protocol: str, transport: str, table: bytes, rows: Sequence[BatchMutation], timestamp_ms: int, number: int = 0
-) -> bytes:
+def theirs(protocol: str, transport: str, table: bytes, rows: Sequence[BatchMutation], timestamp_ms: int) -> bytes:
     wire = Wire()
     client = TClient(Hbase, WIRES[protocol][1](TRANSPORTS[transport](wire)))
-    client._seqid = number
     client._send(METHOD, tableName=table, rowBatches=rows, timestamp=timestamp_ms, attributes={})
     return wire.written
 
@@ -70,26 +66,22 @@ def row_of(key: bytes, columns: Mapping[bytes, bytes], *, is_delete: bool, wal: 
 
 
 @pytest.mark.parametrize("protocol", WIRES)
-@given(table=BYTES, rows=ROWS, wal=st.booleans(), timestamp_ms=TIMES, number=NUMBERS)
-def test_puts(protocol: str, table: bytes, rows, wal: bool, timestamp_ms: int, number: int) -> None:
+@given(table=BYTES, rows=ROWS, wal=st.booleans(), timestamp_ms=TIMES)
+def test_puts(protocol: str, table: bytes, rows, wal: bool, timestamp_ms: int) -> None:
     messages = Messages(WIRES[protocol][0](), bool)
     for _ in range(2):  # prepared, and as it was kept
         made = [messages.put(row, columns, wal=wal) for row, columns in rows]
     expected = [row_of(row, columns, is_delete=False, wal=wal) for row, columns in rows]
-    assert theirs(protocol, "buffered", table, expected, timestamp_ms, number) == messages.message(
-        table, made, timestamp_ms, number
-    )
+    assert theirs(protocol, "buffered", table, expected, timestamp_ms) == messages.message(table, made, timestamp_ms)
 
 
 @pytest.mark.parametrize("protocol", WIRES)
-@given(table=BYTES, rows=ROWS, wal=st.booleans(), timestamp_ms=TIMES, number=NUMBERS)
-def test_deletes(protocol: str, table: bytes, rows, wal: bool, timestamp_ms: int, number: int) -> None:
+@given(table=BYTES, rows=ROWS, wal=st.booleans(), timestamp_ms=TIMES)
+def test_deletes(protocol: str, table: bytes, rows, wal: bool, timestamp_ms: int) -> None:
     messages = Messages(WIRES[protocol][0](), bool)
     made = [messages.delete(row, list(columns), wal=wal) for row, columns in rows]
     expected = [row_of(row, dict.fromkeys(columns, b""), is_delete=True, wal=wal) for row, columns in rows]
-    assert theirs(protocol, "buffered", table, expected, timestamp_ms, number) == messages.message(
-        table, made, timestamp_ms, number
-    )
+    assert theirs(protocol, "buffered", table, expected, timestamp_ms) == messages.message(table, made, timestamp_ms)
 
 
 @pytest.mark.parametrize("protocol", WIRES)

@@ -23,8 +23,8 @@ def looked_up(monkeypatch: pytest.MonkeyPatch, *addresses: tuple[socket.AddressF
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_arguments, **_options: found)
 
 
-def connected(port: int, timeout_ms: int = 10_000) -> Socket:
-    made = Socket(host="hbase.test", port=port, socket_timeout=timeout_ms, connect_timeout=5_000)
+def connected(port: int, timeout_s: float = 10.0) -> Socket:
+    made = Socket("hbase.test", port, timeout_s)
     made.open()
     return made
 
