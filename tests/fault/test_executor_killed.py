@@ -48,8 +48,14 @@ def test_f02_executor_killed_under_load(ledger_run, cluster: SparkCluster) -> No
     checkpoint = run.service.checkpoint(run.pipeline)
     with run.produce_in_background(rate=1_000):
         for _ in range(2):
-            run.service.wait_for(lambda: checkpoint.is_inside_a_batch() and bool(executors(cluster)), "a batch")
-            victim = executors(cluster)[0]
+            found: list[int] = []
+
+            def is_there(found: list[int] = found) -> bool:
+                found[:] = executors(cluster)
+                return bool(found) and checkpoint.is_inside_a_batch()
+
+            run.service.wait_for(is_there, "a batch")
+            victim = found[0]
             os.kill(victim, signal.SIGKILL)
             run.service.wait_for(lambda gone=victim: not psutil.pid_exists(gone), "the executor to be gone")
             run.proven(f"SIGKILL of executor {victim}")

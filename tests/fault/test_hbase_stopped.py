@@ -1,6 +1,5 @@
 """HBase goes away under load: the pipeline says so, waits, ends when told to, and loses nothing."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,9 +62,7 @@ class Load:
     def assert_ends_uncommitted(self) -> None:
         """SIGTERM ends it in time, and the batch stays unacknowledged."""
         commits = self.checkpoint.commits()
-        started = time.monotonic()
         assert self.service.stop(ENDS_WITHIN_S) == 0, self.service.last_lines()
-        assert time.monotonic() - started < ENDS_WITHIN_S
         assert self.checkpoint.commits() == commits
         assert self.checkpoint.is_inside_a_batch()
         self.service.wait_until_gone()

@@ -43,7 +43,7 @@ BAD = {
 
 
 def test_seven_bad_events_of_ten_thousand(kafka: Kafka, hbase: HBase, tmp_path: Path) -> None:
-    """Seven kinds of bad: four meet our own checks, the last one only HBase knows, and says not which row it is."""
+    """Seven kinds of bad: six meet our own checks, the last one only HBase knows, and says not which row it is."""
     topic, table = kafka.create_topic("poison"), unique("poison")
     create_table_with_limit(hbase, table, ["cf", "raw"], SERVER_LIMIT)
     kafka.produce(topic, [Given("", headers=headers_of(number)) for number in range(COUNT)])

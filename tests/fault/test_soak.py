@@ -62,9 +62,15 @@ class Agitator:
 
     def _worker(self) -> None:
         service = self._run.service
-        service.wait_for(lambda: bool(service.workers()), "a worker", RECOVERY_S)
-        with suppress(psutil.NoSuchProcess):
-            service.kill(self._random.choice(service.workers()))
+        found: list[psutil.Process] = []
+
+        def is_there() -> bool:
+            found[:] = service.workers()
+            return bool(found)
+
+        service.wait_for(is_there, "a worker", RECOVERY_S)
+        with suppress(ProcessLookupError):  # they end by themselves too
+            service.kill(self._random.choice(found))
         self._moves_on()
 
     def _thrift(self) -> None:

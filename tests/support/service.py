@@ -1,6 +1,7 @@
 """`ingest run` as its user starts it: a child process, watched through its HTTP end, its checkpoint, its processes."""
 
 import contextlib
+import http.client
 import json
 import os
 import re
@@ -146,7 +147,12 @@ class Service:
         return found
 
     def kill(self, process: psutil.Process | int) -> None:
-        """End a process of this service with SIGKILL, and see it gone."""
+        """
+        End a process of this service with SIGKILL, and see it gone.
+
+        Raises:
+            ProcessLookupError: it has ended already.
+        """
         pid = process if isinstance(process, int) else process.pid
         assert os.getsid(pid) in self._sessions, f"{pid} is not ours"
         os.kill(pid, signal.SIGKILL)
@@ -231,7 +237,7 @@ class Service:
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.read().decode()
-        except (OSError, urllib.error.URLError):
+        except (OSError, http.client.HTTPException):  # it may be killed in the midst of an answer
             return 0, ""
 
     def states(self) -> dict[str, str]:

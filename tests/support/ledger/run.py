@@ -79,8 +79,9 @@ class LedgerRun:
         self.dead_topic = self.dead_kafka.create_topic("ledger_dead") if options.dead_letters == "kafka" else None
         self.events = Events(run=self.table, seed=seed, **options.events)
         self.file = LedgerFile(folder / "ledger.tsv")
+        self._home = folder / "service"
         self.producer = Producer(kafka.brokers, self.topic, self.events, self.file, partitions=options.partitions)
-        self.service = Service(folder / "service", self.content())
+        self.service = Service(self._home, self.content())
         self.allowed_codes: set[str] = set()
         self._proofs: list[str] = []
         self._seen: dict[bytes, int] = {}
@@ -133,10 +134,6 @@ class LedgerRun:
         self._before_life = max(self.service.checkpoint(self.pipeline).commits(), default=-1)
         self.service.start(*arguments, env=env)
         self._scrapes.watch()
-
-    def acknowledged_share(self) -> float:
-        """How much of what is in the topic is acknowledged."""
-        return Places(self.file).share(self.service.checkpoint(self.pipeline).acknowledged(self.topic))
 
     def wait_acknowledged(self, share: float = 1.0, timeout_s: float = 300.0) -> None:
         """Wait until so much of what was produced so far is acknowledged in the checkpoint."""
@@ -211,6 +208,8 @@ class LedgerRun:
             if code != exit_code:
                 text = f"ended with {code}, expected {exit_code}\n{self.service.last_lines()}"
                 wrong.append(Wrong(Rule.EXIT_CODE, text))
+        else:
+            wrong.append(Wrong(Rule.EXIT_CODE, f"it had ended by itself\n{self.service.last_lines()}"))
         if not self._proofs:
             wrong.append(Wrong(Rule.PROVEN, "nothing proves that the fault was there: call proven()"))
         lives = self._scrapes.close()
@@ -255,13 +254,9 @@ class LedgerRun:
 
     def _store(self) -> dict[str, Any]:
         if self.hbase is None:
-            return {"rocksdb": {"path": str(self.service_folder() / "store"), **self.options.store_options}}
+            return {"rocksdb": {"path": str(self._home / "store"), **self.options.store_options}}
         port = self.options.hbase_port or self.hbase.port
         return {"hbase": {"host": self.hbase.host, "port": port, **self.options.store_options}}
-
-    def service_folder(self) -> Path:
-        """Home of the service."""
-        return self.file.path.parent / "service"
 
     def _sent(self) -> Sent:
         entries = self.file.entries()
