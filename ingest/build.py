@@ -20,6 +20,8 @@ from sinks.mapping.mapper import Mapper, SinkSettings
 
 if TYPE_CHECKING:  # `explain` and `test` start faster without the way to a store
     from ingest.task import Task
+    from sinks.handover import Handover
+    from sinks.mutator import BufferedMutator
     from sinks.sending import Sender
 
 
@@ -144,36 +146,55 @@ def live_task(plan: Plan) -> "Task":
     from ingest.task import Outlet, Task
     from ingest.time_limit import TimeLimit
     from sinks.handover import Handover
-    from sinks.sending import DirectSender, ThreadSender
     from sinks.writer import Writer
 
-    handovers: dict[str, Handover] = {}
-    outlets = []
     chain = live_chain(plan)
-    guarded = list(chain.guarded)
-    for part, mapper in live_mappers(plan):
-        store = plan.stores[part.store]
-        capabilities = live_store(store).capabilities
-        senders: list[Sender]
-        if capabilities.written_by_driver:
-            senders = [DirectSender(handovers.setdefault(part.store, Handover(part.store)))]
-        else:
-            # a store that many may write says how many connections each of them opens
-            connections: int = getattr(store.settings, "connections", 1)
-            senders = [ThreadSender(live_store(store)) for _ in range(connections)]
-        writer = Writer(mapper, senders, part.store, capabilities=capabilities, deletes=_deletes(plan, mapper.settings))
+    mappers = live_mappers(plan)
+    guarded = [*chain.guarded, *(mapper.map for _, mapper in mappers)]
+    handovers: dict[str, Handover] = {}
+    mutators = {name: _mutator(plan, name, handovers) for name in plan.stores}
+    outlets = []
+    for part, mapper in mappers:
         condition = _condition(part.settings, plan)
-        guarded += [mapper.map] if condition is None else [mapper.map, condition.holds]
-        outlets.append(Outlet(part.name, writer, part.on_error, condition))
+        if condition is not None:
+            guarded.append(condition.holds)
+        outlets.append(Outlet(part.name, Writer(mapper, mutators[part.store]), part.on_error, condition))
     return Task(
         pipeline=plan.pipeline,
         fingerprint=plan.fingerprint,
         decoder=live_decoder(plan),
         chain=chain,
         outlets=outlets,
+        mutators=mutators,
         handovers=handovers,
         on_error=plan.on_error,
         time_limit=TimeLimit(guarded),
+    )
+
+
+def _mutator(plan: Plan, name: str, handovers: dict[str, "Handover"]) -> "BufferedMutator":
+    """The way into a store, made for what its sinks ask for together."""
+    from sinks.handover import Handover
+    from sinks.mutator import BufferedMutator
+    from sinks.sending import DirectSender, ThreadSender
+
+    store = plan.stores[name]
+    settings = [sink.settings for sink in plan.sinks if sink.store == name]
+    capabilities = live_store(store).capabilities
+    senders: list[Sender]
+    if capabilities.written_by_driver:
+        handovers[name] = Handover(name)
+        senders = [DirectSender(handovers[name])]
+    else:
+        # a store that many may write says how many connections each of them opens
+        connections: int = getattr(store.settings, "connections", 1)
+        senders = [ThreadSender(live_store(store)) for _ in range(connections)]
+    return BufferedMutator(
+        senders,
+        name,
+        capabilities=capabilities,
+        buffer_bytes=max(each.write_buffer_size for each in settings),
+        deletes=any(_deletes(plan, each) for each in settings),
     )
 
 

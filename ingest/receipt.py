@@ -74,7 +74,7 @@ class Receipt:
         code: why it is blocked or stops: the error's code; "" when durable.
         message: the same for people.
         needs_families: (store, table) -> names of families that were met and do not exist.
-        refused: name of a sink -> rows that its store refused; all others are durable, and the batch has to be run
+        refused: name of a store -> rows that it refused; all others are durable, and the batch has to be run
             again to learn which events they are.
         handed: files for the driver, in the order they must be written.
         dead_letters: envelopes as bytes.

@@ -27,7 +27,8 @@ from ingest.receipt import Receipt, RefusedRows, Verdict
 from ingest.sources.decoding import Decoder
 from ingest.time_limit import LIMIT_S, MAX_ENDED, OutOfTimeError, TimeLimit
 from sinks.handover import Handover
-from sinks.writer import WriteContext, Writer
+from sinks.mutator import BufferedMutator, WriteContext
+from sinks.writer import Writer
 
 MAX_DEAD_LETTER_BYTES = 64 * 1024 * 1024  # of one batch: more is no longer an exception, and would fill the driver
 
@@ -63,7 +64,7 @@ class Assignment:
         incoming: store name -> folder for the files handed over to the driver.
         families: (store, table) -> families, for stores that only the driver may write.
         closed: (store, table) pairs that may get no more families.
-        refused: name of a sink -> (table, row key) -> code and reason, of rows its store refused in earlier attempts.
+        refused: name of a store -> (table, row key) -> code and reason, of rows it refused in earlier attempts.
         attempt: names this attempt at the batch; "" for an attempt of one task alone.
     """
 
@@ -95,6 +96,7 @@ class Task:
         pipeline: name, for dead letters.
         fingerprint: of the configuration, for dead letters.
         on_error: what becomes of records that can not be decoded.
+        mutators: store name -> the way into the store, for each that an outlet writes to.
         handovers: store name -> what stands in for a store that only the driver may write.
         time_limit: of the calls an event makes; entered while records are taken.
     """
@@ -107,6 +109,7 @@ class Task:
         decoder: Decoder,
         chain: Chain,
         outlets: Sequence[Outlet],
+        mutators: Mapping[str, BufferedMutator],
         handovers: Mapping[str, Handover],
         on_error: OnError,
         time_limit: TimeLimit,
@@ -117,6 +120,7 @@ class Task:
         self._run_chain = failpoint.after("mid_decorate", chain.run)
         self._after_last_send = failpoint.point("after_last_send")
         self._outlets = tuple(outlets)
+        self._mutators = mutators
         self._handovers = handovers
         self._on_error = on_error
         self._time_limit = time_limit
@@ -150,13 +154,13 @@ class Task:
             for store, handover in self._handovers.items():
                 tables = {table: names for (name, table), names in assignment.families.items() if name == store}
                 handover.begin(str(Path(assignment.incoming[store]) / f"{assignment.task_id}.puts"), tables)
-            for outlet in self._outlets:
-                outlet.writer.begin(replace(context, refused=assignment.refused.get(outlet.name, {})))
+            for store, mutator in self._mutators.items():
+                mutator.begin(replace(context, refused=assignment.refused.get(store, {})))
             with self._time_limit:
                 for record in failpoint.at_first("after_poll", records):
                     self._take(record)
-            for outlet in self._outlets:
-                outlet.writer.flush()
+            for mutator in self._mutators.values():
+                mutator.flush()
             handed = [handover.finish() for handover in self._handovers.values()]
             receipt.handed = [file for file in handed if file is not None]
             self._after_last_send()
@@ -173,16 +177,15 @@ class Task:
 
     def close(self) -> None:
         """Let go of connections."""
-        for outlet in self._outlets:
-            outlet.writer.close()
+        for mutator in self._mutators.values():
+            mutator.close()
 
     def _with_wishes(self, receipt: Receipt) -> Receipt:
         """The receipt with what the batch has to be run again for: missing families, or rows that were refused."""
-        for outlet in self._outlets:
-            for place, names in outlet.writer.needs_families.items():
-                receipt.needs_families.setdefault(place, set()).update(names)
-            if outlet.writer.refused:
-                receipt.refused[outlet.name] = dict(outlet.writer.refused)
+        for store, mutator in self._mutators.items():
+            receipt.needs_families.update(mutator.needs_families)
+            if mutator.refused:
+                receipt.refused[store] = dict(mutator.refused)
         if receipt.needs_families:
             receipt.verdict = Verdict.NEEDS_FAMILIES
         elif receipt.refused:

@@ -82,7 +82,11 @@ class SinkSettings(Settings):
     store: str | None = option(
         "Name of a store under `stores`; may be left out when there is one.", default=None, example="logs"
     )
-    write_buffer_size: ByteSize = option("Rows are sent when so many bytes are waiting.", default="2MiB", ge=1)
+    write_buffer_size: ByteSize = option(
+        "Rows are sent when so many bytes are waiting; of the sinks of one store the largest value counts.",
+        default="2MiB",
+        ge=1,
+    )
     write_to_wal: bool = option(
         "False skips the store's write-ahead log: faster, and unflushed rows are lost with the server.", default=True
     )

@@ -126,6 +126,38 @@ def test_one_deletes_what_the_other_keeps(run):
     assert (receipt.counts.stored, rows_of(receipt)) == (2, [b"b-k"])
 
 
+def test_what_several_sinks_do_to_a_row_is_done_in_the_order_of_the_events(tmp_path):
+    """The micro-batch has one time for all its cells: only the order of the events says which is the last."""
+    same = {"row_key": {"template": "%{key}"}, "cells": [{"family": "f", "qualifier": "q", "value": "%{body}"}]}
+    sinks = [
+        sink("first", "", when="%{to} == 'first'", **same),
+        sink("second", "", when="%{to} == 'second'", **same),
+        sink("third", "", when="%{to} == 'third'", rules=[{"when": "exists(to)", "delete": "row"}], **same),
+    ]
+    steps = ["first second", "second first", "first third", "third second", "first third second", "second third first"]
+    records = [
+        record(f"{step}-{to}", offset, to=to)._replace(key=str(row).encode())
+        for offset, (row, step, to) in enumerate(
+            (row, step, to) for row, step in enumerate(steps) for to in step.split()
+        )
+    ]
+    assignment = Assignment(5_000, incoming={"logs": str(tmp_path)}, families={("logs", "t"): frozenset({b"f"})})
+    for pipeline in (plan(*sinks), plan(*reversed(sinks)), plan(*sinks[:2])):
+        receipt = live_task(pipeline).run(records, assignment)
+        store = MemoryStore(MemorySettings())
+        store.open()
+        store.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
+        deliver(store, receipt.handed)
+        found = {int(row.key): row.cells[0].value.decode() for row in store.scan("t", Scan())}
+        has_deletes = len(pipeline.sinks) == 3
+        expected = {
+            row: f"{step}-{taken[-1]}"
+            for row, step in enumerate(steps)
+            if (taken := [to for to in step.split() if has_deletes or to != "third"])[-1] != "third"
+        }
+        assert found == expected
+
+
 def test_a_tombstone_deletes_in_every_sink(run):
     receipt = run(plan(sink("a", "%{body}"), sink("b", "%{body}"), tombstones="delete"), record("1"), record(None, 1))
     assert (receipt.counts.stored, rows_of(receipt)) == (2, [])

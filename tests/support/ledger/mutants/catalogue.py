@@ -53,7 +53,7 @@ def away() -> None:
 
 def ack_before_flush(module: Any) -> None:
     """The end of a batch sends nothing; the beginning of the next does."""
-    begin, flush = module.Writer.begin, module.Writer.flush
+    begin, flush = module.BufferedMutator.begin, module.BufferedMutator.flush
 
     def late_begin(self: Any, context: Any) -> None:
         if getattr(self, "owes_a_flush", False):
@@ -65,7 +65,7 @@ def ack_before_flush(module: Any) -> None:
         self.owes_a_flush = True
         acted()
 
-    module.Writer.begin, module.Writer.flush = late_begin, no_flush
+    module.BufferedMutator.begin, module.BufferedMutator.flush = late_begin, no_flush
 
 
 def swallow_one_chunk(module: Any) -> None:
@@ -100,7 +100,7 @@ def drop_partial_buffer(module: Any) -> None:
 
 def block_one_partition(module: Any) -> None:
     """Trouble, no bug: in one worker, the store is away at the end of one task."""
-    flush = module.Writer.flush
+    flush = module.BufferedMutator.flush
     calls = [0]
 
     def blocked(self: Any) -> None:
@@ -111,7 +111,7 @@ def block_one_partition(module: Any) -> None:
                 away()
         flush(self)
 
-    module.Writer.flush = blocked
+    module.BufferedMutator.flush = blocked
 
 
 def farthest_partition_decides(module: Any) -> None:
@@ -218,12 +218,12 @@ def metrics_that_lie(module: Any) -> None:
 
 
 MUTANTS = {
-    "ack_before_flush": Mutant("acknowledges a batch before it is flushed", {"sinks.writer": ack_before_flush}),
+    "ack_before_flush": Mutant("acknowledges a batch before it is flushed", {"sinks.mutator": ack_before_flush}),
     "swallow_one_chunk": Mutant("swallows the error of one chunk", {"sinks.sending": swallow_one_chunk}),
     "drop_partial_buffer": Mutant("drops the last buffer when it is not full", {"sinks.buffer": drop_partial_buffer}),
     "commit_the_maximum": Mutant(
         "commits the farthest offset instead of what is done without a gap",
-        {"sinks.writer": block_one_partition, "ingest.spark.job": farthest_partition_decides},
+        {"sinks.mutator": block_one_partition, "ingest.spark.job": farthest_partition_decides},
     ),
     "return_when_stopped": Mutant(
         "returns from the batch when told to stop", {"ingest.spark.job": return_when_stopped}

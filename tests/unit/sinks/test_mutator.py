@@ -1,4 +1,4 @@
-"""The writer checks, folds, buffers and sends; what it takes is durable after flush."""
+"""The way of events into a store: checked, folded, buffered and sent; what is taken is durable after flush."""
 
 import threading
 from collections.abc import Sequence
@@ -24,11 +24,13 @@ from ingest.api import (
     TableSpec,
     WriteRejectedError,
 )
+from ingest.receipt import RefusedRows
 from sinks.buffer import size_of
 from sinks.mapping.mapper import FamilyOptions, Mapped, Mapper, SinkSettings, Skipped
 from sinks.memory import MemoryStore
+from sinks.mutator import BufferedMutator, WriteContext
 from sinks.sending import DirectSender, ThreadSender
-from sinks.writer import WriteContext, Writer
+from sinks.writer import Writer
 
 BATCH_MS = 1_000
 NO_WAL = b"no-wal"
@@ -96,24 +98,42 @@ def clock() -> Clock:
     return Clock()
 
 
+class Way:
+    """One sink and its way into the store."""
+
+    def __init__(self, settings: SinkSettings, mutator: BufferedMutator) -> None:
+        self.mutator = mutator
+        self.begin, self.flush, self.close = mutator.begin, mutator.flush, mutator.close
+        self.write = Writer(Scripted(settings), mutator).write
+
+    @property
+    def needs_families(self) -> dict[tuple[str, str], set[bytes]]:
+        return self.mutator.needs_families
+
+    @property
+    def refused(self) -> RefusedRows:
+        return self.mutator.refused
+
+
 @pytest.fixture
 def make(store, clock):
-    def writer(
+    def way(
         *, deletes: bool = False, senders: int = 1, capabilities: Capabilities | None = None, **options: object
-    ) -> Writer:
+    ) -> Way:
         settings = SinkSettings.model_validate(options)
-        made = Writer(
-            Scripted(settings),
+        mutator = BufferedMutator(
             [DirectSender(store) for _ in range(senders)],
             "logs",
             capabilities=capabilities or store.capabilities,
+            buffer_bytes=settings.write_buffer_size,
             deletes=deletes,
             clock=clock,
         )
+        made = Way(settings, mutator)
         made.begin(WriteContext(BATCH_MS))
         return made
 
-    return writer
+    return way
 
 
 def hbase_like(*, creates_families: bool = False) -> Capabilities:
@@ -168,13 +188,15 @@ def test_order_of_a_row_key_holds_with_several_connections_and_both_wal_flags(wr
     store = Recording()
     store.open()
     store.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
-    writer = Writer(
-        Scripted(SinkSettings.model_validate({"write_buffer_size": size})),
+    settings = SinkSettings.model_validate({"write_buffer_size": size})
+    mutator = BufferedMutator(
         [ThreadSender(store) for _ in range(senders)],
         "logs",
         capabilities=hbase_like(),
+        buffer_bytes=settings.write_buffer_size,
         deletes=False,
     )
+    writer = Way(settings, mutator)
     # the senders share one store here, whose calls may not cross
     one_by_one = threading.Lock()
     apply = store.apply
