@@ -117,6 +117,8 @@ class Chain:
                 kept = call(event)
                 if kept is not True:
                     return (_not_kept(kept, step, event),)
+        except MemoryError:  # the machine's trouble, not the event's
+            raise
         except (Exception, OutOfTimeError) as error:  # noqa: BLE001 - the boundary: a bug must not end the pipeline
             return (_failed(error, step, event),)
         return (Kept(event),)
@@ -134,6 +136,8 @@ class Chain:
                         after.append(current)
                         continue
                     made = self._apply(step, current, made_so_far)
+                except MemoryError:
+                    raise
                 except (Exception, OutOfTimeError) as error:  # noqa: BLE001 - the chain boundary, as in `run`
                     outcomes.append(_failed(error, step, current))
                     continue

@@ -233,7 +233,7 @@ class Task:
             except OutOfTimeError:
                 late = MappingError(f"the sink did not come to an end within {LIMIT_S:g} s", code="sink_timeout")
                 failures.append((late, outlet))
-            except IngestError:
+            except (IngestError, MemoryError):
                 raise
             except Exception as bug:  # noqa: BLE001 - as in the chain: a bug costs its event, not the pipeline
                 refused = DecorateBugError(f"{type(bug).__name__}: {bug}", code="sink_bug")

@@ -94,8 +94,8 @@ class WriteBuffer:
         if chunk is None:
             chunk = self._chunks[key] = Chunk(table, at, put.wal)
         if earlier is None:
-            pending[row] = put
             chunk.mutations.append(put)
+            pending[row] = put
         else:
             earlier.columns.update(columns)
         chunk.cells += count

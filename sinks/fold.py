@@ -17,10 +17,13 @@ class _Pending:
     """
     What is to be done with one row.
 
-    Shape: puts: (time, wal) -> column -> value; the deletes: what they cover -> time as it came, -1 for none.
+    Shape: puts: time -> column -> value; the deletes: what they cover -> time as it came, -1 for none.
+
+    Attributes:
+        wal: whether any of the operations asked for the log: then all of them have it.
     """
 
-    puts: dict[tuple[int, bool], dict[bytes, bytes]] = field(default_factory=dict)
+    puts: dict[int, dict[bytes, bytes]] = field(default_factory=dict)
     row_ms: int = -1
     families_ms: dict[bytes, int] = field(default_factory=dict)
     columns_ms: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
@@ -29,10 +32,11 @@ class _Pending:
 
 class Fold:
     """
-    Holds the operations of one partition and micro-batch by row key, for a sink that can delete.
+    Holds the operations of one partition and micro-batch by row key.
 
-    Nothing can be sent before the end: a later delete would have to hide it, and can not, for it carries an earlier
-    time. So the memory this needs is that of a micro-batch's partition; `max_events_per_batch` bounds it.
+    Where there are deletes nothing can be sent before the end: a later delete would have to hide it, and can not, for
+    it carries an earlier time. So the memory this needs is that of a micro-batch's partition; `max_events_per_batch`
+    bounds it.
 
     Order: any number of `add`, then `deletes`, then `puts`, then `clear`.
     """
@@ -85,14 +89,14 @@ class Fold:
                     yield table, Delete(row, at - 1, family, qualifier, wal=pending.wal)
 
     def puts(self) -> Iterator[tuple[str, Put]]:
-        """Every put that no later delete removed; one for each row, time and WAL flag."""
+        """Every put that no later delete removed; one for each row and time."""
         for table, rows in self._tables.items():
             for row, pending in rows.items():
                 if isinstance(pending, Put):
                     yield table, pending
                     continue
-                for (at, wal), columns in pending.puts.items():
-                    yield table, Put(row, columns, at, wal)
+                for at, columns in pending.puts.items():
+                    yield table, Put(row, columns, at, pending.wal)
 
     def clear(self) -> None:
         """Forget everything."""
@@ -102,30 +106,21 @@ class Fold:
 def _of(put: Put | None) -> _Pending:
     pending = _Pending()
     if put is not None:
-        pending.puts[put.timestamp_ms, put.wal] = put.columns
+        pending.puts[put.timestamp_ms] = put.columns
+        pending.wal = put.wal
     return pending
 
 
 def _add_put(pending: _Pending, put: Put) -> None:
-    at, wal = put.timestamp_ms, put.wal
-    columns = pending.puts.get((at, wal))
-    if columns is None:
-        pending.puts[at, wal] = columns = {}
-    columns.update(put.columns)
-    other = pending.puts.get((at, not wal))
-    if other is not None:
-        # both go out with one time, in whatever order: the later value must be the only one
-        for column in put.columns:
-            other.pop(column, None)
-        if not other:
-            del pending.puts[at, not wal]
+    pending.wal = pending.wal or put.wal
+    pending.puts.setdefault(put.timestamp_ms, {}).update(put.columns)
 
 
 def _add_delete(pending: _Pending, delete: Delete) -> None:
     at, family, qualifier = delete.timestamp_ms, delete.family, delete.qualifier
     pending.wal = pending.wal or delete.wal
-    for key, columns in list(pending.puts.items()):
-        if key[0] > at:
+    for put_ms, columns in list(pending.puts.items()):
+        if put_ms > at:
             continue
         if family is None:
             covered = list(columns)
@@ -137,7 +132,7 @@ def _add_delete(pending: _Pending, delete: Delete) -> None:
         for column in covered:
             columns.pop(column, None)
         if not columns:
-            del pending.puts[key]
+            del pending.puts[put_ms]
     if family is None:
         pending.row_ms = max(pending.row_ms, at)
     elif qualifier is None:

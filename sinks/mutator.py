@@ -14,6 +14,8 @@ from sinks.sending import Sender
 
 ASK_AGAIN_S = 60.0
 """How long a store's answer about the families of a table holds, within one round, when a family is missing in it."""
+HELD_BYTES = 64 << 20
+"""What a task holds of puts, so that each row leaves once; past it what is held is sent, and a row may leave twice."""
 UNKNOWN_FAMILY = "unknown_family"
 MAX_KNOWN_COLUMNS = 100_000
 """Columns of a table remembered as good; data that makes more columns than this pays for a look at each family."""
@@ -47,6 +49,9 @@ class BufferedMutator:
 
     All sinks of a pipeline that write to a store share one: what they do to a row is done in the order of the events.
 
+    A row that several events write leaves once, as it is in the end. A call that was given up may still be carried out,
+    after the batch was written by another process and acknowledged; then it writes what is there already.
+
     Called by one thread. Order: begin, any number of mutate, then flush; that is a round, one micro-batch of one
     partition. A round that raised a StoreError or that was given up is simply begun again: the same events give the
     same mutations. After flush returns without `needs_families`, all that was taken is durable.
@@ -56,7 +61,7 @@ class BufferedMutator:
         store_name: name of the store in the configuration, for messages and receipts.
         capabilities: of the store at the end, also when the senders lead to a handover.
         buffer_bytes: bound on what waits, in all buffers together.
-        deletes: whether there may be deletes; then a whole round is held and folded before it is sent.
+        deletes: whether there may be deletes; then nothing is sent before the end of a round, however much it holds.
         clock: monotonic seconds.
 
     Attributes:
@@ -88,8 +93,9 @@ class BufferedMutator:
         many = capabilities.written_by_driver
         self._sends = tuple(self._sending(sender) for sender in self._senders)
         self._buffers = tuple(WriteBuffer(limit, send, many_times=many) for send in self._sends)
-        self._only = self._buffers[0] if len(self._buffers) == 1 else None
-        self._fold = Fold() if deletes else None
+        self._deletes = deletes
+        self._fold = Fold() if deletes or not capabilities.written_by_driver else None
+        self._held_bytes = 0
         self._known: dict[str, frozenset[bytes] | None] = {}
         self._asked_at: dict[str, float] = {}
         self._context = WriteContext(0)
@@ -98,7 +104,7 @@ class BufferedMutator:
         self.good: dict[str, set[bytes]] = {}
         self.needs_families: dict[tuple[str, str], set[bytes]] = {}
         self.refused: RefusedRows = {}
-        self._suspects: list[tuple[str, Mutation]] = []
+        self._changed: set[str] = set()
 
     def begin(self, context: WriteContext) -> None:
         """
@@ -114,11 +120,12 @@ class BufferedMutator:
         self.closed = context.closed
         self.needs_families = {}
         self.refused = {}
-        self._suspects = []
+        self._changed = set()
         for buffer in self._buffers:
             buffer.clear()
         if self._fold is not None:
             self._fold.clear()
+        self._held_bytes = 0
         for (store, table), names in context.families.items():
             if store == self.store_name and not names <= (self._known.get(table) or frozenset()):
                 self._known[table] = names | (self._known.get(table) or frozenset())
@@ -135,12 +142,19 @@ class BufferedMutator:
         """
         if self._context.refused and (table, mutation.row) in self._context.refused:
             self._write_alone(table, mutation)
-        elif self._fold is not None:
+            return
+        if self._fold is not None and self._deletes:
             self._fold.add(table, mutation)
-        elif isinstance(mutation, Put):
-            (self._only or self._buffers[crc32(mutation.row) % len(self._buffers)]).put(table, mutation)
-        else:
+        elif not isinstance(mutation, Put):
             raise TypeError("the mapper gave a delete, but the way to the store was made for puts alone")
+        elif self._fold is None:
+            self._buffers[0].put(table, mutation)
+        else:
+            self._fold.add(table, mutation)
+            self._held_bytes += size_of(mutation)
+            if self._held_bytes >= HELD_BYTES:
+                self._drain(self._fold)
+                self._held_bytes = 0
 
     def remember(self, table: str, put: Put) -> None:
         """Columns of a put whose families exist: they need not be looked at again."""
@@ -169,8 +183,13 @@ class BufferedMutator:
             raise
         finally:
             self._count()
-        for table, mutation in self._suspects:
-            self._check_still_there(table, mutation)
+        if self._changed:
+            # its events were checked against what was there then: run again, they meet what is there now
+            raise StoreUnavailableError(
+                f"{_tables(self._changed)} lost a family while written, or got one that not all regions know yet; "
+                "the rows are checked again",
+                code="families_changed",
+            )
 
     def close(self) -> None:
         """Let go of the store."""
@@ -221,7 +240,7 @@ class BufferedMutator:
         """
         place = table, mutation.row
         refused: tuple[str, str] | None = self._context.refused[place]
-        if isinstance(mutation, Put) and self._fold is None:
+        if isinstance(mutation, Put) and not self._deletes:
             number = crc32(mutation.row) % len(self._senders)
             cells, size = len(mutation.columns), size_of(mutation)
             self._sends[number](Chunk(table, mutation.timestamp_ms, mutation.wal, [mutation], cells, size))
@@ -263,29 +282,18 @@ class BufferedMutator:
         self._forget()
         mutation, error = refusal
         if error.code == UNKNOWN_FAMILY:
-            self._suspects.append((table, mutation))
+            self._changed.add(table)
         self.refused[table, mutation.row] = error.code, str(error)
-
-    def _check_still_there(self, table: str, mutation: Mutation) -> None:
-        """
-        Give up a round during which a table lost a family.
-
-        Its events were checked against what was there then. Run again, they are checked against what is there now, and
-        `on_unknown` says what becomes of them.
-        """
-        families = families_in(mutation)
-        gone = families - (self.families_of(table, families) or frozenset())
-        if gone:
-            raise StoreUnavailableError(
-                f'table "{table}" lost {named(gone)} while it was written; its rows are checked again',
-                code="families_changed",
-            )
 
     def _forget(self) -> None:
         """After an error what was known about tables may be what was wrong."""
         self._known.clear()
         self._asked_at.clear()
         self.good.clear()
+
+
+def _tables(names: Iterable[str]) -> str:
+    return ", ".join(f'table "{name}"' for name in sorted(names))
 
 
 def families_in(mutation: Mutation) -> set[bytes]:

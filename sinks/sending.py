@@ -236,7 +236,8 @@ class ThreadSender(Sender):
     Sends on a thread of its own, which alone touches the store; one job at a time is in flight.
 
     The caller never waits longer than its patience. What it gave up on stays in flight, for a call to a store can not
-    be taken back: the next round starts by waiting for it, so an old chunk never lands after a newer one was sent.
+    be taken back: the next round starts by waiting for it, so that calls do not pile up. A round in another process
+    does not know of it; see ADR 0016.
 
     Args:
         store: not open yet.

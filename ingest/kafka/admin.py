@@ -140,13 +140,19 @@ class KafkaAdmin:
         """Offset after the last record, by topic and partition; open transactions and what follows count as absent."""
         return self._offsets(topics, OffsetSpec.LATEST)
 
-    def _offsets(self, topics: Sequence[str], spec: int) -> dict[Part, int]:
+    def high_watermarks(self, topics: Sequence[str]) -> dict[Part, int]:
+        """Offset after the last record, by topic and partition, open transactions included: what there is to read."""
+        return self._offsets(topics, OffsetSpec.LATEST, IsolationLevel.READ_UNCOMMITTED)
+
+    def _offsets(
+        self, topics: Sequence[str], spec: int, isolation: IsolationLevel = IsolationLevel.READ_COMMITTED
+    ) -> dict[Part, int]:
         wanted = [(topic, number) for topic, count in self.partitions(topics).items() for number in range(count)]
         if not wanted:
             return {}
         with translating(f"asking for offsets of {_names(topics)}"):
             found = self._client.list_partition_offsets(
-                {partition(part): spec for part in wanted}, isolation_level=IsolationLevel.READ_COMMITTED
+                {partition(part): spec for part in wanted}, isolation_level=isolation
             )
         return {part: found[partition(part)].offset for part in wanted}
 

@@ -144,7 +144,8 @@ class GroupFollower:
         self._looked_at = now
 
     def _measure(self, admin: KafkaAdmin, topics: Sequence[str]) -> None:
-        ends = admin.ends(topics)
+        # a transaction that is never ended holds everything behind it back, and shows as lag
+        ends = admin.high_watermarks(topics)
         # of a partition without an acknowledged record everything is still to be read
         begins = admin.earliest(topics)
         for place, end in ends.items():

@@ -51,7 +51,6 @@ class Member:
     stuck_at: float | None = None
     batches: int = 0
     failures: int = 0
-    was_away: bool = False
     started_at: float = 0.0
     restart_at: float | None = None
     over: bool = False
@@ -197,14 +196,10 @@ class Supervisor:
     def _watch_over(self, member: Member) -> None:
         """What a running query does not tell by itself."""
         away = member.away()
+        member.watch.source(away)
         if away is not None:
-            member.watch.blocked("source_unavailable", away)
-            member.was_away = True
-        elif member.was_away:
-            # if the batch waits for a store as well, it says so again at its next try
-            member.was_away = False
-            member.watch.running()
-        elif not member.watch.is_blocked:
+            return
+        if not member.watch.is_blocked:
             if member.query.is_reading():
                 member.watch.reading()
         elif member.query.is_waiting():
@@ -212,6 +207,8 @@ class Supervisor:
             member.watch.running()
 
     def _failed(self, member: Member, error: BaseException) -> None:
+        if time.monotonic() - member.started_at > STEADY_S:
+            member.failures = 0
         if isinstance(error, PositionLostError) and not member.failures:
             # a start looks at the source itself, and tells what is lost better than Spark's text does
             member.failures = 1
@@ -220,8 +217,6 @@ class Supervisor:
         if isinstance(error, IngestError) and error.disposition is not Disposition.RETRY:
             self._give_up(member, error)
             return
-        if time.monotonic() - member.started_at > STEADY_S:
-            member.failures = 0
         if self._once and member.failures + 1 >= ONCE_FAILURES and not member.watch.totals.batches:
             self._give_up(member, error)
             return

@@ -43,36 +43,51 @@ class PipelineWatch:
         self._metrics = metrics
         self._follow = follow
         self._lock = threading.Lock()
-        self._blocked = False
+        self._blocked: str | None = None
+        self._away: str | None = None
+        self._told = ""
         self._started: float | None = None
         self.totals = Totals()
 
     def running(self) -> None:
         """The pipeline makes progress."""
         with self._lock:
-            if self._blocked:
-                self._blocked = False
-                _log.warning("pipeline goes on", pipeline=self._pipeline)
-            self._health.change(self._pipeline, State.RUNNING)
+            self._blocked = None
+            self._tell()
 
     def reading(self) -> None:
         """The query reads its source, which says nothing of a batch that waits."""
         with self._lock:
-            if not self._blocked:
-                self._health.change(self._pipeline, State.RUNNING)
+            self._tell()
 
     def blocked(self, code: str, message: str) -> None:
         """The batch can not be made durable now."""
         with self._lock:
-            if not self._blocked:
-                self._blocked = True
-                _log.error("pipeline is blocked", pipeline=self._pipeline, code=code, reason=message)
-            self._health.change(self._pipeline, State.BLOCKED, f"{code}: {message}")
+            self._blocked = f"{code}: {message}"
+            self._tell()
+
+    def source(self, away: str | None) -> None:
+        """Why the source does not answer, None when it does; a batch that waits for a store still waits then."""
+        with self._lock:
+            if away is not None or self._away is not None:
+                self._away = None if away is None else f"source_unavailable: {away}"
+                self._tell()
 
     @property
     def is_blocked(self) -> bool:
         """Whether the last thing heard is that the pipeline is blocked."""
-        return self._blocked
+        return self._blocked is not None or self._away is not None
+
+    def _tell(self) -> None:
+        reason = self._away or self._blocked or ""
+        code, _, message = reason.partition(": ")
+        if code != self._told:
+            if code:
+                _log.error("pipeline is blocked", pipeline=self._pipeline, code=code, reason=message)
+            else:
+                _log.warning("pipeline goes on", pipeline=self._pipeline)
+            self._told = code
+        self._health.change(self._pipeline, State.BLOCKED if code else State.RUNNING, reason)
 
     def attempted(self, counts: Counts) -> None:
         """One attempt at a batch ended."""

@@ -111,6 +111,7 @@ class Job:
         self._incoming = incoming
         self._publish = publish
         self._watch = watch
+        self._started_ns = time.monotonic_ns()
         self._stopping = threading.Event()
         self._before_commit = failpoint.point("before_commit")
         self._draining = threading.Event()
@@ -187,7 +188,7 @@ class Job:
             families=self._until_possible(self._families.known),
             closed=self._families.closed(),
             refused=refused,
-            attempt=f"{batch_id}-{attempt}",
+            attempt=f"{self._started_ns}-{batch_id}-{attempt}",
         )
         try:
             receipts = self._run_tasks(frame, assignment)

@@ -65,13 +65,6 @@ class Rule(NamedTuple):
 RULES = (
     # first those whose text holds bytes of the rows themselves: nobody may write another row of the table into them
     Rule(
-        "no_family",
-        r"NoSuchColumnFamilyException",
-        partial(WriteRejectedError, code="unknown_family"),
-        'no such family in table "{table}": {reason}',
-        "add it with 'ingest table apply', or allow it with `families.on_unknown: create` and `thrift2`",
-    ),
-    Rule(
         "too_large",
         r"size too large|DoNotRetryIOException: Cell(?:\[| with size)|RequestTooBigException|RowTooBigException",
         WriteRejectedError,
@@ -86,6 +79,13 @@ RULES = (
         "not available: {reason}",
     ),
     Rule("insane", r"FailedSanityCheckException", WriteRejectedError, "refused: {reason}"),
+    Rule(
+        "no_family",
+        r"NoSuchColumnFamilyException",
+        partial(WriteRejectedError, code="unknown_family"),
+        'no such family in table "{table}": {reason}',
+        "add it with 'ingest table apply', or allow it with `families.on_unknown: create` and `thrift2`",
+    ),
     # an answer to a batch has the name of the table in the place of the exception; one of Thrift2 has nothing else
     Rule(
         "no_table",
@@ -142,13 +142,15 @@ RULES = (
         r"NotServingRegionException|RegionServerStoppedException|RegionServerAbortedException|ServerNotRunningYet"
         r"|PleaseHoldException|MasterNotRunning|CallTimeoutException|ConnectException|ConnectionClosed|SocketTimeout"
         r"|RegionOpeningException|RegionMovedException|NoServerForRegion|MasterStopped|RegionOfflineException"
-        r"|WrongRegionException|Operation timeout exceeded|StoppedRpcClientException|NotAllMetaRegionsOnline",
+        r"|WrongRegionException|Operation timeout exceeded|StoppedRpcClientException|NotAllMetaRegionsOnline"
+        r"|UnknownHostException",
         StoreUnavailableError,
         "not available: {reason}",
     ),
     Rule(
         "final",
-        r"DoNotRetryIOException|IllegalArgument|InvalidFamilyOperation|ConstraintException|CoprocessorException",
+        # but not their parent, DoNotRetryIOException: with it alone a cluster also tells of its own troubles
+        r"IllegalArgument|InvalidFamilyOperation|ConstraintException|CoprocessorException",
         WriteRejectedError,
         "refused: {reason}",
     ),
@@ -174,8 +176,8 @@ def translated(error: Exception, *, table: str | None = None, where: str = "the 
                 f"{where} does not know the calls of HBase's Thrift server: {text_of(error)}",
                 hint="is it a Thrift2 server, or an old one?",
             )
-        # the server's own code failed on what we sent, before anything was written: bad row key, column or time
-        return WriteRejectedError(f"the Thrift server could not work with a call: {text_of(error)}")
+        # not about a row: what a Thrift server fails on for the sake of one is found before it is sent
+        return StoreRefusedError(f"the Thrift server could not work with a call: {text_of(error)}")
     if isinstance(error, AlreadyExists):
         return StoreError(f'table "{table}" exists')
     if isinstance(error, IllegalArgument | HBaseIOError):

@@ -11,7 +11,7 @@ from ingest.api.notation import name_from_bytes
 from ingest.expressions import Template
 from sinks.mapping.remembered import Remembered
 
-_LEGAL = re.compile(rb"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_LEGAL = re.compile(rb"(?!hbase:)(?:[A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _MOST_NAMES = 1_000  # remembered names; they come from the data, so there must be an end
 
 
@@ -30,7 +30,7 @@ class TableNames:
 
     @staticmethod
     def is_legal(name: bytes) -> bool:
-        """Whether HBase allows a table of this name, with a namespace or without."""
+        """Whether HBase allows a table of this name, with a namespace or without; its own tables are not for events."""
         return _LEGAL.fullmatch(name) is not None
 
     def of(self, event: Event) -> str:

@@ -106,11 +106,11 @@ class TestLimits:
         ],
         ids=["no_key", "long_key", "no_colon", "no_family", "long_family"],
     )
-    def test_sent_all_the_same_they_are_rejected_and_not_tried_for_ever(
+    def test_sent_all_the_same_they_are_refused_as_a_whole(
         self, store: HBaseStore, table: str, mutation: BatchMutation
     ) -> None:
         rows = [BatchMutation(row=b"good", mutations=[ThriftMutation(column=b"cf:q", value=b"1")]), mutation]
-        with pytest.raises(WriteRejectedError, match="could not work with a call"):
+        with pytest.raises(StoreRefusedError, match="could not work with a call"):
             store._connection.call(lambda client: client.mutateRowsTs(table.encode(), rows, 5, {}))
         assert list(store.scan(table, Scan())) == []
 

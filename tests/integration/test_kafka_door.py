@@ -103,7 +103,21 @@ def test_offsets_of_both_ends(kafka, admin):
     kafka.produce(topic, [Given("v", partition=0, timestamp_ms=time) for time in (1000, 2000, 3000)])
     assert admin.earliest([topic]) == {(topic, 0): 0, (topic, 1): 0}
     assert admin.ends([topic]) == {(topic, 0): 3, (topic, 1): 0}
+    assert admin.high_watermarks([topic]) == {(topic, 0): 3, (topic, 1): 0}
     assert admin.ends([]) == {}
+
+
+def test_an_open_transaction_ends_a_topic_for_readers_and_counts_as_there(kafka, admin):
+    topic = kafka.create_topic("open")
+    kafka.produce(topic, [Given("v")])
+    producer = client.KafkaProducer(bootstrap_servers=kafka.brokers, transactional_id=unique("open"))
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send(topic, b"held")
+    producer.flush()
+    assert (admin.ends([topic]), admin.high_watermarks([topic])) == ({(topic, 0): 1}, {(topic, 0): 2})
+    producer.abort_transaction()
+    producer.close()
 
 
 # Offsets of groups

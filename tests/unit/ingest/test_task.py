@@ -198,6 +198,20 @@ def test_full_disk_blocks_and_is_no_events_fault(assignment, monkeypatch, on_err
     assert (again.verdict, again.counts.stored) == (Verdict.DURABLE, 4)
 
 
+class Hungry(Attr2HBase):
+    """A sink for which the machine has no memory left."""
+
+    def map(self, event, batch_time_ms):
+        raise MemoryError
+
+
+def test_want_of_memory_is_no_events_fault(assignment):
+    sys.modules["hungry_sinks"] = sys.modules[__name__]
+    hungry = SinkPart("hungry", "hungry_sinks:Hungry", sink().settings, OnError.DEAD_LETTER, "logs")
+    with pytest.raises(MemoryError):
+        live_task(plan(hungry, decorators=TICK)).run([record("a", "1:2")], assignment)
+
+
 class PickyStore(MemoryStore):
     """Written by tasks; refuses rows with a value that begins with "bad", without saying which."""
 

@@ -217,7 +217,7 @@ def test_order_of_a_row_key_holds_with_several_connections_and_both_wal_flags(wr
 
 
 def test_row_key_always_uses_the_same_connection(make, store):
-    writer = make(senders=3)
+    writer = make(senders=3, capabilities=hbase_like())
     for turn in range(2):
         for number in range(30):
             writer.write(event(b"r%d" % number, f_a=b"%d" % turn))
@@ -494,22 +494,66 @@ def test_folded_events_of_a_refused_row_all_fail(make, store):
     assert [row.key for row in store.scan("t", Scan())] == [b"b"]
 
 
-def test_family_that_vanished_under_the_round_gives_the_round_up(make, store):
-    """Checked again, its events meet `on_unknown`."""
+@pytest.mark.parametrize("there", [{b"f"}, {b"f", b"g"}], ids=["gone", "known to the master alone"])
+def test_family_that_regions_do_not_know_is_no_events_fault(make, store, there):
+    """Checked again, its events meet what is there then, and `on_unknown`."""
     writer = make(capabilities=hbase_like())
     writer.write(event(b"a", g_q=b"1"))
-    store.families = lambda table: frozenset({b"f"})
+    store.families = lambda table: frozenset(there)
     store.errors = [WriteRejectedError("no g", code="unknown_family")]
-    with pytest.raises(StoreUnavailableError, match='table "t" lost family "g" while it was written'):
+    with pytest.raises(StoreUnavailableError, match='table "t" lost a family while written') as caught:
         writer.flush()
+    assert caught.value.code == "families_changed"
     writer.begin(WriteContext(BATCH_MS))
-    with pytest.raises(MappingError, match='no family "g"'):
+    if b"g" in there:
         writer.write(event(b"a", g_q=b"1"))
+        writer.flush()
+        assert list(rows(store)) == [b"a"]
+    else:
+        with pytest.raises(MappingError, match='no family "g"'):
+            writer.write(event(b"a", g_q=b"1"))
 
 
-def test_family_that_is_there_and_refused_is_an_event_of_its_own(make, store):
-    writer = make(capabilities=hbase_like())
-    writer.write(event(b"a", g_q=b"1"))
-    store.errors = [WriteRejectedError("no g", code="unknown_family")]
+@given(
+    written=st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.booleans(), st.integers(0, 1)), max_size=40),
+    senders=st.integers(1, 3),
+    size=st.sampled_from(["1B", "300B", "2MiB"]),
+)
+def test_a_row_leaves_once_and_as_it_is_in_the_end(written, senders, size):
+    """A call that was given up may land after the batch was acknowledged: it must write what is there already."""
+    store = Recording()
+    store.open()
+    store.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
+    sent: list[Put] = []
+    apply = store.apply
+    store.apply = lambda table, mutations: (sent.extend(mutations), apply(table, mutations))
+    mutator = BufferedMutator(
+        [DirectSender(store) for _ in range(senders)],
+        "logs",
+        capabilities=hbase_like(),
+        buffer_bytes=SinkSettings.model_validate({"write_buffer_size": size}).write_buffer_size,
+        deletes=False,
+    )
+    writer = Way(SinkSettings(), mutator)
+    writer.begin(WriteContext(BATCH_MS))
+    last: dict[tuple[bytes, int], dict[bytes, bytes]] = {}
+    logged: dict[bytes, bool] = {}
+    for number, (row, wal, later) in enumerate(written):
+        columns = {"f:q": b"%d" % number, f"f:{number % 3}": b"x"}
+        writer.write(Event(row, columns, key=b"" if wal else NO_WAL, timestamp_ms=BATCH_MS + later))
+        last.setdefault((row, BATCH_MS + later), {}).update({name.encode(): value for name, value in columns.items()})
+        logged[row] = logged.get(row, False) or wal
     writer.flush()
-    assert writer.refused == {("t", b"a"): ("unknown_family", "no g")}
+    assert {(put.row, put.timestamp_ms): put.columns for put in sent} == last
+    assert len(sent) == len(last)
+    assert all(put.wal is logged[put.row] for put in sent)
+
+
+def test_what_a_task_holds_is_bounded(make, store, monkeypatch):
+    monkeypatch.setattr("sinks.mutator.HELD_BYTES", 1_000)
+    writer = make(capabilities=hbase_like(), write_buffer_size="300B")
+    for number in range(30):
+        writer.write(event(b"r%d" % number, f_q=b"x" * 50))
+    assert len(rows(store)) > 20
+    writer.flush()
+    assert len(rows(store)) == 30

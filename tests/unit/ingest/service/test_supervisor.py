@@ -1,5 +1,6 @@
 """Keeping pipelines going: restart, give up, drain."""
 
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -8,6 +9,7 @@ import pytest
 
 from ingest.api import ConfigError, IngestError, PositionLostError, SourceUnavailableError
 from ingest.observe.health import Health, State
+from ingest.observe.logs import set_up
 from ingest.observe.metrics import Metrics
 from ingest.receipt import Counts
 from ingest.service import supervisor as supervisor_module
@@ -238,6 +240,28 @@ def test_source_that_does_not_answer_blocks_a_query_that_waits_for_it():
     assert house.supervisor.run() == []
     watcher.join()
     assert states == ["source_unavailable: Kafka is silent"]
+
+
+def test_source_that_answers_again_does_not_unblock_a_batch_that_waits(capsys: pytest.CaptureFixture[str]):
+    set_up()
+    house = House(lambda _house: None)
+    house.watch.blocked("store_unavailable", "no answer")
+    house.watch.source("Kafka is silent")
+    assert house.health.snapshot()[0].reason == "source_unavailable: Kafka is silent"
+    house.watch.source(None)
+    assert (house.state, house.health.snapshot()[0].reason) == (State.BLOCKED, "store_unavailable: no answer")
+    house.watch.blocked("store_unavailable", "still no answer")
+    house.watch.blocked("disabled", "the table is disabled")
+    house.watch.running()
+    assert house.state is State.RUNNING
+    told = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [line.get("code", line["event"]) for line in told] == [
+        "store_unavailable",
+        "source_unavailable",
+        "store_unavailable",
+        "disabled",
+        "pipeline goes on",
+    ]
 
 
 def test_batch_that_blocks_while_its_query_is_looked_at_stays_blocked():

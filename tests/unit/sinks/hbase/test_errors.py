@@ -21,10 +21,10 @@ from sinks.hbase.errors import RULES, error_of, read_error, rule_for, schema_err
 from sinks.hbase.thrift1 import AlreadyExists, HBaseIOError, IllegalArgument
 
 KINDS = {
-    "no_family": WriteRejectedError,
     "too_large": WriteRejectedError,
     "moved": StoreUnavailableError,
     "insane": WriteRejectedError,
+    "no_family": WriteRejectedError,
     "no_table": StoreRefusedError,
     "disabled": StoreRefusedError,
     "read_only": StoreRefusedError,
@@ -105,6 +105,18 @@ def test_where_in_the_code_it_was_says_nothing() -> None:
     assert rule_for(text, "t").name == "other"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "org.apache.hadoop.hbase.DoNotRetryIOException: Zookeeper LIST could not be completed in 10000 ms",
+        "org.apache.hadoop.hbase.DoNotRetryIOException: Client already closed",
+        "java.lang.IllegalArgumentException: java.net.UnknownHostException: node-7",
+    ],
+)
+def test_troubles_of_the_cluster_are_no_rows(text: str) -> None:
+    assert type(error_of(FAILED + "1 action: " + text, "t")) is StoreUnavailableError
+
+
 def test_the_code_of_an_unknown_family() -> None:
     assert error_of(CAPTURED["no_family-put"].text, "t1").code == "unknown_family"
 
@@ -131,7 +143,7 @@ def test_long_reasons_are_cut() -> None:
 @pytest.mark.parametrize(
     ("error", "kind", "says"),
     [
-        (TApplicationException(6, b"Internal error"), WriteRejectedError, "could not work with a call"),
+        (TApplicationException(6, b"Internal error"), StoreRefusedError, "could not work with a call"),
         (TApplicationException(1, b"Invalid method name: 'mutateRowsTs'"), StoreRefusedError, "is it a Thrift2 server"),
         (AlreadyExists(message=b"table name already in use"), StoreError, "exists"),
         (

@@ -184,7 +184,7 @@ class TestTable:
         event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v", "app": b"shop"})
         assert mapper(table="logs_%{app}").map(event, BATCH_MS).table == "logs_shop"
 
-    @pytest.mark.parametrize("app", [b"", b"a b", b"a/b", b"\xff", b"a:b:c", b".a", b"-a"])
+    @pytest.mark.parametrize("app", [b"", b"a b", b"a/b", b"\xff", b"a:b:c", b".a", b"-a", b"hbase:meta"])
     def test_what_is_no_name_of_a_table_is_an_error(self, app):
         event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v", "app": app})
         assert error_of({"table": "%{app}"}, event) == "bad_table_name"
