@@ -34,7 +34,7 @@ def translated(error: Exception, path: Path) -> IngestError:
     if "lock" in lowered and ("unavailable" in lowered or "lock hold" in lowered or "no locks" in lowered):
         return ConflictError(
             f'the store "{path}" is held by {owner_of(path)}',
-            hint="stop that process, or read with another command: readers need no lock",
+            hint="stop that process, then run this command again: only one at a time may write it",
         )
     if any(word in lowered for word in ("no space left", "quota", "file too large", "max allowed space")):
         return StoreUnavailableError(f'no space left for the store "{path}": {text}')

@@ -263,6 +263,7 @@ class TestTableApply:
         declare("tables: {mytable: {families: {cf: {}}}}")
         result = ingest(*APPLY)
         assert (result.code, "is held by process" in result.err) == (4, True)
+        assert "stop that process, then run this command again: only one at a time may write it" in result.err
 
 
 class TestWhichStore:
