@@ -137,21 +137,23 @@ def replay(  # noqa: PLR0913 - the options of the command
     """
     from ingest.clock import now_ms
     from ingest.dead_letters.replay import replay as run_again
+    from ingest.dead_letters.replay import require
     from ingest.service.replay import Replayer
 
     selection = _selection(positions or (), code, since, until, has_replayed=replayed)
-    with (
-        _queue(file, pipeline) as (configuration, catalog, queue),
-        Replayer(configuration, _chosen(configuration, pipeline), catalog) as replayer,
-        out.progress("dead letters") as advance,
-    ):
-        report = run_again(
-            queue,
-            selection,
-            replayer,
-            now_ms=now_ms,
-            on_progress=_Sum(advance),
-        )
+    with _queue(file, pipeline) as (configuration, catalog, queue):
+        require(queue, selection.ids)
+        with (
+            Replayer(configuration, _chosen(configuration, pipeline), catalog) as replayer,
+            out.progress("dead letters") as advance,
+        ):
+            report = run_again(
+                queue,
+                selection,
+                replayer,
+                now_ms=now_ms,
+                on_progress=_Sum(advance),
+            )
     if out.is_json:
         out.json(
             {

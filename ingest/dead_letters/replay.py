@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from ingest.api import IngestError, Record
+from ingest.api import IngestError, NotFoundError, Record
 from ingest.dead_letters.envelope import letters_of
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark, ReplayOutcome
 from ingest.receipt import Receipt, Verdict
@@ -104,6 +104,27 @@ def chunks_of(entries: Iterable[Entry]) -> Iterator[Chunk]:
             waiting.append(group)
             waiting_bytes += size
         yield _chunk(waiting)
+
+
+def require(queue: DeadLetterQueue, ids: Iterable[str]) -> None:
+    """
+    See that there is a letter for each position or letter id.
+
+    Raises:
+        NotFoundError: there is none for one of them.
+    """
+    absent = {}
+    for one in sorted(ids):
+        try:
+            queue.read(one)
+        except NotFoundError as error:
+            absent[one] = error
+    if absent:
+        # an id is no position, and only a look at all letters finds it
+        found = {entry.letter.id for entry in queue.entries()}
+        for one, not_found in absent.items():
+            if one not in found:
+                raise not_found
 
 
 def replay(

@@ -145,6 +145,16 @@ class TestReplay:
         assert result.code == 0
         assert ingest("scan", FILE, "mytable", "--output", "json").json["row"] == "monday.txt:000000"
 
+    def test_position_that_is_not_there_is_told_and_nothing_is_run(self, ingest, letters):
+        result = ingest("dead-letters", "replay", FILE, letters[0], "9")
+        assert (result.code, result.out) == (3, "")
+        assert result.err.startswith('error: no dead letter "9" in ')
+        assert ingest("dead-letters", "replay", FILE, letters[0], "--output", "json").json["replayed"] == 1
+
+    def test_by_the_id_that_show_tells(self, ingest, letters):
+        result = ingest("dead-letters", "replay", FILE, "ticks/monday.txt/0/0/0/regex", "--output", "json")
+        assert (result.code, result.json["replayed"]) == (0, 1)
+
     def test_done_ones_are_run_again_with_all(self, ingest, letters):
         ingest("dead-letters", "replay", FILE, letters[0])
         assert ingest("dead-letters", "replay", FILE, letters[0], "--output", "json").json["selected"] == 0
