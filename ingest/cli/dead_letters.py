@@ -130,8 +130,8 @@ def replay(  # noqa: PLR0913 - the options of the command
     """
     Run dead letters again, through the pipeline as the file describes it now.
 
-    Their cells get the time of the batch they failed in, so a newer value is never hidden. Exit code 1 when some fail
-    again.
+    Their cells get the time just before the batch they failed in, one millisecond earlier, so a newer value is never
+    hidden. Exit code 1 when some fail again.
 
     Example: ingest dead-letters replay pipeline.yaml --code no_match
     """

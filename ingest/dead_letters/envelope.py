@@ -10,7 +10,7 @@ As JSON it is one line; bytes are text when they are UTF-8, else `{"b64": …}`.
     component      the sink that refused the event, the decorator that failed, or "source"
     code           stable name of the error
     message        the same for people
-    batch_time_ms  time of the micro-batch; a replay gives it to its cells
+    batch_time_ms  time of the micro-batch; a replay writes its cells one millisecond before
     fingerprint    of the pipeline's configuration
     fan_out        number among the events made of one record
     attributes     [[name, value], …] at the failure; names may be bytes, so this is no mapping

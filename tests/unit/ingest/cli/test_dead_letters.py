@@ -140,6 +140,12 @@ class TestReplay:
         result = ingest("dead-letters", "replay", FILE, "--output", "json", *options)
         assert (result.code, result.json["replayed"]) == (0, selected)
 
+    def test_help_tells_the_time_that_cells_get(self, ingest, letters):
+        shown = " ".join(ingest("dead-letters", "replay", "--help").out.replace("│", " ").split())
+        assert "just before the batch they failed in, one millisecond earlier" in shown
+        ingest("dead-letters", "replay", FILE, letters[0])
+        assert ingest("scan", FILE, "mytable", "--output", "json").json["cells"][0][2] == 999
+
     def test_by_position(self, ingest, letters):
         result = ingest("dead-letters", "replay", FILE, letters[0])
         assert result.code == 0
