@@ -37,6 +37,9 @@ def explain(
     """
     Show what each step of a pipeline does to events, and the cells they become; nothing is read or written.
 
+    There is a line for each sink that refuses an event, as each gets a dead letter of its own, and one for each that
+    stores it.
+
     Example: ingest explain pipeline.yaml --events events.jsonl --output json
     """
     from ingest.build import plan_of
@@ -78,7 +81,7 @@ def _given(events: str | None, from_tests: Sequence[Mapping[str, object]]) -> "I
 
 
 def _show(out: Output, line: Mapping[str, Any]) -> None:
-    outcome, error = line["outcome"], line["error"]
+    outcome = line["outcome"]
     why = f": {line['reason']}" if line["reason"] else ""
     out.parts((f"event {line['input']} ", "bold"), (outcome + why, _STYLES[outcome]))
     width = max((len(_name(step)) for step in line["steps"]), default=0)
@@ -89,14 +92,21 @@ def _show(out: Output, line: Mapping[str, Any]) -> None:
                 (f"  {_name(step) if number == 0 else '':<{width}}  ", "cyan"),
                 (change, "dim" if not step["changed"] else ""),
             )
-    if error is not None:
-        out.parts((f"  {error['decorator'] or 'source'}: {error['code']}: ", "red"), (error["message"], ""))
+    for name, error in _failures(line):
+        out.parts((f"  {name}: {error['code']}: ", "red"), (error["message"], ""))
     for put in line.get("puts", ()):
         out.parts((f"  {put['sink']}: {put['store']}/{put['table']} ", "cyan"), (f"row {_text(put['row'])}", "bold"))
         if "delete" in put:
             out.line(f"    delete {_text(put['delete'])}", "yellow")
         for family, qualifier, value in put["cells"]:
             out.parts((f"    {_text(family)}:{_text(qualifier)} = ", "dim"), (_text(value), ""))
+
+
+def _failures(line: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """What failed and its error: every sink that refused the event, or else the one step before them."""
+    refusals = [(refusal["sink"], refusal) for refusal in line.get("refusals", ())]
+    error = line["error"]
+    return refusals or ([] if error is None else [(error["decorator"] or "source", error)])
 
 
 def _name(step: Mapping[str, Any]) -> str:

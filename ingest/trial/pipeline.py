@@ -117,7 +117,7 @@ class Trial:
 
     def _map(self, number: int, event: Event, before: Line, steps: Sequence[Line], batch_time_ms: int) -> Output:
         puts: list[Line] = []
-        failure: tuple[str, EventError] | None = None
+        refusals: list[tuple[str, EventError]] = []
         reason = "no_sink"
         for name, mapper, condition in self._mappers:
             try:
@@ -125,17 +125,14 @@ class Trial:
                     continue
                 mapped = mapper.map(event, batch_time_ms)
             except EventError as refused:
-                failure = failure or (name, refused)
+                refusals.append((name, refused))
                 continue
             if isinstance(mapped, Skipped):
                 reason = mapped.reason
             else:
                 puts.append(shown_mutation(name, mapper.settings.store or "", mapped.table, mapped.mutation))
-        if failure is not None:
-            name, error = failure
-            return output_of(
-                number, "failed", before, error=error, component=name, steps=steps, puts=puts, came_out=True
-            )
+        if refusals:
+            return output_of(number, "failed", before, refusals=refusals, steps=steps, puts=puts, came_out=True)
         after = shown_event(event)
         if puts:
             return output_of(number, "kept", after, steps=steps, puts=puts, came_out=True)

@@ -41,14 +41,24 @@ def output_of(  # noqa: PLR0913 - the keys of a line
     reason: str | None = None,
     steps: Sequence[Line] = (),
     puts: Sequence[Line] | None = (),
+    refusals: Sequence[tuple[str, EventError]] = (),
     error: EventError | None = None,
     component: str | None = None,
     came_out: bool = False,
 ) -> Output:
-    """The output with its keys in the order they are printed; without puts where none could be."""
+    """
+    The output with its keys in the order they are printed; without puts and refusals where none could be.
+
+    Refusals are names of sinks that do not take the event, each with its reason; the first is the error of the line.
+    """
     line: Line = {"input": number, "outcome": outcome, "reason": reason, "event": event, "steps": list(steps)}
     if puts is not None:
         line["puts"] = list(puts)
+        line["refusals"] = [
+            {"sink": sink, "code": refusal.code, "message": _clean(str(refusal))} for sink, refusal in refusals
+        ]
+    if refusals:
+        component, error = refusals[0]
     line["error"] = (
         None if error is None else {"code": error.code, "message": _clean(str(error)), "decorator": component}
     )

@@ -177,6 +177,20 @@ class TestTrial:
         assert (line["outcome"], line["error"]["code"], line["error"]["decorator"]) == ("failed", "not_a_number", "a")
         assert [(put["sink"], put["row"]) for put in line["puts"]] == [("b", "b-k")]
 
+    def test_each_that_refuses_has_an_entry_and_the_first_is_the_error(self, run):
+        sinks = (sink("a", "%{n}"), sink("b", "%{body}"), sink("c", "%{missing}"))
+        line = self.line(*sinks, n="x")
+        refusals = [(refusal["sink"], refusal["code"]) for refusal in line["refusals"]]
+        letters = letters_of(run(plan(*sinks), record("1", n="x")))
+        assert refusals == [(letter.component, letter.code) for letter in letters]
+        assert refusals == [("a", "not_a_number"), ("c", "not_a_number")]
+        assert line["error"] == {
+            "code": "not_a_number",
+            "message": line["refusals"][0]["message"],
+            "decorator": "a",
+        }
+        assert [put["sink"] for put in line["puts"]] == ["b"]
+
     def test_conditions(self):
         sinks = (sink("a", "%{n}", when="exists(n)"), sink("b", "%{body}", when="%{body} == '2'"))
         assert [put["sink"] for put in self.line(*sinks, n="1")["puts"]] == ["a"]

@@ -98,6 +98,7 @@ class TestExplain:
                 "event": event,
                 "steps": steps,
                 "puts": [put],
+                "refusals": [],
                 "error": None,
             }
         ]
@@ -133,7 +134,7 @@ class TestExplain:
 
     def test_without_sinks_there_are_no_puts(self):
         (line,) = lines(trial(*TICK_STEPS), TICK, until_decorators=True)
-        assert ("puts" in line, line["outcome"]) == (False, "kept")
+        assert ("puts" in line, "refusals" in line, line["outcome"]) == (False, False, "kept")
 
     def test_cells_are_sorted_by_family_then_qualifier(self):
         attributes = {"2hb_": "r", "2hb_b:a": "1", "2hb_a-x:a": "2", "2hb_a:z": "3", "2hb_a:b:c": "4"}

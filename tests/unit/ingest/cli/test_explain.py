@@ -117,6 +117,37 @@ pipelines:
     ]
 
 
+def test_every_sink_that_refuses_is_shown_and_every_one_that_stores(ingest, folder):
+    (folder / "p.yaml").write_text(
+        """
+version: 1
+stores: {logs: {memory: {}}}
+pipelines:
+  p:
+    source: {files: {path: ./in}}
+    decorators:
+      - value: {attribute: "2hb_", value: "%{body}"}
+      - value: {attribute: "2hb_f:q", value: "v"}
+    sinks:
+      - attr2hbase: {label: first, table: t, families: {allow: [a]}}
+      - attr2hbase: {label: second, table: t}
+      - attr2hbase: {label: third, table: t, families: {allow: [b]}}
+"""
+    )
+    (folder / "e.jsonl").write_text('{"body": "k"}')
+    result = ingest("explain", "p.yaml", "--events", "e.jsonl")
+    told = [line.split(": ")[:2] for line in result.out.splitlines()[3:]]
+    assert told == [
+        ["  first", "family_not_allowed"],
+        ["  third", "family_not_allowed"],
+        ["  second", "logs/t row k"],
+        ["    f:q = v"],
+    ]
+    line = ingest("explain", "p.yaml", "--events", "e.jsonl", "--output", "json").json
+    assert [refusal["sink"] for refusal in line["refusals"]] == ["first", "third"]
+    assert [put["sink"] for put in line["puts"]] == ["second"]
+
+
 class TestPipeline:
     TWO = """
 version: 1
