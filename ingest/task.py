@@ -66,6 +66,7 @@ class Assignment:
         closed: (store, table) pairs that may get no more families.
         refused: name of a store -> (table, row key) -> code and reason, of rows it refused in earlier attempts.
         attempt: names this attempt at the batch; "" for an attempt of one task alone.
+        sinks: names of those that take part; None for all.
     """
 
     batch_time_ms: int
@@ -76,6 +77,7 @@ class Assignment:
     closed: frozenset[tuple[str, str]] = frozenset()
     refused: Mapping[str, RefusedRows] = field(default_factory=dict)
     attempt: str = ""
+    sinks: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ class Task:
         self._decode = decoder.decode
         self._run_chain = failpoint.after("mid_decorate", chain.run)
         self._after_last_send = failpoint.point("after_last_send")
-        self._outlets = tuple(outlets)
+        self._outlets = self._taking = tuple(outlets)
         self._mutators = mutators
         self._handovers = handovers
         self._on_error = on_error
@@ -139,6 +141,8 @@ class Task:
         receipt = self._receipt = Receipt()
         self._letter_bytes = 0
         self._batch_time_ms = assignment.batch_time_ms
+        sinks = assignment.sinks
+        self._taking = tuple(outlet for outlet in self._outlets if sinks is None or outlet.name in sinks)
         context = WriteContext(
             batch_time_ms=assignment.batch_time_ms,
             counts=receipt.counts,
@@ -218,12 +222,12 @@ class Task:
                     self._fail(record, outcome.event, outcome.error, outcome.component, outcome.on_error, fan_out)
 
     def _write(self, record: Record, event: Event) -> None:
-        """Give the event to every sink; it counts once: dead-lettered before dropped by error before stored."""
+        """Give the event to the sinks; it counts once: dead-lettered before dropped by error before stored."""
         counts = self._receipt.counts
         stored = False
         skipped = "no_sink"
         failures: list[tuple[EventError, Outlet]] = []
-        for outlet in self._outlets:
+        for outlet in self._taking:
             try:
                 if outlet.condition is not None and not outlet.condition.holds(event):
                     continue

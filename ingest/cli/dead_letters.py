@@ -130,6 +130,8 @@ def replay(  # noqa: PLR0913 - the options of the command
     """
     Run dead letters again, through the pipeline as the file describes it now.
 
+    A letter of a sink is run into that sink alone, a letter of a decorator or of the source into all sinks.
+
     Their cells get the time just before the batch they failed in, one millisecond earlier, so a newer value is never
     hidden. Exit code 1 when some fail again.
 
@@ -151,6 +153,7 @@ def replay(  # noqa: PLR0913 - the options of the command
                 queue,
                 selection,
                 replayer,
+                components=replayer.components,
                 now_ms=now_ms,
                 on_progress=_Sum(advance),
             )
@@ -161,6 +164,7 @@ def replay(  # noqa: PLR0913 - the options of the command
                 "replayed": report.replayed,
                 "failed_again": dict(report.failed_again),
                 "cut": report.cut,
+                "renamed": dict(report.renamed),
             }
         )
     else:
@@ -171,6 +175,8 @@ def replay(  # noqa: PLR0913 - the options of the command
         )
         if failed:
             out.note(f"failed again: {counts_of(report.failed_again)}", "yellow")
+        if report.renamed:
+            out.note(f"run into all sinks, as no component has the name: {counts_of(report.renamed)}", "yellow")
     out.next(f"ingest dead-letters list {file}")
     if report.failed_again or report.cut:
         raise typer.Exit(1)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from ingest.api import IngestError, NotFoundError, Record
-from ingest.dead_letters.envelope import letters_of
+from ingest.dead_letters.envelope import DeadLetter, letters_of
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark, ReplayOutcome
 from ingest.receipt import Receipt, Verdict
 
@@ -14,8 +14,8 @@ CHUNK_RECORDS = 500  # between two marks: a replay that is cut off repeats at mo
 CHUNK_BYTES = 16 * 1024 * 1024
 BEFORE_BATCH_MS = 1  # two batches are two ms apart, so this stands after all of one and before all puts of the next
 
-Process = Callable[[Sequence[Record], int], Receipt]
-"""Runs records, with a batch time, through the pipeline; what it reports as durable is."""
+Process = Callable[[Sequence[Record], int, frozenset[str] | None], Receipt]
+"""Runs records, with a batch time, through the pipeline into sinks, None for all; what it reports as durable is."""
 
 _Place = tuple[str, int, int]
 
@@ -58,6 +58,27 @@ class Selection:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Components:
+    """What the parts of a pipeline are called now; letters name the part in which they failed."""
+
+    sinks: frozenset[str]
+    decorators: frozenset[str]
+
+    @property
+    def alone(self) -> frozenset[str]:
+        """Sinks that letters can be replayed into alone: nothing before the sinks has the same name."""
+        return self.sinks - self._before
+
+    def lacks(self, component: str) -> bool:
+        """Whether nothing has this name, so that nobody knows which sinks hold what a letter of it is about."""
+        return component not in self.sinks | self._before
+
+    @property
+    def _before(self) -> frozenset[str]:
+        return self.decorators | {"source"}
+
+
 @dataclass(slots=True)
 class ReplayReport:
     """
@@ -66,12 +87,14 @@ class ReplayReport:
     Attributes:
         failed_again: error code -> letters.
         cut: positions of letters whose whole is not on this machine.
+        renamed: component that is no longer there -> its letters, of those that were run into several sinks for it.
     """
 
     selected: int = 0
     replayed: int = 0
     failed_again: Counter[str] = field(default_factory=Counter)
     cut: list[str] = field(default_factory=list)
+    renamed: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,30 +103,40 @@ class Chunk:
     Records of one batch time that are run together, each once, in the order of their source.
 
     Attributes:
+        sinks: which they are run into; None for all.
         entries: the letters they come from; several when a record was fanned out or refused by several sinks.
     """
 
     batch_time_ms: int
+    sinks: frozenset[str] | None
     records: tuple[Record, ...]
     entries: tuple[Entry, ...]
 
 
-def chunks_of(entries: Iterable[Entry]) -> Iterator[Chunk]:
-    """Entries that come by batch time, cut into chunks that fit in memory."""
+def chunks_of(entries: Iterable[Entry], sinks: frozenset[str] = frozenset()) -> Iterator[Chunk]:
+    """
+    Entries that come by batch time, cut into chunks that fit in memory; letters of `sinks` are for those alone.
+
+    Records for other sinks begin another chunk and join no earlier one, so two records of a row stay in their order.
+    """
     for _, batch in groupby(entries, key=lambda entry: entry.letter.batch_time_ms):
         by_record: dict[_Place, list[Entry]] = {}
         for entry in batch:
             by_record.setdefault(_place(entry.letter.record), []).append(entry)
         waiting: list[list[Entry]] = []
         waiting_bytes = 0
+        into: frozenset[str] | None = None
         for _, group in sorted(by_record.items()):
             size = _size(group[0].letter.record)
-            if waiting and (len(waiting) >= CHUNK_RECORDS or waiting_bytes + size > CHUNK_BYTES):
-                yield _chunk(waiting)
+            wanted = _sinks_of(group, sinks)
+            is_full = len(waiting) >= CHUNK_RECORDS or waiting_bytes + size > CHUNK_BYTES
+            if waiting and (is_full or wanted != into):
+                yield _chunk(waiting, into)
                 waiting, waiting_bytes = [], 0
             waiting.append(group)
             waiting_bytes += size
-        yield _chunk(waiting)
+            into = wanted
+        yield _chunk(waiting, into)
 
 
 def require(queue: DeadLetterQueue, ids: Iterable[str]) -> None:
@@ -132,6 +165,7 @@ def replay(
     selection: Selection,
     process: Process,
     *,
+    components: Components,
     now_ms: Callable[[], int],
     on_progress: Callable[[int], None] = lambda _letters: None,
 ) -> ReplayReport:
@@ -140,15 +174,18 @@ def replay(
 
     The cells get the time of their micro-batch less one millisecond: newer than all of the batch before, older than
     all that their own batch wrote, for nobody knows any more what of that came after them. So a replay never hides a
-    value that is newer. It may be cut off and run again: the same letters give the same cells. A record is run whole,
-    so what other sinks or other parts of a fan-out stored of it gets an older version, the same. Each letter is marked
-    when its chunk is durable; letters that fail again stay selectable.
+    value that is newer. It may be cut off and run again: the same letters give the same cells. A letter of a sink is
+    run into that sink alone, since the others have the event; a letter of anything else into all, since none has. A
+    record is run whole, so what other parts of a fan-out stored of it gets an older version, the same. Each letter is
+    marked when its chunk is durable; letters that fail again stay selectable.
 
     Args:
         queue: where the letters are.
         selection: which of them.
         process: must return a receipt with verdict `durable` only when all its rows are stored; dead letters in it
             are not published again, since theirs are in the queue already.
+        components: of the pipeline as it is now. A letter of one that is no longer there is run into all sinks: what
+            failed may have been before them, and a version too many is less than an event that is in none.
         now_ms: for the marks.
         on_progress: told how many letters each chunk was.
 
@@ -156,8 +193,9 @@ def replay(
         ReplayStoppedError: `process` reports anything but `durable`.
     """
     report = ReplayReport()
-    for chunk in chunks_of(_whole_letters(queue, selection, report)):
-        receipt = process(chunk.records, chunk.batch_time_ms - BEFORE_BATCH_MS)
+    alone = components.alone
+    for chunk in chunks_of(_whole_letters(queue, selection, report), alone):
+        receipt = process(chunk.records, chunk.batch_time_ms - BEFORE_BATCH_MS, chunk.sinks)
         if receipt.verdict is not Verdict.DURABLE:
             raise ReplayStoppedError(
                 f"stopped after {report.replayed + report.failed_again.total()} dead letters: "
@@ -165,8 +203,11 @@ def replay(
                 code=receipt.code or None,
                 hint="what is done is marked; run the same command again",
             )
-        marks = _marks(chunk, receipt, now_ms())
+        marks = _marks(chunk, receipt, alone, now_ms())
         queue.mark(marks)
+        if len(components.sinks) > 1:
+            names = (entry.letter.component for entry in chunk.entries)
+            report.renamed.update(filter(components.lacks, names))
         for mark in marks.values():
             if mark.outcome is ReplayOutcome.REPLAYED:
                 report.replayed += 1
@@ -187,24 +228,36 @@ def _whole_letters(queue: DeadLetterQueue, selection: Selection, report: ReplayR
             report.cut.append(entry.position)
 
 
-def _marks(chunk: Chunk, receipt: Receipt, now_ms: int) -> dict[str, Mark]:
+def _marks(chunk: Chunk, receipt: Receipt, sinks: frozenset[str], now_ms: int) -> dict[str, Mark]:
     """
     A letter failed again when any event of its record did: the configuration, and with it the fan-out, may be
-    another.
+    another. But what other sinks refuse is nothing to the letter of a sink.
     """
-    failed = {_place(letter.record): letter.code for letter in letters_of(receipt.dead_letters)}
+    failed: dict[_Place, list[DeadLetter]] = {}
+    for letter in letters_of(receipt.dead_letters):
+        failed.setdefault(_place(letter.record), []).append(letter)
     marks = {}
     for entry in chunk.entries:
-        code = failed.get(_place(entry.letter.record))
+        component = entry.letter.component
+        others = sinks - {component} if component in sinks else frozenset()
+        failures = failed.get(_place(entry.letter.record), ())
+        code = next((failure.code for failure in failures if failure.component not in others), None)
         outcome = ReplayOutcome.REPLAYED if code is None else ReplayOutcome.FAILED_AGAIN
         marks[entry.position] = Mark(outcome, now_ms, code or "")
     return marks
 
 
-def _chunk(groups: Sequence[Sequence[Entry]]) -> Chunk:
+def _sinks_of(group: Iterable[Entry], sinks: frozenset[str]) -> frozenset[str] | None:
+    """Which sinks lack something of a record; None for all, as when it did not come as far as the sinks."""
+    components = frozenset(entry.letter.component for entry in group)
+    return components if components <= sinks else None
+
+
+def _chunk(groups: Sequence[Sequence[Entry]], sinks: frozenset[str] | None) -> Chunk:
     first = groups[0][0].letter
     return Chunk(
         batch_time_ms=first.batch_time_ms,
+        sinks=sinks,
         records=tuple(group[0].letter.record for group in groups),
         entries=tuple(entry for group in groups for entry in group),
     )

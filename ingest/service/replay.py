@@ -10,6 +10,7 @@ from ingest.api import Record
 from ingest.build import live_task, plan_of
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
+from ingest.dead_letters.replay import Components
 from ingest.receipt import Receipt, RefusedRows, Verdict, gather_refused
 from ingest.service.stores import driver_stores, family_registry, incoming_folder
 from ingest.task import Assignment
@@ -52,11 +53,19 @@ class Replayer:
     ) -> None:
         self._opened.close()
 
-    def __call__(self, records: Sequence[Record], batch_time_ms: int) -> Receipt:
-        """Run records at a batch time; what the receipt says is durable, is."""
+    @property
+    def components(self) -> Components:
+        """What the parts of the pipeline are called now."""
+        return Components(
+            sinks=frozenset(part.name for part in self._plan.sinks),
+            decorators=frozenset(part.name for part in self._plan.decorators),
+        )
+
+    def __call__(self, records: Sequence[Record], batch_time_ms: int, sinks: frozenset[str] | None) -> Receipt:
+        """Run records at a batch time into some sinks, None for all; what the receipt says is durable, is."""
         refused: dict[str, RefusedRows] = {}
         while True:
-            receipt = self._task.run(records, self._assignment(batch_time_ms, refused))
+            receipt = self._task.run(records, self._assignment(batch_time_ms, sinks, refused))
             match receipt.verdict:
                 case Verdict.NEEDS_FAMILIES:
                     for (name, table), names in sorted(receipt.needs_families.items()):
@@ -71,11 +80,14 @@ class Replayer:
                 case _:
                     return receipt
 
-    def _assignment(self, batch_time_ms: int, refused: Mapping[str, RefusedRows]) -> Assignment:
+    def _assignment(
+        self, batch_time_ms: int, sinks: frozenset[str] | None, refused: Mapping[str, RefusedRows]
+    ) -> Assignment:
         return Assignment(
             batch_time_ms=batch_time_ms,
             incoming={name: str(folder) for name, folder in self._incoming.items()},
             families=self._families.known(),
             closed=self._families.closed(),
             refused=refused,
+            sinks=sinks,
         )

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -43,9 +44,12 @@ def record(value: str | None, offset: int = 0, **headers: str) -> Record:
 
 
 @pytest.fixture
-def run(tmp_path):
-    assignment = Assignment(5_000, incoming={"logs": str(tmp_path)}, families={("logs", "t"): frozenset({b"f"})})
+def assignment(tmp_path) -> Assignment:
+    return Assignment(5_000, incoming={"logs": str(tmp_path)}, families={("logs", "t"): frozenset({b"f"})})
 
+
+@pytest.fixture
+def run(assignment):
     def runs(of: Plan, *records: Record) -> Receipt:
         return live_task(of).run(records, assignment)
 
@@ -161,6 +165,28 @@ def test_what_several_sinks_do_to_a_row_is_done_in_the_order_of_the_events(tmp_p
 def test_a_tombstone_deletes_in_every_sink(run):
     receipt = run(plan(sink("a", "%{body}"), sink("b", "%{body}"), tombstones="delete"), record("1"), record(None, 1))
     assert (receipt.counts.stored, rows_of(receipt)) == (2, [])
+
+
+class TestSomeSinks:
+    """A replay writes into the sinks that lack an event, and into no other."""
+
+    def test_only_those_write_refuse_and_count(self, assignment):
+        task = live_task(plan(sink("a", "%{n}"), sink("b", "%{body}"), sink("c", "%{body}")))
+        receipt = task.run([record("1", n="x")], replace(assignment, sinks=frozenset({"b"})))
+        assert (receipt.dead_letters, receipt.counts.stored, rows_of(receipt)) == ([], 1, [b"b-k"])
+        receipt = task.run([record("1", n="x")], replace(assignment, sinks=frozenset({"a", "c"})))
+        assert ([letter.component for letter in letters_of(receipt)], rows_of(receipt)) == (["a"], [b"c-k"])
+
+    def test_the_next_run_has_all_again(self, assignment):
+        task = live_task(plan(sink("a", "%{body}"), sink("b", "%{body}")))
+        task.run([record("1")], replace(assignment, sinks=frozenset({"a"})))
+        assert rows_of(task.run([record("1", 1)], assignment)) == [b"a-k", b"b-k"]
+
+    def test_what_the_others_lack_is_not_made(self, assignment):
+        task = live_task(plan(sink("a", "%{body}", table="elsewhere"), sink("b", "%{body}")))
+        assert task.run([record("1")], assignment).verdict is Verdict.NEEDS_FAMILIES
+        receipt = task.run([record("1")], replace(assignment, sinks=frozenset({"b"})))
+        assert (receipt.verdict, rows_of(receipt)) == (Verdict.DURABLE, [b"b-k"])
 
 
 class TestTrial:

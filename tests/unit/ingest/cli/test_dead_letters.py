@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from ingest.api import Record
@@ -117,7 +119,7 @@ class TestReplay:
         result = ingest("dead-letters", "replay", FILE, "--output", "json")
         assert (result.code, result.json) == (
             1,
-            {"selected": 3, "replayed": 2, "failed_again": {"no_match": 1}, "cut": []},
+            {"selected": 3, "replayed": 2, "failed_again": {"no_match": 1}, "cut": [], "renamed": {}},
         )
         rows = ingest("scan", FILE, "mytable", "--output", "json").lines
         assert [(row["row"], row["cells"][0][2]) for row in rows] == [
@@ -174,3 +176,70 @@ class TestReplay:
     def test_failing_again_is_told(self, ingest, letters):
         result = ingest("dead-letters", "replay", FILE, letters[1])
         assert (result.code, "failed again: no_match 1" in result.err) == (1, True)
+
+
+class TestReplayOfSinks:
+    """Two sinks that write the body; the second takes no value over four bytes."""
+
+    TWO = """
+version: 1
+stores: {logs: {rocksdb: {path: ./data}}}
+tables:
+  first: {store: logs, families: {f: {versions: 2}}}
+  second: {store: logs, families: {f: {versions: 2}}}
+pipelines:
+  p:
+    source: {files: {path: ./in}}
+    decorators:
+      - filter: {drop: "%{body} == ''"}
+      - value: {attribute: "2hb_", value: "%{key}"}
+      - value: {attribute: "2hb_f:q", value: "%{body}"}
+    sinks:
+      - attr2hbase: {label: one, table: first}
+      - attr2hbase: {label: two, table: second, columns: {max_value_bytes: 4B}}
+"""
+
+    @pytest.fixture
+    def refused(self, folder):
+        """Letters of components, one a record."""
+        (folder / FILE).write_text(self.TWO)
+        queue = FileDeadLetters(folder / "data" / "state", "p")
+
+        def publish(*letters):
+            lines = []
+            for offset, (component, value) in enumerate(letters):
+                changed = {"pipeline": "p", "component": component}
+                lines.append(replace(letter(offset, value, "too_large", 1000), **changed).to_json())
+            queue.publish(lines, 0, 1000)
+
+        return publish
+
+    def replayed(self, ingest, code):
+        result = ingest("dead-letters", "replay", FILE, "--output", "json")
+        assert result.code == code, result.err
+        return result.json
+
+    def cells(self, ingest, table):
+        rows = ingest("scan", FILE, table, "--versions", "2", "--output", "json").lines
+        return [cell[2:] for row in rows for cell in row["cells"]]
+
+    def test_the_other_sink_gets_nothing_a_second_time(self, ingest, refused):
+        refused(("two", b"v"))
+        assert self.replayed(ingest, 0)["replayed"] == 1
+        assert (self.cells(ingest, "first"), self.cells(ingest, "second")) == ([], [[999, "v"]])
+
+    def test_what_another_sink_refuses_is_not_told_of_this_one(self, ingest, refused):
+        refused(("one", b"too long"))
+        assert self.replayed(ingest, 0)["failed_again"] == {}
+        assert self.cells(ingest, "first") == [[999, "too long"]]
+
+    def test_a_letter_of_a_decorator_is_run_into_all(self, ingest, refused):
+        refused(("value#2", b"v"))
+        assert self.replayed(ingest, 0)["renamed"] == {}
+        assert (self.cells(ingest, "first"), self.cells(ingest, "second")) == ([[999, "v"]], [[999, "v"]])
+
+    def test_a_name_that_is_gone_is_run_into_all_and_told(self, ingest, refused):
+        refused(("two", b"v"), ("old", b"w"))
+        result = ingest("dead-letters", "replay", FILE)
+        assert (result.code, "run into all sinks, as no component has the name: old 1" in result.err) == (0, True)
+        assert (self.cells(ingest, "first"), self.cells(ingest, "second")) == ([[999, "w"]], [[999, "w"]])

@@ -1,4 +1,4 @@
-"""Replay: which letters, in which order, and what is noted."""
+"""Replay: which letters, in which order, into which sinks, and what is noted."""
 
 from collections import Counter
 
@@ -8,25 +8,30 @@ import ingest.dead_letters.replay as module
 from ingest.api import Record
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
-from ingest.dead_letters.replay import ReplayStoppedError, Selection, chunks_of, replay
+from ingest.dead_letters.replay import Components, ReplayStoppedError, Selection, chunks_of, replay
 from ingest.receipt import Receipt, Verdict
 
 
 class Pipeline:
-    """Stores records by place with their batch time, and refuses some."""
+    """Stores records by place with their batch time, and refuses some, in one of its components."""
 
     def __init__(self, make_letter) -> None:
         self.make_letter = make_letter
         self.refused: set[int] = set()
+        self.refusing = "sink"
+        self.into: list[frozenset[str] | None] = []
         self.verdict = Verdict.DURABLE
         self.calls: list[tuple[list[int], int]] = []
 
-    def __call__(self, records, batch_time_ms):
+    def __call__(self, records, batch_time_ms, sinks):
+        self.into.append(sinks)
         self.calls.append(([record.offset for record in records], batch_time_ms))
         if self.verdict is not Verdict.DURABLE:
             return Receipt(verdict=self.verdict, code="store_unavailable", message="no answer")
         letters = [
-            self.make_letter(record.offset, batch_time_ms=batch_time_ms, code="mapping", component="sink", fan_out=3)
+            self.make_letter(
+                record.offset, batch_time_ms=batch_time_ms, code="mapping", component=self.refusing, fan_out=3
+            )
             for record in records
             if record.offset in self.refused
         ]
@@ -46,8 +51,11 @@ def queue(tmp_path, make_letter) -> FileDeadLetters:
     return queue
 
 
-def run(queue, pipeline, **selection):
-    return replay(queue, Selection(**selection), pipeline, now_ms=lambda: 99)
+COMPONENTS = Components(sinks=frozenset({"sink", "other"}), decorators=frozenset({"split"}))
+
+
+def run(queue, pipeline, components=COMPONENTS, **selection):
+    return replay(queue, Selection(**selection), pipeline, components=components, now_ms=lambda: 99)
 
 
 def test_each_letter_runs_just_before_its_batch(queue, pipeline):
@@ -93,7 +101,7 @@ def test_replay_cut_off_goes_on_where_it_was(queue, pipeline, monkeypatch):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        replay(queue, Selection(), pipeline, now_ms=lambda: 99, on_progress=cut_off)
+        replay(queue, Selection(), pipeline, components=COMPONENTS, now_ms=lambda: 99, on_progress=cut_off)
     assert run(queue, pipeline).selected == 2
     assert [offsets for offsets, _ in pipeline.calls] == [[1], [2], [7]]
 
@@ -131,6 +139,84 @@ def test_cut_letter_is_reported_and_left(tmp_path, make_letter, pipeline):
     report = run(queue, pipeline)
     assert (report.selected, report.replayed, report.cut) == (2, 1, ["000000000001000-0000000000:0"])
     assert pipeline.calls == [([2], 999)]
+
+
+class TestSinks:
+    """Which sinks a letter is run into, and whose refusals it has to do with."""
+
+    @pytest.fixture
+    def letters_of(self, tmp_path, make_letter):
+        def publish(*components):
+            """A letter for each record; several components are several letters of one."""
+            queue = FileDeadLetters(tmp_path, "p")
+            letters = [
+                make_letter(offset, component=component).to_json()
+                for offset, several in enumerate(components)
+                for component in several.split()
+            ]
+            queue.publish(letters, 0, 1000)
+            return queue
+
+        return publish
+
+    @pytest.mark.parametrize(
+        ("components", "offsets", "into"),
+        [
+            (["sink", "sink"], [[0, 1]], [{"sink"}]),
+            (["split", "source", "gone"], [[0, 1, 2]], [None]),
+            (["sink", "other"], [[0], [1]], [{"sink"}, {"other"}]),
+            (["sink other", "sink"], [[0], [1]], [{"sink", "other"}, {"sink"}]),
+            (["sink split"], [[0]], [None]),
+            # a later record never before an earlier one, which may be of the same row
+            (["sink", "split", "sink"], [[0], [1], [2]], [{"sink"}, None, {"sink"}]),
+        ],
+        ids=lambda value: "-".join(value).replace(" ", "+") if isinstance(value[0], str) else "",
+    )
+    def test_a_letter_of_a_sink_is_for_that_sink_alone(self, letters_of, pipeline, components, offsets, into):
+        report = run(letters_of(*components), pipeline)
+        assert [called for called, _ in pipeline.calls] == offsets
+        assert pipeline.into == [None if sinks is None else frozenset(sinks) for sinks in into]
+        assert report.replayed == sum(len(several.split()) for several in components)
+
+    @pytest.mark.parametrize("decorator", ["sink", None])
+    def test_a_name_that_something_before_the_sinks_has_too_is_for_all(self, letters_of, pipeline, decorator):
+        name = decorator or "source"
+        components = Components(sinks=frozenset({name, "other"}), decorators=frozenset({"sink"}))
+        run(letters_of(name), pipeline, components)
+        assert pipeline.into == [None]
+
+    @pytest.mark.parametrize(
+        ("component", "refusing", "fails"),
+        [
+            ("sink", "sink", True),
+            ("sink", "other", False),
+            ("sink", "split", True),
+            ("sink", "source", True),
+            ("split", "other", True),
+            ("gone", "other", True),
+        ],
+    )
+    def test_what_another_sink_refuses_is_not_booked_on_a_sink_s_letter(
+        self, letters_of, pipeline, component, refusing, fails
+    ):
+        pipeline.refused, pipeline.refusing = {0}, refusing
+        report = run(letters_of(component), pipeline)
+        assert (report.replayed, report.failed_again.total()) == ((0, 1) if fails else (1, 0))
+
+    def test_of_two_letters_of_a_record_the_one_whose_sink_refuses_it_is_left(self, letters_of, pipeline):
+        queue = letters_of("sink other")
+        pipeline.refused, pipeline.refusing = {0}, "other"
+        assert run(queue, pipeline).failed_again == Counter({"mapping": 1})
+        outcomes = {entry.letter.component: entry.mark.outcome for entry in queue.entries()}
+        assert outcomes == {"sink": ReplayOutcome.REPLAYED, "other": ReplayOutcome.FAILED_AGAIN}
+
+    def test_names_that_are_no_longer_there_are_told(self, letters_of, pipeline):
+        queue = letters_of("gone", "sink", "gone", "split", "source", "too")
+        assert run(queue, pipeline).renamed == Counter({"gone": 2, "too": 1})
+
+    def test_one_sink_is_all_sinks_whatever_it_was_called(self, letters_of, pipeline):
+        only = Components(sinks=frozenset({"sink"}), decorators=frozenset())
+        assert run(letters_of("gone"), pipeline, only).renamed == Counter()
 
 
 class TestChunks:
