@@ -3,7 +3,7 @@
 from ingest.config.components import Binding
 from ingest.config.draft import Draft, PipelineDraft
 from ingest.config.model import Component
-from ingest.config.nodes import Mapping, Node, Scalar, Sequence, places, text_under
+from ingest.config.nodes import Mapping, Node, Scalar, Sequence, places, plain, text_under
 from ingest.config.options import DEAD_LETTERS, DeadLetterFiles, PipelineOptions
 from ingest.config.problems import Kind, Place, did_you_mean, listed
 
@@ -93,9 +93,10 @@ class Pipelines:
 
     def _sinks(self, pipeline: PipelineDraft, context: Context) -> None:
         node = pipeline.node.entries.get("sinks")
-        if node is None or (isinstance(node, Sequence) and not node.items):
+        if node is None or plain(node) in (None, []):
             where = pipeline.node.keys.get("sinks", pipeline.where)
-            self._problem(Kind.MISSING_FIELD, where, f'pipeline {pipeline.name} needs "sinks"')
+            hint = "each is written `- name: {options}`"
+            self._problem(Kind.MISSING_FIELD, where, f'pipeline {pipeline.name} needs "sinks"', hint)
             return
         for item in self._items(node, "sinks"):
             sink = self._binding.component(item, "sinks", "sink", context)

@@ -196,10 +196,25 @@ CASES = {
         ['1:1: missing-field: the file needs "version"; write version: 1'],
     ),
     "missing-field, source": (SOURCE + "\n    ", "", ['11:3: missing-field: pipeline ticks needs "source"']),
+    "wrong-type, source with nothing after it": (
+        SOURCE,
+        "source:",
+        ["12:12: wrong-type: a source is written `name: {options}`"],
+    ),
     "missing-field, sinks": (
         "    sinks:\n      - " + SINK + "\n",
         "",
-        ['11:3: missing-field: pipeline ticks needs "sinks"'],
+        ['11:3: missing-field: pipeline ticks needs "sinks"; each is written `- name: {options}`'],
+    ),
+    "missing-field, sinks with nothing in them": (
+        "    sinks:\n      - " + SINK + "\n",
+        "    sinks: []\n",
+        ['17:5: missing-field: pipeline ticks needs "sinks"; each is written `- name: {options}`'],
+    ),
+    "missing-field, sinks with nothing after it": (
+        "      - " + SINK + "\n",
+        "",
+        ['17:5: missing-field: pipeline ticks needs "sinks"; each is written `- name: {options}`'],
     ),
     "missing-field, topics": (
         ", topics: [ticks]",
