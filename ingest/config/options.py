@@ -166,7 +166,11 @@ class FamilyOptions(Model):
 class TableOptions(Model):
     """A table as it should be."""
 
-    store: str | None = option("Store it belongs to; may be left out when there is one.", default=None, example="logs")
+    store: str | None = option(
+        "Store it belongs to; may be left out when there is one. Its settings hold there alone.",
+        default=None,
+        example="logs",
+    )
     families: dict[str, FamilyOptions] = option(
         "Its column families.", default={}, example={"colfam": {"versions": 3, "ttl": "30d"}}
     )

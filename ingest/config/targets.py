@@ -14,7 +14,7 @@ Path = tuple[str | int, ...]
 
 def check_table(sink: Component, store: str | None, draft: Draft, binding: Binding) -> None:
     """
-    A table named outright must be declared, once any table of its store is.
+    A table named outright must be declared, once any table of its store is; not for another store alone.
 
     A file that declares none leaves tables to their owners; one that declares some and misses one has a slip.
     """
@@ -25,11 +25,19 @@ def check_table(sink: Component, store: str | None, draft: Draft, binding: Bindi
     if not name:
         binding.problem(Kind.OUT_OF_RANGE, sink.place("table"), "a table needs a name")
         return
-    declared = {
-        table: options
-        for table, options in draft.tables.items()
-        if (options.options.store or draft.only_store()) == store
-    }
+    stores = {table: options.options.store or draft.only_store() for table, options in draft.tables.items()}
+    home = stores.get(name, store)
+    if home != store and {home, store} <= draft.store_names.keys():
+        message = f'table "{name}" is declared for store "{home}", and this sink writes it to store "{store}"'
+        # who writes both keeps a copy, which no second declaration could be written for
+        if _is_written(name, home, draft):
+            hint = f"the settings under `tables` hold in \"{home}\" alone, and 'ingest scan' reads that one"
+            binding.warning(Kind.CONFLICT, sink.place("table"), message, hint)
+        else:
+            hint = f"write `store: {home}` here or `store: {store}` under `tables`, or choose another table"
+            binding.problem(Kind.CONFLICT, sink.place("table"), message, hint)
+        return
+    declared = {table: options for table, options in draft.tables.items() if stores[table] == store}
     if declared and name not in declared:
         hint = did_you_mean(name, declared) or "add it under `tables`"
         binding.problem(Kind.UNKNOWN_REFERENCE, sink.place("table"), f'there is no table "{name}" under `tables`', hint)
@@ -46,6 +54,15 @@ def check_table(sink: Component, store: str | None, draft: Draft, binding: Bindi
             tell = binding.warning if is_denied else binding.problem
             way_out = "then nothing has to be denied" if is_denied else "declare it, or say on_unknown: create"
             tell(Kind.UNKNOWN_REFERENCE, sink.place(*path), message, did_you_mean(family, known) or way_out)
+
+
+def _is_written(table: str, store: str | None, draft: Draft) -> bool:
+    """Whether a sink names the table outright for that store."""
+    sinks = [sink.settings for pipeline in draft.pipelines.values() for sink in pipeline.sinks]
+    return any(
+        _constant(getattr(settings, "table", None)) == table and getattr(settings, "store", None) == store
+        for settings in sinks
+    )
 
 
 def _families_of(settings: Any) -> Iterator[tuple[Path, str]]:

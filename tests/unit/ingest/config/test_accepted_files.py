@@ -67,7 +67,7 @@ pipelines:
     sinks:
       - attr2hbase:
           store: mem
-          table: mytable
+          table: copies
           attr_prefix: "2hb_"
           sys_family: sys
           write_body: raw:body
@@ -97,7 +97,7 @@ tests:
       kept: 1
       dropped: {tombstone: 1}
       failed: 0
-      puts: [{table: mytable, row: k, cells: {"cf:q": v}, wal: true, timestamp_ms: 1, store: mem, sink: attr2hbase}]
+      puts: [{table: copies, row: k, cells: {"cf:q": v}, wal: true, timestamp_ms: 1, store: mem, sink: attr2hbase}]
       events: [{body: b, attributes: {a: x, gone: null}, host: h, priority: WARN, timestamp_ms: 1, nanos: 2}]
 """
 

@@ -32,6 +32,10 @@ CELL = cell()
 def problems(folder, *sinks, source=KAFKA):
     path = folder / "p.yaml"
     path.write_text(HEAD % source + "".join(f"      - {sink}\n" for sink in sinks))
+    return problems_of(path)
+
+
+def problems_of(path):
     try:
         report = load(path, env={}, lookup=Catalog()).report
     except ConfigError as error:
@@ -172,3 +176,50 @@ class TestNames:
 
     def test_label_that_is_its_own_kind(self, tmp_path):
         assert problems(tmp_path, hbase(more="label: hbase, ")) == []
+
+
+class TestTableOfAnotherStore:
+    """A table stands once under `tables`, with the store it belongs to: elsewhere its settings would not hold."""
+
+    FILE = """\
+version: 1
+stores: {a: {memory: {}}, b: {memory: {}}}
+tables:
+  t: {store: a, families: {m: {versions: 3}}}
+%spipelines:
+  p:
+    source: {kafka: {brokers: "localhost:9092", topics: [ticks]}}
+    sinks: [{attr2hbase: {store: %s, table: "%s"}}%s]
+"""
+
+    def problems(self, folder, store="b", table="t", tables="", sinks=""):
+        path = folder / "p.yaml"
+        path.write_text(self.FILE % (tables, store, table, sinks))
+        return problems_of(path)
+
+    def test_is_a_conflict(self, tmp_path):
+        assert self.problems(tmp_path) == [
+            (
+                '8:44: conflict: table "t" is declared for store "a", and this sink writes it to store "b"; '
+                "write `store: a` here or `store: b` under `tables`, or choose another table"
+            )
+        ]
+
+    def test_is_a_conflict_also_where_the_other_store_has_tables(self, tmp_path):
+        (problem,) = self.problems(tmp_path, tables="  u: {store: b}\n")
+        assert problem.startswith('9:44: conflict: table "t" is declared for store "a"')
+
+    def test_is_a_warning_where_it_is_a_copy(self, tmp_path):
+        assert self.problems(tmp_path, sinks=", {attr2hbase: {store: a, table: t}}") == [
+            (
+                '8:44: conflict: warning: table "t" is declared for store "a", and this sink writes it to store "b"; '
+                "the settings under `tables` hold in \"a\" alone, and 'ingest scan' reads that one"
+            )
+        ]
+
+    @pytest.mark.parametrize(("store", "table"), [("a", "t"), ("b", "u"), ("b", "%{topic}")])
+    def test_all_else_is_fine(self, tmp_path, store, table):
+        assert self.problems(tmp_path, store, table) == []
+
+    def test_store_that_is_not_there_is_told_alone(self, tmp_path):
+        assert self.problems(tmp_path, "c") == ['8:34: unknown-reference: there is no store "c"; there are "a", "b"']
