@@ -16,16 +16,17 @@ class FamilyRegistry:
     Args:
         stores: those of the pipeline that the driver has, by name.
         declared: (store, table) -> the table as the configuration declares it.
-        limits: store name -> how many undeclared families a table may have.
-        own: store name -> families that sinks name in their options; they are made before all others and do not count.
+        limits: (store, table) -> how many undeclared families the table may have; no table stands for all others.
+        own: (store, table) -> families that sinks name in their options, no table for every one; they are made before
+            all others and do not count.
     """
 
     def __init__(
         self,
         stores: Mapping[str, DriverStore],
         declared: Mapping[tuple[str, str], TableSpec],
-        limits: Mapping[str, int],
-        own: Mapping[str, frozenset[bytes]],
+        limits: Mapping[tuple[str, str | None], int],
+        own: Mapping[tuple[str, str | None], frozenset[bytes]],
     ) -> None:
         self._stores = stores
         self._declared = declared
@@ -60,13 +61,14 @@ class FamilyRegistry:
         """
         spec = self._declared.get((store, table), TableSpec(table))
         declared = {family.name for family in spec.families}
-        own = self._own.get(store, frozenset())
+        own = self._own.get((store, table), frozenset()) | self._own.get((store, None), frozenset())
+        limit = self._limits.get((store, table), self._limits.get((store, None), 0))
         # one holder from the count to the making: the pipelines of a service together stay below the limit
         with self._stores[store].held() as held:
             existing = held.families(table) or frozenset()
             missing = set(names) - existing - declared
             asked = sorted(missing - own)
-            room = max(0, self._limits[store] - len(existing - declared - own))
+            room = max(0, limit - len(existing - declared - own))
             made = tuple(FamilySpec(name) for name in [*sorted(missing & own), *asked[:room]])
             held.ensure_table(TableSpec(table, spec.families + made, spec.splits))
         if len(asked) > room:

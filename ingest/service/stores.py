@@ -67,13 +67,14 @@ def refuse_cluster(stores: Mapping[str, DriverStore], master: str) -> None:
 
 
 def family_registry(configuration: Configuration, plan: Plan, stores: Mapping[str, DriverStore]) -> FamilyRegistry:
-    """Families of a pipeline's stores, with the limits its sinks set."""
+    """Families of a pipeline's stores, with the limits its sinks set for the tables they write to."""
     declared = {(table.store, name): table.spec() for name, table in configuration.tables.items()}
-    limits: dict[str, int] = {}
-    own: dict[str, frozenset[bytes]] = {}
+    limits: dict[tuple[str, str | None], int] = {}
+    own: dict[tuple[str, str | None], frozenset[bytes]] = {}
     for sink in plan.sinks:
-        limits[sink.store] = max(limits.get(sink.store, 0), sink.settings.families.max_created)
-        own[sink.store] = own.get(sink.store, frozenset()) | sink.settings.own_families
+        place = sink.store, sink.settings.fixed_table
+        limits[place] = max(limits.get(place, 0), sink.settings.families.max_created)
+        own[place] = own.get(place, frozenset()) | sink.settings.own_families
     return FamilyRegistry(stores, declared, limits, own)
 
 

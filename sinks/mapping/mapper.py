@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import ByteSize, Event, Example, Model, Mutation, Settings, Stability, option
 from ingest.api.component import settings_class_of
-from ingest.expressions import Condition, Pattern
+from ingest.expressions import Condition, Pattern, Template
 
 
 class Timestamp(StrEnum):
@@ -38,7 +38,12 @@ class FamilyOptions(Model):
         default=None,
         strict=False,
     )
-    max_created: int = option("At most so many families beyond those under `tables`.", default=20, ge=0)
+    max_created: int = option(
+        "At most so many families of a table beyond those under `tables`. Of several sinks that write to the table the "
+        "largest number holds; of one whose table is a template, in the tables that no other sink names.",
+        default=20,
+        ge=0,
+    )
 
 
 class ColumnOptions(Model):
@@ -98,6 +103,12 @@ class SinkSettings(Settings):
     rules: list[Rule] = option("Exceptions by condition; the first that holds wins.", default=[])
     families: FamilyOptions = option("Which families may be written and made.", default={})
     columns: ColumnOptions = option("Limits on columns.", default={})
+
+    @property
+    def fixed_table(self) -> str | None:
+        """The table when it is the same for every event, None when events name it."""
+        table: Template | None = getattr(self, "table", None)
+        return None if table is None or table.constant is None else table.constant.decode()
 
     @property
     def own_families(self) -> frozenset[bytes]:

@@ -34,7 +34,7 @@ class WithoutSpark:
         for spec in declared.values():
             self.store.ensure_table(spec)
         self._families = FamilyRegistry(
-            {self._store_name: DriverStore(self.store)}, declared, {self._store_name: 20}, {}
+            {self._store_name: DriverStore(self.store)}, declared, {(self._store_name, None): 20}, {}
         )
 
     def run(self, records: Sequence[Record], batch_time_ms: int) -> Receipt:

@@ -19,7 +19,7 @@ def store() -> MemoryStore:
 
 
 def registry(store: MemoryStore, limit: int = 2) -> FamilyRegistry:
-    return FamilyRegistry({"logs": DriverStore(store)}, DECLARED, {"logs": limit}, {"logs": frozenset({b"sys"})})
+    return FamilyRegistry({"logs": DriverStore(store)}, DECLARED, {PLACE: limit}, {PLACE: frozenset({b"sys"})})
 
 
 def test_declared_family_is_made_as_declared_and_does_not_count(store: MemoryStore):
@@ -56,3 +56,18 @@ def test_family_a_sink_names_is_made_although_the_limit_is_reached(store: Memory
     assert families.known()[PLACE] == frozenset({b"web", b"a", b"sys"})
     families.create("logs", "t", [b"c"])
     assert families.known()[PLACE] == frozenset({b"web", b"a", b"sys"})
+
+
+def test_limits_are_those_of_the_table(store: MemoryStore):
+    """A sink that names its table sets its limit alone; what events name has that of the sink that lets them."""
+    limits = {PLACE: 1, ("logs", None): 2, ("other", None): 9}
+    own = {PLACE: frozenset({b"sys"}), ("logs", None): frozenset({b"raw"})}
+    families = FamilyRegistry({"logs": DriverStore(store)}, {}, limits, own)
+    for table in ("t", "u", "v"):
+        families.create("logs", table, [b"a", b"b", b"c", b"raw", b"sys"])
+    assert families.known() == {
+        PLACE: frozenset({b"a", b"raw", b"sys"}),
+        ("logs", "u"): frozenset({b"a", b"b", b"raw"}),
+        ("logs", "v"): frozenset({b"a", b"b", b"raw"}),
+    }
+    assert families.closed() == frozenset({PLACE, ("logs", "u"), ("logs", "v")})

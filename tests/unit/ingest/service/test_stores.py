@@ -12,7 +12,7 @@ from ingest.build import plan_of
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
-from ingest.service.stores import driver_stores, incoming_folder, refuse_cluster
+from ingest.service.stores import driver_stores, family_registry, incoming_folder, refuse_cluster
 from sinks.driver_store import DriverStore
 from sinks.families import FamilyRegistry
 
@@ -119,13 +119,44 @@ def test_store_that_is_slow_holds_up_no_other(tmp_path: Path):
     (tmp_path / "p.yaml").write_text(TWO.format(tmp_path))
     with ExitStack() as opened:
         stores = stores_of(load(tmp_path / "p.yaml", env={}, lookup=CATALOG), opened)
-        registry = FamilyRegistry({"b": stores["b"]}, {}, {"b": 20}, {})
+        registry = FamilyRegistry({"b": stores["b"]}, {}, {("b", "t"): 20}, {})
         worker = threading.Thread(target=registry.create, args=("b", "t", [b"f"]), daemon=True)
         with stores["a"].held():
             worker.start()
             worker.join(30)
             assert not worker.is_alive()
         assert registry.known() == {("b", "t"): frozenset({b"f"})}
+
+
+LIMITS = """
+version: 1
+stores: {{s: {{rocksdb: {{path: {0}/s}}}}}}
+pipelines:
+  p:
+    source: {{files: {{path: {0}}}}}
+    decorators: [value: {{attribute: "2hb_", value: "%{{topic}}:%{{offset}}"}}]
+    sinks:
+      - attr2hbase: {{table: few, sys_family: sys, families: {{max_created: 1}}}}
+      - attr2hbase: {{table: more, families: {{max_created: 2}}}}
+      - attr2hbase: {{table: more, families: {{max_created: 3}}}}
+      - attr2hbase: {{table: "%{{topic}}", families: {{max_created: 0}}}}
+"""
+
+
+def test_limit_of_families_is_that_of_the_sinks_of_the_table(tmp_path: Path):
+    """One sink with room for many must not make room in the tables of others."""
+    (tmp_path / "p.yaml").write_text(LIMITS.format(tmp_path))
+    configuration = load(tmp_path / "p.yaml", env={}, lookup=CATALOG)
+    with ExitStack() as opened:
+        stores = stores_of(configuration, opened)
+        registry = family_registry(configuration, plan_of(configuration, configuration.pipelines["p"], CATALOG), stores)
+        for table in ("few", "more", "named_by_an_event"):
+            registry.create("s", table, [b"a", b"b", b"c", b"d", b"sys"])
+        assert {table: len(names) for (_, table), names in registry.known().items()} == {
+            "few": 2,
+            "more": 3,
+            "named_by_an_event": 0,
+        }
 
 
 def test_embedded_store_keeps_tasks_on_this_machine(tmp_path: Path):

@@ -140,7 +140,7 @@ class Bench:
             ),
             batch_times=BatchTimes(folder / "times", lambda: 5_000),
             stores={"logs": self.held},
-            families=FamilyRegistry({"logs": self.held}, {}, {"logs": max_created}, {}),
+            families=FamilyRegistry({"logs": self.held}, {}, {("logs", "t"): max_created}, {}),
             incoming={"logs": folder / "incoming"},
             publish=self.publish,
             watch=self.watch,
