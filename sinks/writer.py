@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ingest.api import MAX_ROW_KEY_BYTES, Event, MappingError, Mutation, Put, StoreRefusedError
+from ingest.api import MAX_ROW_KEY_BYTES, Delete, Event, MappingError, Mutation, Put, StoreRefusedError
 from sinks.mapping.guards import check_row_key, check_time
 from sinks.mapping.mapper import Mapper, OnUnknown, Skipped
 from sinks.mutator import UNKNOWN_FAMILY, BufferedMutator, families_in, named
@@ -64,6 +64,8 @@ class Writer:
                 hint="create it with 'ingest table apply'",
             )
         missing = families - (known or frozenset())
+        if missing and isinstance(mutation, Delete) and self._on_unknown is OnUnknown.CREATE:
+            return UNKNOWN_FAMILY  # a delete makes no family: where there is none, there is nothing to delete
         if missing or known is None:
             return self._unknown(table, missing)
         if isinstance(mutation, Put):

@@ -64,7 +64,10 @@ class Rule(Model):
     )
     write_to_wal: bool | None = option("False skips the store's write-ahead log for these events.", default=None)
     delete: str | dict[str, str] | None = option(
-        "Delete instead of write: `row`, `{family: cf}` or `{column: 'cf:q'}`.", default=None, example="row"
+        "Delete instead of write: `row`, `{family: cf}` or `{column: 'cf:q'}`. In a family that the table does not "
+        "have there is nothing to delete: the event is dropped as unknown_family, or fails with `on_unknown: error`.",
+        default=None,
+        example="row",
     )
 
     @field_validator("delete")
