@@ -84,7 +84,10 @@ class Writer:
                 "the limit of families made by events is reached: raise `families: max_created`, or add it to `tables`"
             )
         else:
-            hint = "add it under `tables` and run 'ingest table apply', or say `families: {on_unknown: drop}`"
+            hint = (
+                "add it under `tables` and run 'ingest table apply', or say `families: {on_unknown: drop}`; "
+                "an hbase store makes families of events once it has `thrift2`"
+            )
             if self._mutator.capabilities.creates_families:
                 hint = "add it under `tables`, or say `families: {on_unknown: create}`"
         raise MappingError(f'no {named(missing)} in table "{table}"', code=UNKNOWN_FAMILY, hint=hint)

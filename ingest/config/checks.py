@@ -67,11 +67,20 @@ def _check_sink(sink: Component, pipeline: PipelineDraft, draft: Draft, binding:
     check_table(sink, name or draft.only_store(), draft, binding)
     families = getattr(settings, "families", None)
     if families is not None:
+        _check_creates(sink, families.on_unknown, draft.stores.get(name or draft.only_store() or ""), binding)
         for family in sorted(set(families.allow or ()) & set(families.deny)):
             where = sink.place("families", "deny", families.deny.index(family))
             binding.problem(Kind.CONFLICT, where, f'family "{family}" is both allowed and denied')
     _check_rules(sink, pipeline.options.timezone, binding)
     _check_time(sink, pipeline, binding)
+
+
+def _check_creates(sink: Component, on_unknown: str | None, store: Component | None, binding: Binding) -> None:
+    """Who writes `create` wants families made; through HBase's first Thrift server alone none can be."""
+    if on_unknown == "create" and store is not None and getattr(store.settings, "thrift2", "") is None:
+        message = f"no family can be created: the {store.kind} store has no `thrift2`"
+        hint = "add `thrift2: {host: …, port: …}` to the store, or leave on_unknown out"
+        binding.problem(Kind.CONFLICT, sink.place("families", "on_unknown"), message, hint)
 
 
 def _check_rules(sink: Component, zone: str, binding: Binding) -> None:

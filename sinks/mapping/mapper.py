@@ -33,8 +33,8 @@ class FamilyOptions(Model):
     allow: list[str] | None = option("Only these families; all when left out.", default=None, example=["web", "app"])
     deny: list[str] = option("Never these families.", default=[], example=["internal"])
     on_unknown: OnUnknown | None = option(
-        "A family the table does not have: create it (where the store can), error, or drop the event. "
-        "Left out: create where the store can, else error.",
+        "A family the table does not have: create it, error, or drop the event. Left out: create where the store can "
+        "(an hbase store needs `thrift2`), else error.",
         default=None,
         strict=False,
     )

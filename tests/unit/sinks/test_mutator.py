@@ -360,6 +360,7 @@ class TestFamilies:
         assert caught.value.code == "unknown_family"
         assert caught.value.message == 'no families "n1", "n2" in table "t"'
         assert "ingest table apply" in str(caught.value)
+        assert "`thrift2`" in str(caught.value)
 
     def test_drop_says_why(self, make, store):
         writer = make(families=FamilyOptions(on_unknown="drop").model_dump())

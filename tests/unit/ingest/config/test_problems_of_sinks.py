@@ -223,3 +223,30 @@ tables:
 
     def test_store_that_is_not_there_is_told_alone(self, tmp_path):
         assert self.problems(tmp_path, "c") == ['8:34: unknown-reference: there is no store "c"; there are "a", "b"']
+
+
+@pytest.mark.parametrize(
+    ("store", "families", "expected"),
+    [
+        (
+            "{}",
+            "on_unknown: create",
+            [
+                (
+                    "6:60: conflict: no family can be created: the hbase store has no `thrift2`; "
+                    "add `thrift2: {host: …, port: …}` to the store, or leave on_unknown out"
+                )
+            ],
+        ),
+        ("{}", "max_created: 3", []),
+        ("{}", "on_unknown: error", []),
+        ("{thrift2: {host: h, port: 9091}}", "on_unknown: create", []),
+    ],
+)
+def test_create_needs_a_store_that_can(tmp_path, store, families, expected):
+    path = tmp_path / "p.yaml"
+    path.write_text(
+        f"version: 1\nstores: {{logs: {{hbase: {store}}}}}\npipelines:\n  p:\n    source: {{{KAFKA}}}\n"
+        f"    sinks: [{{attr2hbase: {{table: t, families: {{{families}}}}}}}]\n"
+    )
+    assert problems_of(path) == expected
