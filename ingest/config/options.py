@@ -4,8 +4,8 @@ from enum import StrEnum
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from pydantic import AfterValidator, BeforeValidator, WithJsonSchema, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BeforeValidator, ValidationError, WithJsonSchema, field_validator, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from ingest.api import ByteSize, DecodeError, Duration, FamilySpec, LifecycleError, Model, OnError, TableSpec, option
 from ingest.api.notation import Notation, from_notation
@@ -174,7 +174,24 @@ class TableOptions(Model):
     families: dict[str, FamilyOptions] = option(
         "Its column families.", default={}, example={"colfam": {"versions": 3, "ttl": "30d"}}
     )
-    splits: list[Text] = option("Row keys at which a new table is split.", default=[], example=["g", "p"])
+    splits: list[Text] = option("Row keys at which a new table is split, in any order.", default=[], example=["g", "p"])
+
+    @field_validator("splits")
+    @classmethod
+    def _splits_differ(cls, splits: list[Notation]) -> list[Notation]:
+        keys = [from_notation(split) for split in splits]
+        wrong = {
+            index: "this split stands here twice" if key else "no table can be split at the empty key"
+            for index, key in enumerate(keys)
+            if not key or key in keys[:index]
+        }
+        if wrong:
+            problems = [
+                InitErrorDetails(type=PydanticCustomError("conflict", "{why}", {"why": why}), loc=(index,), input=None)
+                for index, why in wrong.items()
+            ]
+            raise ValidationError.from_exception_data("splits", problems)
+        return splits
 
     def spec(self, name: str) -> TableSpec:
         """The table for a store."""
@@ -188,7 +205,7 @@ class TableOptions(Model):
             )
             for family, options in self.families.items()
         )
-        return TableSpec(name, families, tuple(from_notation(split) for split in self.splits))
+        return TableSpec(name, families, tuple(sorted(from_notation(split) for split in self.splits)))
 
 
 class ErrorBudget(Model):

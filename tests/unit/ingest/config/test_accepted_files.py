@@ -42,7 +42,7 @@ tables:
     families:
       colfam: {versions: 3, ttl: 30d, compression: zstd, bloom: rowcol}
       other:
-    splits: [a, {b64: /w==}]
+    splits: [{b64: /w==}, a]
 chains:
   inner: [{value: {attribute: x, value: "1"}}]
   outer: [{chain: inner}, {value: {attribute: y, value: "2"}}]

@@ -229,6 +229,15 @@ CASES = {
             '19:9: missing-field: attr2hbase needs "store"; there is more than one: "logs", "more"',
         ],
     ),
+    "conflict, splits that are no splits": (
+        "versions: 3}}",
+        'versions: 3}}, splits: [z, a, "", {b64: YQ==}, a]',
+        [
+            "6:63: conflict: no table can be split at the empty key",
+            "6:67: conflict: this split stands here twice",
+            "6:80: conflict: this split stands here twice",
+        ],
+    ),
     "missing-field, brokers of dead letters": (
         SOURCE,
         "source: {files: {path: x}}",
