@@ -10,6 +10,7 @@ from ingest.api import CatalogError, Model
 from ingest.config.model import Component
 from ingest.config.nodes import Mapping, Node, Scalar, Sequence, places, plain
 from ingest.config.problems import Kind, Masks, Place, Problem, Severity, did_you_mean, listed
+from ingest.config.scalars import resolve
 from ingest.config.translate import Placed, problems_of, secret_scalars
 from ingest.expressions import Condition, ExpressionSyntaxError, Pattern
 
@@ -66,7 +67,7 @@ class Binding:
         try:
             return model.model_validate(plain(node), context=context)
         except ValidationError as error:
-            if not _take_as_text(error, placed):
+            if not _take_as_wanted(error, placed):
                 self.problems.extend(problems_of(error, placed))
                 return None
         try:
@@ -162,15 +163,27 @@ _CONDITIONS = (("when",), ("rules", "*", "when"))
 _SINGULAR = {"decorators": "decorator", "sinks": "sink", "stores": "store", "sources": "source"}
 
 
-def _take_as_text(error: ValidationError, placed: Placed) -> bool:
-    """Where text is wanted and a variable happens to hold a number, take it as text; nobody can quote a variable."""
+def _take_as_wanted(error: ValidationError, placed: Placed) -> bool:
+    """
+    What a variable gives is text where text is wanted, and a number or a truth value where that is.
+
+    Nobody can quote a variable that happens to hold a number, and inside { } nobody can leave the quotes out.
+    """
     changed = False
     for details in error.errors(include_url=False, include_input=False, include_context=False):
         node, _, _ = placed.follow(details["loc"])
-        if details["type"] == "string_type" and isinstance(node, Scalar) and node.expanded and node.value != node.text:
+        if not isinstance(node, Scalar) or not node.expanded or node.secret:
+            continue
+        value = node.value
+        if details["type"] == "string_type":
             node.value = node.text
-            changed = True
+        elif details["type"] in _READ_AGAIN and (found := resolve(node.text)) is not None:
+            node.value = found
+        changed = changed or node.value != value
     return changed
+
+
+_READ_AGAIN = frozenset({"int_type", "float_type", "bool_type"})
 
 
 def _texts_at(node: Node, path: AbstractSequence[str]) -> Iterator[Scalar]:

@@ -153,7 +153,7 @@ def _syntax_problem(error: yaml.MarkedYAMLError, text: str, file: str) -> Proble
         if rest[:1] and rest[0] in _STARTS_NO_TEXT:
             hint = f"text that begins with {rest[0]} must be quoted"
         elif rest.startswith("{") and lines[place.line - 1][: place.column - 1].endswith("$"):
-            hint = "inside { } and [ ] text with ${ must be quoted"
+            hint = "inside { } and [ ] quote what has ${ in it; it can be a number all the same"
         elif "\t" in lines[place.line - 1][: place.column]:
             hint = "indent with spaces, not tabs"
     return Problem(Kind.SYNTAX, place, message, hint)

@@ -48,7 +48,7 @@ EXPLANATIONS: dict[Kind, str] = {
     "`ingest describe` lists them all; a plugin must be installed or named under `plugins`.",
     Kind.MISSING_FIELD: "An option without a default was left out.",
     Kind.WRONG_TYPE: "A value of another type is wanted. Nothing is converted silently: text that looks like a number "
-    "must be quoted.",
+    "must be quoted. What has a `${VARIABLE}` in it is read as what is wanted, quoted or not.",
     Kind.OUT_OF_RANGE: "The value has the right type but is too small, too large, too short or too long.",
     Kind.NOT_ONE_OF: "Only some values are allowed here, and this is none of them.",
     Kind.DUPLICATE_KEY: "A key stands twice in one mapping; YAML libraries silently keep one of them.",

@@ -170,7 +170,8 @@ def _wrong_type(placed: Placed, path: Path, wanted: str) -> Problem:
             found, hint = f"the number {node.text}", f'quote it: "{node.text}"' if "text" in wanted else ""
         case Scalar():
             found = f'the text "{node.text}"'
-            hint = "remove the quotes" if node.quoted and "number" in wanted and node.text.isdecimal() else ""
+            is_number = node.quoted and not node.expanded and node.text.isdecimal()
+            hint = "remove the quotes" if is_number and "number" in wanted else ""
         case Sequence():
             found, hint = "a list", ""
         case Mapping():

@@ -2,8 +2,9 @@
 `${VAR}`, `${VAR:default}`, `${VAR:?message}`, `${secret:name}` and `$${` inside scalars.
 
 They are expanded after parsing, so a value can never change the structure of a file. An unquoted scalar is read again
-after the expansion, so `${PORT}` may stand for a number; what holds a secret is always text. A variable that is set
-counts, even when it is empty. Keys are never expanded.
+after the expansion, so `${PORT}` may stand for a number. A quoted one is text until an option wants a number or a truth
+value of it: inside { } and [ ] YAML leaves no choice but to quote. What holds a secret is always text. A variable that
+is set counts, even when it is empty. Keys are never expanded.
 """
 
 import re

@@ -61,7 +61,7 @@ CASES = {
         [
             (
                 "15:41: syntax: while parsing a flow mapping: did not find expected ',' or '}'; "
-                "inside { } and [ ] text with ${ must be quoted"
+                "inside { } and [ ] quote what has ${ in it; it can be a number all the same"
             )
         ],
     ),

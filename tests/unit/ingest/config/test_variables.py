@@ -78,6 +78,49 @@ def test_keys_are_never_expanded():
     assert plain(Expander(ENV, NoSecrets(), Masks(), problems).expand(node)) == {"${HOST}": 1}
 
 
+class TestWhatTheOptionWants:
+    """Nobody can leave out the quotes inside { }, and nobody can put them around what a variable gives."""
+
+    TEXT = """\
+version: 1
+secrets: {directory: FOLDER}
+service: {http: {listen: "0.0.0.0:1", insecure: "${YES}"}}
+stores: {logs: {hbase: {host: %s, port: %s}}}
+pipelines:
+  p:
+    source: {kafka: {brokers: "localhost:9092", topics: ["${PORT}"]}}
+    sinks: [{attr2hbase: {table: "%%{topic}"}}]
+"""
+
+    def load(self, tmp_path, host='"${PORT}"', port='"${PORT}"'):
+        (tmp_path / "secret_port").write_text("9090")
+        (tmp_path / "p.yaml").write_text((self.TEXT % (host, port)).replace("FOLDER", str(tmp_path)))
+        return load(tmp_path / "p.yaml", env=ENV, lookup=Catalog())
+
+    @pytest.mark.parametrize("port", ['"${PORT}"', '"${NONE:9090}"', "'90${NONE:90}'"])
+    def test_quoted_variable_is_a_number_a_truth_value_or_text(self, tmp_path, port):
+        found = self.load(tmp_path, port=port)
+        store = found.stores["logs"].settings
+        assert (store.host, store.port) == ("9090", 9090)
+        assert found.service.http.insecure is True
+        assert found.pipelines["p"].source.settings.topics == ["9090"]
+
+    @pytest.mark.parametrize(
+        ("port", "message"),
+        [
+            ('"${HOST}"', 'port wants a whole number, not the text "h1"'),
+            ('"${EMPTY}"', 'port wants a whole number, not the text ""'),
+            ('"${NONE:1.5}"', "port wants a whole number, not the number 1.5"),
+            ('"${secret:secret_port}"', 'port wants a whole number, not the text "***"'),
+            ('"9090"', 'port wants a whole number, not the text "9090"; remove the quotes'),
+        ],
+    )
+    def test_what_is_no_number_is_told(self, tmp_path, port, message):
+        with pytest.raises(ConfigError) as caught:
+            self.load(tmp_path, port=port)
+        assert [str(problem).partition(": wrong-type: ")[2] for problem in caught.value.report.problems] == [message]
+
+
 class TestSecrets:
     def test_from_a_directory(self, tmp_path):
         (tmp_path / "pw").write_text("1234\n")
