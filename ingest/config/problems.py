@@ -13,7 +13,7 @@ _SIMILAR = 0.6  # as alike as difflib asks by default: one or two letters of a u
 _LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # what YAML counts as one
 _MAX_MESSAGE = 500  # characters; a list of all decorators fits
 _MAX_NAME = 100  # nobody misspells longer ones
-_MAX_SHOWN = 160  # characters of a line of the file
+_MAX_SHOWN = 160  # characters of a line of the file; of a longer one those around the place
 
 
 class Kind(StrEnum):
@@ -180,11 +180,16 @@ class Report:
         if not 0 < where.line <= len(lines):
             return ()
         line = lines[where.line - 1]
-        if not line.strip() or len(line) > _MAX_SHOWN:
+        if not line.strip():
             return ()
-        shown = "".join(character if character.isprintable() else " " for character in line)
+        at = min(where.column - 1, len(line))
+        begin = max(0, min(at - _MAX_SHOWN // 2, len(line) - _MAX_SHOWN))
+        end = begin + _MAX_SHOWN
+        before, after = "…" if begin else "", "…" if end < len(line) else ""
+        shown = "".join(character if character.isprintable() else " " for character in line[begin:end])
         number = f"{where.line:>5} | "
-        return f"{number}{shown}", f"{'|':>{len(number) - 1}} {' ' * (where.column - 1)}^"
+        caret = f"{'|':>{len(number) - 1}} {' ' * (len(before) + at - begin)}^"
+        return f"{number}{before}{shown}{after}", caret
 
 
 def report_of(problems: Iterable[Problem], sources: Mapping[str, str], masks: Masks) -> Report:

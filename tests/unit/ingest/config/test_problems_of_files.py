@@ -664,6 +664,30 @@ def test_report_shows_the_line_and_points_into_it(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("before", "target", "after"),
+    [
+        ("", "rows", "x" * 300),
+        ("x" * 300, "rows", ""),
+        ("x" * 300, "rows", "x" * 300),
+        ("x" * 90, "rows", "x" * 90),
+        ("x" * 300, "{column: nope}", "x" * 300),
+    ],
+)
+def test_report_shows_the_part_of_a_long_line_around_the_place(tmp_path, before, target, after):
+    path = tmp_path / "p.yaml"
+    rules = f'attr2hbase: {{rules: [{{when: "exists(a{before})", delete: {target}}}], table: mytable}} # {after}'
+    path.write_text(GOOD.replace(SINK, rules))
+    with pytest.raises(ConfigError) as caught:
+        load(path, env={}, lookup=Catalog())
+    _, line, caret = caught.value.report.to_text().splitlines()
+    assert len(line) <= 170
+    pointed = "delete" if target.startswith("{") else target
+    assert line[caret.index("^") :].startswith(pointed)
+    assert line.startswith("   18 | " + ("…" if before else "      - attr2hbase:"))
+    assert line.endswith("…" if after else "table: mytable} # ")
+
+
 def test_what_is_not_yaml_is_an_error_of_its_own(tmp_path):
     path = tmp_path / "p.yaml"
     path.write_text("a: [")
