@@ -96,14 +96,22 @@ class HttpOptions(Model):
     listen: str = option("HOST:PORT of the one endpoint.", default="127.0.0.1:9464")
     insecure: bool = option("True allows an address that other machines can reach.", default=False)
 
+    @field_validator("listen", mode="before")
+    @classmethod
+    def _port_alone_is_told_as_text_is(cls, listen: object) -> object:
+        return str(listen) if type(listen) is int else listen
+
     @model_validator(mode="after")
     def _is_protected(self) -> "HttpOptions":
         host, colon, port = self.listen.rpartition(":")
         is_bare_ipv6 = ":" in host and not (host.startswith("[") and host.endswith("]"))
         is_port = port.isascii() and port.isdigit() and int(port) <= _MAX_PORT
         if not (colon and host and is_port) or is_bare_ipv6:
+            hint = 'write host:port, as in "127.0.0.1:9464" or "[::1]:9464"'
             raise PydanticCustomError(
-                "wrong_type", '"{listen}" is not HOST:PORT', {"listen": self.listen, "option": "listen"}
+                "wrong_type",
+                '"{listen}" is not HOST:PORT',
+                {"listen": self.listen, "option": "listen", "hint": hint},
             )
         if not self.insecure and not is_this_machine(host):
             raise PydanticCustomError(

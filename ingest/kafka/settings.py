@@ -69,7 +69,9 @@ class Mechanism(StrEnum):
 
 
 def _joined(value: object) -> object:
-    """A list of brokers is as good as text with commas."""
+    """A list of brokers is as good as text with commas; a port alone is no broker, with quotes or without."""
+    if type(value) is int:
+        return str(value)
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         return ",".join(value)
     return value

@@ -307,6 +307,16 @@ CASES = {
             '22:15: unknown-reference: there is no pipeline "ticks"; there are "a/b"',
         ],
     ),
+    "wrong-type, a port alone to listen at": (
+        "spark:",
+        "service: {http: {listen: 9464}}\nspark:",
+        ['2:26: wrong-type: "9464" is not HOST:PORT; write host:port, as in "127.0.0.1:9464" or "[::1]:9464"'],
+    ),
+    "wrong-type, a port alone as a broker": (
+        '"localhost:9092"',
+        "9092",
+        ['12:31: wrong-type: "9092" is not a broker; write HOST:PORT, several with commas'],
+    ),
     "wrong-type, a broker": (
         '"localhost:9092"',
         '"localhost"',
@@ -557,7 +567,7 @@ CASES = {
         "tables:",
         "service: {http: {listen: '::1:9464'}}\ntables:",
         [
-            '5:26: wrong-type: "::1:9464" is not HOST:PORT',
+            ('5:26: wrong-type: "::1:9464" is not HOST:PORT; write host:port, as in "127.0.0.1:9464" or "[::1]:9464"'),
         ],
     ),
     "warning, a row key of nanos alone": (
