@@ -1,4 +1,4 @@
-"""Are the sources and stores of a configuration there? Behind `validate --connect`."""
+"""Are the stores, sources and topics of dead letters of a configuration there? Behind `validate --connect`."""
 
 import glob
 from collections.abc import Callable, Iterator
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.api import IngestError, NotFoundError, Store, TableSpec
 from ingest.cli.output import counted
+from ingest.config.options import DeadLetterTopic
 from ingest.sources.files import FilesSource
 from ingest.sources.kafka import KafkaSource
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """
-    What asking one source or store came to.
+    What asking one store, source or place for dead letters came to.
 
     Attributes:
         where: its place in the file.
@@ -34,11 +35,14 @@ class Answer:
 
 
 def answers(configuration: "Configuration", catalog: "Catalog") -> Iterator[Answer]:
-    """Ask every store and source, one after the other."""
+    """Ask every store, source and topic of dead letters, one after the other."""
     for name, store in configuration.stores.items():
         yield _asked(store, f'store "{name}"', partial(_ask_store, configuration, catalog, name, store))
     for name, pipeline in configuration.pipelines.items():
         yield _asked(pipeline.source, f'source of pipeline "{name}"', partial(_ask_source, pipeline.source))
+        if isinstance(letters := pipeline.dead_letters.settings, DeadLetterTopic):
+            what = f'topic for dead letters of pipeline "{name}"'
+            yield _asked(pipeline.dead_letters, what, partial(_ask_letters, letters))
 
 
 def _asked(component: "Component", what: str, ask: Callable[[], str]) -> Answer:
@@ -97,3 +101,11 @@ def _ask_kafka(source: KafkaSource) -> str:
     if not partitions:
         raise NotFoundError(f'no topic is named as "{source.topics_pattern}"')
     return f"{counted(len(partitions), 'topic')}, {counted(sum(partitions.values()), 'partition')}"
+
+
+def _ask_letters(letters: DeadLetterTopic) -> str:
+    """What a pipeline asks when it starts."""
+    from ingest.kafka.admin import KafkaAdmin
+
+    with KafkaAdmin(letters.connection()) as admin:
+        return f"records of at most {admin.max_message_bytes(letters.topic)} bytes"

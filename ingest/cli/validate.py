@@ -16,7 +16,10 @@ def validate(
     file: FileArgument,
     *,
     connect: Annotated[
-        bool, typer.Option("--connect", help="Also ask sources and stores: are topics and tables there?")
+        bool,
+        typer.Option(
+            "--connect", help="Also ask stores and Kafka: are tables and topics there, those of dead letters too?"
+        ),
     ] = False,
 ) -> None:
     """

@@ -4,8 +4,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from ingest import cli
+from ingest.kafka import admin
+from ingest.kafka.settings import KafkaConnection
 
 TEN_MISTAKES = """\
 version: 1
@@ -94,6 +99,66 @@ class TestConnect:
         assert (done.returncode, found["valid"]) == (3, False)
         answers = {answer["what"]: answer["error"]["code"] for answer in found["connections"]}
         assert answers == {'store "hbase"': "store_unavailable", 'source of pipeline "ticks"': "source_unavailable"}
+
+
+class Cluster:
+    """A Kafka client that knows the topics whose names begin with "there"."""
+
+    def __init__(self, connection: KafkaConnection) -> None:
+        self.brokers = connection.brokers
+
+    def describe_topics(self, names: list[str]) -> list[dict[str, Any]]:
+        return [
+            {"name": name, "error_code": 0 if name.startswith("there") else 3, "partitions": [0, 1]} for name in names
+        ]
+
+    def describe_configs(self, resources: object, **_: object) -> dict[str, Any]:
+        return {"topic": {"there-dead": {"max.message.bytes": {"value": "1000"}}}}
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class TestTopics:
+    """The source's and those of dead letters are looked for alike."""
+
+    TEXT = """\
+version: 1
+stores: {mem: {memory: {}}}
+pipelines:
+  p:
+    source: {kafka: {brokers: "localhost:1", topics: [%s]}}
+    sinks: [attr2hbase: {table: t}]
+    dead_letters: {kafka: {topic: %s}}
+"""
+
+    @pytest.fixture
+    def asked(self, ingest, folder, monkeypatch):
+        monkeypatch.setattr(admin, "admin_client", Cluster)
+
+        def ask(topic, letters):
+            (folder / "p.yaml").write_text(self.TEXT % (topic, letters))
+            return ingest("validate", "p.yaml", "--connect")
+
+        return ask
+
+    def test_both_are_there(self, asked):
+        result = asked("there", "there-dead")
+        assert result.code == 0
+        assert 'fine     source of pipeline "p": 1 topic, 2 partitions' in result.out
+        assert 'fine     topic for dead letters of pipeline "p": records of at most 1000 bytes' in result.out
+
+    def test_both_are_missing(self, asked):
+        result = asked("ticks", "ticks-dead")
+        assert result.code == 3
+        for where, what, topic in (
+            ("5:14", "source", "ticks"),
+            ("7:20", "topic for dead letters", "ticks-dead"),
+        ):
+            assert (
+                f'PROBLEM  {what} of pipeline "p" (p.yaml:{where}): no topic "{topic}" in the cluster\n'
+                f"         create it with 'kafka-topics.sh --create --topic {topic}', or check the name\n"
+            ) in result.out
 
 
 def test_stdin_is_a_file_too(ingest, pipeline, monkeypatch):
