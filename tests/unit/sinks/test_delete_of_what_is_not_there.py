@@ -8,8 +8,9 @@ import pytest
 from ingest.api import Event, FamilySpec, MappingError, TableSpec
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.memory import MemoryStore
+from sinks.mutator import BufferedMutator, WriteContext
 from sinks.sending import DirectSender
-from sinks.writer import WriteContext, Writer
+from tests.support.way import Way
 
 TARGETS = ({"family": "absent"}, {"column": "absent:q"})
 FORGET = Event(b"forget", {"2hb_": b"r"})
@@ -18,7 +19,7 @@ PUT = Event(b"", {"2hb_": b"r", "2hb_f:q": b"1"})
 
 def writer_of(
     store: MemoryStore, target: Mapping[str, str], table: str, on_unknown: str | None, *, creates_families: bool = True
-) -> Writer:
+) -> Way:
     settings = {
         "table": table,
         "rules": [{"when": "%{body} == 'forget'", "delete": target}],
@@ -26,7 +27,8 @@ def writer_of(
     }
     mapper = Attr2HBase(Attr2HBase.settings_class().model_validate(settings))
     can = replace(store.capabilities, creates_families=creates_families)
-    made = Writer(mapper, [DirectSender(store)], "logs", capabilities=can, deletes=True)
+    mutator = BufferedMutator([DirectSender(store)], "logs", capabilities=can, buffer_bytes=1_000, deletes=True)
+    made = Way(mapper, mutator)
     made.begin(WriteContext(1_000))
     return made
 

@@ -24,13 +24,12 @@ from ingest.api import (
     TableSpec,
     WriteRejectedError,
 )
-from ingest.receipt import RefusedRows
 from sinks.buffer import size_of
 from sinks.mapping.mapper import FamilyOptions, Mapped, Mapper, SinkSettings, Skipped
 from sinks.memory import MemoryStore
 from sinks.mutator import BufferedMutator, WriteContext
 from sinks.sending import DirectSender, ThreadSender
-from sinks.writer import Writer
+from tests.support.way import Way
 
 BATCH_MS = 1_000
 NO_WAL = b"no-wal"
@@ -98,23 +97,6 @@ def clock() -> Clock:
     return Clock()
 
 
-class Way:
-    """One sink and its way into the store."""
-
-    def __init__(self, settings: SinkSettings, mutator: BufferedMutator) -> None:
-        self.mutator = mutator
-        self.begin, self.flush, self.close = mutator.begin, mutator.flush, mutator.close
-        self.write = Writer(Scripted(settings), mutator).write
-
-    @property
-    def needs_families(self) -> dict[tuple[str, str], set[bytes]]:
-        return self.mutator.needs_families
-
-    @property
-    def refused(self) -> RefusedRows:
-        return self.mutator.refused
-
-
 @pytest.fixture
 def make(store, clock):
     def way(
@@ -129,7 +111,7 @@ def make(store, clock):
             deletes=deletes,
             clock=clock,
         )
-        made = Way(settings, mutator)
+        made = Way(Scripted(settings), mutator)
         made.begin(WriteContext(BATCH_MS))
         return made
 
@@ -196,7 +178,7 @@ def test_order_of_a_row_key_holds_with_several_connections_and_both_wal_flags(wr
         buffer_bytes=settings.write_buffer_size,
         deletes=False,
     )
-    writer = Way(settings, mutator)
+    writer = Way(Scripted(settings), mutator)
     # the senders share one store here, whose calls may not cross
     one_by_one = threading.Lock()
     apply = store.apply
@@ -535,7 +517,7 @@ def test_a_row_leaves_once_and_as_it_is_in_the_end(written, senders, size):
         buffer_bytes=SinkSettings.model_validate({"write_buffer_size": size}).write_buffer_size,
         deletes=False,
     )
-    writer = Way(SinkSettings(), mutator)
+    writer = Way(Scripted(SinkSettings()), mutator)
     writer.begin(WriteContext(BATCH_MS))
     last: dict[tuple[bytes, int], dict[bytes, bytes]] = {}
     logged: dict[bytes, bool] = {}
