@@ -1,7 +1,7 @@
 """From a configuration to a running service: everything is opened here, in order, and closed in reverse."""
 
 import pickle
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -99,16 +99,14 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             name: _queue(configuration, pipeline, options, opened) for name, pipeline in configuration.pipelines.items()
         }
         recovery()
-        session = open_session(
-            "attr2hbase",
-            master=configuration.spark.master,
-            driver_memory_bytes=configuration.spark.driver_memory,
-            conf=configuration.spark.conf,
-            jars=list(dict.fromkeys(jar for source in sources.values() for jar in source.jars)),
-            java_properties={
-                name: value for source in sources.values() for name, value in source.java_properties.items()
-            },
-        )
+        try:
+            session = _session(configuration, sources.values())
+        except Exception as error:
+            if not stop.asked.is_set():
+                raise
+            # told to end together with us, before it could be kept from hearing that
+            _log.info("told to stop while Spark started", reason=str(error))
+            return Outcome({name: Totals() for name in plans}, [], stop.exit_code)
         opened.callback(close_session, session)
         ask = Asking()
         refuse_cluster(stores, str(session.sparkContext.master))
@@ -143,6 +141,17 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         errors = supervisor.run()
         totals = {name: watch.totals for name, watch in watches.items()}
         return Outcome(totals, errors, _exit_code(errors, stop))
+
+
+def _session(configuration: Configuration, sources: Collection[LiveSource]) -> Session:
+    return open_session(
+        "attr2hbase",
+        master=configuration.spark.master,
+        driver_memory_bytes=configuration.spark.driver_memory,
+        conf=configuration.spark.conf,
+        jars=list(dict.fromkeys(jar for source in sources for jar in source.jars)),
+        java_properties={name: value for source in sources for name, value in source.java_properties.items()},
+    )
 
 
 def _recovery() -> Callable[[], None]:

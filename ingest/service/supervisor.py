@@ -93,7 +93,8 @@ class Supervisor:
     def run(self) -> list[BaseException]:
         """Start all, keep them going, and return when all have ended: the errors of those that failed for good."""
         for member in self._members:
-            self._start(member)
+            if not self._stop.asked.is_set():
+                self._start(member)
         while not self._stop.asked.wait(POLL_S) and not all(member.over for member in self._members):
             if not self._is_alive():
                 error = IngestError(

@@ -1,5 +1,6 @@
 """The Spark session: settings the pipelines depend on, each set where it takes effect."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -99,8 +100,20 @@ def open_session(
     if threading.current_thread() is threading.main_thread():
         # PySpark takes SIGINT for itself and drops all jobs; ours lets the running batch finish first
         signal.signal(signal.SIGINT, interrupted)
+    if not is_submitted():
+        _leave_sigterm_to_us(session.sparkContext)
     session.dataSource.register(FilesSource)
     return session
+
+
+def _leave_sigterm_to_us(context: SparkContext) -> None:
+    """
+    Make our JVM deaf to SIGTERM, which systemd and `timeout` send to all processes: the running batch needs it.
+
+    It ends when its standard input does, and that is ours, however we end.
+    """
+    java = context._jvm.sun.misc  # type: ignore[union-attr]  # noqa: SLF001 - PySpark does this for SIGINT alone
+    java.Signal.handle(java.Signal("TERM"), java.SignalHandler.SIG_IGN)
 
 
 def quiet_properties() -> dict[str, str]:
@@ -122,12 +135,17 @@ def is_submitted() -> bool:
 
 def close_session(session: SparkSession) -> None:
     """Stop Spark; a JVM of ours that does not answer is killed, or it would go on when its time comes again."""
-    thread = threading.Thread(target=session.stop, name="stop-session", daemon=True)
+    thread = threading.Thread(target=_stop, args=(session,), name="stop-session", daemon=True)
     process = None if is_submitted() else getattr(session.sparkContext._gateway, "proc", None)  # noqa: SLF001 - as below
     thread.start()
     thread.join(STOP_S)
     if thread.is_alive() and process is not None:
         process.kill()
+
+
+def _stop(session: SparkSession) -> None:
+    with contextlib.suppress(*JVM_GONE):  # of spark-submit: whoever ends us may have ended it as well
+        session.stop()
 
 
 def is_alive(session: SparkSession) -> bool:

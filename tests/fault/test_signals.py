@@ -3,11 +3,14 @@ F03: SIGTERM and SIGINT under load, once and twice. The running batch is finishe
 or it is abandoned and runs again; the exit code says which signal it was.
 """
 
+import contextlib
 import os
 import signal
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.support.killed_at import Failpoint
@@ -49,6 +52,46 @@ def told(run: LedgerRun, signals: Sequence[signal.Signals], code: int) -> None:
 
 def with_source(run: LedgerRun, **options: Any) -> Mapping[str, Any]:
     return merged(run.content(), {"pipelines": {run.pipeline: {"source": {"kafka": options}}}})
+
+
+def send_to_all(run: LedgerRun) -> None:
+    """SIGTERM as systemd sends it: to every process of the service, Spark's among them."""
+    for process in run.service.processes():
+        with contextlib.suppress(psutil.Error):
+            process.terminate()
+
+
+def sound(run: LedgerRun, code: int = 0) -> None:
+    """It ends in order, and the group stands where the checkpoint does."""
+    assert run.service.wait_for_exit(STOP_S) == code, run.service.last_lines()
+    run.service.wait_until_gone()
+    assert "Traceback" not in run.service.log.read_text()
+    acknowledged = run.service.checkpoint(run.pipeline).acknowledged(run.topic)
+    committed = run.kafka.committed(run.group, run.topic)
+    assert {part: end for part, end in acknowledged.items() if end} == committed
+    run.check_while_dead()
+
+
+@pytest.mark.slow
+@pytest.mark.seeds(1)
+def test_f03_sigterm_to_all_processes(ledger_run) -> None:
+    run: LedgerRun = ledger_run("F03 all processes", batch_size=250)
+    run.produce(EVENTS)
+    for told in (lambda: os.killpg(run.service.pid, signal.SIGTERM), lambda: send_to_all(run)):
+        run.start()
+        run.service.wait_for_batches(2, run.pipeline)
+        told()
+        sound(run)
+        assert not run.service.checkpoint(run.pipeline).is_inside_a_batch()
+        for late_s in (0.0, 1.0, 2.0, 3.0, 4.0):  # bash, Java's start, Spark's, the query's
+            run.begin()
+            run.service.wait_for(lambda: len(run.service.processes()) > 1, "Spark starts")
+            time.sleep(late_s)  # any moment of the start will do
+            told()
+            sound(run)
+    run.proven("SIGTERM to the group and to each process, while running and at ten moments of a start: exit 0")
+    run.start()
+    run.finish(max_redelivered=12 * 250)
 
 
 @pytest.mark.slow

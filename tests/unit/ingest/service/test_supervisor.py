@@ -327,7 +327,13 @@ def test_stop_waits_for_a_pipeline_beside_a_blocked_one(monkeypatch: pytest.Monk
 
     healthy.query.wait_drained = wait_drained
     members = [healthy.member, blocked.member] if is_first else [blocked.member, healthy.member]
-    blocked.stop.ask()
+    start_last = members[-1].start
+
+    def start() -> None:
+        start_last()
+        blocked.stop.ask()
+
+    members[-1].start = start
     supervisor = Supervisor(
         members, once=False, health=Health(), stop=blocked.stop, stop_timeout_s=3600.0, is_alive=lambda: True
     )
@@ -375,6 +381,14 @@ def test_jvm_that_does_not_answer_is_told_and_goes_on():
     assert house.supervisor.run() == []
     assert reasons == ["jvm_silent: Spark's Java process has not answered for 10 s"]
     assert (house.state, house.starts) == (State.STOPPED, 1)
+
+
+def test_pipeline_is_not_started_after_a_stop():
+    """Spark may be ending as well by then."""
+    house = House(lambda _house: None)
+    house.stop.ask()
+    assert house.supervisor.run() == []
+    assert (house.starts, house.state, house.closed) == (0, State.STOPPED, 1)
 
 
 def test_start_that_hangs_does_not_keep_a_stop_away(monkeypatch: pytest.MonkeyPatch):
