@@ -104,8 +104,9 @@ class PipelineWatch:
         self.totals.seconds = now - self._started
         self._metrics.observe_batch(self._pipeline, counts, seconds)
         self._metrics.acknowledged(self._pipeline, time.time(), batch_time_ms)
+        # not yet acknowledged: Spark commits it when we have returned, and tells nobody
         _log.info(
-            "batch acknowledged",
+            "batch is durable",
             pipeline=self._pipeline,
             batch=batch_id,
             read=counts.read,

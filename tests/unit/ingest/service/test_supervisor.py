@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +14,7 @@ from ingest.observe.logs import set_up
 from ingest.observe.metrics import Metrics
 from ingest.receipt import Counts
 from ingest.service import supervisor as supervisor_module
+from ingest.service import watch as watch_module
 from ingest.service.lifecycle import Stop
 from ingest.service.supervisor import Member, Supervisor
 from ingest.service.watch import PipelineWatch
@@ -357,6 +359,14 @@ def test_watch_tells_health_and_totals():
     assert (house.state, house.watch.is_blocked) == (State.BLOCKED, True)
     house.watch.acknowledged(0, 5_000, Counts(read=3, stored=3, flush_s=[0.1]), 0.5)
     assert (house.state, house.watch.totals.batches, house.watch.totals.counts.read) == (State.RUNNING, 1, 3)
+
+
+def test_log_says_of_a_batch_what_is_sure_when_it_is_said(monkeypatch: pytest.MonkeyPatch):
+    """Spark has yet to commit it."""
+    events = []
+    monkeypatch.setattr(watch_module, "_log", SimpleNamespace(info=lambda event, **_fields: events.append(event)))
+    House(lambda _house: None).watch.acknowledged(0, 5_000, Counts(), 0.5)
+    assert events == ["batch is durable"]
 
 
 def test_jvm_that_does_not_answer_is_told_and_goes_on():
