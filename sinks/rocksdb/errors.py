@@ -1,5 +1,6 @@
 """From what RocksDB says to what we do about it: the one table."""
 
+import errno
 from pathlib import Path
 
 from rocksdict import DbClosedError
@@ -8,6 +9,7 @@ from ingest.api import (
     ConflictError,
     IngestError,
     IntegrityError,
+    NotFoundError,
     StoreBusyError,
     StoreRefusedError,
     StoreUnavailableError,
@@ -15,6 +17,8 @@ from ingest.api import (
 
 OWNER = "OWNER"
 """File beside RocksDB's LOCK that says who has the store; stale after a kill, so it is only read when LOCK is held."""
+
+_NO_FOLDER = (errno.EEXIST, errno.ENOTDIR, errno.ENOENT, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 def is_from_rocksdb(error: Exception) -> bool:
@@ -42,6 +46,11 @@ def translated(error: Exception, path: Path) -> IngestError:
         return StoreRefusedError(f'the store "{path}" may not be written: {text}', hint="check who owns the folder")
     if "busy" in lowered or "try again" in lowered or "timed out" in lowered:
         return StoreBusyError(f'the store "{path}" is busy: {text}')
+    if isinstance(error, OSError) and error.errno in _NO_FOLDER:
+        return NotFoundError(
+            f'no folder can be made at "{path}": {error.strerror}',
+            hint="the store needs a folder of its own: is a file in its place, or in that of a folder above it?",
+        )
     return IntegrityError(
         f'the store "{path}" failed: {text}{_suspects(text, path)}',
         hint="check the disk, and restore a copy if it is damaged",
