@@ -13,6 +13,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -176,11 +177,19 @@ def check_unchanged(path: str, known: dict[str, int]) -> None:
         raise PositionLostError(
             f'"{path}" is gone before all of it was read', hint="put it back, or start anew"
         ) from error
-    if (status.st_size, status.st_mtime_ns // 1_000_000) != (known["size"], known["mtime_ms"]):
+    mtime_ms = status.st_mtime_ns // 1_000_000
+    if (status.st_size, mtime_ms) != (known["size"], known["mtime_ms"]):
+        then = _instant(known["mtime_ms"])
         raise PositionLostError(
-            f'"{path}" has changed since it was taken: {known["size"]} bytes then, {status.st_size} now',
-            hint="the files source reads finished files; give what is new a file of its own",
+            f'"{path}" has changed since it was taken: {known["size"]} bytes of {then} then, '
+            f"{status.st_size} bytes of {_instant(mtime_ms)} now",
+            hint="the files source reads finished files: give what is new a file of its own, and this one its old "
+            f"bytes and time of change ('touch -d {then} FILE'); or move it away, if it had been read to its end",
         )
+
+
+def _instant(time_ms: int) -> str:
+    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def lines_of(piece: FileRange, max_event_bytes: int) -> Iterator[tuple[int, bytes]]:

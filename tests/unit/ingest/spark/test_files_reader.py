@@ -2,6 +2,8 @@
 
 import gzip
 import os
+import re
+import subprocess
 from itertools import pairwise
 from pathlib import Path
 
@@ -81,6 +83,31 @@ def test_file_that_grew_after_it_was_read_is_refused(tmp_path: Path, once):
         reader.prepareForTriggerAvailableNow()
     with pytest.raises(PositionLostError, match="has changed since it was taken"):
         reader.latestOffset(end, ALL)
+
+
+def test_file_that_changed_says_what_it_was_and_how_it_is_again(tmp_path: Path):
+    path = touch(tmp_path / "a", b"one\n")
+    os.utime(path, ns=(0, 1_000_123_456_789))
+    reader = FilesReader(str(tmp_path), 1_000)
+    end = reader.latestOffset({}, ALL)
+    path.write_bytes(b"two\n")
+    os.utime(path, (2_000, 2_000))
+    then, now = "4 bytes of 1970-01-01T00:16:40.123Z then", "4 bytes of 1970-01-01T00:33:20.000Z now"
+    with pytest.raises(PositionLostError, match=f"{then}, {now}") as caught:
+        reader.latestOffset(end, ALL)
+    found = re.search("touch -d (.+) FILE", caught.value.hint or "")
+    assert found is not None
+    subprocess.run(["touch", "-d", found[1], str(path)], check=True)
+    assert reader.latestOffset(end, ALL) == end
+
+
+def test_file_that_was_read_may_go(tmp_path: Path):
+    path = touch(tmp_path / "a", b"one\n")
+    reader = FilesReader(str(tmp_path), 1_000)
+    end = reader.latestOffset({}, ALL)
+    path.unlink()
+    touch(tmp_path / "b", b"two\n")
+    assert values(reader, end, reader.latestOffset(end, ALL)) == [(0, b"two")]
 
 
 @pytest.mark.parametrize(
