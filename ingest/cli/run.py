@@ -11,7 +11,13 @@ if TYPE_CHECKING:
     from ingest.config.model import Configuration
     from ingest.service.run import Outcome
 
-OnceOption = Annotated[bool, typer.Option("--once", help="Read what is there now, then end.")]
+OnceOption = Annotated[
+    bool,
+    typer.Option(
+        "--once",
+        help="Read what is there now, then end. A batch that blocks is waited for; what is away at the start is not.",
+    ),
+]
 StartOption = Annotated[
     str | None,
     typer.Option(
