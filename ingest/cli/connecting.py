@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ingest.api import IngestError, NotFoundError, Store, TableSpec
+from ingest.api import IngestError, Model, NotFoundError, Store, TableSpec
 from ingest.cli.output import counted
 from ingest.config.options import DeadLetterTopic
 from ingest.sources.files import FilesSource
@@ -16,6 +16,8 @@ from ingest.sources.kafka import KafkaSource
 if TYPE_CHECKING:
     from ingest.catalog import Catalog
     from ingest.config.model import Component, Configuration
+
+PATIENCE_S = 10.0  # somebody waits for the answer; a service has a longer time-out for the sake of what it writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def _asked(component: "Component", what: str, ask: Callable[[], str]) -> Answer:
 
 
 def _ask_store(configuration: "Configuration", catalog: "Catalog", name: str, component: "Component") -> str:
-    store: Store[Any] = catalog.load("stores", component.kind).reader(component.settings)
+    store: Store[Any] = catalog.load("stores", component.kind).reader(_impatient(component.settings))
     declared = [table.spec() for table in configuration.tables.values() if table.store == name]
     try:
         store.open()
@@ -71,6 +73,11 @@ def _ask_store(configuration: "Configuration", catalog: "Catalog", name: str, co
             hint="'ingest table apply' makes what is missing",
         )
     return counted(len(tables), "table")
+
+
+def _impatient(settings: Model) -> Model:
+    timeout_s = getattr(settings, "timeout", None)
+    return settings if timeout_s is None else settings.model_copy(update={"timeout": min(timeout_s, PATIENCE_S)})
 
 
 def _has(store: Store[Any], spec: TableSpec) -> bool:

@@ -74,6 +74,7 @@ class Connection:
         self._connection: _ThriftConnection | None = None
         self._used_s = 0.0
         self._is_open = False
+        self._has_answered = False
 
     def open(self) -> None:
         """
@@ -105,16 +106,20 @@ class Connection:
         try:
             answer = ask(connection.client)
         except DRIVER_ERRORS as error:
-            self._used_s = self._clock()
+            self._answered()
             raise translated(error, table=table, where=self.where) from error
         except CONNECTION_ERRORS as error:
             self._abort()
-            raise translated(error, table=table, where=self.where) from error
+            raise translated(error, table=table, where=self.where, has_answered=self._has_answered) from error
         except BaseException:
             self._abort()  # interrupted half way: the answer to this call would be taken for that to the next
             raise
-        self._used_s = self._clock()
+        self._answered()
         return answer
+
+    def _answered(self) -> None:
+        self._used_s = self._clock()
+        self._has_answered = True
 
     def _live(self) -> _ThriftConnection:
         if not self._is_open:

@@ -37,6 +37,7 @@ DRIVER_ERRORS = (HBaseIOError, IllegalArgument, AlreadyExists, TApplicationExcep
 CONNECTION_ERRORS = (TTransportException, TProtocolException, OSError, EOFError)
 """The connection is broken, or nobody knows what is still to come on it."""
 
+_DO_THEY_MATCH = "do `transport`, `protocol` and `port` match the server's?"
 _LONGEST_REASON = 300  # letters of a server's text in a message of ours
 
 
@@ -161,7 +162,9 @@ _FRAME = re.compile(r"^\s+at .*\n?", re.MULTILINE)  # where in Java's code it wa
 _WRAPPING = re.compile(r"^\S*RetriesExhaustedWithDetailsException: ")
 
 
-def translated(error: Exception, *, table: str | None = None, where: str = "the Thrift server") -> IngestError:
+def translated(
+    error: Exception, *, table: str | None = None, where: str = "the Thrift server", has_answered: bool = True
+) -> IngestError:
     """
     Our error for one of the driver's; to be raised `from` it.
 
@@ -169,6 +172,7 @@ def translated(error: Exception, *, table: str | None = None, where: str = "the 
         error: one of `DRIVER_ERRORS` or `CONNECTION_ERRORS`.
         table: what the call was about.
         where: host and port, for messages about the connection.
+        has_answered: whether a call was ever answered there; else it may be no Thrift server, or speak otherwise.
     """
     if isinstance(error, TApplicationException):
         if error.type != TApplicationException.INTERNAL_ERROR:
@@ -182,7 +186,7 @@ def translated(error: Exception, *, table: str | None = None, where: str = "the 
         return StoreError(f'table "{table}" exists')
     if isinstance(error, IllegalArgument | HBaseIOError):
         return error_of(text_of(error), table or "")
-    return _connection_error(error, where)
+    return _connection_error(error, where, None if has_answered else _DO_THEY_MATCH)
 
 
 def error_of(text: str, table: str) -> IngestError:
@@ -226,16 +230,17 @@ def text_of(error: Exception) -> str:
     return message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
 
 
-def _connection_error(error: Exception, where: str) -> StoreUnavailableError:
+def _connection_error(error: Exception, where: str, hint: str | None) -> StoreUnavailableError:
     if isinstance(error, TTransportException) and error.type == TTransportException.NOT_OPEN:
         return StoreUnavailableError(
             f"nobody can be reached at {where}", hint="is the HBase Thrift server running there?"
         )
     if isinstance(error, TimeoutError):
-        return StoreUnavailableError(f"no answer from {where} in time; the call may still be carried out")
+        return StoreUnavailableError(f"no answer from {where} in time; the call may still be carried out", hint=hint)
     if isinstance(error, TProtocolException):
         return StoreUnavailableError(
-            f"{where} does not answer as a Thrift server would: {text_of(error)}",
-            hint="do `transport` and `protocol` match the server's?",
+            f"{where} does not answer as a Thrift server would: {text_of(error)}", hint=_DO_THEY_MATCH
         )
-    return StoreUnavailableError(f"the connection to {where} broke: {text_of(error) or type(error).__name__}")
+    return StoreUnavailableError(
+        f"the connection to {where} broke: {text_of(error) or type(error).__name__}", hint=hint
+    )

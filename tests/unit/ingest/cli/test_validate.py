@@ -1,6 +1,7 @@
 import io
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from ingest import cli
+from ingest.cli import connecting
 from ingest.kafka import admin
 from ingest.kafka.settings import KafkaConnection
 
@@ -99,6 +101,19 @@ class TestConnect:
         assert (done.returncode, found["valid"]) == (3, False)
         answers = {answer["what"]: answer["error"]["code"] for answer in found["connections"]}
         assert answers == {'store "hbase"': "store_unavailable", 'source of pipeline "ticks"': "source_unavailable"}
+
+    def test_server_that_says_nothing_is_not_waited_for(self, ingest, pipeline, monkeypatch):
+        """A service would, for three minutes."""
+        monkeypatch.setattr(connecting, "PATIENCE_S", 0.2)
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+            text = (pipeline / "pipeline.yaml").read_text()
+            text = text.replace("rocksdb: {path: ./data}", f"hbase: {{host: 127.0.0.1, port: {port}}}")
+            (pipeline / "p.yaml").write_text(text)
+            result = ingest("validate", "p.yaml", "--connect")
+        assert result.code == 3
+        assert f"no answer from 127.0.0.1:{port} in time" in result.out
+        assert "do `transport`, `protocol` and `port` match the server's?" in result.out
 
 
 class Cluster:

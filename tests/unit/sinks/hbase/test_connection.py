@@ -125,6 +125,25 @@ def test_dropped_on_any_error_of_the_transport(listener: Listener, error: Except
 
 
 @pytest.mark.parametrize(
+    "error", [TTransportException(TTransportException.END_OF_FILE, "TSocket read 0 bytes"), TimeoutError("timed out")]
+)
+def test_asks_for_the_settings_until_a_call_was_answered(listener: Listener, error: Exception) -> None:
+    connection = connection_to(listener)
+    connection.open()
+
+    def broken(_client: object) -> None:
+        raise error
+
+    with pytest.raises(StoreUnavailableError, match="do `transport`, `protocol` and `port` match"):
+        connection.call(broken)
+    connection.call(lambda _client: None)
+    with pytest.raises(StoreUnavailableError) as caught:
+        connection.call(broken)
+    assert caught.value.hint is None
+    connection.close()
+
+
+@pytest.mark.parametrize(
     "error",
     [
         HBaseIOError(message=b"RegionTooBusyException"),

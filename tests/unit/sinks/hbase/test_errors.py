@@ -156,7 +156,7 @@ def test_long_reasons_are_cut() -> None:
         (BrokenPipeError(), StoreUnavailableError, "h:1 broke"),
         (ConnectionResetError(104, "reset"), StoreUnavailableError, "h:1 broke"),
         (EOFError(), StoreUnavailableError, "EOFError"),
-        (TProtocolException(4, "bad version"), StoreUnavailableError, "`transport` and `protocol`"),
+        (TProtocolException(4, "bad version"), StoreUnavailableError, "`transport`, `protocol` and `port`"),
     ],
 )
 def test_connection(error: Exception, kind: type[Exception], says: str) -> None:
