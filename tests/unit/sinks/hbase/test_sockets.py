@@ -78,7 +78,7 @@ def test_what_was_given_up_is_not_sent_later(monkeypatch, listener):
     """The peer reads only once the client has gone: as when a network stands still, and then does not."""
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     looked_up(monkeypatch, (socket.AF_INET, listener.getsockname()))
-    made = connected(9090, 300)
+    made = connected(9090, 0.3)
     call = b"x" * 200_000
     with listener.accept()[0] as peer:
         made.write(call)
