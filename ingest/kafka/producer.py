@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 
 import kafka
 from kafka.errors import KafkaError
@@ -119,5 +118,12 @@ class KafkaProducer:
         client, self._client = self._client, None
         self._sent = []
         if client is not None:
-            with suppress(KafkaError):  # says only that not everything was sent, which is known
-                client.close(timeout=0)
+            give_up(client)
+
+
+def give_up(client: kafka.KafkaProducer, patience_s: float = 0.0) -> None:
+    """Close a client of kafka-python; what it still holds after a while is not sent any more."""
+    try:
+        client.close(timeout=patience_s)
+    except KafkaError:  # says that not everything was sent, which is known, and leaves its thread at it
+        client._sender.force_close()  # noqa: SLF001 - nothing else ends it

@@ -4,6 +4,7 @@ import threading
 
 import kafka as client
 import pytest
+from kafka.producer.sender import Sender
 
 from ingest.api import (
     ConflictError,
@@ -23,6 +24,7 @@ from ingest.kafka.stored import Stored
 from ingest.kafka.tail import TopicTail
 from tests.support.names import unique
 from tests.support.servers import Given, Kafka
+from tests.support.waiting import reached
 
 DEAD = {"brokers": "127.0.0.1:1"}
 
@@ -264,6 +266,23 @@ def test_a_flush_without_the_broker_fails_and_the_records_can_be_sent_again(kafk
     producer.send(topic, b"k", b"while away")
     producer.flush()
     assert [record.value for record in kafka.records(topic)] == [b"before", b"while away"]
+
+
+def test_what_a_lost_broker_leaves_behind_goes_on_nowhere(kafka, connection, monkeypatch):
+    monkeypatch.setattr("ingest.kafka.producer._PATIENCE_S", 0.1)
+    topic = kafka.create_topic("left", partitions=2)
+    threads = {thread for thread in threading.enumerate() if isinstance(thread, Sender)}
+    producer = KafkaProducer(connection)
+    producer.send(topic, b"k", b"before", partition=0)
+    producer.flush()
+    kafka.kill()
+    for partition in (0, 1):
+        producer.send(topic, b"k", b"while away", partition=partition)
+    with pytest.raises(SourceUnavailableError):
+        producer.flush()
+    assert reached(lambda: threads >= {each for each in threading.enumerate() if isinstance(each, Sender)}, 10)
+    kafka.start()
+    assert [record.value for record in kafka.records(topic)] == [b"before"]
 
 
 # Reading to the end

@@ -15,6 +15,7 @@ from kafka import KafkaProducer
 from kafka.errors import InvalidTopicError, KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
 from kafka.net.compat import KafkaNetClient
 
+from ingest.kafka.producer import give_up
 from tests.support.ledger.events import Events
 
 ANSWER_FIELDS = 7
@@ -183,7 +184,7 @@ class Producer:
         """Let go of the broker."""
         client, self._client = self._client, None
         if client is not None:
-            client.close(timeout=1)
+            give_up(client, 1.0)
 
     def _send(self, first: int, size: int, stop: threading.Event | None) -> bool:
         client = self._connected(stop)

@@ -21,6 +21,7 @@ FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[3]
 VARIABLE = "LEDGER_MUTANT"
 ACTED = "LEDGER_MUTANT_ACTED"
+LATE_S = 3.0
 SMALL = 60  # rows; full chunks are larger, the last one of a small batch is not
 
 Patch = Callable[[Any], None]
@@ -148,6 +149,17 @@ def return_when_stopped(module: Any) -> None:
     module.deliver, module.Job.on_batch = blocked, returning
 
 
+def stop_spark_late(module: Any) -> None:
+    """Trouble, no bug: Spark has the time to acknowledge what a batch that returned has not done."""
+    stop_spark = module.PipelineQuery._stop_spark
+
+    def late(self: Any) -> None:
+        time.sleep(LATE_S)
+        stop_spark(self)
+
+    module.PipelineQuery._stop_spark = late
+
+
 def clock_for_cells(module: Any) -> None:
     """Cells get the time at which they are written, not that of their batch."""
     run = module.Task.run
@@ -226,7 +238,8 @@ MUTANTS = {
         {"sinks.mutator": block_one_partition, "ingest.spark.job": farthest_partition_decides},
     ),
     "return_when_stopped": Mutant(
-        "returns from the batch when told to stop", {"ingest.spark.job": return_when_stopped}
+        "returns from the batch when told to stop",
+        {"ingest.spark.job": return_when_stopped, "ingest.spark.query": stop_spark_late},
     ),
     "clock_for_cells": Mutant("takes the clock for the time of cells", {"ingest.task": clock_for_cells}),
     "forget_dead_letters": Mutant(
