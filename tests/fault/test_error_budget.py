@@ -10,7 +10,7 @@ import pytest
 
 from ingest.dead_letters.files import FileDeadLetters
 from tests.support.audit import rocksdb_table
-from tests.support.ledger.report import Row, write
+from tests.support.ledger.report import tell
 from tests.support.names import unique
 from tests.support.servers import Given, Kafka
 from tests.support.service import Service
@@ -87,21 +87,13 @@ def test_when_the_error_budget_stops_a_pipeline(kafka: Kafka, tmp_path: Path) ->
             # the rows of the batch that spends the budget are there too, and none of its letters
             ran = case.bad[: case.acknowledged + 1]
             assert (case.name, len(rows)) == (case.name, len(ran) * BATCH - sum(ran))
-    write(
-        Row(
-            fault="F32 error budgets",
-            store="rocksdb",
-            seed=0,
-            proof=(f"{len(stopping)} of {len(CASES)} streams stopped",),
-            sent=sum(case.acknowledged for case in CASES) * BATCH,
-            stored=sum(case.acknowledged * BATCH - case.letters for case in CASES),
-            dead_lettered=sum(case.letters for case in CASES if case.on_error == "dead_letter"),
-            dropped=sum(case.letters for case in CASES if case.on_error == "drop"),
-            redelivered=None,
-            lost=0,
-            corrupt=0,
-            seconds=round(time.monotonic() - started, 1),
-        )
+    tell(
+        "F32 error budgets",
+        f"{len(stopping)} of {len(CASES)} streams stopped",
+        time.monotonic() - started,
+        stored=sum(case.acknowledged * BATCH - case.letters for case in CASES),
+        dead=sum(case.letters for case in CASES if case.on_error == "dead_letter"),
+        dropped=sum(case.letters for case in CASES if case.on_error == "drop"),
     )
 
 

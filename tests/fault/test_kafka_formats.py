@@ -18,7 +18,7 @@ from kafka.record.memory_records import MemoryRecords
 from tests.support.audit import rocksdb_table
 from tests.support.by_key import PIPELINE, content_of
 from tests.support.kafka_sender import KafkaSender, Sent
-from tests.support.ledger.report import Row, write
+from tests.support.ledger.report import tell
 from tests.support.names import unique
 from tests.support.servers import Kafka
 from tests.support.service import Service
@@ -52,7 +52,12 @@ def test_every_codec_and_idempotence_gives_the_same_bytes(kafka: Kafka, tmp_path
         key: [body[:50], body] for key, body in expected.items()
     }
     assert len(found) == len(CODECS), found
-    tell("F22 F24 codecs, odd bytes", f"{len(CODECS)} codecs with and without idempotence", len(expected), started)
+    tell(
+        "F22 F24 codecs, odd bytes",
+        f"{len(CODECS)} codecs with and without idempotence",
+        time.monotonic() - started,
+        stored=len(expected),
+    )
 
 
 @pytest.fixture
@@ -89,7 +94,7 @@ def test_formats_of_old_brokers_are_read_out_of_their_logs(upgraded_kafka: Kafka
         key: [body] for key, body in (expected | new).items()
     }
     proof = f"formats and codecs in the log: {sorted(found)}"
-    tell("F22 formats v0 v1 v2", proof, len(expected) + len(new), started)
+    tell("F22 formats v0 v1 v2", proof, time.monotonic() - started, stored=len(expected) + len(new))
 
 
 def odd_bytes(seed: str, count: int = COUNT) -> dict[bytes, bytes]:
@@ -138,23 +143,3 @@ def formats(kafka: Kafka, topic: str) -> set[tuple[int, int]]:
         legacy = isinstance(batch, LegacyRecordBatch)
         found.add((batch._magic, batch._attributes & 7) if legacy else (2, batch.compression_type))
     return found
-
-
-def tell(fault: str, proof: str, stored: int, started: float) -> None:
-    """A row of the report."""
-    write(
-        Row(
-            fault=fault,
-            store="rocksdb",
-            seed=0,
-            proof=(proof,),
-            sent=stored,
-            stored=stored,
-            dead_lettered=0,
-            dropped=0,
-            redelivered=None,
-            lost=0,
-            corrupt=0,
-            seconds=round(time.monotonic() - started, 1),
-        )
-    )

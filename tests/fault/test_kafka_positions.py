@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.lost_positions import KEPT_FROM, MADE_AGAIN, READ, TAKEN, LostPositions, records, rows_of, tell
+from tests.support.ledger.report import tell
+from tests.support.lost_positions import KEPT_FROM, MADE_AGAIN, READ, TAKEN, LostPositions, records, rows_of
 from tests.support.names import unique
 from tests.support.servers import Kafka
 from tests.support.service import Service

@@ -18,8 +18,9 @@ from tests.support.audit import rocksdb_table
 from tests.support.kafka_sender import KafkaSender, Sent
 from tests.support.ledger.events import Events
 from tests.support.ledger.fixture import LedgerRuns
+from tests.support.ledger.report import tell
 from tests.support.ledger.run import LedgerRun, merged
-from tests.support.lost_positions import KEPT_FROM, MADE_AGAIN, MIN_EVENTS, READ, LostPositions, tell
+from tests.support.lost_positions import KEPT_FROM, MADE_AGAIN, MIN_EVENTS, READ, LostPositions
 from tests.support.names import unique
 from tests.support.servers import Given, Kafka
 

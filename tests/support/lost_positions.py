@@ -13,7 +13,6 @@ from kafka.admin import NewTopic
 
 from ingest.dead_letters.files import FileDeadLetters
 from tests.support.audit import rocksdb_table
-from tests.support.ledger.report import Row, write
 from tests.support.names import unique
 from tests.support.servers import Given, Kafka
 from tests.support.service import Service
@@ -177,26 +176,3 @@ def rows_of(word: str, numbers: range) -> dict[bytes, bytes]:
 def topic_ids(admin: KafkaAdminClient, topics: Mapping[str, int]) -> dict[str, str]:
     """What tells topics from others of the same names."""
     return {described["name"]: str(described["topic_id"]) for described in admin.describe_topics(list(topics))}
-
-
-def tell(
-    fault: str, proof: str, seconds: float, *, stored: int = 0, dead: int = 0, dropped: int = 0, lost: int = 0
-) -> None:
-    """A row of the report, of a fault without a ledger."""
-    write(
-        Row(
-            fault=fault,
-            store="rocksdb",
-            seed=0,
-            proof=(proof,),
-            sent=stored + dead + dropped + lost,
-            stored=stored,
-            dead_lettered=dead,
-            dropped=dropped,
-            redelivered=None,
-            lost=lost,
-            corrupt=0,
-            seconds=round(seconds, 1),
-            predicted=lost or None,
-        )
-    )

@@ -84,6 +84,29 @@ def write(row: Row) -> None:
     _written.append(row)
 
 
+def tell(
+    fault: str, proof: str, seconds: float, *, stored: int = 0, dead: int = 0, dropped: int = 0, lost: int = 0
+) -> None:
+    """A row of the report, of a fault without a ledger."""
+    write(
+        Row(
+            fault=fault,
+            store="rocksdb",
+            seed=0,
+            proof=(proof,),
+            sent=stored + dead + dropped + lost,
+            stored=stored,
+            dead_lettered=dead,
+            dropped=dropped,
+            redelivered=None,
+            lost=lost,
+            corrupt=0,
+            seconds=round(seconds, 1),
+            predicted=lost or None,
+        )
+    )
+
+
 _written: list[Row] = []
 
 
