@@ -42,6 +42,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         api.MappingError,
         "The event's time can not be the time of a cell: it is before 1970, or has no 64 bits.",
     ),
+    "batch_slow": (
+        IngestError,
+        "A step of the batch has been at work for two minutes: a worker or a disk stands still. It is waited for.",
+    ),
     "dead_letters_too_large": (
         IngestError,
         "More than 64 MiB of dead letters in one micro-batch: mend the pipeline, or lower max_events_per_batch.",

@@ -48,12 +48,24 @@ class GroupOffsets:
             if part.topic in wanted and kept.offset >= 0
         }
 
-    def commit(self, offsets: Mapping[Part, int], *, lower: bool = False) -> None:
+    def notes(self, topics: Sequence[str]) -> set[str]:
+        """
+        What was noted with the offsets of topics.
+
+        Raises:
+            SourceUnavailableError: the cluster does not answer.
+            SourceError: it refuses us, code `access_denied`.
+        """
+        found = self._answered("asking for", lambda client: client.list_group_offsets(self._group)[self._group])
+        return {kept.metadata for part, kept in found.items() if part.topic in topics and kept.metadata}
+
+    def commit(self, offsets: Mapping[Part, int], *, note: str = "", lower: bool = False) -> None:
         """
         Commit offsets of the next records to read.
 
         Args:
             offsets: by topic and partition; what is committed already is committed anew, and so lives longer.
+            note: kept with them.
             lower: commit also what is less than committed now, as a reset does; else the higher one stays.
 
         Raises:
@@ -66,7 +78,7 @@ class GroupOffsets:
             offsets = {part: offset for part, offset in offsets.items() if offset >= now.get(part, -1)}
         if not offsets:
             return
-        wanted = {partition(part): OffsetAndMetadata(offset, "", None) for part, offset in offsets.items()}
+        wanted = {partition(part): OffsetAndMetadata(offset, note, None) for part, offset in offsets.items()}
 
         def commit(client: KafkaAdminClient) -> None:
             for part, answer in client.alter_group_offsets(self._group, wanted).items():

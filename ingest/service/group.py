@@ -17,6 +17,7 @@ from ingest.kafka.settings import KafkaConnection
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.service.topics import KnownTopics, TopicMadeAgainError
+from ingest.spark.batch_time import BatchTimes
 from ingest.spark.checkpoint import Checkpoint
 
 TICK_S = 0.5  # how soon after its batch an offset is in the group
@@ -54,6 +55,7 @@ class GroupFollower:
         metrics: Metrics,
         topics: Sequence[str],
         known: KnownTopics,
+        times: BatchTimes,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._pipeline = pipeline
@@ -63,6 +65,7 @@ class GroupFollower:
         self._metrics = metrics
         self._topics = tuple(topics)
         self._known = known
+        self._times = times
         self._clock = clock
         self.lost: IngestError | None = None
         self._closing = threading.Event()
@@ -138,7 +141,8 @@ class GroupFollower:
             self._silence, self._heard_at = None, self._clock()
             self._known.check(ids)
             if newest is not None and (moved or now - self._committed_at >= RECOMMIT_S):
-                self._group.commit(self._acknowledged)
+                # with the time of the batch: a new checkpoint has to begin after it, whatever the clock says then
+                self._group.commit(self._acknowledged, note=str(self._times.known(newest) or ""))
                 self._committed, self._committed_at = newest, now
             self._measure(admin, topics)
         self._looked_at = now

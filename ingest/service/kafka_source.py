@@ -11,6 +11,7 @@ from ingest.observe.metrics import Metrics
 from ingest.service.group import GroupFollower, kafka_offsets
 from ingest.service.topics import KnownTopics, TopicMadeAgainError
 from ingest.sources.kafka import KafkaSource, Start
+from ingest.spark.batch_time import BatchTimes
 from ingest.spark.checkpoint import Checkpoint
 from ingest.spark.jars import connector_jars
 from ingest.spark.reading import Frame, Session, read_kafka
@@ -26,11 +27,18 @@ class LiveKafka:
     """
 
     def __init__(
-        self, pipeline: Pipeline, source: KafkaSource, checkpoint: Checkpoint, start_from: str | None, metrics: Metrics
+        self,
+        pipeline: Pipeline,
+        source: KafkaSource,
+        checkpoint: Checkpoint,
+        times: BatchTimes,
+        start_from: str | None,
+        metrics: Metrics,
     ) -> None:
         self._pipeline = pipeline
         self._source = source
         self._checkpoint = checkpoint
+        self._times = times
         self._start_from = start_from
         self._metrics = metrics
         self._known = KnownTopics(checkpoint.folder)
@@ -74,6 +82,7 @@ class LiveKafka:
                 metrics=self._metrics,
                 topics=topics,
                 known=self._known,
+                times=self._times,
             )
             self._follower.start()
         return read_kafka(session, self._source, self._start, partitions)
@@ -138,6 +147,7 @@ class LiveKafka:
             return self._source.start
         with closing(GroupOffsets(self._source, self.group)) as group:
             committed = group.committed(topics)
+            notes = group.notes(topics)
         if self._start_from is None:
             if committed:
                 raise NotFoundError(
@@ -147,6 +157,7 @@ class LiveKafka:
                     "'ingest run --start-from group|earliest|latest|TIME'",
                 )
             return self._source.start
+        self._times.rise_above(max((int(note) for note in notes if note.isdecimal()), default=0))
         if self._start_from == "group":
             if not committed:
                 raise NotFoundError(f'group "{self.group}" has no offsets', hint="use --start-from earliest")

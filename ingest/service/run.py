@@ -85,10 +85,11 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         health = Health(configuration.pipelines, on_change=metrics.state, mask=configuration.masks.hide)
         plans = {name: plan_of(configuration, pipeline, catalog) for name, pipeline in configuration.pipelines.items()}
         checkpoints = {name: _checkpoint(configuration, name, opened) for name in plans}
+        times = {name: BatchTimes(checkpoint.folder / "times", now_ms) for name, checkpoint in checkpoints.items()}
         recovery()
         places = start_places(checkpoints, options.start_from)
         sources = {
-            name: live_source(pipeline, checkpoints[name], places[name], metrics)
+            name: live_source(pipeline, checkpoints[name], times[name], places[name], metrics)
             for name, pipeline in configuration.pipelines.items()
         }
         _serve(HttpEndpoint(configuration.service.http.listen, health=health, render=metrics.render), options, opened)
@@ -118,7 +119,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             job = Job(
                 pipeline=name,
                 plan=pickle.dumps(plans[name]),
-                batch_times=BatchTimes(checkpoints[name].folder / "times", now_ms),
+                batch_times=times[name],
                 stores=used,
                 families=family_registry(configuration, plans[name], used),
                 incoming={store: incoming_folder(configuration, store, name) for store in used},

@@ -10,6 +10,7 @@ from ingest.config.model import Pipeline
 from ingest.observe.metrics import Metrics
 from ingest.sources.files import FilesSource
 from ingest.sources.kafka import KafkaSource
+from ingest.spark.batch_time import BatchTimes
 from ingest.spark.checkpoint import Checkpoint
 from ingest.spark.reading import Frame, Session, read_files
 
@@ -91,7 +92,9 @@ class LiveFiles:
         """Nothing to let go of."""
 
 
-def live_source(pipeline: Pipeline, checkpoint: Checkpoint, start_from: str | None, metrics: Metrics) -> LiveSource:
+def live_source(
+    pipeline: Pipeline, checkpoint: Checkpoint, times: BatchTimes, start_from: str | None, metrics: Metrics
+) -> LiveSource:
     """
     The source of a pipeline.
 
@@ -103,7 +106,7 @@ def live_source(pipeline: Pipeline, checkpoint: Checkpoint, start_from: str | No
             # here, so that a pipeline of files needs no Kafka client
             from ingest.service.kafka_source import LiveKafka
 
-            return LiveKafka(pipeline, source, checkpoint, start_from, metrics)
+            return LiveKafka(pipeline, source, checkpoint, times, start_from, metrics)
         case FilesSource() as source:
             if start_from is not None:
                 raise ConfigError(

@@ -17,6 +17,7 @@ POLL_S = 0.1  # between looks at the queries: a pipeline that ended is noticed, 
 RESTART_S = (1.0, 2.0, 5.0, 10.0, 30.0)  # before a query that failed is started again; the last one repeats
 STEADY_S = 60.0  # a query that ran for so long starts its back-off anew
 ONCE_FAILURES = 3  # starts that a `--once` run without any batch is given: somebody waits for it
+SLOW_S = 120.0  # a step of a batch that takes longer is taken for stuck; tasks say within 10 s that a store is away
 SILENT_S = 10.0  # without an answer of the JVM: blocked; it collects garbage in less
 START_STOP_S = 5.0  # what a start that goes on gets on a stop
 CLOCK_STEP_S = 5.0  # by which a clock has to go back at once, to be more than a correction
@@ -196,6 +197,8 @@ class Supervisor:
 
     def _watch_over(self, member: Member) -> None:
         """What a running query does not tell by itself."""
+        is_slow = member.query.step_s() > SLOW_S
+        member.watch.slow(f"a step of the micro-batch has been at work for over {SLOW_S:g} s" if is_slow else None)
         away = member.away()
         member.watch.source(away)
         if away is not None:

@@ -45,6 +45,7 @@ class PipelineWatch:
         self._lock = threading.Lock()
         self._blocked: str | None = None
         self._away: str | None = None
+        self._slow: str | None = None
         self._told = ""
         self._started: float | None = None
         self.totals = Totals()
@@ -73,13 +74,20 @@ class PipelineWatch:
                 self._away = None if away is None else f"source_unavailable: {away}"
                 self._tell()
 
+    def slow(self, reason: str | None) -> None:
+        """Why a step of the batch is taken for stuck; None when it is not."""
+        with self._lock:
+            if reason is not None or self._slow is not None:
+                self._slow = None if reason is None else f"batch_slow: {reason}"
+                self._tell()
+
     @property
     def is_blocked(self) -> bool:
-        """Whether the last thing heard is that the pipeline is blocked."""
+        """Whether store or source are known to be away; a slow step may still come to its end."""
         return self._blocked is not None or self._away is not None
 
     def _tell(self) -> None:
-        reason = self._away or self._blocked or ""
+        reason = self._away or self._blocked or self._slow or ""
         code, _, message = reason.partition(": ")
         if code != self._told:
             if code:

@@ -7,6 +7,7 @@ from ingest.api import CheckpointError
 from ingest.durable import make_folder, on_disk, write_durably
 
 STEP_MS = 2  # deletes of a batch are written at its time - 1, so two batches must be two apart
+_FLOOR = "floor"
 RETAINED = 1_000  # far more than the 100 batches Spark keeps; a file is 13 bytes
 
 
@@ -15,7 +16,7 @@ class BatchTimes:
     `times/N` beside the checkpoint of a query.
 
     The time of batch N is max(now, time of N-1 + 2 ms), so it rises whatever the clock does: HBase would hide an
-    update that is older than the value it replaces.
+    update that is older than the value it replaces. A new checkpoint can be told where an earlier one was.
 
     Args:
         folder: where the files stand; made when missing.
@@ -40,8 +41,30 @@ class BatchTimes:
         with on_disk(self._folder / str(batch_id)):
             return self._of(batch_id)
 
+    def known(self, batch_id: int) -> int | None:
+        """
+        The stored time of a batch, in ms; None when it has none.
+
+        Raises:
+            CheckpointError: it can not be read.
+            StoreUnavailableError: nor can the folder, now.
+        """
+        with on_disk(self._folder / str(batch_id)):
+            return self._read(str(batch_id))
+
+    def rise_above(self, time_ms: int) -> None:
+        """
+        Let the first batch be later than an earlier checkpoint's last.
+
+        Raises:
+            StoreUnavailableError: this can not be stored now.
+            IntegrityError: the disk fails.
+        """
+        with on_disk(self._folder / _FLOOR):
+            write_durably(self._folder / _FLOOR, str(time_ms).encode())
+
     def _of(self, batch_id: int) -> int:
-        known = self._read(batch_id)
+        known = self._read(str(batch_id))
         if known is not None:
             return known
         time_ms = max(self._now_ms(), self._newest_before(batch_id) + STEP_MS)
@@ -50,22 +73,22 @@ class BatchTimes:
         return time_ms
 
     def _newest_before(self, batch_id: int) -> int:
-        earlier = self._read(batch_id - 1)
+        earlier = self._read(str(batch_id - 1))
         if earlier is not None:
             return earlier
         numbers = [int(path.name) for path in self._folder.iterdir() if path.name.isdecimal()]
         before = [number for number in numbers if number < batch_id]
-        return (self._read(max(before)) or 0) if before else 0
+        return self._read(str(max(before)) if before else _FLOOR) or 0
 
-    def _read(self, batch_id: int) -> int | None:
-        path = self._folder / str(batch_id)
+    def _read(self, name: str) -> int | None:
+        path = self._folder / name
         try:
             return int(path.read_bytes())
         except FileNotFoundError:
             return None
         except ValueError as error:
             raise CheckpointError(
-                f'the time of batch {batch_id} in "{path}" is damaged',
+                f'the time in "{path}" is damaged',
                 hint="restore the file, or its value from the timestamps of the cells this batch wrote; "
                 "any other value may hide updates",
             ) from error

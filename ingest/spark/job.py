@@ -9,7 +9,8 @@ the same time.
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -115,6 +116,7 @@ class Job:
         self._stopping = threading.Event()
         self._before_commit = failpoint.point("before_commit")
         self._draining = threading.Event()
+        self._step_at: float | None = None
         self.idle = threading.Event()
         self.idle.set()
         self.finished_batch: int | None = None
@@ -127,6 +129,11 @@ class Job:
     def stop(self) -> None:
         """Leave the running batch unacknowledged, whatever it waits for, and start no other."""
         self._stopping.set()
+
+    def step_s(self) -> float:
+        """For how many seconds the step has been at work that runs now: an attempt, a delivery, a publication."""
+        at = self._step_at
+        return 0.0 if at is None else time.monotonic() - at
 
     def on_batch(self, frame: DataFrame, batch_id: int) -> None:
         """Make one micro-batch durable. Returning acknowledges it; it raises to leave it unacknowledged."""
@@ -206,7 +213,8 @@ class Job:
         waits = retries = 0
         while True:
             try:
-                rows = frame.mapInArrow(task, RECEIPT_SCHEMA).collect()
+                with self._step():
+                    rows = frame.mapInArrow(task, RECEIPT_SCHEMA).collect()
             except (Py4JError, PySparkException) as error:
                 if self._stopping.is_set():
                     # alone: Spark searches the text of what ends a query with a pattern that overflows its stack when
@@ -247,13 +255,22 @@ class Job:
         attempt = 0
         while True:
             try:
-                return action()
+                with self._step():
+                    return action()
             except IngestError as error:
                 if error.disposition is Disposition.STOP:
                     raise
                 # rows that a store refuses here block loudly too: none of them may be passed over
                 attempt += 1
                 self._wait(error.code, str(error), attempt)
+
+    @contextmanager
+    def _step(self) -> Iterator[None]:
+        self._step_at = time.monotonic()
+        try:
+            yield
+        finally:
+            self._step_at = None
 
     def _wait(self, code: str, message: str, attempt: int) -> None:
         """Tell that the batch is blocked and wait before the next try; raises when the service stops meanwhile."""

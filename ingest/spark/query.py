@@ -120,6 +120,10 @@ class PipelineQuery:
         except JVM_GONE:
             return False
 
+    def step_s(self) -> float:
+        """For how many seconds a step of the running batch has been at work."""
+        return self._job.step_s()
+
     def is_idle(self) -> bool:
         """Whether no batch runs."""
         return self._job.idle.is_set()

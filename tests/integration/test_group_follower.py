@@ -16,6 +16,7 @@ from ingest.kafka.settings import KafkaConnection
 from ingest.observe.metrics import Metrics
 from ingest.service.group import AWAY_S, LAG_S, RECOMMIT_S, GroupFollower
 from ingest.service.topics import KnownTopics
+from ingest.spark.batch_time import BatchTimes
 from ingest.spark.checkpoint import Checkpoint
 from tests.support.names import unique
 from tests.support.servers import Kafka
@@ -44,6 +45,7 @@ class Followed:
             metrics=self.metrics,
             topics=[self.topic],
             known=self.known,
+            times=BatchTimes(folder / "times", lambda: 0),
             clock=lambda: self._now_s,
         )
         self.follower.start()

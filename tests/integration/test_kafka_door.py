@@ -138,6 +138,15 @@ def test_committed_offsets_are_seen_by_others(kafka, connection):
     other.close()
 
 
+def test_notes_are_kept_with_offsets(kafka, group):
+    topic, other = kafka.create_topic("noted", partitions=2), kafka.create_topic("other")
+    group.commit({(topic, 0): 5}, note="17")
+    group.commit({(topic, 1): 5}, note="18")
+    group.commit({(other, 0): 0}, note="99")
+    assert group.notes([topic]) == {"17", "18"}
+    assert group.committed([topic]) == {(topic, 0): 5, (topic, 1): 5}
+
+
 def test_offsets_are_lowered_only_by_a_reset(kafka, group):
     topic = kafka.create_topic("group", partitions=2)
     group.commit({(topic, 0): 5, (topic, 1): 5})

@@ -105,6 +105,13 @@ class TestClock:
             assert checkpoint.commits() == [0, 1]
             assert found() == [updated] * 2
 
+            # a new checkpoint knows of the old one's times by the group alone
+            checkpoint.remove()
+            kafka.produce(topic, [Given("newest", key="a")])
+            assert service.run_once("--start-from", "group") == 0, service.last_lines()
+            newest = rows_of({b"a": b"newest"}, after_ms + 2)
+            assert found() == [updated | newest] * 2
+
 
 def rows_of(values: dict[bytes, bytes], time_ms: int) -> Table:
     return {row: (Cell(b"colfam", b"value", time_ms, value),) for row, value in values.items()}

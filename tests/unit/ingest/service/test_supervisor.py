@@ -29,6 +29,7 @@ class Query:
         self.is_drained = True
         self.refuses = False
         self.finds_nothing = False
+        self.at_work_s = 0.0
         self.stopped = False
         self.interrupted = False
 
@@ -52,6 +53,9 @@ class Query:
 
     def wait_drained(self, timeout_s: float) -> bool:
         return self.is_drained
+
+    def step_s(self) -> float:
+        return self.at_work_s
 
     def is_idle(self) -> bool:
         return True
@@ -264,6 +268,31 @@ def test_source_that_answers_again_does_not_unblock_a_batch_that_waits(capsys: p
         "disabled",
         "pipeline goes on",
     ]
+
+
+def test_step_that_does_not_come_to_an_end_is_told_and_keeps_its_time_on_a_stop():
+    def start(house: House) -> None:
+        house.query.at_work_s = 121.0
+        house.query.is_drained = False
+        change = house.health.change
+
+        def changed(pipeline: str, state: State, reason: str = "") -> None:
+            change(pipeline, state, reason)
+            reasons.append(reason)
+            if state is State.BLOCKED:
+                house.query.at_work_s = 0.0
+            elif state is State.RUNNING:
+                house.query.at_work_s = 121.0 if len(reasons) < 10 else 0.0
+                if len(reasons) >= 10:
+                    house.stop.ask()
+
+        house.health.change = changed
+
+    reasons: list[str] = []
+    house = House(start)
+    assert house.supervisor.run() == []
+    assert "batch_slow: a step of the micro-batch has been at work for over 120 s" in reasons
+    assert not house.watch.is_blocked
 
 
 def test_batch_that_blocks_while_its_query_is_looked_at_stays_blocked():

@@ -35,6 +35,12 @@ def test_gap_in_the_files_uses_the_newest_earlier_one(tmp_path: Path):
     assert BatchTimes(tmp_path, Clock(10)).of(6) == 5002
 
 
+def test_new_checkpoint_begins_after_an_earlier_one(tmp_path: Path):
+    BatchTimes(tmp_path, Clock()).rise_above(5_000)
+    times = BatchTimes(tmp_path, Clock(10, 20))
+    assert [times.of(0), times.of(1), times.known(1), times.known(2)] == [5_002, 5_004, 5_004, None]
+
+
 def test_damaged_time_is_refused_with_its_file(tmp_path: Path):
     (tmp_path / "4").write_bytes(b"")
     with pytest.raises(CheckpointError, match=str(tmp_path / "4")):

@@ -92,6 +92,26 @@ class Watch:
         self.told.append(("acknowledged", batch_id, batch_time_ms, counts.stored))
 
 
+def test_step_at_work_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For who watches from outside: an attempt, a delivery and a publication, but no pause between them."""
+    now = [100.0]
+    monkeypatch.setattr(job_module.time, "monotonic", lambda: now[0])
+    bench = Bench(tmp_path)
+    seen: list[float] = []
+
+    def look(*_arguments: object) -> None:
+        now[0] += 7.0
+        seen.append(bench.job.step_s())
+
+    apply, publish = bench.store.apply, bench.job._publish
+    bench.store.apply = lambda *arguments: (look(), apply(*arguments))
+    bench.job._publish = lambda *arguments: (look(), publish(*arguments))
+    frame = Frame([records(*TICK)], before=look)
+    bench.job.on_batch(frame, 0)
+    assert seen.count(7.0) == len(seen) >= 3
+    assert bench.job.step_s() == 0.0
+
+
 class Bench:
     """A job with a store and what it told."""
 
