@@ -1,11 +1,14 @@
-"""`make bench`: starts Kafka, climbs the rungs, prints a table, writes JSON and docs/performance.md."""
+"""`make bench`: starts Kafka and HBase, climbs the rungs, prints tables, writes JSON and docs/performance.md."""
 
 import argparse
 import json
+import os
 import platform
 import statistics
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -15,10 +18,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from tests.bench import micro
-from tests.bench.report import goals, page
+from tests.bench.hbase import HBaseRungs
+from tests.bench.report import goals, page, shown
 from tests.bench.rungs import Ladder, Sample
 from tests.bench.workload import lines
-from tests.support.servers import Given, Kafka, TestFolder
+from tests.support.local import HBaseServer
+from tests.support.servers import Given, HBase, Kafka, TestFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "bench"
@@ -28,10 +33,13 @@ PARTITIONS = 4
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument(
-        "parts", nargs="*", help="rungs to climb: read python decode chain map rocksdb micro; all when left out"
+        "parts",
+        nargs="*",
+        help="what to measure: read python decode chain map rocksdb, hbase (with its peers), micro; all when left out",
     )
     parser.add_argument("--events", type=int, default=1_000_000, help="events in the topic (1000000)")
-    parser.add_argument("--rounds", type=int, default=3, help="runs of each rung, in turn; the median counts (3)")
+    parser.add_argument("--hbase-events", type=int, default=300_000, help="of those, for HBase and its peers (300000)")
+    parser.add_argument("--rounds", type=int, default=5, help="runs of each rung, in turn; the median counts (5)")
     parser.add_argument("--write", action="store_true", help="write docs/performance.md and the JSON it is made of")
     options = parser.parse_args()
     console = Console(stderr=True)
@@ -43,9 +51,12 @@ def main() -> int:
         result["sinks_ns"] = micro.sinks()
         result["writes_ns"] = micro.writes()
         result["chain_of_four_per_s"] = micro.chain_of_four()
-    rungs = [part for part in wanted if part != "micro"]
+    rungs = [part for part in wanted if part not in ("micro", "hbase")]
     if rungs or not wanted:
         result["rungs"] = climb(rungs, options.events, options.rounds, console)
+    if not wanted or "hbase" in wanted:
+        result["hbase_events"] = options.hbase_events
+        result["hbase"] = beside_peers(options.hbase_events, options.rounds, console)
     result["goals"] = goals(result)
     out = Console()
     show(out, result)
@@ -59,9 +70,30 @@ def main() -> int:
 
 def climb(wanted: list[str], events: int, rounds: int, console: Console) -> dict[str, dict[str, float]]:
     """Rung -> figures."""
-    servers = TestFolder()
-    kafka = Kafka(servers.path / "kafka", java_options=())
-    samples: dict[str, list[Sample]] = {}
+    with servers(console) as (folder, kafka, progress):
+        topic = produced(kafka, events, progress)
+        ladder = Ladder(brokers=kafka.brokers, topic=topic, partitions=PARTITIONS, events=events, folder=folder)
+        names = [name for name in ladder.names() if not wanted or name in wanted]
+        return turns(ladder.run, names, events, rounds, progress)
+
+
+def beside_peers(events: int, rounds: int, console: Console) -> dict[str, dict[str, float]]:
+    """Rung or peer -> figures."""
+    with servers(console) as (folder, kafka, progress):
+        hbase = HBase(folder / "hbase", HBaseServer(folder / "hbase", heap="2g", thrift_heap="1g"))
+        try:
+            progress.add_task("starting HBase", total=None)
+            hbase.start()
+            topic = produced(kafka, events, progress)
+            ladder = HBaseRungs(kafka, hbase, topic=topic, partitions=PARTITIONS, events=events, folder=folder)
+            return turns(ladder.run, ladder.names(), events, rounds, progress)
+        finally:
+            hbase.close()
+
+
+@contextmanager
+def servers(console: Console) -> Iterator[tuple[Path, Kafka, Progress]]:
+    """A folder, a broker as fast as it can be, and where progress is shown."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -69,31 +101,39 @@ def climb(wanted: list[str], events: int, rounds: int, console: Console) -> dict
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
+    folder = TestFolder()
+    kafka = Kafka(folder.path / "kafka", java_options=())
     try:
         with Progress(*columns, console=console) as progress:
-            task = progress.add_task("starting Kafka", total=None)
+            progress.add_task("starting Kafka", total=None)
             kafka.start()
-            topic = kafka.create_topic("bench", partitions=PARTITIONS)
-            progress.update(task, description=f"producing {events:,} lines")
-            kafka.produce(
-                topic, (Given(line, partition=number % PARTITIONS) for number, line in enumerate(lines(events)))
-            )
-            ladder = Ladder(
-                brokers=kafka.brokers, topic=topic, partitions=PARTITIONS, events=events, folder=servers.path
-            )
-            names = [name for name in ladder.names() if not wanted or name in wanted]
-            progress.update(task, total=1 + rounds * len(names))
-            progress.update(task, description="warming up")
-            ladder.run(names[0], 0)
-            progress.advance(task)
-            for number in range(1, rounds + 1):
-                for name in names:
-                    progress.update(task, description=f"round {number}: {name}")
-                    samples.setdefault(name, []).append(ladder.run(name, number))
-                    progress.advance(task)
+            yield folder.path, kafka, progress
     finally:
         kafka.close()
-        servers.close()
+        folder.close()
+
+
+def produced(kafka: Kafka, events: int, progress: Progress) -> str:
+    """A topic with so many lines."""
+    progress.add_task(f"producing {events:,} lines", total=None)
+    topic = kafka.create_topic("bench", partitions=PARTITIONS)
+    kafka.produce(topic, (Given(line, partition=number % PARTITIONS) for number, line in enumerate(lines(events))))
+    return topic
+
+
+def turns(
+    one: Callable[[str, int], Sample], names: list[str], events: int, rounds: int, progress: Progress
+) -> dict[str, dict[str, float]]:
+    """Run rungs in turn, after one that only warms up."""
+    samples: dict[str, list[Sample]] = {}
+    task = progress.add_task("warming up", total=1 + rounds * len(names))
+    one(names[0], 0)
+    progress.advance(task)
+    for number in range(1, rounds + 1):
+        for name in names:
+            progress.update(task, description=f"round {number}: {name}")
+            samples.setdefault(name, []).append(one(name, number))
+            progress.advance(task)
     return {name: figures(runs, events) for name, runs in samples.items()}
 
 
@@ -122,8 +162,6 @@ def machine() -> dict[str, str]:
         ),
         platform.machine(),
     )
-    import os
-
     return {
         "cpu": f"{os.cpu_count()} x {model}",
         "python": platform.python_version(),
@@ -137,11 +175,11 @@ def machine() -> dict[str, str]:
 
 def show(console: Console, result: dict) -> None:
     """The figures as tables."""
-    if "rungs" in result:
-        table = Table(
-            "rung", "events/s", "range", "CPU-s a million", "peak MiB", title="Kafka to RocksDB, one stage at a time"
-        )
-        for name, run in result["rungs"].items():
+    for key, title in (("rungs", "Kafka to RocksDB, one stage at a time"), ("hbase", "Kafka to HBase, WAL on")):
+        if key not in result:
+            continue
+        table = Table("rung", "events/s", "range", "CPU-s a million", "peak MiB", title=title)
+        for name, run in result[key].items():
             spread = f"{run['lowest_per_s']:,.0f} - {run['highest_per_s']:,.0f}"
             table.add_row(
                 name, f"{run['per_s']:,.0f}", spread, f"{run['cpu_s_per_million']:.1f}", f"{run['peak_mib']:,.0f}"
@@ -160,7 +198,7 @@ def show(console: Console, result: dict) -> None:
             console.print(table)
     for goal in result["goals"]:
         met = "met" if goal["met"] else "NOT met"
-        console.print(f"{goal['name']}: {goal['figure']:,.0f} (goal {goal['goal']:,.0f}) {met}")
+        console.print(f"{goal['name']}: {shown(goal['figure'])} (goal {shown(goal['goal'])}) {met}")
 
 
 if __name__ == "__main__":

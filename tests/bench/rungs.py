@@ -3,15 +3,12 @@
 import os
 import pickle
 import shutil
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Self
 
-import psutil
 from pyspark.sql import DataFrame, SparkSession
 
 from ingest.build import plan_of
@@ -23,6 +20,7 @@ from ingest.spark.jars import fetch
 from ingest.spark.reading import read_kafka
 from ingest.spark.session import open_session
 from tests.bench import stages
+from tests.bench.watching import Watch, ours
 from tests.bench.workload import pipeline
 
 MASTER = "local[2,4]"
@@ -76,13 +74,13 @@ class Ladder:
         folder = self._folder / f"{rung}-{number}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        with _Watch() as watch:
+        with Watch(ours) as watch:
             events, seconds = self._product(folder) if rung == "rocksdb" else self._stage(rung, folder)
         shutil.rmtree(folder, ignore_errors=True)
         return Sample(rung, events, seconds, watch.cpu_s, watch.peak_mib)
 
     def _stage(self, rung: str, folder: Path) -> tuple[int, float]:
-        session = self._session()
+        session = open_spark()
         frame = read_kafka(
             session, self._pipeline.source.settings, self._pipeline.source.settings.start, self._partitions
         )
@@ -102,8 +100,7 @@ class Ladder:
         file = folder / "pipeline.yaml"
         file.write_text(pipeline(brokers=self._brokers, topic=self._topic, folder=str(folder)))
         configuration = load(str(file), env=dict(os.environ), lookup=self._catalog)
-        # the service takes the session that is there, and closes it
-        self._session()
+        open_spark()
         outcome = run(configuration, self._catalog, RunOptions(once=True), Stop())
         if outcome.errors:
             raise outcome.errors[0]
@@ -112,10 +109,10 @@ class Ladder:
             raise RuntimeError(f"stored {totals.counts.stored} of {self._events} events")
         return totals.counts.stored, totals.seconds
 
-    def _session(self) -> SparkSession:
-        return open_session(
-            "bench", master=MASTER, driver_memory_bytes=2 << 30, conf={}, jars=fetch(), java_properties={}
-        )
+
+def open_spark() -> SparkSession:
+    """Spark for all rungs; the product takes the session that is there, and closes it."""
+    return open_session("bench", master=MASTER, driver_memory_bytes=2 << 30, conf={}, jars=fetch(), java_properties={})
 
 
 class _Seen:
@@ -141,51 +138,3 @@ def _drain(frame: DataFrame) -> int:
     """Read every column of every record in the JVM and keep nothing."""
     frame.write.format("noop").mode("overwrite").save()
     return 0
-
-
-def _family() -> list[psutil.Process]:
-    here = psutil.Process()
-    return [here, *here.children(recursive=True)]
-
-
-class _Watch:
-    """Memory and CPU of this process and all it started, also those that ended meanwhile; looked at twice a second."""
-
-    def __enter__(self) -> Self:
-        self.peak_mib = 0.0
-        self._first: dict[int, float] = {}
-        self._last: dict[int, float] = {}
-        self._end = threading.Event()
-        for process in _family():
-            self._first[process.pid] = _cpu_s(process)
-        self._thread = threading.Thread(target=self._follow, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end.set()
-        self._thread.join()
-
-    @property
-    def cpu_s(self) -> float:
-        """Seconds of CPU since the beginning."""
-        return sum(last - self._first.get(pid, 0.0) for pid, last in self._last.items())
-
-    def _follow(self) -> None:
-        while True:
-            over = self._end.wait(0.5)
-            held = 0
-            for process in _family():
-                try:
-                    held += process.memory_info().rss
-                    self._last[process.pid] = _cpu_s(process)
-                except psutil.Error:
-                    continue
-            self.peak_mib = max(self.peak_mib, held / 2**20)
-            if over:
-                return
-
-
-def _cpu_s(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return times.user + times.system

@@ -4,9 +4,9 @@ import random
 from collections.abc import Iterator
 
 PATTERN = r'^(\S+) (\S+) (\S+) \[([^\]]+)\] "(\S+) (\S+) ([^"]+)" (\d+) (\d+)'
-ATTRIBUTES = [
-    f"2hb_web:{name}" for name in ("ip", "ident", "user", "time", "method", "path", "proto", "status", "size")
-]
+FAMILY = "web"
+COLUMNS = ("ip", "ident", "user", "time", "method", "path", "proto", "status", "size")
+ATTRIBUTES = [f"2hb_{FAMILY}:{name}" for name in COLUMNS]
 SEED = 20260101
 
 
@@ -24,15 +24,16 @@ def lines(count: int) -> Iterator[bytes]:
         ).encode()
 
 
-def pipeline(*, brokers: str, topic: str, folder: str, table: str = "access") -> str:
-    """The pipeline file of the RocksDB rung: WAL on, one sync before each acknowledgement."""
+def pipeline(*, brokers: str, topic: str, folder: str, table: str = "access", store: str | None = None) -> str:
+    """The pipeline file: WAL on, one sync before each acknowledgement; into RocksDB, or the given store."""
     attributes = ", ".join(f'"{name}"' for name in ATTRIBUTES)
+    store = store or f"{{rocksdb: {{path: {folder}/store}}}}"
     return f"""
 version: 1
 state_dir: {folder}/state
 service: {{http: {{listen: "127.0.0.1:0"}}, log: {{level: warning}}}}
 stores:
-  logs: {{rocksdb: {{path: {folder}/store}}}}
+  logs: {store}
 tables:
   {table}: {{families: {{web: {{}}}}}}
 pipelines:

@@ -50,17 +50,18 @@ def java() -> str:
     return command
 
 
-def class_path(server: str) -> str:
+def class_path(server: str, poms: Path = _HERE) -> str:
     """
     Class path of a server, after its jars were fetched if they were not there.
 
     Args:
-        server: `kafka` or `hbase`, the name of a pom beside this file.
+        server: `kafka` or `hbase`, the name of a pom.
+        poms: the folder it stands in; else beside this file.
 
     Raises:
         ServerError: Maven is missing or failed.
     """
-    pom = _HERE / f"{server}.pom.xml"
+    pom = poms / f"{server}.pom.xml"
     # the name changes with the pom, so a new version never meets old jars
     folder = cache_folder() / "jars" / f"{server}-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
     if not folder.is_dir():

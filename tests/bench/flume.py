@@ -1,0 +1,127 @@
+"""The peer that people have: Flume 1.11, Kafka source, regex serializer, HBase2 sink; memory or file channel."""
+
+import json
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from tests.bench.workload import COLUMNS, FAMILY, PATTERN
+from tests.support.local import ServerProcess, free_ports, jars
+
+POLL_S = 0.05
+START_S = 120.0
+END_S = 1_800.0
+_OPENED = [
+    f"--add-opens=java.base/{package}=ALL-UNNAMED"
+    for package in ("java.lang", "java.nio", "sun.nio.ch", "java.lang.reflect", "java.util")
+]
+
+
+class Flume:
+    """
+    One agent at work on one topic and table.
+
+    Args:
+        channel: `memory`, which loses what it holds in a crash, or `file`, which does not.
+        sinks: how many take from the channel, each with a connection of its own.
+    """
+
+    def __init__(
+        self, folder: Path, *, brokers: str, topic: str, table: str, zookeeper: str, channel: str, sinks: int
+    ) -> None:
+        self._folder = folder
+        self._topic = topic
+        self._sinks = [f"h{number}" for number in range(sinks)]
+        (self._port,) = free_ports(1)
+        self._process = ServerProcess(f"flume-{channel}", folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._settings = folder / "flume.conf"
+        self._settings.write_text(self._content(brokers, topic, table, zookeeper, channel))
+
+    @property
+    def processes(self) -> list[psutil.Process]:
+        """The agent's JVM."""
+        pid = self._process.pid
+        return [] if pid is None else [psutil.Process(pid)]
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Start the agent; it reads at once."""
+        command = [
+            jars.java(), "-Xmx1g", *_OPENED, "-Dflume.monitoring.type=http", f"-Dflume.monitoring.port={self._port}",
+            "-cp", jars.class_path("flume", Path(__file__).parent), "org.apache.flume.node.Application",
+            "-n", "a", "-f", str(self._settings), "--no-reload-conf",
+        ]  # fmt: skip
+        self._process.start(command)
+        try:
+            yield
+        finally:
+            self._process.kill()
+
+    def seconds_for(self, events: int) -> float:
+        """
+        From the first event that is in HBase to the last.
+
+        Raises:
+            RuntimeError: it ended, or took too long.
+        """
+        started: float | None = None
+        end = time.monotonic() + START_S
+        while True:
+            stored = self._stored()
+            now = time.monotonic()
+            if stored and started is None:
+                started, end = now, now + END_S
+            if started is not None and stored >= events:
+                return now - started
+            if self._process.pid is None or now > end:
+                raise RuntimeError(f"Flume stored {stored} of {events}; see {self._process.log}")
+            time.sleep(POLL_S)
+
+    def _stored(self) -> int:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/metrics", timeout=5) as answer:
+                counters = json.load(answer)
+        except (OSError, ValueError):
+            return 0
+        return sum(int(counters.get(f"SINK.{sink}", {}).get("EventDrainSuccessCount", 0)) for sink in self._sinks)
+
+    def _content(self, brokers: str, topic: str, table: str, zookeeper: str, channel: str) -> str:
+        lines = {
+            "a.sources": "s",
+            "a.channels": "c",
+            "a.sinks": " ".join(self._sinks),
+            "a.sources.s.type": "org.apache.flume.source.kafka.KafkaSource",
+            "a.sources.s.channels": "c",
+            "a.sources.s.kafka.bootstrap.servers": brokers,
+            "a.sources.s.kafka.topics": topic,
+            "a.sources.s.kafka.consumer.group.id": f"flume-{self._folder.name}",
+            "a.sources.s.kafka.consumer.auto.offset.reset": "earliest",
+            "a.sources.s.batchSize": "5000",
+            "a.channels.c.type": channel,
+            "a.channels.c.capacity": "200000",
+            "a.channels.c.transactionCapacity": "10000",
+        }
+        if channel == "file":
+            lines["a.channels.c.checkpointDir"] = str(self._folder / "checkpoint")
+            lines["a.channels.c.dataDirs"] = str(self._folder / "data")
+        for sink in self._sinks:
+            serializer = "org.apache.flume.sink.hbase2.RegexHBase2EventSerializer"
+            lines |= {
+                f"a.sinks.{sink}.type": "hbase2",
+                f"a.sinks.{sink}.channel": "c",
+                f"a.sinks.{sink}.table": table,
+                f"a.sinks.{sink}.columnFamily": FAMILY,
+                f"a.sinks.{sink}.zookeeperQuorum": zookeeper,
+                f"a.sinks.{sink}.batchSize": "1000",
+                f"a.sinks.{sink}.enableWal": "true",
+                f"a.sinks.{sink}.serializer": serializer,
+                # a line of a properties file: a backslash stands for itself when it is written twice
+                f"a.sinks.{sink}.serializer.regex": (PATTERN + ".*").replace("\\", "\\\\"),
+                f"a.sinks.{sink}.serializer.colNames": ",".join(COLUMNS),
+            }
+        return "".join(f"{name} = {value}\n" for name, value in lines.items())
