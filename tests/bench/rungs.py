@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ingest.build import plan_of
 from ingest.catalog import Catalog
 from ingest.config import load
+from ingest.config.model import Configuration
 from ingest.service.lifecycle import Stop
 from ingest.service.run import RunOptions, run
 from ingest.spark.jars import fetch
@@ -101,13 +102,18 @@ class Ladder:
         file.write_text(pipeline(brokers=self._brokers, topic=self._topic, folder=str(folder)))
         configuration = load(str(file), env=dict(os.environ), lookup=self._catalog)
         open_spark()
-        outcome = run(configuration, self._catalog, RunOptions(once=True), Stop())
-        if outcome.errors:
-            raise outcome.errors[0]
-        totals = outcome.totals["access"]
-        if totals.counts.stored != self._events:
-            raise RuntimeError(f"stored {totals.counts.stored} of {self._events} events")
-        return totals.counts.stored, totals.seconds
+        return self._events, seconds_of(configuration, self._catalog, self._events)
+
+
+def seconds_of(configuration: Configuration, catalog: Catalog, events: int) -> float:
+    """Run the product over all that is there; what it took, once every event is stored."""
+    outcome = run(configuration, catalog, RunOptions(once=True), Stop())
+    if outcome.errors:
+        raise outcome.errors[0]
+    totals = outcome.totals["access"]
+    if totals.counts.stored != events:
+        raise RuntimeError(f"stored {totals.counts.stored} of {events} events")
+    return totals.seconds
 
 
 def open_spark() -> SparkSession:
