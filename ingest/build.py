@@ -145,7 +145,6 @@ def live_task(plan: Plan) -> "Task":
     """Everything a worker process needs, once for each pipeline."""
     from ingest.task import Outlet, Task
     from ingest.time_limit import TimeLimit
-    from sinks.handover import Handover
     from sinks.writer import Writer
 
     chain = live_chain(plan)

@@ -40,13 +40,7 @@ class GroupOffsets:
             SourceUnavailableError: the cluster does not answer.
             SourceError: it refuses us, code `access_denied`.
         """
-        wanted = set(topics)
-        found = self._answered("asking for", lambda client: client.list_group_offsets(self._group)[self._group])
-        return {
-            (part.topic, part.partition): kept.offset
-            for part, kept in found.items()
-            if part.topic in wanted and kept.offset >= 0
-        }
+        return {part: kept.offset for part, kept in self._kept(topics).items()}
 
     def notes(self, topics: Sequence[str]) -> set[str]:
         """
@@ -56,8 +50,7 @@ class GroupOffsets:
             SourceUnavailableError: the cluster does not answer.
             SourceError: it refuses us, code `access_denied`.
         """
-        found = self._answered("asking for", lambda client: client.list_group_offsets(self._group)[self._group])
-        return {kept.metadata for part, kept in found.items() if part.topic in topics and kept.metadata}
+        return {kept.metadata for kept in self._kept(topics).values() if kept.metadata}
 
     def commit(self, offsets: Mapping[Part, int], *, note: str = "", lower: bool = False) -> None:
         """
@@ -111,6 +104,15 @@ class GroupOffsets:
         client, self._client = self._client, None
         if client is not None:
             client.close()
+
+    def _kept(self, topics: Sequence[str]) -> dict[Part, OffsetAndMetadata]:
+        wanted = set(topics)
+        found = self._answered("asking for", lambda client: client.list_group_offsets(self._group)[self._group])
+        return {
+            (part.topic, part.partition): kept
+            for part, kept in found.items()
+            if part.topic in wanted and kept.offset >= 0
+        }
 
     def _answered(self, what: str, question: Callable[[KafkaAdminClient], _Answer]) -> _Answer:
         """Ask, and again for a while as long as the group's coordinator is being made, loaded or moved."""
