@@ -43,9 +43,10 @@ class PipelineWatch:
         self._metrics = metrics
         self._follow = follow
         self._lock = threading.Lock()
-        self._blocked: str | None = None
-        self._away: str | None = None
-        self._slow: str | None = None
+        # code and message of what holds it up
+        self._blocked: tuple[str, str] | None = None
+        self._away: tuple[str, str] | None = None
+        self._slow: tuple[str, str] | None = None
         self._told = ""
         self._started: float | None = None
         self.totals = Totals()
@@ -64,21 +65,21 @@ class PipelineWatch:
     def blocked(self, code: str, message: str) -> None:
         """The batch can not be made durable now."""
         with self._lock:
-            self._blocked = f"{code}: {message}"
+            self._blocked = code, message
             self._tell()
 
     def source(self, away: str | None) -> None:
         """Why the source does not answer, None when it does; a batch that waits for a store still waits then."""
         with self._lock:
             if away is not None or self._away is not None:
-                self._away = None if away is None else f"source_unavailable: {away}"
+                self._away = None if away is None else ("source_unavailable", away)
                 self._tell()
 
     def slow(self, reason: str | None) -> None:
         """Why a step of the batch is taken for stuck; None when it is not."""
         with self._lock:
             if reason is not None or self._slow is not None:
-                self._slow = None if reason is None else f"batch_slow: {reason}"
+                self._slow = None if reason is None else ("batch_slow", reason)
                 self._tell()
 
     @property
@@ -87,15 +88,16 @@ class PipelineWatch:
         return self._blocked is not None or self._away is not None
 
     def _tell(self) -> None:
-        reason = self._away or self._blocked or self._slow or ""
-        code, _, message = reason.partition(": ")
+        code, message = self._away or self._blocked or self._slow or ("", "")
         if code != self._told:
             if code:
                 _log.error("pipeline is blocked", pipeline=self._pipeline, code=code, reason=message)
             else:
                 _log.warning("pipeline goes on", pipeline=self._pipeline)
             self._told = code
-        self._health.change(self._pipeline, State.BLOCKED if code else State.RUNNING, reason)
+        self._health.change(
+            self._pipeline, State.BLOCKED if code else State.RUNNING, f"{code}: {message}" if code else ""
+        )
 
     def attempted(self, counts: Counts) -> None:
         """One attempt at a batch ended."""
