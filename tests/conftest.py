@@ -77,9 +77,11 @@ def servers_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def kafka(servers_folder: Path, pytestconfig: pytest.Config) -> "Iterator[Kafka]":
-    """A Kafka broker; running again before the next test if one has hurt it."""
+    """A Kafka broker, and the jars Spark reads it with; running again before the next test if one has hurt it."""
+    from ingest.spark.jars import fetch
     from tests.support.servers import Kafka
 
+    fetch()
     server = Kafka(servers_folder / "kafka")
     try:
         server.start()

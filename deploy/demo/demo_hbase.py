@@ -79,12 +79,13 @@ def running(console: Console, folder: Path) -> "Iterator[tuple[KafkaServer, HBas
 
 
 def play(console: Console, folder: Path, brokers: str, hbase_port: int) -> None:
-    """Topic, table, sample, run, scan, lag."""
+    """Connector, topic, table, sample, run, scan, lag."""
     port = free_port()
     shutil.copy(Path(__file__).with_name("hbase.yaml"), folder / FILE)
     produced = write_sample(folder / "events.jsonl")
     variables = {"KAFKA": brokers, "HBASE_PORT": str(hbase_port), "HTTP_PORT": str(port)}
     stage = Stage(console, folder, port, {**os.environ, **variables})
+    stage.ingest("jars", "fetch")
     create_topic(brokers)
     console.print(f'topic "{TOPIC}" with {PARTITIONS} partitions made')
     console.print(stage.ingest("table", "apply", FILE).rstrip())
