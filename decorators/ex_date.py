@@ -1,0 +1,267 @@
+"""Take a date apart into attributes."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.expressions import zone_of
+
+_SHOWN_BYTES = 60  # of an unreadable text in a message
+_SHORT_YEAR_DIGITS = 2
+_FIRST_SHORT_YEAR = 69  # POSIX: 69 to 99 are of the last century; Java's own rule moves with the clock
+_SPELLED_MONTH_LETTERS = 3  # from so many letters on a month is a word
+_MONTHS_A_YEAR = 12
+_EPOCH_YEAR = 1970
+
+_MONTHS = b"january february march april may june july august september october november december".split()
+_DAYS = b"monday tuesday wednesday thursday friday saturday sunday".split()
+_HALVES = [b"am", b"pm"]
+_WORDS = {"M": _MONTHS, "E": _DAYS, "a": _HALVES}
+_MIDNIGHT = {"k": 24, "h": 12}  # hours that count from 1
+_NUMBERS = frozenset("yMdDHkKhmsS")
+_ZONE_HOURS = {b"ut": 0, b"utc": 0, b"gmt": 0, b"est": -5, b"edt": -4, b"cst": -6, b"cdt": -5, b"mst": -7, b"mdt": -6,
+               b"pst": -8, b"pdt": -7}  # fmt: skip
+_ISO_OFFSETS = {1: rb"[+-]\d\d", 2: rb"[+-]\d{4}", 3: rb"[+-]\d\d:\d\d"}  # by the number of letters X
+_TOKEN = re.compile(r"'(?P<quoted>(?:[^']|'')*)'|(?P<field>([A-Za-z])\3*)|(?P<plain>[^A-Za-z']+)|(?P<open>')")
+
+
+class OnUnparsed(StrEnum):
+    """What a text that is no date leads to."""
+
+    KEEP = "keep"
+    ERROR = "error"
+
+
+class DatePattern:
+    """
+    A pattern of Java's SimpleDateFormat, to read texts with as leniently as that does.
+
+    Numbers past their range roll over (month 13 is January of the next year), blanks before a number and
+    whatever follows the date are passed over, names are English and of any case. What differs: a year of two digits
+    under `yy` is one of 1969 to 2068, there are no years before Christ, and zones by name are those of RFC 822.
+
+    Source: the documentation of java.text.SimpleDateFormat and java.util.Calendar.
+
+    Raises:
+        PydanticCustomError: a letter or a quote that no date has.
+    """
+
+    def __init__(self, text: str) -> None:
+        tokens = list(_TOKEN.finditer(text))
+        self._fields: list[str] = []
+        pieces: list[bytes] = []
+        for number, token in enumerate(tokens):
+            if token["open"]:
+                raise PydanticCustomError("bad_pattern", 'a quote in "{text}" is not closed', {"text": text})
+            if token["field"]:
+                following = tokens[number + 1]["field"] if number + 1 < len(tokens) else None
+                pieces.append(_expression(token["field"], following, text))
+                self._fields.append(token["field"])
+            else:
+                quoted = token["quoted"]
+                literal = token["plain"] if quoted is None else quoted.replace("''", "'") or "'"
+                pieces.append(re.escape(literal.encode()))
+        self._match = re.compile(b"".join(pieces)).match
+
+    def read(self, text: bytes, zone: tzinfo) -> datetime | None:
+        """The moment in that zone, which also counts for texts without one; None when it is no date of 1 to 9999."""
+        match = self._match(text)
+        if match is None:
+            return None
+        parts: dict[str, int] = {}
+        for field, found in zip(self._fields, match.groups(), strict=True):
+            _take(field, found, parts)
+        try:
+            return _moment(parts, zone)
+        except (ValueError, OverflowError):
+            return None
+
+
+def _expression(field: str, following: str | None, pattern: str) -> bytes:
+    letter, count = field[0], len(field)
+    if _is_word(field):
+        return b"((?i:" + b"|".join(name + b"|" + name[:3] for name in _WORDS[letter]) + b"))"
+    if letter in _NUMBERS:
+        # what a number has taken it does not give back; numbers side by side share the digits by the count of letters
+        is_shared = following is not None and following[0] in _NUMBERS and not _is_word(following)
+        return rb"(?=(?s:.{%d}))(\d{1,%d}+)" % (count, count) if is_shared else rb"[ \t]*(\d{1,9}+)"
+    if letter == "X" and count in _ISO_OFFSETS:
+        return rb"[ \t]*(Z|" + _ISO_OFFSETS[count] + b")"
+    if letter in "zZ":
+        names = b"|".join(sorted(_ZONE_HOURS, reverse=True))
+        return rb"[ \t]*([+-]\d{4}|(?i:gmt)[+-]\d\d?:\d\d|(?i:" + names + b"))"
+    raise PydanticCustomError(
+        "bad_pattern",
+        '"{field}" in "{text}" is no part of a date: those are y M d D E H k K h m s S a z Z X, other letters go '
+        "between quotes",
+        {"field": field, "text": pattern},
+    )
+
+
+def _is_word(field: str) -> bool:
+    return field[0] in _WORDS and (field[0] != "M" or len(field) >= _SPELLED_MONTH_LETTERS)
+
+
+def _take(field: str, found: bytes, parts: dict[str, int]) -> None:
+    """Enter what a field has read; a later one for the same part wins."""
+    letter = field[0]
+    if letter in "zZX":
+        parts["offset_min"] = _offset_min(found.lower())
+    elif _is_word(field):
+        names = [name[:3] for name in _WORDS[letter]]
+        parts[letter] = names.index(found[:3].lower()) + (letter == "M")
+    else:
+        value = int(found)
+        if letter == "y" and len(field) <= _SHORT_YEAR_DIGITS == len(found):
+            value += 2000 if value < _FIRST_SHORT_YEAR else 1900
+        parts[letter] = 0 if value == _MIDNIGHT.get(letter) else value
+
+
+def _offset_min(text: bytes) -> int:
+    if text in _ZONE_HOURS:
+        return _ZONE_HOURS[text] * 60
+    if text == b"z":
+        return 0
+    sign, digits = text.removeprefix(b"gmt")[:1], text.removeprefix(b"gmt")[1:]
+    hours, minutes = digits.split(b":") if b":" in digits else (digits[:2], digits[2:] or b"0")
+    return (int(hours) * 60 + int(minutes)) * (-1 if sign == b"-" else 1)
+
+
+def _moment(parts: Mapping[str, int], zone: tzinfo) -> datetime:
+    years, month = divmod(parts.get("M", 1) - 1, _MONTHS_A_YEAR)
+    first = date(parts.get("y", _EPOCH_YEAR) + years, 1 if "D" in parts else month + 1, 1)
+    if "H" in parts or "k" in parts:
+        hour = parts.get("H", parts.get("k", 0))
+    else:
+        hour = parts.get("K", parts.get("h", 0)) + 12 * parts.get("a", 0)
+    moment = datetime(first.year, first.month, 1) + timedelta(  # noqa: DTZ001 - the zone comes below
+        days=parts.get("D", parts.get("d", 1)) - 1,
+        hours=hour,
+        minutes=parts.get("m", 0),
+        seconds=parts.get("s", 0),
+        milliseconds=parts.get("S", 0),
+    )
+    offset_min = parts.get("offset_min")
+    own = zone if offset_min is None else timezone(timedelta(minutes=offset_min))
+    # by way of UTC also in the same zone: an hour that summer time leaves out is the next one
+    return moment.replace(tzinfo=own).astimezone(UTC).astimezone(zone)
+
+
+def _known_pattern(text: str) -> str:
+    DatePattern(text)
+    return text
+
+
+class ExDateSettings(Settings):
+    """Options of the ex_date decorator."""
+
+    source: str = option("Attribute that holds the date.", example="time")
+    pattern: Annotated[str, AfterValidator(_known_pattern)] = option(
+        "How it is written, in the letters of Java's SimpleDateFormat: y M d D E H k K h m s S a z Z X; other letters "
+        "stand between single quotes.",
+        example="dd/MMM/yyyy:HH:mm:ss Z",
+    )
+    prefix: str = option("Put before `day`, `month`, `year`, `hr`, `min` and `sec`.", default="date", example="2hb_t:")
+    padding: bool = option("Two digits for all but the year: 07 instead of 7.", default=True)
+    zone: str | None = option(
+        "Time zone of the parts, and of dates that do not name one; the pipeline's `timezone` when left out.",
+        default=None,
+        example="America/Denver",
+    )
+    on_unparsed: OnUnparsed = option(
+        "A text that is no date: the event passes without the parts (`keep`) or fails (`error`).",
+        default="keep",
+        strict=False,
+    )
+
+    @field_validator("zone")
+    @classmethod
+    def _known_zone(cls, zone: str | None, info: ValidationInfo) -> str:
+        if zone is None:
+            context = info.context
+            zone = context.get("timezone", "UTC") if isinstance(context, dict) else "UTC"
+        try:
+            zone_of(zone)
+        except ValueError as error:
+            raise PydanticCustomError("not_one_of", "{error}", {"error": str(error)}) from error
+        return zone
+
+
+class ExDate(Decorator[ExDateSettings]):
+    """
+    Read a date from an attribute and put day, month, year, hour, minute and second into attributes of their own.
+
+    The date is read leniently: month 13 is January of the next year, and text after the date is passed over. For a
+    strict reading, or to set the event's time, there is `timestamp`.
+
+    Source: Flume decorator `exDate`.
+    """
+
+    kind = "ex_date"
+    examples = (
+        Example(
+            "an access log",
+            settings="{source: date, pattern: 'dd/MMM/yyyy:HH:mm:ss Z', zone: America/Denver}",
+            attributes={"date": "26/Jul/2010:11:48:05 -0600"},
+            after={
+                "dateday": "26",
+                "datemonth": "07",
+                "dateyear": "2010",
+                "datehr": "11",
+                "datemin": "48",
+                "datesec": "05",
+            },
+        ),
+        Example(
+            "a month too many rolls over",
+            settings="{source: d, pattern: yyyy-MM-dd, prefix: '2hb_t:', padding: false}",
+            attributes={"d": "2010-13-01"},
+            after={
+                "2hb_t:day": "1",
+                "2hb_t:month": "1",
+                "2hb_t:year": "2011",
+                "2hb_t:hr": "0",
+                "2hb_t:min": "0",
+                "2hb_t:sec": "0",
+            },
+        ),
+        Example("no date", settings="{source: d, pattern: yyyy-MM-dd}", attributes={"d": "yesterday"}),
+        Example(
+            "no date, and it must be one",
+            settings="{source: d, pattern: yyyy-MM-dd, on_unparsed: error}",
+            attributes={"d": "yesterday"},
+            error="bad_time",
+        ),
+        Example("an absent attribute", settings="{source: d, pattern: yyyy-MM-dd}", error="no_attribute"),
+    )
+
+    def __init__(self, settings: ExDateSettings) -> None:
+        super().__init__(settings)
+        self._read = DatePattern(settings.pattern).read
+        self._zone = zone_of(settings.zone or "UTC")
+        self._names = tuple(settings.prefix + part for part in ("day", "month", "year", "hr", "min", "sec"))
+        two = b"%02d" if settings.padding else b"%d"
+        self._forms = (two, two, b"%d", two, two, two)
+
+    def decorate(self, event: Event) -> bool:
+        """Set the attributes."""
+        text = event.attributes.get(self.settings.source)
+        if text is None:
+            raise DecorateError(f'no attribute "{self.settings.source}" to read a date from', code="no_attribute")
+        moment = self._read(text, self._zone)
+        if moment is None:
+            if self.settings.on_unparsed is OnUnparsed.KEEP:
+                return True
+            raise DecorateError(
+                f"{text[:_SHOWN_BYTES]!r} is no date of the form {self.settings.pattern}", code="bad_time"
+            )
+        values = (moment.day, moment.month, moment.year, moment.hour, moment.minute, moment.second)
+        written = [form % value for form, value in zip(self._forms, values, strict=True)]
+        event.update(dict(zip(self._names, written, strict=True)))
+        return True
