@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from zlib import crc32
 
 from ingest.api import Capabilities, MappingError, Mutation, Put, StoreError, StoreUnavailableError
@@ -60,7 +61,7 @@ class BufferedMutator:
         senders: connections; a row key always uses the same one.
         store_name: name of the store in the configuration, for messages and receipts.
         capabilities: of the store at the end, also when the senders lead to a handover.
-        buffer_bytes: bound on what waits, in all buffers together.
+        buffer_bytes: bound on what waits for a call, in all buffers together; what is held to be folded comes on top.
         deletes: whether there may be deletes; then nothing is sent before the end of a round, however much it holds.
         clock: monotonic seconds.
 
@@ -89,10 +90,10 @@ class BufferedMutator:
         self.capabilities = capabilities
         self._clock = clock
         limit = max(1, buffer_bytes // len(self._senders))
-        # what goes to the driver goes in a file, where each mutation has its own time anyway
-        many = capabilities.written_by_driver
+        # what goes to the driver goes in a file, where each mutation has its own time and flag anyway
+        mixed = capabilities.written_by_driver
         self._sends = tuple(self._sending(sender) for sender in self._senders)
-        self._buffers = tuple(WriteBuffer(limit, send, many_times=many) for send in self._sends)
+        self._buffers = tuple(WriteBuffer(limit, send, mixed=mixed) for send in self._sends)
         self._deletes = deletes
         self._fold = Fold() if deletes or not capabilities.written_by_driver else None
         self._held_bytes = 0
@@ -148,7 +149,7 @@ class BufferedMutator:
         elif not isinstance(mutation, Put):
             raise TypeError("the mapper gave a delete, but the way to the store was made for puts alone")
         elif self._fold is None:
-            self._buffers[0].put(table, mutation)
+            self._buffers[0].add(table, mutation)
         else:
             self._fold.add(table, mutation)
             self._held_bytes += size_of(mutation)
@@ -223,12 +224,9 @@ class BufferedMutator:
 
     def _drain(self, fold: Fold) -> None:
         buffers = self._buffers
-        for table, delete in fold.deletes():
-            buffers[crc32(delete.row) % len(buffers)].delete(table, delete)
-        for buffer in buffers:
-            buffer.flush()
-        for table, put in fold.puts():
-            buffers[crc32(put.row) % len(buffers)].put(table, put)
+        folded: Iterable[tuple[str, Mutation]] = chain(fold.deletes(), fold.puts())
+        for table, mutation in folded:
+            buffers[crc32(mutation.row) % len(buffers)].add(table, mutation)
         fold.clear()
 
     def _write_alone(self, table: str, mutation: Mutation) -> None:
@@ -243,7 +241,7 @@ class BufferedMutator:
         if isinstance(mutation, Put) and not self._deletes:
             number = crc32(mutation.row) % len(self._senders)
             cells, size = len(mutation.columns), size_of(mutation)
-            self._sends[number](Chunk(table, mutation.timestamp_ms, mutation.wal, [mutation], cells, size))
+            self._sends[number](Chunk(table, [mutation], cells, size))
             self._senders[number].wait()
             self._count()
             refused = self.refused.pop(place, None)

@@ -39,7 +39,7 @@ class Put:
     """
     New cells of one row, all of one time.
 
-    Not frozen: made once an event on the hot path, and puts of one row are merged in the buffer.
+    Not frozen: made once an event on the hot path.
 
     Attributes:
         columns: column (`family:qualifier`) -> value; never empty.

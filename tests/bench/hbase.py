@@ -153,7 +153,7 @@ class HBaseRungs:
                 for outcome in chain(decode(record)):
                     if isinstance(outcome, Kept):
                         mapped = mapper.map(outcome.event, BATCH_MS)
-                        buffer.put(mapped.table, mapped.mutation)
+                        buffer.add(mapped.table, mapped.mutation)
             buffer.flush()
             made.append(messages)
         return made

@@ -78,7 +78,7 @@ def test_found_at_the_end(mutated: Mutated, name: str, rule: Rule) -> None:
 @pytest.mark.slow
 @pytest.mark.seeds(1)
 def test_the_first_value_of_a_row_wins(mutated: Mutated) -> None:
-    run = mutated.run("first_value_wins", rows=100)
+    run = mutated.run("first_value_wins", store="hbase", rows=100)
     assert Rule.CONSERVATION in mutated.caught_at_the_end(run)
 
 

@@ -246,13 +246,6 @@ class TestFold:
             writer.flush()
             assert rows(store) == {b"r": (Cell(b"f", b"b", BATCH_MS, b"2"),)}
 
-    def test_deletes_are_sent_before_puts(self, make, store):
-        writer = make(deletes=True)
-        writer.write(event(b"a", f_a=b"1"))
-        writer.write(Event(b"z", tombstone=True))
-        writer.flush()
-        assert store.applied == [[b"z"], [b"a"]]
-
     def test_round_that_was_given_up_leaves_nothing(self, make, store):
         writer = make(deletes=True)
         writer.write(event(b"a", f_a=b"1"))

@@ -65,7 +65,7 @@ class Gated(MemoryStore):
 
 def chunk(row: str) -> Chunk:
     put = Put(row.encode(), {b"f:q": b"v"}, 1)
-    return Chunk("t", 1, wal=True, mutations=[put], cells=1, size_bytes=10)
+    return Chunk("t", [put], cells=1, size_bytes=10)
 
 
 def submit_and_wait(sender: Sender, row: str) -> None:
@@ -306,7 +306,7 @@ class Picky(MemoryStore):
 
 def many(*rows: str) -> Chunk:
     mutations = [Put(row.encode(), {b"f:q": b"v"}, 1) for row in rows]
-    return Chunk("t", 1, wal=True, mutations=mutations, cells=len(mutations))
+    return Chunk("t", mutations, cells=len(mutations))
 
 
 def test_bisection_may_take_longer_than_the_patience_for_one_call():

@@ -190,31 +190,31 @@ def forget_dead_letters(module: Any) -> None:
 
 def tear_rows(module: Any) -> None:
     """One row in so many is written without one of its cells."""
-    put = module.WriteBuffer.put
+    add = module.WriteBuffer.add
     calls = [0]
 
-    def tearing(self: Any, table: str, mutation: Any, *arguments: Any, **named: Any) -> None:
+    def tearing(self: Any, table: str, mutation: Any) -> None:
         calls[0] += 1
         if calls[0] % 500 == 0:
             mutation.columns.pop(b"d:body")
             acted()
-        put(self, table, mutation, *arguments, **named)
+        add(self, table, mutation)
 
-    module.WriteBuffer.put = tearing
+    module.WriteBuffer.add = tearing
 
 
 def first_value_wins(module: Any) -> None:
     """Of several values for a row in one batch the first is stored."""
-    put = module.WriteBuffer.put
+    add_put = module._add_put
 
-    def keeping(self: Any, table: str, mutation: Any, *arguments: Any, **named: Any) -> None:
-        earlier = self._pending.get(table, {}).get(mutation.row)
+    def keeping(pending: Any, put: Any) -> None:
+        earlier = pending.puts.get(put.timestamp_ms)
         if earlier is not None:
-            mutation.columns.update(earlier.columns)
+            put = replace(put, columns={**put.columns, **earlier})
             acted()
-        put(self, table, mutation, *arguments, **named)
+        add_put(pending, put)
 
-    module.WriteBuffer.put = keeping
+    module._add_put = keeping
 
 
 def metrics_that_lie(module: Any) -> None:
@@ -246,7 +246,7 @@ MUTANTS = {
         "counts dead letters and does not publish them", {"ingest.spark.job": forget_dead_letters}
     ),
     "tear_rows": Mutant("writes rows without one of their cells", {"sinks.buffer": tear_rows}),
-    "first_value_wins": Mutant("keeps the first of several values of a row", {"sinks.buffer": first_value_wins}),
+    "first_value_wins": Mutant("keeps the first of several values of a row", {"sinks.fold": first_value_wins}),
     "metrics_that_lie": Mutant("counts more than it stores", {"ingest.observe.metrics": metrics_that_lie}),
 }
 

@@ -22,10 +22,10 @@ def test_patches_fit(name: str) -> None:
 
 
 def test_every_process_with_the_environment_is_the_mutant(tmp_path: Path) -> None:
-    code = "from sinks.buffer import WriteBuffer; print(WriteBuffer.put.__qualname__)"
+    code = "from sinks.buffer import WriteBuffer; print(WriteBuffer.add.__qualname__)"
     for env, expected in (
         (environment("tear_rows", tmp_path / "acted"), "tear_rows.<locals>.tearing"),
-        ({}, "WriteBuffer.put"),
+        ({}, "WriteBuffer.add"),
     ):
         done = subprocess.run(
             [sys.executable, "-c", code],
