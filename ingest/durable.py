@@ -62,7 +62,7 @@ def on_disk(place: Path) -> Iterator[None]:
     Work on our own files, where what the disk says becomes what to do about it.
 
     Raises:
-        StoreUnavailableError: no room or no rights: it can be tried again.
+        StoreUnavailableError: no room, no rights, or the machine is short of something: it can be tried again.
         IntegrityError: the disk fails.
     """
     try:
@@ -75,8 +75,8 @@ def unusable(what: str, number: int, reason: str) -> IngestError:
     """
     The error for something a disk refused.
 
-    Room and rights can be given, so they are waited for. Any other failure is final: after a failed sync nobody knows
-    what the disk holds, and a second one that succeeds proves nothing.
+    Room and rights can be given and what was short comes back: these are waited for. Any other failure is final: after
+    a failed sync nobody knows what the disk holds, and a second one that succeeds proves nothing.
 
     Args:
         what: was tried, in words.

@@ -106,8 +106,8 @@ class Receipt:
                         [store, table, sorted(names)] for (store, table), names in self.needs_families.items()
                     ],
                     "refused": [
-                        [sink, table, row, code, reason]
-                        for sink, rows in self.refused.items()
+                        [store, table, row, code, reason]
+                        for store, rows in self.refused.items()
                         for (table, row), (code, reason) in rows.items()
                     ],
                     "handed": [[handed.store, handed.path, handed.size_bytes] for handed in self.handed],
@@ -145,12 +145,12 @@ def receipts_of(rows: Iterable[tuple[str, bytes]]) -> list[Receipt]:
 def gather_refused(refused: dict[str, RefusedRows], receipts: Iterable[Receipt]) -> None:
     """Add the rows that receipts tell of to those that earlier attempts at the micro-batch found refused."""
     for receipt in receipts:
-        for sink, rows in receipt.refused.items():
-            refused.setdefault(sink, {}).update(rows)
+        for store, rows in receipt.refused.items():
+            refused.setdefault(store, {}).update(rows)
 
 
 def _refused_of(rows: Iterable[tuple[str, str, bytes, str, str]]) -> dict[str, RefusedRows]:
     refused: dict[str, RefusedRows] = {}
-    for sink, table, row, code, reason in rows:
-        refused.setdefault(sink, {})[table, row] = code, reason
+    for store, table, row, code, reason in rows:
+        refused.setdefault(store, {})[table, row] = code, reason
     return refused

@@ -51,7 +51,6 @@ class Handover(Store[StoreSettings]):
 
     Args:
         store_name: name of the store the file is for.
-        kind: kind of that store.
     """
 
     kind = "handover"

@@ -63,6 +63,7 @@ class BufferedMutator:
         capabilities: of the store at the end, also when the senders lead to a handover.
         buffer_bytes: bound on what waits for a call, in all buffers together; what is held to be folded comes on top.
         deletes: whether there may be deletes; then nothing is sent before the end of a round, however much it holds.
+        held_bytes: how much is held to be folded, where there are no deletes.
         clock: monotonic seconds.
 
     Attributes:
@@ -83,6 +84,7 @@ class BufferedMutator:
         capabilities: Capabilities,
         buffer_bytes: int,
         deletes: bool,
+        held_bytes: int = HELD_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._senders = tuple(senders)
@@ -96,6 +98,7 @@ class BufferedMutator:
         self._buffers = tuple(WriteBuffer(limit, send, mixed=mixed) for send in self._sends)
         self._deletes = deletes
         self._fold = Fold() if deletes or not capabilities.written_by_driver else None
+        self._most_held_bytes = held_bytes
         self._held_bytes = 0
         self._known: dict[str, frozenset[bytes] | None] = {}
         self._asked_at: dict[str, float] = {}
@@ -153,8 +156,11 @@ class BufferedMutator:
         else:
             self._fold.add(table, mutation)
             self._held_bytes += size_of(mutation)
-            if self._held_bytes >= HELD_BYTES:
+            if self._held_bytes >= self._most_held_bytes:
                 self._drain(self._fold)
+                # a chunk knows no order: none of this fold may wait beside those of the next, with older values
+                for buffer in self._buffers:
+                    buffer.flush()
                 self._held_bytes = 0
 
     def remember(self, table: str, put: Put) -> None:

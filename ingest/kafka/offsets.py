@@ -1,8 +1,12 @@
-"""Offsets of a consumer group, kept for people and their tools: the pipeline itself reads its checkpoint."""
+"""
+Offsets of a consumer group, for people, their tools, and a checkpoint that is made anew.
+
+A pipeline that has a checkpoint goes on by that alone.
+"""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from kafka import KafkaAdminClient
 from kafka.errors import CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NoError, NotCoordinatorError
@@ -17,6 +21,19 @@ _MOVING = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoor
 _PAUSE_S = 0.2
 
 _Answer = TypeVar("_Answer")
+
+
+class Kept(NamedTuple):
+    """
+    What a group has for a partition.
+
+    Attributes:
+        offset: of the next record to read.
+        note: what `commit` was given to keep with it; "" for none.
+    """
+
+    offset: int
+    note: str
 
 
 class GroupOffsets:
@@ -40,17 +57,23 @@ class GroupOffsets:
             SourceUnavailableError: the cluster does not answer.
             SourceError: it refuses us, code `access_denied`.
         """
-        return {part: kept.offset for part, kept in self._kept(topics).items()}
+        return {part: kept.offset for part, kept in self.kept(topics).items()}
 
-    def notes(self, topics: Sequence[str]) -> set[str]:
+    def kept(self, topics: Sequence[str]) -> dict[Part, Kept]:
         """
-        What was noted with the offsets of topics.
+        What is committed, with the notes; by topic and partition, those without an offset left out.
 
         Raises:
             SourceUnavailableError: the cluster does not answer.
             SourceError: it refuses us, code `access_denied`.
         """
-        return {kept.metadata for kept in self._kept(topics).values() if kept.metadata}
+        wanted = set(topics)
+        found = self._answered("asking for", lambda client: client.list_group_offsets(self._group)[self._group])
+        return {
+            (part.topic, part.partition): Kept(kept.offset, kept.metadata)
+            for part, kept in found.items()
+            if part.topic in wanted and kept.offset >= 0
+        }
 
     def commit(self, offsets: Mapping[Part, int], *, note: str = "", lower: bool = False) -> None:
         """
@@ -104,15 +127,6 @@ class GroupOffsets:
         client, self._client = self._client, None
         if client is not None:
             client.close()
-
-    def _kept(self, topics: Sequence[str]) -> dict[Part, OffsetAndMetadata]:
-        wanted = set(topics)
-        found = self._answered("asking for", lambda client: client.list_group_offsets(self._group)[self._group])
-        return {
-            (part.topic, part.partition): kept
-            for part, kept in found.items()
-            if part.topic in wanted and kept.offset >= 0
-        }
 
     def _answered(self, what: str, question: Callable[[KafkaAdminClient], _Answer]) -> _Answer:
         """Ask, and again for a while as long as the group's coordinator is being made, loaded or moved."""

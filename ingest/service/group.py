@@ -1,7 +1,9 @@
 """
 The consumer group of a pipeline: what is acknowledged in the checkpoint, told to Kafka.
 
-So ordinary tools see the lag. The checkpoint is the truth and the group its copy, so a failure here loses nothing.
+So ordinary tools see the lag. The checkpoint is the truth and the group its copy, so a failure here loses no event.
+The time of the batch is noted with the offsets: a checkpoint that is made anew, after the old one was lost, writes with
+later times than that one did.
 Spark's own listener is not used: it may not have heard of the last batch when a query ends.
 """
 
@@ -142,7 +144,7 @@ class GroupFollower:
             self._known.check(ids)
             if newest is not None and (moved or now - self._committed_at >= RECOMMIT_S):
                 # with the time of the batch: a new checkpoint has to begin after it, whatever the clock says then
-                self._group.commit(self._acknowledged, note=str(self._times.known(newest) or ""))
+                self._group.commit(self._acknowledged, note=self._times.note(newest))
                 self._committed, self._committed_at = newest, now
             self._measure(admin, topics)
         self._looked_at = now

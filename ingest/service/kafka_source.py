@@ -146,8 +146,8 @@ class LiveKafka:
                 )
             return self._source.start
         with closing(GroupOffsets(self._source, self.group)) as group:
-            committed = group.committed(topics)
-            notes = group.notes(topics)
+            kept = group.kept(topics)
+        committed = {part: one.offset for part, one in kept.items()}
         if self._start_from is None:
             if committed:
                 raise NotFoundError(
@@ -157,7 +157,7 @@ class LiveKafka:
                     "'ingest run --start-from group|earliest|latest|TIME'",
                 )
             return self._source.start
-        self._times.rise_above(max((int(note) for note in notes if note.isdecimal()), default=0))
+        self._times.rise_above(one.note for one in kept.values())
         if self._start_from == "group":
             if not committed:
                 raise NotFoundError(f'group "{self.group}" has no offsets', hint="use --start-from earliest")

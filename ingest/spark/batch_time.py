@@ -1,6 +1,6 @@
 """The time of a micro-batch: chosen once, before its tasks start, and the same on every replay."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ingest.api import CheckpointError
@@ -52,16 +52,28 @@ class BatchTimes:
         with on_disk(self._folder / str(batch_id)):
             return self._read(str(batch_id))
 
-    def rise_above(self, time_ms: int) -> None:
+    def note(self, batch_id: int) -> str:
         """
-        Let the first batch be later than an earlier checkpoint's last.
+        The time of a batch for whoever keeps it where this folder can not be lost with it; "" when it has none.
+
+        Raises:
+            CheckpointError: it can not be read.
+            StoreUnavailableError: nor can the folder, now.
+        """
+        return str(self.known(batch_id) or "")
+
+    def rise_above(self, notes: Iterable[str]) -> None:
+        """
+        Let the first batch be later than those an earlier checkpoint's `note` told of.
 
         Raises:
             StoreUnavailableError: this can not be stored now.
             IntegrityError: the disk fails.
         """
-        with on_disk(self._folder / _FLOOR):
-            write_durably(self._folder / _FLOOR, str(time_ms).encode())
+        times = [int(note) for note in notes if note.isdecimal()]
+        if times:
+            with on_disk(self._folder / _FLOOR):
+                write_durably(self._folder / _FLOOR, str(max(times)).encode())
 
     def _of(self, batch_id: int) -> int:
         known = self._read(str(batch_id))

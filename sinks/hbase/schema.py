@@ -225,4 +225,5 @@ class Thrift2:
         except TApplicationException as error:
             raise StoreRefusedError(f"the Thrift2 server at {where} could not work with a call: {error}") from error
         except CONNECTION_ERRORS as error:
-            raise translated(error, where=where) from error
+            # each call has a connection of its own
+            raise translated(error, where=where, has_answered=False) from error

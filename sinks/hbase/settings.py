@@ -38,7 +38,7 @@ class HBaseSettings(StoreSettings):
         gt=0,
     )
     connections: int = option(
-        "Connections of each sink in a worker process; a row key always uses the same one.", default=1, ge=1
+        "Connections of each pipeline in a worker process; a row key always uses the same one.", default=1, ge=1
     )
     transport: Transport = option(
         "buffered, or framed where the Thrift server runs as nonblocking, hsha or threadedselector.",

@@ -91,7 +91,7 @@ class SinkSettings(Settings):
         "Name of a store under `stores`; may be left out when there is one.", default=None, example="logs"
     )
     write_buffer_size: ByteSize = option(
-        "Rows are sent when so many bytes are waiting; of the sinks of one store the largest value counts.",
+        "How large a call to the store may be; of the sinks of one store the largest value counts.",
         default="2MiB",
         ge=1,
     )

@@ -77,17 +77,17 @@ def sound(run: LedgerRun, code: int = 0) -> None:
 def test_f03_sigterm_to_all_processes(ledger_run) -> None:
     run: LedgerRun = ledger_run("F03 all processes", batch_size=250)
     run.produce(EVENTS)
-    for told in (lambda: os.killpg(run.service.pid, signal.SIGTERM), lambda: send_to_all(run)):
+    for send in (lambda: os.killpg(run.service.pid, signal.SIGTERM), lambda: send_to_all(run)):
         run.start()
         run.service.wait_for_batches(2, run.pipeline)
-        told()
+        send()
         sound(run)
         assert not run.service.checkpoint(run.pipeline).is_inside_a_batch()
         for late_s in (0.0, 1.0, 2.0, 3.0, 4.0):  # bash, Java's start, Spark's, the query's
             run.begin()
             run.service.wait_for(lambda: len(run.service.processes()) > 1, "Spark starts")
             time.sleep(late_s)  # any moment of the start will do
-            told()
+            send()
             sound(run)
     run.proven("SIGTERM to the group and to each process, while running and at ten moments of a start: exit 0")
     run.start()

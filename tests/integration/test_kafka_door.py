@@ -143,8 +143,7 @@ def test_notes_are_kept_with_offsets(kafka, group):
     group.commit({(topic, 0): 5}, note="17")
     group.commit({(topic, 1): 5}, note="18")
     group.commit({(other, 0): 0}, note="99")
-    assert group.notes([topic]) == {"17", "18"}
-    assert group.committed([topic]) == {(topic, 0): 5, (topic, 1): 5}
+    assert group.kept([topic]) == {(topic, 0): (5, "17"), (topic, 1): (5, "18")}
 
 
 def test_offsets_are_lowered_only_by_a_reset(kafka, group):

@@ -27,8 +27,8 @@ from ingest.api import (
 from sinks.buffer import size_of
 from sinks.mapping.mapper import FamilyOptions, Mapped, Mapper, SinkSettings, Skipped
 from sinks.memory import MemoryStore
-from sinks.mutator import BufferedMutator, WriteContext
-from sinks.sending import DirectSender, ThreadSender
+from sinks.mutator import HELD_BYTES, BufferedMutator, WriteContext
+from sinks.sending import DirectSender, Sender, ThreadSender
 from tests.support.way import Way
 
 BATCH_MS = 1_000
@@ -100,7 +100,12 @@ def clock() -> Clock:
 @pytest.fixture
 def make(store, clock):
     def way(
-        *, deletes: bool = False, senders: int = 1, capabilities: Capabilities | None = None, **options: object
+        *,
+        deletes: bool = False,
+        senders: int = 1,
+        capabilities: Capabilities | None = None,
+        held_bytes: int = HELD_BYTES,
+        **options: object,
     ) -> Way:
         settings = SinkSettings.model_validate(options)
         mutator = BufferedMutator(
@@ -109,6 +114,7 @@ def make(store, clock):
             capabilities=capabilities or store.capabilities,
             buffer_bytes=settings.write_buffer_size,
             deletes=deletes,
+            held_bytes=held_bytes,
             clock=clock,
         )
         made = Way(Scripted(settings), mutator)
@@ -116,6 +122,13 @@ def make(store, clock):
         return made
 
     return way
+
+
+def for_puts(senders: Sequence[Sender], size: int, held: int = HELD_BYTES) -> Way:
+    mutator = BufferedMutator(
+        senders, "logs", capabilities=hbase_like(), buffer_bytes=size, deletes=False, held_bytes=held
+    )
+    return Way(Scripted(SinkSettings()), mutator)
 
 
 def hbase_like(*, creates_families: bool = False) -> Capabilities:
@@ -163,22 +176,15 @@ def test_counts_what_was_sent(make, store):
 @given(
     written=st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c", b"d"]), st.booleans()), max_size=60),
     senders=st.integers(1, 3),
-    size=st.sampled_from(["1B", "300B", "2MiB"]),
+    size=st.sampled_from([1, 300, 2 << 20]),
+    held=st.sampled_from([1, 700, 2 << 20]),
 )
-def test_order_of_a_row_key_holds_with_several_connections_and_both_wal_flags(written, senders, size):
+def test_order_of_a_row_key_holds_with_several_connections_and_both_wal_flags(written, senders, size, held):
     """All of a batch carry one time, so in the store the call that comes last wins."""
     store = Recording()
     store.open()
     store.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
-    settings = SinkSettings.model_validate({"write_buffer_size": size})
-    mutator = BufferedMutator(
-        [ThreadSender(store) for _ in range(senders)],
-        "logs",
-        capabilities=hbase_like(),
-        buffer_bytes=settings.write_buffer_size,
-        deletes=False,
-    )
-    writer = Way(Scripted(settings), mutator)
+    writer = for_puts([ThreadSender(store) for _ in range(senders)], size, held)
     # the senders share one store here, whose calls may not cross
     one_by_one = threading.Lock()
     apply = store.apply
@@ -493,7 +499,7 @@ def test_family_that_regions_do_not_know_is_no_events_fault(make, store, there):
 @given(
     written=st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.booleans(), st.integers(0, 1)), max_size=40),
     senders=st.integers(1, 3),
-    size=st.sampled_from(["1B", "300B", "2MiB"]),
+    size=st.sampled_from([1, 300, 2 << 20]),
 )
 def test_a_row_leaves_once_and_as_it_is_in_the_end(written, senders, size):
     """A call that was given up may land after the batch was acknowledged: it must write what is there already."""
@@ -503,14 +509,7 @@ def test_a_row_leaves_once_and_as_it_is_in_the_end(written, senders, size):
     sent: list[Put] = []
     apply = store.apply
     store.apply = lambda table, mutations: (sent.extend(mutations), apply(table, mutations))
-    mutator = BufferedMutator(
-        [DirectSender(store) for _ in range(senders)],
-        "logs",
-        capabilities=hbase_like(),
-        buffer_bytes=SinkSettings.model_validate({"write_buffer_size": size}).write_buffer_size,
-        deletes=False,
-    )
-    writer = Way(Scripted(SinkSettings()), mutator)
+    writer = for_puts([DirectSender(store) for _ in range(senders)], size)
     writer.begin(WriteContext(BATCH_MS))
     last: dict[tuple[bytes, int], dict[bytes, bytes]] = {}
     logged: dict[bytes, bool] = {}
@@ -525,9 +524,8 @@ def test_a_row_leaves_once_and_as_it_is_in_the_end(written, senders, size):
     assert all(put.wal is logged[put.row] for put in sent)
 
 
-def test_what_a_task_holds_is_bounded(make, store, monkeypatch):
-    monkeypatch.setattr("sinks.mutator.HELD_BYTES", 1_000)
-    writer = make(capabilities=hbase_like(), write_buffer_size="300B")
+def test_what_a_task_holds_is_bounded(make, store):
+    writer = make(capabilities=hbase_like(), write_buffer_size="300B", held_bytes=1_000)
     for number in range(30):
         writer.write(event(b"r%d" % number, f_q=b"x" * 50))
     assert len(rows(store)) > 20

@@ -36,9 +36,20 @@ def test_gap_in_the_files_uses_the_newest_earlier_one(tmp_path: Path):
 
 
 def test_new_checkpoint_begins_after_an_earlier_one(tmp_path: Path):
-    BatchTimes(tmp_path, Clock()).rise_above(5_000)
+    earlier = BatchTimes(tmp_path / "earlier", Clock(4_000, 5_000))
+    earlier.of(0)
+    earlier.of(1)
+    notes = [earlier.note(number) for number in range(3)]
+    assert notes == ["4000", "5000", ""]
+    BatchTimes(tmp_path, Clock()).rise_above(["by another tool", *notes])
     times = BatchTimes(tmp_path, Clock(10, 20))
     assert [times.of(0), times.of(1), times.known(1), times.known(2)] == [5_002, 5_004, 5_004, None]
+
+
+def test_new_checkpoint_without_an_earlier_one_has_no_floor(tmp_path: Path):
+    times = BatchTimes(tmp_path, Clock(10))
+    times.rise_above(["", "by another tool"])
+    assert [times.of(0), [path.name for path in tmp_path.iterdir()]] == [10, ["0"]]
 
 
 def test_damaged_time_is_refused_with_its_file(tmp_path: Path):

@@ -9,8 +9,9 @@ from thriftpy2.protocol.exc import TProtocolException
 from thriftpy2.thrift import TApplicationException
 from thriftpy2.transport import TTransportException
 
-from ingest.api import LifecycleError, StoreError, StoreUnavailableError
+from ingest.api import FamilySpec, LifecycleError, StoreError, StoreUnavailableError, TableSpec
 from sinks.hbase.connection import LONGEST_IDLE_S, Connection
+from sinks.hbase.schema import Thrift2
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.thrift1 import HBaseIOError, IllegalArgument
 from tests.support.waiting import reached
@@ -141,6 +142,13 @@ def test_asks_for_the_settings_until_a_call_was_answered(listener: Listener, err
         connection.call(broken)
     assert caught.value.hint is None
     connection.close()
+
+
+def test_thrift2_asks_for_the_settings_where_nobody_answers(listener: Listener) -> None:
+    thrift2 = {"host": "127.0.0.1", "port": listener.port}
+    settings = HBaseSettings.model_validate({"timeout": "200ms", "thrift2": thrift2})
+    with pytest.raises(StoreUnavailableError, match="do `transport`, `protocol` and `port` match"):
+        Thrift2(settings, settings.thrift2).create_table(TableSpec("t", (FamilySpec(b"f"),)))
 
 
 @pytest.mark.parametrize(
