@@ -4,7 +4,7 @@ One partition of one micro-batch: records through the chain into the stores, and
 Plain iterators: knows no Kafka, no HBase, no Spark. The one place that looks at an error's disposition.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from ingest.api import (
     MappingError,
     OnError,
     Record,
+    RecordPlace,
 )
 from ingest.chain import Chain, Dropped, Failed, Kept
 from ingest.dead_letters.envelope import DeadLetter
@@ -66,7 +67,7 @@ class Assignment:
         closed: (store, table) pairs that may get no more families.
         refused: name of a store -> (table, row key) -> code and reason, of rows it refused in earlier attempts.
         attempt: names this attempt at the batch; "" for an attempt of one task alone.
-        sinks: names of those that take part; None for all.
+        only: place of a record -> names of the sinks it is for; all for a record that is not in it.
     """
 
     batch_time_ms: int
@@ -77,7 +78,7 @@ class Assignment:
     closed: frozenset[tuple[str, str]] = frozenset()
     refused: Mapping[str, RefusedRows] = field(default_factory=dict)
     attempt: str = ""
-    sinks: frozenset[str] | None = None
+    only: Mapping[RecordPlace, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +142,9 @@ class Task:
         receipt = self._receipt = Receipt()
         self._letter_bytes = 0
         self._batch_time_ms = assignment.batch_time_ms
-        sinks = assignment.sinks
-        self._taking = tuple(outlet for outlet in self._outlets if sinks is None or outlet.name in sinks)
+        self._taking = self._outlets
+        if assignment.only:
+            records = self._directed(records, assignment.only)
         context = WriteContext(
             batch_time_ms=assignment.batch_time_ms,
             counts=receipt.counts,
@@ -197,6 +199,12 @@ class Task:
         if receipt.verdict is not Verdict.DURABLE:
             receipt.dead_letters = []
         return receipt
+
+    def _directed(self, records: Iterable[Record], only: Mapping[RecordPlace, frozenset[str]]) -> Iterator[Record]:
+        for record in records:
+            names = only.get(record.place)
+            self._taking = tuple(outlet for outlet in self._outlets if names is None or outlet.name in names)
+            yield record
 
     def _take(self, record: Record) -> None:
         counts = self._receipt.counts

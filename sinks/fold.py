@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ingest.api import Delete, MappingError, Put
+from sinks.buffer import CELL_COST_BYTES
 
 
 @dataclass(slots=True)
@@ -39,9 +40,14 @@ class Fold:
     bounds it.
 
     Order: any number of `add`, then `deletes`, then `puts`, then `clear`.
+
+    Args:
+        most_put_bytes: what the events of a row made together leaves in puts no larger, but for a single cell that is:
+            a server takes no call of any size, and each of the events was small enough. None for no bound.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most_put_bytes: int | None = None) -> None:
+        self._most_put_bytes = most_put_bytes
         # most rows have one put and no more, which waits as it is
         self._tables: dict[str, dict[bytes, Put | _Pending]] = {}
 
@@ -89,14 +95,30 @@ class Fold:
                     yield table, Delete(row, at - 1, family, qualifier, wal=pending.wal)
 
     def puts(self) -> Iterator[tuple[str, Put]]:
-        """Every put that no later delete removed; one for each row and time."""
+        """Every put that no later delete removed; one for each row and time, or several where it would be too large."""
         for table, rows in self._tables.items():
             for row, pending in rows.items():
                 if isinstance(pending, Put):
                     yield table, pending
                     continue
                 for at, columns in pending.puts.items():
-                    yield table, Put(row, columns, at, pending.wal)
+                    for some in self._parts(columns):
+                        yield table, Put(row, some, at, pending.wal)
+
+    def _parts(self, columns: dict[bytes, bytes]) -> Iterator[dict[bytes, bytes]]:
+        most = self._most_put_bytes
+        if most is None:
+            yield columns
+            return
+        part: dict[bytes, bytes] = {}
+        size = 0
+        for column, value in columns.items():
+            size += CELL_COST_BYTES + len(column) + len(value)
+            if size > most and part:
+                yield part
+                part, size = {}, CELL_COST_BYTES + len(column) + len(value)
+            part[column] = value
+        yield part
 
     def clear(self) -> None:
         """Forget everything."""

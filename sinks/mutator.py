@@ -17,6 +17,8 @@ ASK_AGAIN_S = 60.0
 """How long a store's answer about the families of a table holds, within one round, when a family is missing in it."""
 HELD_BYTES = 64 << 20
 """What a task holds of puts, so that each row leaves once; past it what is held is sent, and a row may leave twice."""
+MOST_PUT_BYTES = 1 << 20
+"""Of the events of one row taken together: half of what a framed Thrift server takes with HBase's defaults."""
 UNKNOWN_FAMILY = "unknown_family"
 MAX_KNOWN_COLUMNS = 100_000
 """Columns of a table remembered as good; data that makes more columns than this pays for a look at each family."""
@@ -97,7 +99,8 @@ class BufferedMutator:
         self._sends = tuple(self._sending(sender) for sender in self._senders)
         self._buffers = tuple(WriteBuffer(limit, send, mixed=mixed) for send in self._sends)
         self._deletes = deletes
-        self._fold = Fold() if deletes or not capabilities.written_by_driver else None
+        most_put_bytes = None if capabilities.atomic_row else MOST_PUT_BYTES
+        self._fold = Fold(most_put_bytes) if deletes or not capabilities.written_by_driver else None
         self._most_held_bytes = held_bytes
         self._held_bytes = 0
         self._known: dict[str, frozenset[bytes] | None] = {}

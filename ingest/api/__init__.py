@@ -42,7 +42,7 @@ from ingest.api.errors import (
     StoreUnavailableError,
     WriteRejectedError,
 )
-from ingest.api.event import Event, Origin, Priority, Record, WriteOnceEvent, nanos_of
+from ingest.api.event import Event, Origin, Priority, Record, RecordPlace, WriteOnceEvent, nanos_of
 from ingest.api.scans import Scan, successor
 from ingest.api.settings import ByteSize, Duration, Model, OnError, Secret, Settings, StoreSettings, option
 from ingest.api.store import Capabilities, Store
@@ -85,6 +85,7 @@ __all__ = [
     "ProblemReport",
     "Put",
     "Record",
+    "RecordPlace",
     "Row",
     "Scan",
     "SchemaError",

@@ -36,6 +36,10 @@ class Origin(NamedTuple):
 _NOWHERE = Origin("", 0, 0)
 
 
+RecordPlace = tuple[str, int, int]
+"""Topic, partition and offset of a record."""
+
+
 class Record(NamedTuple):
     """
     One record as its source holds it, before decoding.
@@ -53,6 +57,11 @@ class Record(NamedTuple):
     value: bytes | None
     timestamp_ms: int
     headers: Sequence[tuple[str, bytes | None]] = ()
+
+    @property
+    def place(self) -> RecordPlace:
+        """What tells it from every other record, on every replay."""
+        return self.topic, self.partition, self.offset
 
 
 @dataclass(slots=True)

@@ -1,23 +1,22 @@
 """Dead letters once more through the pipeline as it is configured now."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from ingest.api import IngestError, NotFoundError, Record
+from ingest.api import IngestError, NotFoundError, Record, RecordPlace
 from ingest.dead_letters.envelope import DeadLetter, letters_of
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark, ReplayOutcome
 from ingest.receipt import Receipt, Verdict
 
-CHUNK_RECORDS = 500  # between two marks: a replay that is cut off repeats at most so many
-CHUNK_BYTES = 16 * 1024 * 1024
 BEFORE_BATCH_MS = 1  # two batches are two ms apart, so this stands after all of one and before all puts of the next
 
-Process = Callable[[Sequence[Record], int, frozenset[str] | None], Receipt]
-"""Runs records, with a batch time, through the pipeline into sinks, None for all; what it reports as durable is."""
-
-_Place = tuple[str, int, int]
+Process = Callable[[Sequence[Record], int, Mapping[RecordPlace, frozenset[str]]], Receipt]
+"""
+Runs records, with a batch time, through the pipeline; what it reports as durable is. A record goes into the sinks that
+its place leads to, into all when there are none for it.
+"""
 
 
 class ReplayStoppedError(IngestError):
@@ -98,45 +97,40 @@ class ReplayReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class LetterBatch:
     """
-    Records of one batch time that are run together, each once, in the order of their source.
+    Selected letters of one micro-batch: they are run together, for among them may be a value and its delete.
 
     Attributes:
-        sinks: which they are run into; None for all.
-        entries: the letters they come from; several when a record was fanned out or refused by several sinks.
+        records: each once, in the order of their source.
+        only: place of a record -> the sinks it is for, where those are not all.
+        entries: the letters; several of a record that was fanned out or refused by several sinks.
     """
 
     batch_time_ms: int
-    sinks: frozenset[str] | None
     records: tuple[Record, ...]
+    only: Mapping[RecordPlace, frozenset[str]]
     entries: tuple[Entry, ...]
 
 
-def chunks_of(entries: Iterable[Entry], sinks: frozenset[str] = frozenset()) -> Iterator[Chunk]:
+def batches_of(entries: Iterable[Entry], sinks: frozenset[str] = frozenset()) -> Iterator[LetterBatch]:
     """
-    Entries that come by batch time, cut into chunks that fit in memory; letters of `sinks` are for those alone.
+    Entries that come by batch time, as batches; a record whose letters are all of `sinks` is for those alone.
 
-    Records for other sinks begin another chunk and join no earlier one, so two records of a row stay in their order.
+    A batch fits in memory: it has as many bytes of letters as its tasks and driver once held.
     """
-    for _, batch in groupby(entries, key=lambda entry: entry.letter.batch_time_ms):
-        by_record: dict[_Place, list[Entry]] = {}
+    for batch_time_ms, batch in groupby(entries, key=lambda entry: entry.letter.batch_time_ms):
+        by_record: dict[RecordPlace, list[Entry]] = {}
         for entry in batch:
-            by_record.setdefault(_place(entry.letter.record), []).append(entry)
-        waiting: list[list[Entry]] = []
-        waiting_bytes = 0
-        into: frozenset[str] | None = None
-        for _, group in sorted(by_record.items()):
-            size = _size(group[0].letter.record)
-            wanted = _sinks_of(group, sinks)
-            is_full = len(waiting) >= CHUNK_RECORDS or waiting_bytes + size > CHUNK_BYTES
-            if waiting and (is_full or wanted != into):
-                yield _chunk(waiting, into)
-                waiting, waiting_bytes = [], 0
-            waiting.append(group)
-            waiting_bytes += size
-            into = wanted
-        yield _chunk(waiting, into)
+            by_record.setdefault(entry.letter.record.place, []).append(entry)
+        groups = sorted(by_record.items())
+        components = {place: frozenset(entry.letter.component for entry in group) for place, group in groups}
+        yield LetterBatch(
+            batch_time_ms,
+            records=tuple(group[0].letter.record for _, group in groups),
+            only={place: names for place, names in components.items() if names <= sinks},
+            entries=tuple(entry for _, group in groups for entry in group),
+        )
 
 
 def require(queue: DeadLetterQueue, ids: Iterable[str]) -> None:
@@ -177,7 +171,7 @@ def replay(
     value that is newer. It may be cut off and run again: the same letters give the same cells. A letter of a sink is
     run into that sink alone, since the others have the event; a letter of anything else into all, since none has. A
     record is run whole, so what other parts of a fan-out stored of it gets an older version, the same. Each letter is
-    marked when its chunk is durable; letters that fail again stay selectable.
+    marked when all of its batch that were selected are durable; letters that fail again stay selectable.
 
     Args:
         queue: where the letters are.
@@ -187,15 +181,15 @@ def replay(
         components: of the pipeline as it is now. A letter of one that is no longer there is run into all sinks: what
             failed may have been before them, and a version too many is less than an event that is in none.
         now_ms: for the marks.
-        on_progress: told how many letters each chunk was.
+        on_progress: told how many letters each batch was.
 
     Raises:
         ReplayStoppedError: `process` reports anything but `durable`.
     """
     report = ReplayReport()
     alone = components.alone
-    for chunk in chunks_of(_whole_letters(queue, selection, report), alone):
-        receipt = process(chunk.records, chunk.batch_time_ms - BEFORE_BATCH_MS, chunk.sinks)
+    for batch in batches_of(_whole_letters(queue, selection, report), alone):
+        receipt = process(batch.records, batch.batch_time_ms - BEFORE_BATCH_MS, batch.only)
         if receipt.verdict is not Verdict.DURABLE:
             raise ReplayStoppedError(
                 f"stopped after {report.replayed + report.failed_again.total()} dead letters: "
@@ -203,10 +197,10 @@ def replay(
                 code=receipt.code or None,
                 hint="what is done is marked; run the same command again",
             )
-        marks = _marks(chunk, receipt, alone, now_ms())
+        marks = _marks(batch, receipt, alone, now_ms())
         queue.mark(marks)
         if len(components.sinks) > 1:
-            names = (entry.letter.component for entry in chunk.entries)
+            names = (entry.letter.component for entry in batch.entries)
             report.renamed.update(filter(components.lacks, names))
         for mark in marks.values():
             if mark.outcome is ReplayOutcome.REPLAYED:
@@ -228,45 +222,20 @@ def _whole_letters(queue: DeadLetterQueue, selection: Selection, report: ReplayR
             report.cut.append(entry.position)
 
 
-def _marks(chunk: Chunk, receipt: Receipt, sinks: frozenset[str], now_ms: int) -> dict[str, Mark]:
+def _marks(batch: LetterBatch, receipt: Receipt, sinks: frozenset[str], now_ms: int) -> dict[str, Mark]:
     """
     A letter failed again when any event of its record did: the configuration, and with it the fan-out, may be
     another. But what other sinks refuse is nothing to the letter of a sink.
     """
-    failed: dict[_Place, list[DeadLetter]] = {}
+    failed: dict[RecordPlace, list[DeadLetter]] = {}
     for letter in letters_of(receipt.dead_letters):
-        failed.setdefault(_place(letter.record), []).append(letter)
+        failed.setdefault(letter.record.place, []).append(letter)
     marks = {}
-    for entry in chunk.entries:
+    for entry in batch.entries:
         component = entry.letter.component
         others = sinks - {component} if component in sinks else frozenset()
-        failures = failed.get(_place(entry.letter.record), ())
+        failures = failed.get(entry.letter.record.place, ())
         code = next((failure.code for failure in failures if failure.component not in others), None)
         outcome = ReplayOutcome.REPLAYED if code is None else ReplayOutcome.FAILED_AGAIN
         marks[entry.position] = Mark(outcome, now_ms, code or "")
     return marks
-
-
-def _sinks_of(group: Iterable[Entry], sinks: frozenset[str]) -> frozenset[str] | None:
-    """Which sinks lack something of a record; None for all, as when it did not come as far as the sinks."""
-    components = frozenset(entry.letter.component for entry in group)
-    return components if components <= sinks else None
-
-
-def _chunk(groups: Sequence[Sequence[Entry]], sinks: frozenset[str] | None) -> Chunk:
-    first = groups[0][0].letter
-    return Chunk(
-        batch_time_ms=first.batch_time_ms,
-        sinks=sinks,
-        records=tuple(group[0].letter.record for group in groups),
-        entries=tuple(entry for group in groups for entry in group),
-    )
-
-
-def _place(record: Record) -> _Place:
-    return record.topic, record.partition, record.offset
-
-
-def _size(record: Record) -> int:
-    headers = sum(len(name) + len(value or b"") for name, value in record.headers)
-    return len(record.value or b"") + len(record.key or b"") + headers

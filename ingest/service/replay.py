@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
-from ingest.api import Record
+from ingest.api import Record, RecordPlace
 from ingest.build import live_task, plan_of
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
@@ -61,11 +61,13 @@ class Replayer:
             decorators=frozenset(part.name for part in self._plan.decorators),
         )
 
-    def __call__(self, records: Sequence[Record], batch_time_ms: int, sinks: frozenset[str] | None) -> Receipt:
-        """Run records at a batch time into some sinks, None for all; what the receipt says is durable, is."""
+    def __call__(
+        self, records: Sequence[Record], batch_time_ms: int, only: Mapping[RecordPlace, frozenset[str]]
+    ) -> Receipt:
+        """Run records at a batch time, each into the sinks it is for; what the receipt says is durable, is."""
         refused: dict[str, RefusedRows] = {}
         while True:
-            receipt = self._task.run(records, self._assignment(batch_time_ms, sinks, refused))
+            receipt = self._task.run(records, self._assignment(batch_time_ms, only, refused))
             match receipt.verdict:
                 case Verdict.NEEDS_FAMILIES:
                     for (name, table), names in sorted(receipt.needs_families.items()):
@@ -81,7 +83,7 @@ class Replayer:
                     return receipt
 
     def _assignment(
-        self, batch_time_ms: int, sinks: frozenset[str] | None, refused: Mapping[str, RefusedRows]
+        self, batch_time_ms: int, only: Mapping[RecordPlace, frozenset[str]], refused: Mapping[str, RefusedRows]
     ) -> Assignment:
         return Assignment(
             batch_time_ms=batch_time_ms,
@@ -89,5 +91,5 @@ class Replayer:
             families=self._families.known(),
             closed=self._families.closed(),
             refused=refused,
-            sinks=sinks,
+            only=only,
         )

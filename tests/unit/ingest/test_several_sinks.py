@@ -167,25 +167,34 @@ def test_a_tombstone_deletes_in_every_sink(run):
     assert (receipt.counts.stored, rows_of(receipt)) == (2, [])
 
 
+def into(assignment, *names):
+    return replace(assignment, only={record("1").place: frozenset(names)})
+
+
 class TestSomeSinks:
     """A replay writes into the sinks that lack an event, and into no other."""
 
+    def test_each_record_goes_where_it_has_to(self, assignment):
+        task = live_task(plan(sink("a", "%{body}"), sink("b", "%{body}")))
+        receipt = task.run([record("1"), record("2", 1), record("3", 2)], into(assignment, "b"))
+        assert (receipt.counts.rows_sent, rows_of(receipt)) == (5, [b"a-k", b"b-k"])
+
     def test_only_those_write_refuse_and_count(self, assignment):
         task = live_task(plan(sink("a", "%{n}"), sink("b", "%{body}"), sink("c", "%{body}")))
-        receipt = task.run([record("1", n="x")], replace(assignment, sinks=frozenset({"b"})))
+        receipt = task.run([record("1", n="x")], into(assignment, "b"))
         assert (receipt.dead_letters, receipt.counts.stored, rows_of(receipt)) == ([], 1, [b"b-k"])
-        receipt = task.run([record("1", n="x")], replace(assignment, sinks=frozenset({"a", "c"})))
+        receipt = task.run([record("1", n="x")], into(assignment, "a", "c"))
         assert ([letter.component for letter in letters_of(receipt)], rows_of(receipt)) == (["a"], [b"c-k"])
 
     def test_the_next_run_has_all_again(self, assignment):
         task = live_task(plan(sink("a", "%{body}"), sink("b", "%{body}")))
-        task.run([record("1")], replace(assignment, sinks=frozenset({"a"})))
+        task.run([record("1")], into(assignment, "a"))
         assert rows_of(task.run([record("1", 1)], assignment)) == [b"a-k", b"b-k"]
 
     def test_what_the_others_lack_is_not_made(self, assignment):
         task = live_task(plan(sink("a", "%{body}", table="elsewhere"), sink("b", "%{body}")))
         assert task.run([record("1")], assignment).verdict is Verdict.NEEDS_FAMILIES
-        receipt = task.run([record("1")], replace(assignment, sinks=frozenset({"b"})))
+        receipt = task.run([record("1")], into(assignment, "b"))
         assert (receipt.verdict, rows_of(receipt)) == (Verdict.DURABLE, [b"b-k"])
 
 

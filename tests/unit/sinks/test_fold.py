@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import Delete, FamilySpec, MappingError, Mutation, Put, Scan, TableSpec
+from sinks.buffer import CELL_COST_BYTES
 from sinks.fold import Fold
 from sinks.memory import MemoryStore
 
@@ -136,3 +137,30 @@ def test_clear_forgets():
     fold.add(TABLE, Put(b"r", {b"a:x": b"1"}, 5))
     fold.clear()
     assert [*fold.deletes(), *fold.puts()] == []
+
+
+@given(
+    st.lists(
+        st.dictionaries(st.sampled_from([b"a:x", b"a:y", b"b:z"]), st.binary(max_size=60), min_size=1), min_size=2
+    ),
+    st.integers(1, 200),
+)
+def test_what_several_events_made_leaves_in_puts_of_a_bounded_size(written, most):
+    fold = Fold(most)
+    columns: dict[bytes, bytes] = {}
+    for each in written:
+        columns.update(each)
+        fold.add(TABLE, Put(b"r", dict(each), BATCH_MS))
+    parts = [put.columns for _, put in fold.puts()]
+    assert {name: value for part in parts for name, value in part.items()} == columns
+    assert sum(map(len, parts)) == len(columns)
+    for part in parts:
+        size = sum(CELL_COST_BYTES + len(name) + len(value) for name, value in part.items())
+        assert size <= most or len(part) == 1
+
+
+def test_what_one_event_made_leaves_whole():
+    fold = Fold(1)
+    put = Put(b"r", {b"a:x": b"1", b"a:y": b"2"}, BATCH_MS)
+    fold.add(TABLE, put)
+    assert list(fold.puts()) == [(TABLE, put)]
