@@ -132,7 +132,6 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         supervisor = Supervisor(
             members,
             once=options.once,
-            health=health,
             stop=stop,
             stop_timeout_s=configuration.service.stop_timeout,
             is_alive=lambda: ask(lambda: is_alive(session), otherwise=True),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ingest import failpoint
 from ingest.api import Disposition, IngestError, PositionLostError
-from ingest.observe.health import Health, State
+from ingest.observe.health import State
 from ingest.observe.logs import logger
 from ingest.service.lifecycle import Stop
 from ingest.service.watch import PipelineWatch
@@ -15,7 +15,6 @@ from ingest.spark.query import PipelineQuery
 
 POLL_S = 0.1  # between looks at the queries: a pipeline that ended is noticed, a signal acted on
 RESTART_S = (1.0, 2.0, 5.0, 10.0, 30.0)  # before a query that failed is started again; the last one repeats
-STEADY_S = 60.0  # a query that ran for so long starts its back-off anew
 ONCE_FAILURES = 3  # starts that a `--once` run without any batch is given: somebody waits for it
 SLOW_S = 120.0  # a step of a batch that takes longer is taken for stuck; a store that is away is told of within 10 s
 SILENT_S = 10.0  # without an answer of the JVM: blocked; it collects garbage in less
@@ -39,6 +38,8 @@ class Member:
         every_s: pause between starts of batches. Spark waits for a time of day, so a clock that is set back makes the
             pause longer by as much.
         stuck_at: when such a pause has surely been too long.
+        acknowledged: batches, when it failed last; a query that has made progress since starts its back-off anew.
+        has_looked: it was started to look at a source that lost something; it is not, for the same loss again.
     """
 
     name: str
@@ -52,7 +53,8 @@ class Member:
     stuck_at: float | None = None
     batches: int = 0
     failures: int = 0
-    started_at: float = 0.0
+    acknowledged: int = 0
+    has_looked: bool = False
     restart_at: float | None = None
     over: bool = False
     error: BaseException | None = None
@@ -69,12 +71,11 @@ class Supervisor:
         wall_s: the clock that may be set.
     """
 
-    def __init__(  # noqa: PLR0913 - what it watches and whom it tells, each used once
+    def __init__(
         self,
         members: Iterable[Member],
         *,
         once: bool,
-        health: Health,
         stop: Stop,
         stop_timeout_s: float,
         is_alive: Callable[[], bool],
@@ -83,7 +84,6 @@ class Supervisor:
     ) -> None:
         self._members = list(members)
         self._once = once
-        self._health = health
         self._stop = stop
         self._stop_timeout_s = stop_timeout_s
         self._is_alive = is_alive
@@ -108,17 +108,17 @@ class Supervisor:
                 break
             self._look_at_clock()
             is_silent = self._silent_s() > SILENT_S
+            silence = f"Spark's Java process has not answered for {SILENT_S:g} s" if is_silent else None
             for member in self._members:
-                if is_silent and not member.over:
-                    member.watch.blocked("jvm_silent", f"Spark's Java process has not answered for {SILENT_S:g} s")
-                elif not is_silent:
-                    self._look_at(member)
+                if not member.over:
+                    member.watch.silent(silence)
+                    if silence is None:
+                        self._look_at(member)
         self._end()
         return [member.error for member in self._members if member.error is not None]
 
     def _start(self, member: Member) -> None:
         member.restart_at = None
-        member.started_at = time.monotonic()
         try:
             is_started = self._start_unless_stopped(member.start)
         except IngestError as error:
@@ -167,8 +167,6 @@ class Supervisor:
         self._ahead_s = ahead_s
 
     def _look_at(self, member: Member) -> None:
-        if member.over:
-            return
         lost = member.lost()
         if lost is not None:
             member.query.stop()
@@ -191,7 +189,7 @@ class Supervisor:
         error = member.query.failure()
         if error is None:
             member.over = True
-            self._health.change(member.name, State.STOPPED)
+            member.watch.ends(State.STOPPED)
         else:
             self._failed(member, error)
 
@@ -211,11 +209,12 @@ class Supervisor:
             member.watch.running()
 
     def _failed(self, member: Member, error: BaseException) -> None:
-        if time.monotonic() - member.started_at > STEADY_S:
-            member.failures = 0
-        if isinstance(error, PositionLostError) and not member.failures:
+        acknowledged = member.watch.totals.batches
+        if acknowledged > member.acknowledged:
+            member.acknowledged, member.failures, member.has_looked = acknowledged, 0, False
+        if isinstance(error, PositionLostError) and not member.has_looked:
             # a start looks at the source itself, and tells what is lost better than Spark's text does
-            member.failures = 1
+            member.has_looked = True
             self._start(member)
             return
         if isinstance(error, IngestError) and error.disposition is not Disposition.RETRY:
@@ -233,13 +232,13 @@ class Supervisor:
     def _give_up(self, member: Member, error: BaseException) -> None:
         member.over = True
         member.error = error
-        self._health.change(member.name, State.FAILED, str(error))
+        member.watch.ends(State.FAILED, str(error))
         _log.error("pipeline failed", pipeline=member.name, reason=str(error))
 
     def _end(self) -> None:
         running = [member for member in self._members if not member.over]
         for member in running:
-            self._health.change(member.name, State.STOPPING)
+            member.watch.ends(State.STOPPING)
             _log.info("pipeline stops", pipeline=member.name)
         deadline = time.monotonic() + self._stop_timeout_s
         for member in running:
@@ -260,4 +259,4 @@ class Supervisor:
         for member in self._members:
             member.close()
             if not member.over:
-                self._health.change(member.name, State.STOPPED)
+                member.watch.ends(State.STOPPED)

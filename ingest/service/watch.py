@@ -31,7 +31,8 @@ class Totals:
 
 class PipelineWatch:
     """
-    Called from the thread of the query, see `ingest.spark.job.Watch`, and by who supervises it.
+    The one who says where a pipeline stands: called from the thread of the query, see `ingest.spark.job.Watch`, and by
+    who supervises it.
 
     Args:
         follow: told the totals after each acknowledged batch.
@@ -43,11 +44,14 @@ class PipelineWatch:
         self._metrics = metrics
         self._follow = follow
         self._lock = threading.Lock()
-        # code and message of what holds it up
-        self._blocked: tuple[str, str] | None = None
+        # code and message of what holds it up; what comes first is told
+        self._silent: tuple[str, str] | None = None
         self._away: tuple[str, str] | None = None
+        self._blocked: tuple[str, str] | None = None
         self._slow: tuple[str, str] | None = None
         self._told = ""
+        self._otherwise = State.STARTING
+        self._ends = False
         self._started: float | None = None
         self.totals = Totals()
 
@@ -55,12 +59,20 @@ class PipelineWatch:
         """The pipeline makes progress."""
         with self._lock:
             self._blocked = None
+            self._otherwise = State.RUNNING
             self._tell()
 
     def reading(self) -> None:
         """The query reads its source, which says nothing of a batch that waits."""
         with self._lock:
+            self._otherwise = State.RUNNING
             self._tell()
+
+    def ends(self, state: State, reason: str = "") -> None:
+        """It is stopping, has stopped or failed; what a last batch says changes that no more."""
+        with self._lock:
+            self._ends = True
+            self._health.change(self._pipeline, state, reason)
 
     def blocked(self, code: str, message: str) -> None:
         """The batch can not be made durable now."""
@@ -82,22 +94,32 @@ class PipelineWatch:
                 self._slow = None if reason is None else ("batch_slow", reason)
                 self._tell()
 
+    def silent(self, reason: str | None) -> None:
+        """Why Spark is taken for hung, None when it is not; the batch may be well and go on when it answers again."""
+        with self._lock:
+            if reason is not None or self._silent is not None:
+                self._silent = None if reason is None else ("jvm_silent", reason)
+                self._tell()
+
     @property
     def is_blocked(self) -> bool:
-        """Whether store or source are known to be away; a slow step may still come to its end."""
-        return self._blocked is not None or self._away is not None
+        """Whether Spark, store or source are known to be away; a slow step may still come to its end."""
+        return any(held is not None for held in (self._silent, self._away, self._blocked))
 
     def _tell(self) -> None:
-        code, message = self._away or self._blocked or self._slow or ("", "")
+        code, message = self._silent or self._away or self._blocked or self._slow or ("", "")
         if code != self._told:
             if code:
                 _log.error("pipeline is blocked", pipeline=self._pipeline, code=code, reason=message)
             else:
                 _log.warning("pipeline goes on", pipeline=self._pipeline)
             self._told = code
-        self._health.change(
-            self._pipeline, State.BLOCKED if code else State.RUNNING, f"{code}: {message}" if code else ""
-        )
+        if self._ends:
+            return
+        if code:
+            self._health.change(self._pipeline, State.BLOCKED, f"{code}: {message}")
+        else:
+            self._health.change(self._pipeline, self._otherwise)
 
     def attempted(self, counts: Counts) -> None:
         """One attempt at a batch ended."""

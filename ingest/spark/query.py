@@ -18,7 +18,7 @@ from ingest.spark.job import AbandonedError, Job
 
 STOP_WAIT_S = 5.0  # Spark cancels tasks in milliseconds; a JVM that does not answer is left behind
 POLL_S = 0.02
-WAITING = "Waiting for data to arrive"  # Spark's words once the source was asked
+WAITING = ("Waiting for data to arrive", "Waiting for next trigger")  # Spark's words once the source was asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class PipelineQuery:
             return False
         try:
             return self._job.idle.is_set() and self._ask(
-                lambda: bool(query.status["message"] == WAITING), otherwise=False
+                lambda: bool(query.status["message"] in WAITING), otherwise=False
             )
         except JVM_GONE:
             return False

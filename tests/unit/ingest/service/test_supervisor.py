@@ -4,7 +4,6 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from types import SimpleNamespace
 
 import pytest
 
@@ -14,7 +13,6 @@ from ingest.observe.logs import set_up
 from ingest.observe.metrics import Metrics
 from ingest.receipt import Counts
 from ingest.service import supervisor as supervisor_module
-from ingest.service import watch as watch_module
 from ingest.service.lifecycle import Stop
 from ingest.service.supervisor import Member, Supervisor
 from ingest.service.watch import PipelineWatch
@@ -86,7 +84,6 @@ class House:
         self.supervisor = Supervisor(
             [member],
             once=once,
-            health=self.health,
             stop=self.stop,
             stop_timeout_s=0.05,
             is_alive=lambda: self.is_alive,
@@ -198,6 +195,21 @@ def test_lost_position_is_told_by_the_source_itself():
     assert house.starts == 2
 
 
+@pytest.mark.parametrize("once", [True, False])
+def test_lost_position_that_a_start_does_not_see_ends_the_pipeline(once: bool):
+    """However long the query took to come there: a start looks once, and again only after progress."""
+
+    def start(house: House) -> None:
+        house.query.has_ended = True
+        house.query.error = PositionLostError("ended before the end")
+        if house.starts == 2:
+            house.watch.acknowledged(0, 5_000, Counts(), 0.5)
+
+    house = House(start, once=once)
+    assert [str(error) for error in house.supervisor.run()] == ["ended before the end"]
+    assert (house.starts, house.state) == (3, State.FAILED)
+
+
 def test_unavailable_source_blocks_a_service_until_it_answers():
     def start(house: House) -> None:
         if house.starts < 5:
@@ -270,7 +282,9 @@ def test_source_that_answers_again_does_not_unblock_a_batch_that_waits(capsys: p
     ]
 
 
-def test_step_that_does_not_come_to_an_end_is_told_and_keeps_its_time_on_a_stop():
+def test_step_that_does_not_come_to_an_end_is_told_and_keeps_its_time_on_a_stop(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(supervisor_module, "BLOCKED_STOP_S", 0.0)
+
     def start(house: House) -> None:
         house.query.at_work_s = 121.0
         house.query.is_drained = False
@@ -278,21 +292,36 @@ def test_step_that_does_not_come_to_an_end_is_told_and_keeps_its_time_on_a_stop(
 
         def changed(pipeline: str, state: State, reason: str = "") -> None:
             change(pipeline, state, reason)
-            reasons.append(reason)
-            if state is State.BLOCKED:
-                house.query.at_work_s = 0.0
-            elif state is State.RUNNING:
-                house.query.at_work_s = 121.0 if len(reasons) < 10 else 0.0
-                if len(reasons) >= 10:
-                    house.stop.ask()
+            if reason and not reasons:
+                reasons.append(reason)
+                house.stop.ask()
 
         house.health.change = changed
 
+    def wait_drained(timeout_s: float) -> bool:
+        house.query.is_drained = len(waited) == 3
+        waited.append(timeout_s)
+        return False
+
     reasons: list[str] = []
+    waited: list[float] = []
     house = House(start)
+    house.supervisor._stop_timeout_s = 3600.0
+    house.query.wait_drained = wait_drained
     assert house.supervisor.run() == []
-    assert "batch_slow: a step of the micro-batch has been at work for over 120 s" in reasons
-    assert not house.watch.is_blocked
+    assert reasons == ["batch_slow: a step of the micro-batch has been at work for over 120 s"]
+    assert (len(waited), house.query.is_drained) == (4, True)
+
+
+def test_what_a_last_batch_says_changes_an_end_no_more():
+    house = House(lambda _house: None)
+    for end in (State.STOPPING, State.STOPPED, State.FAILED):
+        house.watch.ends(end, "made again")
+        house.watch.blocked("store_busy", "no")
+        house.watch.acknowledged(0, 5_000, Counts(), 0.5)
+        house.watch.reading()
+        house.watch.silent("hung")
+        assert (house.state, house.health.snapshot()[0].reason) == (end, "made again")
 
 
 def test_batch_that_blocks_while_its_query_is_looked_at_stays_blocked():
@@ -365,9 +394,7 @@ def test_stop_waits_for_a_pipeline_beside_a_blocked_one(monkeypatch: pytest.Monk
         blocked.stop.ask()
 
     members[-1].start = start
-    supervisor = Supervisor(
-        members, once=False, health=Health(), stop=blocked.stop, stop_timeout_s=3600.0, is_alive=lambda: True
-    )
+    supervisor = Supervisor(members, once=False, stop=blocked.stop, stop_timeout_s=3600.0, is_alive=lambda: True)
     assert supervisor.run() == []
     assert (healthy.query.is_drained, blocked.query.is_drained) == (True, False)
 
@@ -390,15 +417,7 @@ def test_watch_tells_health_and_totals():
     assert (house.state, house.watch.totals.batches, house.watch.totals.counts.read) == (State.RUNNING, 1, 3)
 
 
-def test_log_says_of_a_batch_what_is_sure_when_it_is_said(monkeypatch: pytest.MonkeyPatch):
-    """Spark has yet to commit it."""
-    events = []
-    monkeypatch.setattr(watch_module, "_log", SimpleNamespace(info=lambda event, **_fields: events.append(event)))
-    House(lambda _house: None).watch.acknowledged(0, 5_000, Counts(), 0.5)
-    assert events == ["batch is durable"]
-
-
-def test_jvm_that_does_not_answer_is_told_and_goes_on():
+def test_jvm_that_does_not_answer_is_told_until_it_does():
     reasons = []
 
     def start(house: House) -> None:
@@ -410,8 +429,8 @@ def test_jvm_that_does_not_answer_is_told_and_goes_on():
             if state is State.BLOCKED:
                 reasons.append(reason)
                 house.silent_s = 0.0
-                house.query.finds_nothing = True
             if state is State.RUNNING and reasons:
+                assert not house.watch.is_blocked
                 house.stop.ask()
 
         house.health.change = changed
@@ -420,6 +439,18 @@ def test_jvm_that_does_not_answer_is_told_and_goes_on():
     assert house.supervisor.run() == []
     assert reasons == ["jvm_silent: Spark's Java process has not answered for 10 s"]
     assert (house.state, house.starts) == (State.STOPPED, 1)
+
+
+def test_jvm_that_answers_again_has_told_nothing_of_a_batch_that_waits_nor_of_one_that_has_not_begun():
+    house = House(lambda _house: None)
+    house.watch.silent("hung")
+    house.watch.silent(None)
+    assert house.state is State.STARTING
+    house.watch.blocked("store_busy", "no")
+    house.watch.silent("hung")
+    assert house.health.snapshot()[0].reason == "jvm_silent: hung"
+    house.watch.silent(None)
+    assert house.health.snapshot()[0].reason == "store_busy: no"
 
 
 def test_pipeline_is_not_started_after_a_stop():
