@@ -111,7 +111,9 @@ class Receipt:
                         for (table, row), (code, reason) in rows.items()
                     ],
                     "handed": [[handed.store, handed.path, handed.size_bytes] for handed in self.handed],
-                }
+                },
+                # names of an event's attributes stand in messages, and may be any bytes
+                unicode_errors="backslashreplace",
             ),
         )
 

@@ -20,6 +20,7 @@ class Writer:
     def __init__(self, mapper: Mapper[Any], mutator: BufferedMutator) -> None:
         self._map = mapper.map
         self._mutator = mutator
+        self._own = mapper.settings.own_families
         wanted = mapper.settings.families.on_unknown or OnUnknown.CREATE
         # nobody could make what is asked for, and the batch would run again for ever
         can_not = wanted is OnUnknown.CREATE and not mutator.capabilities.creates_families
@@ -74,8 +75,10 @@ class Writer:
 
     def _unknown(self, table: str, missing: set[bytes]) -> str | None:
         place = (self._mutator.store_name, table)
-        if not missing or (self._on_unknown is OnUnknown.CREATE and place not in self._mutator.closed):
-            self._mutator.needs_families.setdefault(place, set()).update(missing)
+        # where the limit is reached, the families that the sink itself names are made still: they count against none
+        wanted = missing & self._own if place in self._mutator.closed else missing
+        if not missing or (wanted and self._on_unknown is OnUnknown.CREATE):
+            self._mutator.needs_families.setdefault(place, set()).update(wanted)
             return None
         if self._on_unknown is OnUnknown.DROP:
             return UNKNOWN_FAMILY

@@ -25,6 +25,7 @@ from ingest.api import (
     WriteRejectedError,
 )
 from sinks.buffer import size_of
+from sinks.mapping.attr2hbase import Attr2HBase, Attr2HBaseSettings
 from sinks.mapping.mapper import FamilyOptions, Mapped, Mapper, SinkSettings, Skipped
 from sinks.memory import MemoryStore
 from sinks.mutator import HELD_BYTES, BufferedMutator, WriteContext
@@ -313,6 +314,25 @@ class TestFamilies:
         assert caught.value.code == "unknown_family"
         assert "max_created" in str(caught.value)
         assert writer.needs_families == {}
+
+    def test_closed_table_gets_the_families_that_the_sink_names(self, store):
+        mutator = BufferedMutator(
+            [DirectSender(store)],
+            "logs",
+            capabilities=hbase_like(creates_families=True),
+            buffer_bytes=1_000,
+            deletes=False,
+        )
+        settings = Attr2HBaseSettings.model_validate({"table": "t", "write_body": "raw:line"})
+        writer = Way(Attr2HBase(settings), mutator)
+        writer.begin(WriteContext(BATCH_MS, closed=frozenset([("logs", "t")])))
+        row = {"2hb_": b"r", "2hb_f:q": b"1"}
+        assert writer.write(Event(b"line", row)) is None
+        assert mutator.needs_families == {("logs", "t"): {b"raw"}}
+        assert writer.write(Event(b"line", row | {"2hb_new:q": b"1"})) is None
+        assert mutator.needs_families == {("logs", "t"): {b"raw"}}
+        with pytest.raises(MappingError, match='no family "new"'):
+            writer.write(Event(b"", row | {"2hb_new:q": b"1"}))
 
     def test_closed_table_is_asked_for_the_family_that_was_made_last(self, make, store):
         writer = make(capabilities=hbase_like(creates_families=True))
