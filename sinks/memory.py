@@ -12,13 +12,13 @@ from ingest.api import (
     FamilySpec,
     LifecycleError,
     Mutation,
+    NoTableError,
     NotFoundError,
     Put,
     Row,
     Scan,
     SchemaError,
     Store,
-    StoreRefusedError,
     StoreSettings,
     TableSpec,
     WriteRejectedError,
@@ -99,7 +99,7 @@ class MemoryStore(Store[MemorySettings]):
         self._check_open()
         found = self._tables.get(table)
         if found is None:
-            raise StoreRefusedError(f'there is no table "{table}"', hint="create it with 'ingest table apply'")
+            raise NoTableError(f'there is no table "{table}"')
         refused = {index: reason for index, one in enumerate(mutations) if (reason := _refusal(found, one))}
         if refused:
             raise WriteRejectedError(next(iter(refused.values())), indexes=sorted(refused))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ingest.api import MAX_ROW_KEY_BYTES, Delete, Event, MappingError, Mutation, Put, StoreRefusedError
+from ingest.api import MAX_ROW_KEY_BYTES, Delete, Event, MappingError, Mutation, NoTableError, Put
 from sinks.mapping.guards import check_row_key, check_time
 from sinks.mapping.mapper import Mapper, OnUnknown, Skipped
 from sinks.mutator import UNKNOWN_FAMILY, BufferedMutator, families_in, named
@@ -59,11 +59,7 @@ class Writer:
         families = families_in(mutation)
         known = self._mutator.families_of(table, families)
         if known is None and not self._mutator.capabilities.creates_tables:
-            raise StoreRefusedError(
-                f'there is no table "{table}" in store "{self._mutator.store_name}"',
-                code="no_table",
-                hint="create it with 'ingest table apply'",
-            )
+            raise NoTableError(f'there is no table "{table}" in store "{self._mutator.store_name}"')
         missing = families - (known or frozenset())
         if missing and isinstance(mutation, Delete) and self._on_unknown is OnUnknown.CREATE:
             return UNKNOWN_FAMILY  # a delete makes no family: where there is none, there is nothing to delete

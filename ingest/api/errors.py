@@ -20,7 +20,8 @@ Every error this product raises on purpose, and what the harness does about each
     ├── StoreError
     │   ├── StoreUnavailableError  RETRY  reconnect first
     │   ├── StoreBusyError         RETRY  slow down
-    │   ├── StoreRefusedError      RETRY  table missing or disabled, access denied: blocked, with an alarm
+    │   ├── StoreRefusedError      RETRY  table disabled, access denied: blocked, with an alarm
+    │   │   └── NoTableError              table missing
     │   ├── WriteRejectedError     DIVERT these rows can never be written
     │   ├── SchemaError            STOP   the table differs from what the configuration says
     │   └── IntegrityError         STOP   stored data does not agree with itself
@@ -195,10 +196,21 @@ class StoreBusyError(StoreError):
 
 
 class StoreRefusedError(StoreError):
-    """The store refuses every write for now: table missing or disabled, access denied."""
+    """The store refuses every write for now: table disabled, access denied."""
 
     code = "store_refused"
     disposition = Disposition.RETRY
+
+
+class NoTableError(StoreRefusedError):
+    """There is no such table: what is to be written to it waits until there is."""
+
+    code = "no_table"
+
+    def __init__(
+        self, message: str, *, code: str | None = None, hint: str | None = "create it with 'ingest table apply'"
+    ) -> None:
+        super().__init__(message, code=code, hint=hint)
 
 
 class WriteRejectedError(StoreError):

@@ -85,6 +85,7 @@ class Job:
         incoming: store name -> folder for files that tasks hand over.
         publish: makes dead letters durable, after asking the error budget; called once a batch with all letters and
             counts.
+        clock: monotonic seconds.
 
     Attributes:
         idle: set while no batch runs.
@@ -103,6 +104,7 @@ class Job:
         incoming: Mapping[str, Path],
         publish: Callable[[Sequence[bytes], int, Counts, int], None],
         watch: Watch,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._pipeline = pipeline
         self._plan = plan
@@ -112,6 +114,7 @@ class Job:
         self._incoming = incoming
         self._publish = publish
         self._watch = watch
+        self._clock = clock
         self._started_ns = time.monotonic_ns()
         self._stopping = threading.Event()
         self._before_commit = failpoint.point("before_commit")
@@ -133,19 +136,19 @@ class Job:
     def step_s(self) -> float:
         """For how many seconds the step has been at work that runs now: an attempt, a delivery, a publication."""
         at = self._step_at
-        return 0.0 if at is None else time.monotonic() - at
+        return 0.0 if at is None else self._clock() - at
 
     def on_batch(self, frame: DataFrame, batch_id: int) -> None:
         """Make one micro-batch durable. Returning acknowledges it; it raises to leave it unacknowledged."""
         self.idle.clear()
         try:
             self._check_may_start(batch_id)
-            started = time.monotonic()
+            started = self._clock()
             batch_time_ms = self._batch_times.of(batch_id)
             counts, letters = self._run_until_durable(frame, batch_id, batch_time_ms)
             self._until_possible(partial(self._publish, letters, batch_id, counts, batch_time_ms))
             self.finished_batch = batch_id
-            self._watch.acknowledged(batch_id, batch_time_ms, counts, time.monotonic() - started)
+            self._watch.acknowledged(batch_id, batch_time_ms, counts, self._clock() - started)
             self._before_commit()
         except IngestError as error:
             # Spark tells the waiting thread the text of an exception only, so the error itself stands here
@@ -266,7 +269,7 @@ class Job:
 
     @contextmanager
     def _step(self) -> Iterator[None]:
-        self._step_at = time.monotonic()
+        self._step_at = self._clock()
         try:
             yield
         finally:

@@ -29,13 +29,13 @@ from ingest.api import (
     Delete,
     FamilySpec,
     Mutation,
+    NoTableError,
     NotFoundError,
     Put,
     Row,
     Scan,
     SchemaError,
     Store,
-    StoreRefusedError,
     TableSpec,
     WriteRejectedError,
 )
@@ -313,7 +313,7 @@ class StoreContract:
         for ask in (lambda: store.get(name, b"r"), lambda: scanned(store, name)):
             with pytest.raises(NotFoundError):
                 ask()
-        with pytest.raises(StoreRefusedError):
+        with pytest.raises(NoTableError):
             store.apply(name, [put(b"r", 1, f_q=b"1")])
         assert store.families(name) is None
         assert name not in store.tables()

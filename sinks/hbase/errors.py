@@ -21,6 +21,7 @@ from thriftpy2.transport import TTransportException
 
 from ingest.api import (
     IngestError,
+    NoTableError,
     NotFoundError,
     SchemaError,
     StoreBusyError,
@@ -91,8 +92,8 @@ RULES = (
     Rule(
         "no_table",
         r"TableNotFoundException|NamespaceNotFoundException|Failed \d+ actions?: {table}: \d+ times?|\A(?!\Z){table}\Z",
-        partial(StoreRefusedError, code="no_table"),
-        'no table "{table}"',
+        NoTableError,
+        'there is no table "{table}"',
         "create it with 'ingest table apply'",
     ),
     Rule(

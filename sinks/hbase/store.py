@@ -6,6 +6,7 @@ from ingest.api import (
     Capabilities,
     FamilySpec,
     Mutation,
+    NoTableError,
     NotFoundError,
     Row,
     Scan,
@@ -149,7 +150,7 @@ class HBaseStore(Store[HBaseSettings]):
     def _families_to_delete(self, table: str) -> tuple[bytes, ...]:
         families = self.families(table)
         if families is None:
-            raise StoreRefusedError(f'no table "{table}"', hint="create it with 'ingest table apply'")
+            raise NoTableError(f'there is no table "{table}"')
         return tuple(sorted(families))
 
     def _disabled(self, table: str) -> StoreRefusedError | None:

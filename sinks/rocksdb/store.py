@@ -11,12 +11,12 @@ from ingest.api import (
     Capabilities,
     FamilySpec,
     Mutation,
+    NoTableError,
     NotFoundError,
     Row,
     Scan,
     SchemaError,
     Store,
-    StoreRefusedError,
     TableSpec,
     split_column,
 )
@@ -220,7 +220,7 @@ class RocksDBStore(Store[RocksDBSettings]):
         if found is None:
             specs = opened.records.get(table)
             if specs is None:
-                raise StoreRefusedError(f'there is no table "{table}"', hint="create it with 'ingest table apply'")
+                raise NoTableError(f'there is no table "{table}"')
             found = self._families[table] = _families(opened, table, specs)
             self._gauges[table] = Gauge.of(opened.root.get(gauge_key(table)))
         return found

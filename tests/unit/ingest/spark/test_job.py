@@ -1,6 +1,7 @@
 """What makes a micro-batch durable, with tasks run in this process instead of Spark's workers."""
 
 import pickle
+import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -92,23 +93,30 @@ class Watch:
         self.told.append(("acknowledged", batch_id, batch_time_ms, counts.stored))
 
 
-def test_step_at_work_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_step_at_work_is_timed(tmp_path: Path) -> None:
     """For who watches from outside: an attempt, a delivery and a publication, but no pause between them."""
     now = [100.0]
-    monkeypatch.setattr(job_module.time, "monotonic", lambda: now[0])
-    bench = Bench(tmp_path)
-    seen: list[float] = []
+    bench = Bench(tmp_path, clock=lambda: now[0])
+    at_work: list[float] = []
+    between: list[float] = []
 
     def look(*_arguments: object) -> None:
         now[0] += 7.0
-        seen.append(bench.job.step_s())
+        at_work.append(bench.job.step_s())
+
+    def pause() -> None:
+        now[0] += 7.0
+        between.append(bench.job.step_s())
 
     apply, publish = bench.store.apply, bench.job._publish
     bench.store.apply = lambda *arguments: (look(), apply(*arguments))
     bench.job._publish = lambda *arguments: (look(), publish(*arguments))
+    bench.publish_errors = [StoreUnavailableError("not now")]
+    bench.watch.on_blocked = pause
     frame = Frame([records(*TICK)], before=look)
     bench.job.on_batch(frame, 0)
-    assert seen.count(7.0) == len(seen) >= 3
+    assert at_work.count(7.0) == len(at_work) >= 4
+    assert between == [0.0]
     assert bench.job.step_s() == 0.0
 
 
@@ -122,6 +130,7 @@ class Bench:
         max_created: int = 20,
         on_error: OnError = OnError.DEAD_LETTER,
         store: Store[Any] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         worker._live.clear()
         self.store = store or MemoryStore(MemorySettings())
@@ -164,6 +173,7 @@ class Bench:
             incoming={"logs": folder / "incoming"},
             publish=self.publish,
             watch=self.watch,
+            clock=clock,
         )
 
     def publish(self, letters, batch_id: int, counts: Counts, batch_time_ms: int) -> None:

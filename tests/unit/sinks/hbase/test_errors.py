@@ -9,6 +9,7 @@ from thriftpy2.thrift import TApplicationException
 from thriftpy2.transport import TTransportException
 
 from ingest.api import (
+    NoTableError,
     NotFoundError,
     SchemaError,
     StoreBusyError,
@@ -25,7 +26,7 @@ KINDS = {
     "moved": StoreUnavailableError,
     "insane": WriteRejectedError,
     "no_family": WriteRejectedError,
-    "no_table": StoreRefusedError,
+    "no_table": NoTableError,
     "disabled": StoreRefusedError,
     "read_only": StoreRefusedError,
     "quota": StoreRefusedError,
