@@ -15,12 +15,7 @@ with a name from the fixture, so one server may serve them all.
 # ruff: noqa: S101, D102, PLR2004
 
 import itertools
-import time
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Any
 
-import pytest
 from hypothesis import example, given
 from hypothesis.strategies import lists
 
@@ -29,89 +24,25 @@ from ingest.api import (
     Delete,
     FamilySpec,
     Mutation,
-    NoTableError,
-    NotFoundError,
     Put,
     Row,
     Scan,
-    SchemaError,
-    Store,
     TableSpec,
-    WriteRejectedError,
 )
 from ingest.clock import now_ms
 from ingest.testing.cells import EXAMPLES, MUTATIONS, SCANS, below, put
+from ingest.testing.tables import AnyStore, StoreFixture, TableContract, scanned
 from sinks.fold import Fold
 from sinks.memory import MemoryStore
 
-AnyStore = Store[Any]
+__all__ = ["AnyStore", "StoreContract", "StoreFixture", "scanned"]
+
 MS_NOW = now_ms()
 _numbers = itertools.count()
 
 
-class StoreFixture(ABC):
-    """How the contract gets at one store."""
-
-    @abstractmethod
-    def store(self) -> AnyStore:
-        """The store, not open; the same data behind every one that is made."""
-
-    def reader(self, store: AnyStore) -> AnyStore:
-        """What another reader uses while `store` is open for writing; open. The same object where there is no other."""
-        return store
-
-    def reopened(self, store: AnyStore) -> AnyStore:
-        """The store after it was closed and opened."""
-        store.close()
-        store.open()
-        return store
-
-    def table(self) -> str:
-        """A name no table has yet."""
-        return f"contract_{time.time_ns()}_{next(_numbers)}"
-
-    def clean(self) -> None:  # noqa: B027 - most have nothing to do
-        """Undo what the fixture did; called after the store was closed."""
-
-
-def scanned(store: AnyStore, table: str, scan: Scan | None = None) -> list[Row]:
-    """All rows of a scan."""
-    return list(store.scan(table, scan or Scan()))
-
-
-class StoreContract:
+class StoreContract(TableContract):
     """Subclass it, name the subclass `Test…`, and give it a `kit` fixture."""
-
-    @pytest.fixture
-    def kit(self) -> StoreFixture:
-        """How to get at the store."""
-        raise NotImplementedError
-
-    @pytest.fixture
-    def store(self, kit: StoreFixture) -> Iterator[AnyStore]:
-        """The store, open."""
-        made = kit.store()
-        made.open()
-        yield made
-        made.close()
-        kit.clean()
-
-    @pytest.fixture
-    def table(self, kit: StoreFixture, store: AnyStore) -> str:
-        """A table with families f (one version) and g (three)."""
-        return self.make(kit, store, FamilySpec(b"f"), FamilySpec(b"g", versions=3))
-
-    def make(self, kit: StoreFixture, store: AnyStore, *families: FamilySpec) -> str:
-        """A new table."""
-        name = kit.table()
-        store.ensure_table(TableSpec(name, families))
-        return name
-
-    def test_close_without_open_and_twice(self, kit: StoreFixture) -> None:
-        store = kit.store()
-        store.close()
-        store.close()
-        kit.clean()
 
     # versions, time, deletes
 
@@ -305,66 +236,6 @@ class StoreContract:
             assert store.get(table, key, versions=3) == reference.get(table, key, versions=3)
             only = [b"f:x", b"g"]
             assert store.get(table, key, columns=only) == reference.get(table, key, columns=only)
-
-    # tables
-
-    def test_missing_table(self, kit: StoreFixture, store: AnyStore) -> None:
-        name = kit.table()
-        for ask in (lambda: store.get(name, b"r"), lambda: scanned(store, name)):
-            with pytest.raises(NotFoundError):
-                ask()
-        with pytest.raises(NoTableError):
-            store.apply(name, [put(b"r", 1, f_q=b"1")])
-        assert store.families(name) is None
-        assert name not in store.tables()
-
-    def test_ensure_table_twice_changes_nothing(self, store: AnyStore, table: str) -> None:
-        store.apply(table, [put(b"r", 1, f_q=b"1")])
-        store.ensure_table(TableSpec(table, (FamilySpec(b"f", versions=5),)))
-        assert store.families(table) == frozenset([b"f", b"g"])
-        assert table in store.tables()
-        store.apply(table, [put(b"r", 2, f_q=b"2")])
-        row = store.get(table, b"r", versions=5)
-        assert row is not None
-        assert [cell.value for cell in row.cells] == [b"2"]
-
-    def test_family_is_added_to_a_live_table(self, store: AnyStore, table: str) -> None:
-        if not store.capabilities.creates_families:
-            pytest.skip("the store does not add families")
-        store.apply(table, [put(b"r", 1, f_q=b"1")])
-        store.ensure_table(TableSpec(table, (FamilySpec(b"h"),)))
-        store.apply(table, [put(b"r", 2, h_q=b"2")])
-        assert store.families(table) == frozenset([b"f", b"g", b"h"])
-        assert store.get(table, b"r") == Row(b"r", (Cell(b"f", b"q", 1, b"1"), Cell(b"h", b"q", 2, b"2")))
-
-    def test_table_is_described_as_it_was_asked_for(self, kit: StoreFixture, store: AnyStore) -> None:
-        plain, special = FamilySpec(b"b"), FamilySpec(b"a", versions=3, ttl_s=60, compression="gz", bloom="rowcol")
-        table = self.make(kit, store, plain, special)
-        assert store.describe_table(table) == TableSpec(table, (special, plain))
-        assert store.describe_table(kit.table()) is None
-
-    def test_family_of_a_live_table_is_changed(self, kit: StoreFixture, store: AnyStore, table: str) -> None:
-        if not store.capabilities.creates_families:
-            pytest.skip("the store does not change families")
-        changed = FamilySpec(b"g", versions=2, ttl_s=86_400, compression="gz", bloom="none")
-        for at in (1, 2, 3):
-            store.apply(table, [put(b"r", MS_NOW + at, f_q=b"%d" % at, g_q=b"%d" % at)])
-        store.change_family(table, changed)
-        assert store.describe_table(table) == TableSpec(table, (FamilySpec(b"f"), changed))
-        row = store.get(table, b"r", versions=5)
-        assert row is not None
-        assert [(cell.family, cell.value) for cell in row.cells] == [(b"f", b"3"), (b"g", b"3"), (b"g", b"2")]
-        assert kit.reopened(store).describe_table(table) == TableSpec(table, (FamilySpec(b"f"), changed))
-        for name, family in ((table, FamilySpec(b"absent")), (kit.table(), changed)):
-            with pytest.raises(SchemaError):
-                store.change_family(name, family)
-
-    def test_unknown_family_is_rejected(self, store: AnyStore, table: str) -> None:
-        for columns in ({b"unknown:q": b"1"}, {b"f": b"1", b"f:q": b"1"}):
-            with pytest.raises(WriteRejectedError):
-                store.apply(table, [Put(b"r", columns, 1)])
-        store.apply(table, [put(b"r", 1, f_q=b"1")])
-        assert [row.key for row in scanned(store, table)] == [b"r"]
 
     # durability, readers
 
