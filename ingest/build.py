@@ -185,9 +185,7 @@ def _mutator(plan: Plan, name: str, handovers: dict[str, "Handover"]) -> "Buffer
         handovers[name] = Handover(name)
         senders = [DirectSender(handovers[name])]
     else:
-        # a store that many may write says how many connections each of them opens
-        connections: int = getattr(store.settings, "connections", 1)
-        senders = [ThreadSender(live_store(store)) for _ in range(connections)]
+        senders = [ThreadSender(live_store(store)) for _ in range(store.settings.worker_connections)]
     return BufferedMutator(
         senders,
         name,

@@ -2,7 +2,7 @@
 
 import re
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -98,4 +98,18 @@ class Settings(Model):
 
 
 class StoreSettings(Model):
-    """Options of a store."""
+    """Options of a store; what others have to know of them they ask here, and never by the name of an option."""
+
+    @property
+    def worker_connections(self) -> int:
+        """How many connections a worker process opens to write for one pipeline."""
+        return 1
+
+    @property
+    def why_no_families(self) -> tuple[str, str] | None:
+        """Why families of events can not be made with these options, and the way out; None when they can."""
+        return None
+
+    def impatient(self, timeout_s: float) -> Self:  # noqa: ARG002 - for stores that wait
+        """The same, but no call waits for longer."""
+        return self

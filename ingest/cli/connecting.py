@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from ingest.api import IngestError, Model, NotFoundError, Store, TableSpec
+from ingest.api import IngestError, NotFoundError, Store, StoreSettings, TableSpec
 from ingest.cli.output import counted
 from ingest.config.options import DeadLetterTopic
 from ingest.sources.files import FilesSource
@@ -55,7 +55,8 @@ def _asked(component: "Component", what: str, ask: Callable[[], str]) -> Answer:
 
 
 def _ask_store(configuration: "Configuration", catalog: "Catalog", name: str, component: "Component") -> str:
-    store: Store[Any] = catalog.load("stores", component.kind).reader(_impatient(component.settings))
+    settings = cast("StoreSettings", component.settings).impatient(PATIENCE_S)
+    store: Store[Any] = catalog.load("stores", component.kind).reader(settings)
     declared = [table.spec() for table in configuration.tables.values() if table.store == name]
     try:
         store.open()
@@ -73,11 +74,6 @@ def _ask_store(configuration: "Configuration", catalog: "Catalog", name: str, co
             hint="'ingest table apply' makes what is missing",
         )
     return counted(len(tables), "table")
-
-
-def _impatient(settings: Model) -> Model:
-    timeout_s = getattr(settings, "timeout", None)
-    return settings if timeout_s is None else settings.model_copy(update={"timeout": min(timeout_s, PATIENCE_S)})
 
 
 def _has(store: Store[Any], spec: TableSpec) -> bool:

@@ -1,13 +1,14 @@
 """
 Rules across options: names that lead nowhere, steps no event reaches, options that do not go together.
 
-Components are known by the names of their options alone (`attr_prefix`, `store`, `families` …), never by their classes.
+Components are known by the names of their options (`attr_prefix`, `store`, `families` …) and by what `ingest.api` lets
+them say, never by their classes.
 """
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from ingest.api import Event
+from ingest.api import Event, StoreSettings
 from ingest.api.errors import EventError
 from ingest.config.components import Binding
 from ingest.config.draft import Draft, PipelineDraft
@@ -76,11 +77,14 @@ def _check_sink(sink: Component, pipeline: PipelineDraft, draft: Draft, binding:
 
 
 def _check_creates(sink: Component, on_unknown: str | None, store: Component | None, binding: Binding) -> None:
-    """Who writes `create` wants families made; through HBase's first Thrift server alone none can be."""
-    if on_unknown == "create" and store is not None and getattr(store.settings, "thrift2", "") is None:
-        message = f"no family can be created: the {store.kind} store has no `thrift2`"
-        hint = "add `thrift2: {host: …, port: …}` to the store, or leave on_unknown out"
-        binding.problem(Kind.CONFLICT, sink.place("families", "on_unknown"), message, hint)
+    """Who writes `create` wants families made, and not every store can."""
+    if on_unknown != "create" or store is None or not isinstance(store.settings, StoreSettings):
+        return
+    if store.settings.why_no_families is not None:
+        reason, way_out = store.settings.why_no_families
+        message = f"no family can be created: the {store.kind} store {reason}"
+        place = sink.place("families", "on_unknown")
+        binding.problem(Kind.CONFLICT, place, message, f"{way_out}, or leave on_unknown out")
 
 
 def _check_rules(sink: Component, zone: str, binding: Binding) -> None:

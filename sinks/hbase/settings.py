@@ -1,6 +1,7 @@
 """What can be set about HBase; imports nothing heavy, so checking a file stays quick."""
 
 from enum import StrEnum
+from typing import Self
 
 from ingest.api import ByteSize, Duration, Model, StoreSettings, option
 
@@ -60,3 +61,19 @@ class HBaseSettings(StoreSettings):
         default=None,
         example={"host": "hbase1", "port": 9091},
     )
+
+    @property
+    def worker_connections(self) -> int:
+        """As `connections` says."""
+        return self.connections
+
+    @property
+    def why_no_families(self) -> tuple[str, str] | None:
+        """Through the first Thrift server alone none can be made."""
+        if self.thrift2 is not None:
+            return None
+        return "has no `thrift2`", "add `thrift2: {host: …, port: …}` to the store"
+
+    def impatient(self, timeout_s: float) -> Self:
+        """The same, but no call waits for longer."""
+        return self.model_copy(update={"timeout": min(self.timeout, timeout_s)})
