@@ -20,7 +20,7 @@ from rich.table import Table
 from tests.bench import micro
 from tests.bench.hbase import HBaseRungs
 from tests.bench.report import goals, page, shown
-from tests.bench.rungs import Ladder, Sample
+from tests.bench.rungs import RUNGS, TASKS, Ladder, Sample
 from tests.bench.workload import lines
 from tests.support.local import HBaseServer
 from tests.support.servers import Given, HBase, Kafka, TestFolder
@@ -28,33 +28,34 @@ from tests.support.servers import Given, HBase, Kafka, TestFolder
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "bench"
 PARTITIONS = 4
+PARTS = (*RUNGS, "hbase", "micro")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument(
-        "parts",
-        nargs="*",
-        help="what to measure: read python decode chain map rocksdb, hbase (with its peers), micro; all when left out",
-    )
+    parser.add_argument("parts", nargs="*", help=f"what to measure, of {' '.join(PARTS)}; all when left out")
     parser.add_argument("--events", type=int, default=1_000_000, help="events in the topic (1000000)")
     parser.add_argument("--hbase-events", type=int, default=300_000, help="of those, for HBase and its peers (300000)")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each rung, in turn; the median counts (5)")
     parser.add_argument("--write", action="store_true", help="write docs/performance.md and the JSON it is made of")
     options = parser.parse_args()
+    unknown = sorted(set(options.parts).difference(PARTS))
+    if unknown:
+        parser.error(f"nothing is called {', '.join(unknown)}; there are {' '.join(PARTS)}")
     console = Console(stderr=True)
     result: dict[str, object] = {"machine": machine(), "events": options.events, "rounds": options.rounds}
-    wanted = options.parts
-    if not wanted or "micro" in wanted:
+    wanted = options.parts or PARTS
+    if "micro" in wanted:
         console.print("decorators, sinks and the chain of four, one core …")
         result["decorators_ns"] = micro.decorators()
         result["sinks_ns"] = micro.sinks()
         result["writes_ns"] = micro.writes()
         result["chain_of_four_per_s"] = micro.chain_of_four()
-    rungs = [part for part in wanted if part not in ("micro", "hbase")]
-    if rungs or not wanted:
+    rungs = [rung for rung in RUNGS if rung in wanted]
+    if rungs:
         result["rungs"] = climb(rungs, options.events, options.rounds, console)
-    if not wanted or "hbase" in wanted:
+    if "hbase" in wanted:
+        result["connections"] = TASKS
         result["hbase_events"] = options.hbase_events
         result["hbase"] = beside_peers(options.hbase_events, options.rounds, console)
     result["goals"] = goals(result)
@@ -68,13 +69,12 @@ def main() -> int:
     return 0
 
 
-def climb(wanted: list[str], events: int, rounds: int, console: Console) -> dict[str, dict[str, float]]:
+def climb(rungs: list[str], events: int, rounds: int, console: Console) -> dict[str, dict[str, float]]:
     """Rung -> figures."""
     with servers(console) as (folder, kafka, progress):
         topic = produced(kafka, events, progress)
         ladder = Ladder(brokers=kafka.brokers, topic=topic, partitions=PARTITIONS, events=events, folder=folder)
-        names = [name for name in ladder.names() if not wanted or name in wanted]
-        return turns(ladder.run, names, events, rounds, progress)
+        return turns(ladder.run, rungs, rounds, progress)
 
 
 def beside_peers(events: int, rounds: int, console: Console) -> dict[str, dict[str, float]]:
@@ -86,7 +86,7 @@ def beside_peers(events: int, rounds: int, console: Console) -> dict[str, dict[s
             hbase.start()
             topic = produced(kafka, events, progress)
             ladder = HBaseRungs(kafka, hbase, topic=topic, partitions=PARTITIONS, events=events, folder=folder)
-            return turns(ladder.run, ladder.names(), events, rounds, progress)
+            return turns(ladder.run, ladder.names(), rounds, progress)
         finally:
             hbase.close()
 
@@ -122,7 +122,7 @@ def produced(kafka: Kafka, events: int, progress: Progress) -> str:
 
 
 def turns(
-    one: Callable[[str, int], Sample], names: list[str], events: int, rounds: int, progress: Progress
+    one: Callable[[str, int], Sample], names: list[str], rounds: int, progress: Progress
 ) -> dict[str, dict[str, float]]:
     """Run rungs in turn, after one that only warms up."""
     samples: dict[str, list[Sample]] = {}
@@ -134,17 +134,17 @@ def turns(
             progress.update(task, description=f"round {number}: {name}")
             samples.setdefault(name, []).append(one(name, number))
             progress.advance(task)
-    return {name: figures(runs, events) for name, runs in samples.items()}
+    return {name: figures(runs) for name, runs in samples.items()}
 
 
-def figures(runs: list[Sample], events: int) -> dict[str, float]:
+def figures(runs: list[Sample]) -> dict[str, float]:
     """Median and range of a rung's runs."""
-    rates = [events / run.seconds for run in runs]
+    rates = [run.events / run.seconds for run in runs]
     return {
         "per_s": statistics.median(rates),
         "lowest_per_s": min(rates),
         "highest_per_s": max(rates),
-        "cpu_s_per_million": statistics.median(run.cpu_s for run in runs) / events * 1e6,
+        "cpu_s_per_million": statistics.median(run.cpu_s / run.events * 1e6 for run in runs),
         "peak_mib": max(run.peak_mib for run in runs),
     }
 

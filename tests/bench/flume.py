@@ -13,8 +13,6 @@ from tests.bench.workload import COLUMNS, FAMILY, PATTERN
 from tests.support.local import ServerProcess, free_ports, jars
 
 POLL_S = 0.05
-START_S = 120.0
-END_S = 1_800.0
 _OPENED = [
     f"--add-opens=java.base/{package}=ALL-UNNAMED"
     for package in ("java.lang", "java.nio", "sun.nio.ch", "java.lang.reflect", "java.util")
@@ -62,25 +60,19 @@ class Flume:
         finally:
             self._process.kill()
 
-    def seconds_for(self, events: int) -> float:
+    def wait_stored(self, events: int, patience_s: float) -> int:
         """
-        From the first event that is in HBase to the last.
+        Wait until so many events are in HBase; how many are by then.
 
         Raises:
             RuntimeError: it ended, or took too long.
         """
-        started: float | None = None
-        end = time.monotonic() + START_S
-        while True:
-            stored = self._stored()
-            now = time.monotonic()
-            if stored and started is None:
-                started, end = now, now + END_S
-            if started is not None and stored >= events:
-                return now - started
-            if self._process.pid is None or now > end:
+        end = time.monotonic() + patience_s
+        while (stored := self._stored()) < events:
+            if self._process.pid is None or time.monotonic() > end:
                 raise RuntimeError(f"Flume stored {stored} of {events}; see {self._process.log}")
             time.sleep(POLL_S)
+        return stored
 
     def _stored(self) -> int:
         try:

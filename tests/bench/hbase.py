@@ -19,13 +19,13 @@ from sinks.hbase.encoding import Encoder
 from sinks.hbase.message import METHOD
 from sinks.hbase.settings import HBaseSettings
 from tests.bench.flume import Flume
-from tests.bench.rungs import Sample, open_spark, seconds_of
+from tests.bench.rungs import TASKS, Sample, open_spark, seconds_of
 from tests.bench.watching import Watch, ours
 from tests.bench.workload import FAMILY, lines, pipeline
 from tests.support.servers import HBase, Kafka
 
-TASKS = 2
-"""Tasks that run at a time, each with a connection: as many as the ceiling and Flume have."""
+FLUME = {"flume file channel": "file", "flume memory channel": "memory"}
+FLUME_START_S, FLUME_END_S = 120.0, 1_800.0
 BATCH_MS = 1_785_000_000_000
 
 
@@ -49,7 +49,7 @@ class HBaseRungs:
 
     def names(self) -> list[str]:
         """All rungs, in the order in which they take their turns."""
-        return ["hbase", "ceiling", "flume file channel", "flume memory channel"]
+        return ["hbase", "ceiling", *FLUME]
 
     def run(self, rung: str, number: int) -> Sample:
         """Run one rung once, into an empty table."""
@@ -73,7 +73,7 @@ class HBaseRungs:
         open_spark()
         with Watch(ours) as watch:
             seconds = seconds_of(configuration, self._catalog, self._events)
-        return Sample("hbase", self._events, seconds, watch.cpu_s, watch.peak_mib)
+        return Sample(self._events, seconds, watch.cpu_s, watch.peak_mib)
 
     def _ceiling(self, table: str) -> Sample:
         """Ready-made bytes by as many connections as the product has: what nobody who goes this way can pass."""
@@ -102,7 +102,7 @@ class HBaseRungs:
             seconds = time.perf_counter() - started
         if failed:
             raise failed[0]
-        return Sample("ceiling", self._events, seconds, watch.cpu_s, watch.peak_mib)
+        return Sample(self._events, seconds, watch.cpu_s, watch.peak_mib)
 
     def _flume(self, rung: str, folder: Path, table: str) -> Sample:
         flume = Flume(
@@ -111,12 +111,17 @@ class HBaseRungs:
             topic=self._topic,
             table=table,
             zookeeper=self._hbase.server.endpoints["zookeeper"],
-            channel=rung.split()[1],
+            channel=FLUME[rung],
             sinks=TASKS,
         )
-        with flume.running(), Watch(lambda: flume.processes) as watch:
-            seconds = flume.seconds_for(self._events)
-        return Sample(rung, self._events, seconds, watch.cpu_s, watch.peak_mib)
+        with flume.running():
+            # its start-up is over with the first events, which do not count then
+            first = flume.wait_stored(1, FLUME_START_S)
+            with Watch(lambda: flume.processes) as watch:
+                started = time.perf_counter()
+                last = flume.wait_stored(self._events, FLUME_END_S)
+                seconds = time.perf_counter() - started
+        return Sample(last - first, seconds, watch.cpu_s, watch.peak_mib)
 
     def _settings(self) -> HBaseSettings:
         return HBaseSettings(host=self._hbase.host, port=self._hbase.port)

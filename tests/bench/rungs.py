@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession, functions
 
 from ingest.build import plan_of
 from ingest.catalog import Catalog
@@ -24,30 +24,28 @@ from tests.bench import stages
 from tests.bench.watching import Watch, ours
 from tests.bench.workload import pipeline
 
-MASTER = "local[2,4]"
+TASKS = 2
+"""At work at a time, each with a connection of its own."""
+RUNGS = ("read", *stages.STAGES, "rocksdb")
+"""The shortest way first."""
 
 
 @dataclass(frozen=True)
 class Sample:
     """
-    One run of one rung.
+    One run of one rung or peer; the start of its processes is no part of it.
 
     Attributes:
-        seconds: from the start of the first micro-batch to the end of the last; start-up is apart.
-        cpu_s: of this process, its JVM and its workers.
+        events: that were seen or stored while it was watched.
+        seconds: for those.
+        cpu_s: of all its processes, servers apart.
         peak_mib: resident memory of all of them together.
     """
 
-    rung: str
     events: int
     seconds: float
     cpu_s: float
     peak_mib: float
-
-    @property
-    def rate(self) -> float:
-        """Events a second."""
-        return self.events / self.seconds
 
 
 class Ladder:
@@ -66,43 +64,39 @@ class Ladder:
         self._plan = pickle.dumps(plan_of(self._configuration, self._pipeline, self._catalog))
         self._partitions = {topic: partitions}
 
-    def names(self) -> list[str]:
-        """All rungs, the shortest way first."""
-        return ["read", *stages.STAGES, "rocksdb"]
-
     def run(self, rung: str, number: int) -> Sample:
         """Run one rung once, from an empty checkpoint and an empty store."""
         folder = self._folder / f"{rung}-{number}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        with Watch(ours) as watch:
-            events, seconds = self._product(folder) if rung == "rocksdb" else self._stage(rung, folder)
-        shutil.rmtree(folder, ignore_errors=True)
-        return Sample(rung, events, seconds, watch.cpu_s, watch.peak_mib)
-
-    def _stage(self, rung: str, folder: Path) -> tuple[int, float]:
         session = open_spark()
-        frame = read_kafka(
-            session, self._pipeline.source.settings, self._pipeline.source.settings.start, self._partitions
-        )
-        seen = _Seen()
-        if rung == "read":
-            work: Callable[[DataFrame, int], None] = lambda batch, _: seen.took(_drain(batch))  # noqa: E731 - one line says it
-        else:
-            function = partial(stages.stage, rung, self._plan)
-            work = lambda batch, _: seen.took(  # noqa: E731 - one line says it
-                sum(row.events for row in batch.mapInArrow(function, stages.SCHEMA).collect())
-            )
-        query = frame.writeStream.foreachBatch(seen.timed(work)).trigger(availableNow=True)
-        query.option("checkpointLocation", str(folder / "checkpoint")).start().awaitTermination()
-        return seen.events, seen.seconds
+        with Watch(ours) as watch:
+            seconds = self._product(folder) if rung == "rocksdb" else self._stage(session, rung, folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        return Sample(self._events, seconds, watch.cpu_s, watch.peak_mib)
 
-    def _product(self, folder: Path) -> tuple[int, float]:
+    def _stage(self, session: SparkSession, rung: str, folder: Path) -> float:
+        source = self._pipeline.source.settings
+        frame = read_kafka(session, source, source.start, self._partitions)
+        function = partial(stages.stage, rung, self._plan)
+
+        def count(batch: DataFrame) -> int:
+            if rung == "read":
+                return _drained(batch)
+            return sum(row.events for row in batch.mapInArrow(function, stages.SCHEMA).collect())
+
+        seen = _Seen(count)
+        query = frame.writeStream.foreachBatch(seen.batch).trigger(availableNow=True)
+        query.option("checkpointLocation", str(folder / "checkpoint")).start().awaitTermination()
+        if seen.events != self._events:
+            raise RuntimeError(f"{rung} saw {seen.events} of {self._events} events")
+        return seen.seconds
+
+    def _product(self, folder: Path) -> float:
         file = folder / "pipeline.yaml"
         file.write_text(pipeline(brokers=self._brokers, topic=self._topic, folder=str(folder)))
         configuration = load(str(file), env=dict(os.environ), lookup=self._catalog)
-        open_spark()
-        return self._events, seconds_of(configuration, self._catalog, self._events)
+        return seconds_of(configuration, self._catalog, self._events)
 
 
 def seconds_of(configuration: Configuration, catalog: Catalog, events: int) -> float:
@@ -118,29 +112,34 @@ def seconds_of(configuration: Configuration, catalog: Catalog, events: int) -> f
 
 def open_spark() -> SparkSession:
     """Spark for all rungs; the product takes the session that is there, and closes it."""
-    return open_session("bench", master=MASTER, driver_memory_bytes=2 << 30, conf={}, jars=fetch(), java_properties={})
+    master = f"local[{TASKS},4]"
+    return open_session("bench", master=master, driver_memory_bytes=2 << 30, conf={}, jars=fetch(), java_properties={})
 
 
 class _Seen:
-    def __init__(self) -> None:
-        self.events = 0
+    """
+    Micro-batches and what was seen in them.
+
+    Attributes:
+        seconds: from the start of the first to the end of the last.
+    """
+
+    def __init__(self, count: Callable[[DataFrame], int]) -> None:
+        self._count = count
         self._started: float | None = None
+        self.events = 0
         self.seconds = 0.0
 
-    def took(self, events: int) -> None:
-        self.events += events
-
-    def timed(self, work: Callable[[DataFrame, int], None]) -> Callable[[DataFrame, int], None]:
-        def batch(frame: DataFrame, number: int) -> None:
-            started = time.perf_counter()
-            self._started = self._started or started
-            work(frame, number)
-            self.seconds = time.perf_counter() - self._started
-
-        return batch
+    def batch(self, frame: DataFrame, _number: int) -> None:
+        """Take the next one."""
+        if self._started is None:
+            self._started = time.perf_counter()
+        self.events += self._count(frame)
+        self.seconds = time.perf_counter() - self._started
 
 
-def _drain(frame: DataFrame) -> int:
-    """Read every column of every record in the JVM and keep nothing."""
-    frame.write.format("noop").mode("overwrite").save()
-    return 0
+def _drained(frame: DataFrame) -> int:
+    """Read every column of every record in the JVM, keep nothing, and count."""
+    seen = Observation("read")
+    frame.observe(seen, functions.count(functions.lit(1)).alias("events")).write.format("noop").mode("overwrite").save()
+    return int(seen.get["events"])

@@ -1,6 +1,5 @@
 """The way of an event cut off after each stage, as functions for mapInArrow; each gives one row: the events it saw."""
 
-import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 
@@ -10,7 +9,7 @@ from ingest.build import Plan, live_chain, live_decoder, live_mappers
 from ingest.chain import Kept
 from ingest.spark.rows import records_of
 
-SCHEMA = "events long, cpu_s double"
+SCHEMA = "events long"
 STAGES = ("python", "decode", "chain", "map")
 
 _live: dict[bytes, tuple[Callable, Callable, Callable]] = {}
@@ -18,11 +17,8 @@ _live: dict[bytes, tuple[Callable, Callable, Callable]] = {}
 
 def stage(name: str, plan: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Run one partition up to a stage."""
-    before = os.times()
     count = _to_python(batches) if name == "python" else _further(name, _parts(plan), batches)
-    after = os.times()
-    cpu_s = after.user + after.system - before.user - before.system
-    yield pa.RecordBatch.from_pydict({"events": [count], "cpu_s": [cpu_s]})
+    yield pa.RecordBatch.from_pydict({"events": [count]})
 
 
 def _parts(plan: bytes) -> tuple[Callable, Callable, Callable]:
