@@ -189,7 +189,7 @@ class Task:
     def _with_wishes(self, receipt: Receipt) -> Receipt:
         """The receipt with what the batch has to be run again for: missing families, or rows that were refused."""
         for store, mutator in self._mutators.items():
-            receipt.needs_families.update(mutator.needs_families)
+            receipt.needs_families.update(mutator.families.needed)
             if mutator.refused:
                 receipt.refused[store] = dict(mutator.refused)
         if receipt.needs_families:

@@ -11,17 +11,14 @@ from ingest.receipt import Counts, RefusedRows
 from sinks.bisection import Refusal
 from sinks.buffer import Chunk, WriteBuffer, size_of
 from sinks.fold import Fold
+from sinks.known_families import KnownFamilies
 from sinks.sending import Sender
 
-ASK_AGAIN_S = 60.0
-"""How long a store's answer about the families of a table holds, within one round, when a family is missing in it."""
 HELD_BYTES = 64 << 20
 """What a task holds of puts, so that each row leaves once; past it what is held is sent, and a row may leave twice."""
 MOST_PUT_BYTES = 1 << 20
 """Of the events of one row taken together: half of what a framed Thrift server takes with HBase's defaults."""
 UNKNOWN_FAMILY = "unknown_family"
-MAX_KNOWN_COLUMNS = 100_000
-"""Columns of a table remembered as good; data that makes more columns than this pays for a look at each family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,7 @@ class WriteContext:
 
 class BufferedMutator:
     """
-    Mutations on their way into one store, as HBase's class of that name has them.
+    Mutations on their way into one store: folded, buffered, sent, counted.
 
     All sinks of a pipeline that write to a store share one: what they do to a row is done in the order of the events.
 
@@ -57,7 +54,7 @@ class BufferedMutator:
 
     Called by one thread. Order: begin, any number of mutate, then flush; that is a round, one micro-batch of one
     partition. A round that raised a StoreError or that was given up is simply begun again: the same events give the
-    same mutations. After flush returns without `needs_families`, all that was taken is durable.
+    same mutations. After flush returns and no families are needed, all that was taken is durable.
 
     Args:
         senders: connections; a row key always uses the same one.
@@ -70,10 +67,8 @@ class BufferedMutator:
 
     Attributes:
         batch_time_ms: of the round.
-        closed: (store, table) that may not get further families in this round.
-        good: table -> columns whose families are known to exist.
-        needs_families: (store, table) -> families this round met and that must be made first; the round has to be run
-            again then, so nothing more of it is sent. An empty set stands for a table alone.
+        families: of the store's tables. When the round needs some that are not there, nothing more of it is sent, and
+            it has to be run again once they are.
         refused: (table, row key) -> code and reason of rows that the store can never write; complete after flush, when
             all else is durable. The round has to be run again with them in its context, to learn whose they are.
     """
@@ -92,7 +87,7 @@ class BufferedMutator:
         self._senders = tuple(senders)
         self.store_name = store_name
         self.capabilities = capabilities
-        self._clock = clock
+        self.families = KnownFamilies(store_name, self._families_in_store, clock)
         limit = max(1, buffer_bytes // len(self._senders))
         # what goes to the driver goes in a file, where each mutation has its own time and flag anyway
         mixed = capabilities.written_by_driver
@@ -103,13 +98,8 @@ class BufferedMutator:
         self._fold = Fold(most_put_bytes) if deletes or not capabilities.written_by_driver else None
         self._most_held_bytes = held_bytes
         self._held_bytes = 0
-        self._known: dict[str, frozenset[bytes] | None] = {}
-        self._asked_at: dict[str, float] = {}
         self._context = WriteContext(0)
         self.batch_time_ms = 0
-        self.closed: frozenset[tuple[str, str]] = frozenset()
-        self.good: dict[str, set[bytes]] = {}
-        self.needs_families: dict[tuple[str, str], set[bytes]] = {}
         self.refused: RefusedRows = {}
         self._changed: set[str] = set()
 
@@ -120,12 +110,8 @@ class BufferedMutator:
         Raises:
             StoreUnavailableError: a chunk of an earlier round is still in flight.
         """
-        # what was missing may have been made meanwhile: by the driver, for another worker, or by an operator
-        self._asked_at.clear()
         self._context = context
         self.batch_time_ms = context.batch_time_ms
-        self.closed = context.closed
-        self.needs_families = {}
         self.refused = {}
         self._changed = set()
         for buffer in self._buffers:
@@ -133,9 +119,7 @@ class BufferedMutator:
         if self._fold is not None:
             self._fold.clear()
         self._held_bytes = 0
-        for (store, table), names in context.families.items():
-            if store == self.store_name and not names <= (self._known.get(table) or frozenset()):
-                self._known[table] = names | (self._known.get(table) or frozenset())
+        self.families.begin(context.families, context.closed)
         for sender in self._senders:
             sender.begin(context.patience_s)
 
@@ -166,22 +150,15 @@ class BufferedMutator:
                     buffer.flush()
                 self._held_bytes = 0
 
-    def remember(self, table: str, put: Put) -> None:
-        """Columns of a put whose families exist: they need not be looked at again."""
-        good = self.good.setdefault(table, set())
-        if len(good) > MAX_KNOWN_COLUMNS:
-            good.clear()
-        good.update(put.columns)
-
     def flush(self) -> None:
         """
-        Send the rest and return once all is durable; with `needs_families` only what is in flight is waited for.
+        Send the rest and return once all is durable; where families are needed only what is in flight is waited for.
 
         Raises:
             StoreError: the store does not take what was sent; the round is over.
         """
         try:
-            if not self.needs_families:
+            if not self.families.needed:
                 if self._fold is not None:
                     self._drain(self._fold)
                 for buffer in self._buffers:
@@ -189,7 +166,7 @@ class BufferedMutator:
             for sender in self._senders:
                 sender.wait()
         except StoreError:
-            self._forget()
+            self.families.forget()
             raise
         finally:
             self._count()
@@ -206,30 +183,8 @@ class BufferedMutator:
         for sender in self._senders:
             sender.close()
 
-    def families_of(self, table: str, wanted: set[bytes]) -> frozenset[bytes] | None:
-        """
-        The families of a table, asked for when one of those that are wanted is not known; None for no table.
-
-        Raises:
-            StoreError: the store does not answer.
-        """
-        known = self._known.get(table)
-        if known is not None and wanted <= known:
-            return known
-        now = self._clock()
-        asked_at = self._asked_at.get(table)
-        if asked_at is None or now - asked_at >= ASK_AGAIN_S:
-            try:
-                found = self._senders[0].call(lambda store: store.families(table))
-            except StoreError:
-                self._forget()
-                raise
-            self._asked_at[table] = now
-            # what the driver made a moment ago may be newer than what this store's connection knows
-            if found is not None:
-                known = found | (known or frozenset())
-            self._known[table] = known
-        return known
+    def _families_in_store(self, table: str) -> frozenset[bytes] | None:
+        return self._senders[0].call(lambda store: store.families(table))
 
     def _drain(self, fold: Fold) -> None:
         buffers = self._buffers
@@ -263,7 +218,7 @@ class BufferedMutator:
             try:
                 sender.submit(chunk)
             except StoreError:
-                self._forget()
+                self.families.forget()
                 raise
             finally:
                 self._count()
@@ -286,31 +241,12 @@ class BufferedMutator:
 
     def _refuse(self, table: str, refusal: Refusal) -> None:
         """Keep a refusal for the end of the round."""
-        self._forget()
+        self.families.forget()
         mutation, error = refusal
         if error.code == UNKNOWN_FAMILY:
             self._changed.add(table)
         self.refused[table, mutation.row] = error.code, str(error)
 
-    def _forget(self) -> None:
-        """After an error what was known about tables may be what was wrong."""
-        self._known.clear()
-        self._asked_at.clear()
-        self.good.clear()
-
 
 def _tables(names: Iterable[str]) -> str:
     return ", ".join(f'table "{name}"' for name in sorted(names))
-
-
-def families_in(mutation: Mutation) -> set[bytes]:
-    """The families that a mutation names; none for the delete of a row."""
-    if isinstance(mutation, Put):
-        return {column.partition(b":")[0] for column in mutation.columns}
-    return set() if mutation.family is None else {mutation.family}
-
-
-def named(families: Iterable[bytes]) -> str:
-    """For messages: `family "a"`, `families "a", "b"`."""
-    names = [f'"{name.decode("utf-8", "replace")}"' for name in sorted(families)]
-    return f"{'family' if len(names) == 1 else 'families'} {', '.join(names)}"

@@ -1,15 +1,18 @@
 """Events of one sink on their way into its store: mapped, checked against what is there, and handed on."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from ingest.api import MAX_ROW_KEY_BYTES, Delete, Event, MappingError, Mutation, NoTableError, Put
 from sinks.mapping.guards import check_row_key, check_time
 from sinks.mapping.mapper import Mapper, OnUnknown, Skipped
-from sinks.mutator import UNKNOWN_FAMILY, BufferedMutator, families_in, named
+from sinks.mutator import UNKNOWN_FAMILY, BufferedMutator
 
 
 class Writer:
     """
+    One sink: an event becomes a mutation that its store can take, or is refused or passed over.
+
     Called by one thread, within a round of the mutator.
 
     Args:
@@ -45,19 +48,19 @@ class Writer:
         if not 0 < len(mutation.row) <= MAX_ROW_KEY_BYTES or mutation.timestamp_ms < 0:
             check_row_key(mutation.row)
             check_time(mutation.timestamp_ms)
-        good = mutator.good.get(table)
+        good = mutator.families.good.get(table)
         if type(mutation) is not Put or good is None or not mutation.columns.keys() <= good:
             reason = self._admit(table, mutation)
             if reason is not None:
                 return reason
-        if not mutator.needs_families:
+        if not mutator.families.needed:
             mutator.mutate(table, mutation)
         return None
 
     def _admit(self, table: str, mutation: Mutation) -> str | None:
         """Check the families of a mutation that was not seen before; the reason when the event becomes nothing."""
-        families = families_in(mutation)
-        known = self._mutator.families_of(table, families)
+        families = _families_in(mutation)
+        known = self._mutator.families.of(table, families)
         if known is None and not self._mutator.capabilities.creates_tables:
             raise NoTableError(f'there is no table "{table}" in store "{self._mutator.store_name}"')
         missing = families - (known or frozenset())
@@ -66,15 +69,14 @@ class Writer:
         if missing or known is None:
             return self._unknown(table, missing)
         if isinstance(mutation, Put):
-            self._mutator.remember(table, mutation)
+            self._mutator.families.remember(table, mutation)
         return None
 
     def _unknown(self, table: str, missing: set[bytes]) -> str | None:
-        place = (self._mutator.store_name, table)
         # where the limit is reached, the families that the sink itself names are made still: they count against none
-        wanted = missing & self._own if place in self._mutator.closed else missing
+        wanted = missing & self._own if self._mutator.families.is_closed(table) else missing
         if not missing or (wanted and self._on_unknown is OnUnknown.CREATE):
-            self._mutator.needs_families.setdefault(place, set()).update(wanted)
+            self._mutator.families.need(table, wanted)
             return None
         if self._on_unknown is OnUnknown.DROP:
             return UNKNOWN_FAMILY
@@ -89,4 +91,17 @@ class Writer:
             )
             if self._mutator.capabilities.creates_families:
                 hint = "add it under `tables`, or say `families: {on_unknown: create}`"
-        raise MappingError(f'no {named(missing)} in table "{table}"', code=UNKNOWN_FAMILY, hint=hint)
+        raise MappingError(f'no {_named(missing)} in table "{table}"', code=UNKNOWN_FAMILY, hint=hint)
+
+
+def _families_in(mutation: Mutation) -> set[bytes]:
+    """The families that a mutation names; none for the delete of a row."""
+    if isinstance(mutation, Put):
+        return {column.partition(b":")[0] for column in mutation.columns}
+    return set() if mutation.family is None else {mutation.family}
+
+
+def _named(families: Iterable[bytes]) -> str:
+    """For messages: `family "a"`, `families "a", "b"`."""
+    names = [f'"{name.decode("utf-8", "replace")}"' for name in sorted(families)]
+    return f"{'family' if len(names) == 1 else 'families'} {', '.join(names)}"

@@ -19,7 +19,7 @@ class Way:
     @property
     def needs_families(self) -> dict[tuple[str, str], set[bytes]]:
         """Those that the round met and that have to be made."""
-        return self._mutator.needs_families
+        return self._mutator.families.needed
 
     @property
     def refused(self) -> RefusedRows:

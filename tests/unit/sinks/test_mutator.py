@@ -328,9 +328,9 @@ class TestFamilies:
         writer.begin(WriteContext(BATCH_MS, closed=frozenset([("logs", "t")])))
         row = {"2hb_": b"r", "2hb_f:q": b"1"}
         assert writer.write(Event(b"line", row)) is None
-        assert mutator.needs_families == {("logs", "t"): {b"raw"}}
+        assert mutator.families.needed == {("logs", "t"): {b"raw"}}
         assert writer.write(Event(b"line", row | {"2hb_new:q": b"1"})) is None
-        assert mutator.needs_families == {("logs", "t"): {b"raw"}}
+        assert mutator.families.needed == {("logs", "t"): {b"raw"}}
         with pytest.raises(MappingError, match='no family "new"'):
             writer.write(Event(b"", row | {"2hb_new:q": b"1"}))
 
