@@ -29,9 +29,11 @@ class Example:
         settings: the options as YAML text.
         body: text, or bytes when it is not text.
         attributes: what the event has before; names and values as text.
+        offset: of its record.
         after: attributes that differ afterwards, name -> value; None stands for "gone".
         body_after: the body afterwards when it differs.
         timestamp_ms_after: event time afterwards when it differs.
+        made: of a fan-out: (body, attributes) of each event that comes out, instead of the fields before.
         dropped: the event is dropped on purpose.
         error: the event fails with this code.
     """
@@ -45,9 +47,11 @@ class Example:
     key: str = ""
     timestamp_ms: int = 0
     nanos: int = 0
+    offset: int = 0
     after: dict[str, str | None] = field(default_factory=dict)
     body_after: str | bytes | None = None
     timestamp_ms_after: int | None = None
+    made: tuple[tuple[str | bytes, dict[str, str]], ...] | None = None
     dropped: bool = False
     error: str | None = None
 

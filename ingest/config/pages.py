@@ -172,6 +172,8 @@ def _example(name: str, example: Example) -> str:
     for word, value in (("body", example.body), ("attributes", example.attributes), ("key", example.key)):
         if value:
             lines.append(f"- {word} before: {_shown(value)}")
+    if example.offset:
+        lines.append(f"- offset of its record: {example.offset}")
     if example.dropped:
         lines.append("- the event is dropped")
     if example.error is not None:
@@ -183,6 +185,8 @@ def _example(name: str, example: Example) -> str:
         lines.append(f"- body after: {_shown(example.body_after)}")
     if example.timestamp_ms_after is not None:
         lines.append(f"- time after: {example.timestamp_ms_after}")
+    for number, (body, attributes) in enumerate(example.made or ()):
+        lines.append(f"- event {number}: body {_shown(body)}, attributes {_shown(attributes)}")
     return "\n".join(lines).rstrip()
 
 

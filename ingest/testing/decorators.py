@@ -8,15 +8,17 @@ from typing import Any
 
 import pytest
 
-from ingest.api import Decorator, Event, EventError, Example
-from ingest.testing.events import copy_of, event_after, event_before, event_of, random_events, settings_of
+from ingest.api import Decorator, Event, EventError, Example, FanOut
+from ingest.testing.events import copy_of, event_before, event_of, events_after, random_events, settings_of
+
+AnyDecorator = Decorator[Any] | FanOut[Any]
 
 _LEAST_EXAMPLES = 2  # the common case and the edge
 
 
 class DecoratorContract:
     """
-    The contract of `ingest.api.Decorator`.
+    The contract of `ingest.api.Decorator` and `FanOut`.
 
     Say which decorator it is by overriding one fixture::
 
@@ -27,11 +29,11 @@ class DecoratorContract:
     """
 
     @pytest.fixture
-    def kind_of_decorator(self) -> type[Decorator[Any]]:
+    def kind_of_decorator(self) -> type[AnyDecorator]:
         """The class under test."""
         raise NotImplementedError
 
-    def test_it_is_documented(self, kind_of_decorator: type[Decorator[Any]]) -> None:
+    def test_it_is_documented(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """Name, summary, where it comes from, and every option."""
         doc = inspect.getdoc(kind_of_decorator) or ""
         assert re.fullmatch(r"[a-z][a-z0-9_]*", kind_of_decorator.kind)
@@ -40,66 +42,68 @@ class DecoratorContract:
         fields = kind_of_decorator.settings_class().model_fields
         assert [name for name, field in fields.items() if not field.description] == []
 
-    def test_it_has_examples(self, kind_of_decorator: type[Decorator[Any]]) -> None:
+    def test_it_has_examples(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """At least the common case and an edge; each says what it shows."""
         titles = [example.title for example in kind_of_decorator.examples]
         assert len(set(titles)) == len(titles) >= _LEAST_EXAMPLES
 
-    def test_examples_are_true(self, kind_of_decorator: type[Decorator[Any]]) -> None:
+    def test_examples_are_true(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """What an example shows is what happens, in plain and in write-once events, time after time."""
         for example in kind_of_decorator.examples:
             decorator = _made(kind_of_decorator, example)
             for event in (event_before(example), event_before(example), _write_once(event_before(example))):
                 assert _result(decorator, event) == _expected(example), example.title
 
-    def test_every_example_uses_what_it_documents(self, kind_of_decorator: type[Decorator[Any]]) -> None:
+    def test_every_example_uses_what_it_documents(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """Together the examples change, drop or refuse something."""
         assert any(
-            example.dropped or example.error or event_after(example) != event_before(example)
-            for example in kind_of_decorator.examples
+            example.error or events_after(example) != [event_before(example)] for example in kind_of_decorator.examples
         )
 
-    def test_an_event_that_fails_is_unchanged(self, kind_of_decorator: type[Decorator[Any]]) -> None:
+    def test_an_event_that_fails_is_unchanged(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """Computed first, assigned last; and only EventErrors are raised, whatever the bytes."""
         for example in kind_of_decorator.examples:
             decorator = _made(kind_of_decorator, example)
             for event in [event_before(example), *random_events()]:
                 before = copy_of(event)
-                try:
-                    kept = decorator.decorate(event)
-                except EventError:
+                if isinstance(_result(decorator, event), str):
                     assert event == before, example.title
-                else:
-                    assert kept in (True, False)
 
-    def test_it_is_pure(self, kind_of_decorator: type[Decorator[Any]]) -> None:
-        """The same event gives the same, also from another instance that has seen other events."""
-        if kind_of_decorator.stateful:
-            pytest.skip("it remembers, and says so")
+    def test_it_is_pure(self, kind_of_decorator: type[AnyDecorator]) -> None:
+        """In a share of its own the same event gives the same, also from another instance that has seen others."""
         for example in kind_of_decorator.examples:
             first, second = _made(kind_of_decorator, example), _made(kind_of_decorator, example)
             results = [_result(first, copy_of(event)) for event in random_events()]
             assert [_result(second, copy_of(event)) for event in reversed(list(random_events()))] == results[::-1]
 
-    def test_events_share_nothing(self, kind_of_decorator: type[Decorator[Any]]) -> None:
+    def test_a_share_that_runs_again_gives_the_same(self, kind_of_decorator: type[AnyDecorator]) -> None:
+        """What it remembers it forgets with the next share, and only what says so remembers anything."""
+        for example in kind_of_decorator.examples:
+            decorator = _made(kind_of_decorator, example)
+            decorator.begin()
+            first = [_result(decorator, event, is_new=False) for event in random_events()]
+            if kind_of_decorator.stateful:
+                decorator.begin()
+            assert [_result(decorator, event, is_new=False) for event in random_events()] == first
+
+    def test_events_share_nothing(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """Two events never get the same attributes object."""
         for example in kind_of_decorator.examples:
             decorator = _made(kind_of_decorator, example)
-            one, other = event_before(example), event_before(example)
-            _result(decorator, one)
-            _result(decorator, other)
-            assert one.attributes is not other.attributes
+            events = [*_came_out(decorator, event_before(example)), *_came_out(decorator, event_before(example))]
+            assert len({id(event.attributes) for event in events}) == len(events)
 
-    def test_it_keeps_the_rest_of_the_event(self, kind_of_decorator: type[Decorator[Any]]) -> None:
+    def test_it_keeps_the_rest_of_the_event(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """Where an event comes from is not a decorator's to change."""
         for example in kind_of_decorator.examples:
             decorator = _made(kind_of_decorator, example)
             for event in random_events():
                 before = copy_of(event)
-                _result(decorator, event)
-                assert (event.origin, event.key, event.tombstone) == (before.origin, before.key, before.tombstone)
+                for after in _came_out(decorator, event):
+                    assert (after.origin, after.key, after.tombstone) == (before.origin, before.key, before.tombstone)
+                    assert type(after) is type(before)
 
-    def test_it_travels_to_the_workers(self, kind_of_decorator: type[Decorator[Any]]) -> None:
+    def test_it_travels_to_the_workers(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """Settings are pickled on the driver; what is made of them there is the same."""
         for example in kind_of_decorator.examples:
             settings = settings_of(kind_of_decorator.settings_class(), example.settings)
@@ -107,18 +111,18 @@ class DecoratorContract:
             assert travelled == settings
             assert _result(kind_of_decorator(travelled), event_before(example)) == _expected(example)
 
-    def test_unknown_options_are_refused(self, kind_of_decorator: type[Decorator[Any]]) -> None:
+    def test_unknown_options_are_refused(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """No option is silently passed over."""
         with pytest.raises(ValueError, match="surely_no_option"):
             settings_of(kind_of_decorator.settings_class(), "{surely_no_option: 1}")
 
-    def test_a_drop_has_a_reason(self, kind_of_decorator: type[Decorator[Any]]) -> None:
+    def test_a_drop_has_a_reason(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """Counts need a name for it."""
         for example in kind_of_decorator.examples:
             assert _made(kind_of_decorator, example).drop_reason
 
 
-def _made(kind: type[Decorator[Any]], example: Example) -> Decorator[Any]:
+def _made(kind: type[AnyDecorator], example: Example) -> AnyDecorator:
     return kind(settings_of(kind.settings_class(), example.settings))
 
 
@@ -131,23 +135,40 @@ def _write_once(event: Event) -> Event:
         key=event.key,
         timestamp_ms=event.timestamp_ms,
         nanos=event.nanos,
+        origin=event.origin,
         write_once=True,
     )
 
 
-def _result(decorator: Decorator[Any], event: Event) -> object:
-    """What became of an event: the code of its error, "dropped", or its fields."""
+def _came_out(decorator: AnyDecorator, event: Event) -> list[Event]:
+    """The events that came of one, as the first of a share; none when it was dropped or failed."""
+    decorator.begin()
     try:
-        kept = decorator.decorate(event)
+        return _decorated(decorator, event)
+    except EventError:
+        return []
+
+
+def _decorated(decorator: AnyDecorator, event: Event) -> list[Event]:
+    if isinstance(decorator, FanOut):
+        return list(decorator.decorate(event))
+    kept = decorator.decorate(event)
+    assert kept in (True, False)
+    return [event] if kept else []
+
+
+def _result(decorator: AnyDecorator, event: Event, *, is_new: bool = True) -> object:
+    """What became of an event: the code of its error, or the fields of what came out."""
+    if is_new:
+        decorator.begin()
+    try:
+        return [_fields(each) for each in _decorated(decorator, event)]
     except EventError as error:
         return error.code
-    return _fields(event) if kept else "dropped"
 
 
 def _expected(example: Example) -> object:
-    if example.error is not None:
-        return example.error
-    return "dropped" if example.dropped else _fields(event_after(example))
+    return example.error if example.error is not None else [_fields(event) for event in events_after(example)]
 
 
 def _fields(event: Event) -> object:

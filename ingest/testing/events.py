@@ -69,6 +69,7 @@ def event_before(example: Example) -> Event:
         key=example.key,
         timestamp_ms=example.timestamp_ms,
         nanos=example.nanos,
+        origin=Origin("topic", 0, example.offset),
     )
 
 
@@ -85,6 +86,22 @@ def event_after(example: Example) -> Event:
     if example.timestamp_ms_after is not None:
         event.timestamp_ms = example.timestamp_ms_after
     return event
+
+
+def events_after(example: Example) -> list[Event]:
+    """The events an example ends with: one for a decorator, any number for a fan-out."""
+    if example.dropped:
+        return []
+    if example.made is None:
+        return [event_after(example)]
+    return [
+        replace(
+            event_before(example),
+            body=_bytes(body),
+            attributes={name: _bytes(value) for name, value in attributes.items()},
+        )
+        for body, attributes in example.made
+    ]
 
 
 def copy_of(event: Event) -> Event:

@@ -8,7 +8,7 @@ import yaml
 from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
 from thriftpy2.transport import TBufferedTransport
 
-from ingest.api import Event, FanOut, OnError, Put
+from ingest.api import Event, OnError, Put
 from ingest.catalog import Catalog
 from ingest.chain import Chain, Step
 from sinks.hbase.connection import Client
@@ -66,8 +66,6 @@ def decorators() -> dict[str, float]:
     found = {}
     for name in catalog.names("decorators"):
         component = catalog.load("decorators", name)
-        if issubclass(component, FanOut):
-            continue
         example = component.examples[0]
         settings = component.settings_class().model_validate(yaml.safe_load(example.settings))
         body = example.body.encode() if isinstance(example.body, str) else example.body

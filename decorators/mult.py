@@ -1,0 +1,36 @@
+"""Make copies of an event."""
+
+from dataclasses import replace
+
+from ingest.api import Event, Example, FanOut, Settings, option
+
+_ONCE = "BenchmarkInject"  # marks of Flume's own measurements were never multiplied
+
+
+class MultSettings(Settings):
+    """Options of the mult decorator."""
+
+    n: int = option("How many come of one; 0 drops it.", default=1, example=3, ge=0)
+
+
+class Mult(FanOut[MultSettings]):
+    """
+    Make several events of one, all alike but for the number in their origin.
+
+    For load tests, and for what is to be split into events of different kinds by later steps. Rows need a key that
+    tells the copies apart, or they meet in one.
+
+    Source: Flume decorator `mult`; events with an attribute BenchmarkInject pass once, as there.
+    """
+
+    kind = "mult"
+    examples = (
+        Example("three of one", settings="{n: 3}", body="x", attributes={"a": "1"}, made=(("x", {"a": "1"}),) * 3),
+        Example("none", settings="{n: 0}", body="x", dropped=True),
+        Example("a mark of a measurement passes once", settings="{n: 3}", attributes={"BenchmarkInject": "start"}),
+    )
+
+    def decorate(self, event: Event) -> list[Event]:
+        """Make the copies."""
+        count = 1 if _ONCE in event.attributes else self.settings.n
+        return [replace(event, attributes=dict(event.attributes)) for _ in range(count)]

@@ -1,0 +1,36 @@
+"""The mult decorator."""
+
+import pytest
+
+from decorators.mult import Mult
+from ingest.testing.events import event_of, settings_of
+
+
+def copies(text, attributes=None):
+    event = event_of(b"x", attributes, key=b"k", write_once=True)
+    return event, list(Mult(settings_of(Mult.settings_class(), text)).decorate(event))
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_so_many_come_of_one(n):
+    event, made = copies(f"{{n: {n}}}", {"a": "1"})
+    assert made == [event] * n
+    assert all(type(each) is type(event) for each in made)
+
+
+def test_one_is_what_is_meant_without_a_number():
+    assert len(copies("{}")[1]) == 1
+
+
+def test_a_copy_that_is_changed_changes_no_other():
+    _, (first, second) = copies("{n: 2}")
+    first.set("a", b"1")
+    assert second.attributes == {}
+
+
+def test_marks_of_flume_s_measurements_pass_once():
+    assert len(copies("{n: 7}", {"BenchmarkInject": ""})[1]) == 1
+
+
+def test_a_negative_number_is_refused(errors_of):
+    assert errors_of(Mult, "{n: -1}") == [("greater_than_equal", ("n",))]
