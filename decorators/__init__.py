@@ -5,6 +5,7 @@ BUILTIN = {
     "ex_date": "decorators.ex_date:ExDate",
     "filter": "decorators.filter:Filter",
     "format": "decorators.format:Format",
+    "gunzip": "decorators.gunzip:Gunzip",
     "interval_droppy_append": "decorators.interval_droppy_append:IntervalDroppyAppend",
     "interval_sampler": "decorators.interval_sampler:IntervalSampler",
     "json": "decorators.json:Json",
@@ -16,5 +17,6 @@ BUILTIN = {
     "select": "decorators.select:Select",
     "split": "decorators.split:Split",
     "timestamp": "decorators.timestamp:Timestamp",
+    "unbatch": "decorators.unbatch:Unbatch",
     "value": "decorators.value:Value",
 }

@@ -1,0 +1,62 @@
+"""Take the events out of one of Flume's batches."""
+
+from dataclasses import replace
+from struct import Struct
+
+from ingest.api import DecorateError, Event, Example, FanOut, Settings
+from ingest.flume_record import records_in
+
+_SIZE, _DATA = "batchSize", "batchData"
+_INT = Struct(">i")
+
+
+class Unbatch(FanOut[Settings]):
+    """
+    Give the events that Flume's batch decorator has put into one, in their order.
+
+    Events without the attributes batchSize and batchData pass as they are. Each inner event has the body, time,
+    priority, nanos, host and attributes it had; where the record came from, and its key, are those of the record.
+
+    Source: Flume decorator `unbatch`, the other half of `batch`.
+    """
+
+    kind = "unbatch"
+    examples = (
+        Example("an event that is no batch", body="plain", attributes={"a": "1"}),
+        Example(
+            "a batch of none",
+            attributes={"batchSize": "\0\0\0\0", "batchData": ""},
+            dropped=True,
+        ),
+        Example(
+            "a batch that is cut off",
+            attributes={"batchSize": "\0\0\0\1", "batchData": "\0\0\0\5ab"},
+            error="bad_batch",
+        ),
+    )
+
+    def decorate(self, event: Event) -> list[Event]:
+        """Give the inner events."""
+        size, data = event.attributes.get(_SIZE), event.attributes.get(_DATA)
+        if size is None or data is None:
+            return [event]
+        try:
+            records = list(records_in(data))
+        except ValueError as error:
+            raise DecorateError(f"the attribute {_DATA} holds no events: {error}", code="bad_batch") from error
+        if len(size) != _INT.size or _INT.unpack(size) != (len(records),):
+            raise DecorateError(
+                f"the attribute {_DATA} holds {len(records)} events, {_SIZE} says 0x{size.hex()}", code="bad_batch"
+            )
+        return [
+            replace(
+                event,
+                body=record.body,
+                attributes=record.attributes,
+                timestamp_ms=record.timestamp_ms,
+                nanos=record.nanos,
+                host=record.host,
+                priority=record.priority,
+            )
+            for record in records
+        ]
