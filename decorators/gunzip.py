@@ -39,18 +39,21 @@ class Gunzip(Decorator[GunzipSettings]):
         packed = event.attributes.get(_PACKED)
         if packed is None:
             return True
-        unpacker = zlib.decompressobj(_GZIP)
-        most = self.settings.max_bytes
         try:
-            content = unpacker.decompress(packed, most + 1)
-            if len(content) > most:
-                raise DecorateError(f"the packed event has more than {most} bytes", code="too_large")
-            if not unpacker.eof:
-                raise ValueError(f"it is cut off after {len(packed)} bytes")
-            (record,) = records_in(content)
+            (record,) = records_in(_unpacked(packed, self.settings.max_bytes))
         except (zlib.error, ValueError) as error:
             raise DecorateError(f"the attribute {_PACKED} holds no packed event: {error}", code="bad_gzip") from error
         event.body, event.attributes = record.body, record.attributes
         event.timestamp_ms, event.nanos = record.timestamp_ms, record.nanos
         event.host, event.priority = record.host, record.priority
         return True
+
+
+def _unpacked(packed: bytes, most: int) -> bytes:
+    unpacker = zlib.decompressobj(_GZIP)
+    content = unpacker.decompress(packed, most + 1)
+    if len(content) > most:
+        raise DecorateError(f"the packed event has more than {most} bytes", code="too_large")
+    if not unpacker.eof:
+        raise ValueError(f"it is cut off after {len(packed)} bytes")
+    return content
