@@ -18,16 +18,14 @@ class ProbSampler(Decorator[ProbSamplerSettings]):
     """
     Let events pass with a probability; drop the others.
 
-    The decisions are those of java.util.Random with the same seed, in every partition from its offset 0 on; a task's
-    share goes on where its first record's offset is in that series. So a micro-batch that runs again lets the same
-    events pass. To choose by what an event is instead of where it stands there is no better way than its hash.
+    A record with offset k meets the k-th decision of java.util.Random with the same seed, in every partition. So a
+    micro-batch that runs again, and a dead letter that is replayed, meet the same decision.
 
     Source: Flume decorator `probSampler`, whose default seed was the time; the generator as documented for
     java.util.Random.
     """
 
     kind = "prob_sampler"
-    stateful = True
     examples = (
         Example("one in ten: not the first", settings="{p: 0.1, seed: 1337}", body="event 0", dropped=True),
         Example("but the thirteenth", settings="{p: 0.1, seed: 1337}", body="event 12", offset=12),
@@ -37,19 +35,18 @@ class ProbSampler(Decorator[ProbSamplerSettings]):
     def __init__(self, settings: ProbSamplerSettings) -> None:
         super().__init__(settings)
         self._p = settings.p
-        self._state: int | None = None
-
-    def begin(self) -> None:
-        """Go on where the next event's offset is."""
-        self._state = None
+        self._offset = 0
+        self._state = _state_at(settings.seed, 0)
 
     def decorate(self, event: Event) -> bool:
-        """Draw for the event."""
-        state = _state_at(self.settings.seed, event.origin.offset) if self._state is None else self._state
+        """Draw for its record."""
+        offset = event.origin.offset
+        # most records come one after the other, and the next draw is at hand
+        state = self._state if offset == self._offset else _state_at(self.settings.seed, offset)
         state = (state * _MULTIPLIER + _INCREMENT) & _MASK
         high = state >> 22
         state = (state * _MULTIPLIER + _INCREMENT) & _MASK
-        self._state = state
+        self._offset, self._state = offset + 1, state
         return ((high << 27) + (state >> 21)) * 2.0**-53 < self._p
 
 

@@ -99,12 +99,6 @@ class Chain:
         self._watcher = watcher
         self._in_stages = watcher is not None or any(isinstance(step.decorator, FanOut) for step in steps)
         self._calls = () if self._in_stages else tuple((_call(step), step) for step in steps)
-        self._stateful = tuple(step.decorator for step in steps if step.decorator.stateful)
-
-    def begin(self) -> None:
-        """A task's share of a micro-batch begins: decorators that remember start anew."""
-        for decorator in self._stateful:
-            decorator.begin()
 
     @property
     def guarded(self) -> Sequence[Callable[..., object]]:

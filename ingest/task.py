@@ -120,7 +120,6 @@ class Task:
         self._pipeline = pipeline
         self._fingerprint = fingerprint
         self._decode = decoder.decode
-        self._begin_chain = chain.begin
         self._run_chain = failpoint.after("mid_decorate", chain.run)
         self._after_last_send = failpoint.point("after_last_send")
         self._outlets = self._taking = tuple(outlets)
@@ -163,7 +162,6 @@ class Task:
                 handover.begin(str(Path(assignment.incoming[store]) / f"{assignment.task_id}.puts"), tables)
             for store, mutator in self._mutators.items():
                 mutator.begin(replace(context, refused=assignment.refused.get(store, {})))
-            self._begin_chain()
             with self._time_limit:
                 for record in failpoint.at_first("after_poll", records):
                     self._take(record)

@@ -26,14 +26,6 @@ class _Component(ABC, Generic[S]):
         """The options of this decorator."""
         return settings_class_of(cls, Settings)
 
-    def begin(self) -> None:
-        """
-        Start anew: a task's share of a micro-batch begins, which is a stretch of one partition.
-
-        Called before the first event of a share where `stateful` says so. What was remembered of an earlier share is
-        forgotten, so that a micro-batch that runs again gives the same.
-        """
-
     @property
     def drop_reason(self) -> str:
         """Why it drops what it drops, for counts; the same for every event."""
@@ -47,7 +39,7 @@ class Decorator(_Component[S]):
     Constructed once a worker process and pipeline; construction may compile and open read-only files, nothing else.
     Then called by one thread, once an event, for ever. Pure: no clock, randomness, network, files, logging or metrics
     in `decorate`; ids derive from `event.origin`. What must remember something says `stateful = True`, is bounded,
-    and starts anew in `begin`. What can not give the same for the same event says
+    and says in its docstring what a replay does to it. What can not give the same for the same event says
     `deterministic = False`; then `validate` warns, and refuses a row key made of what it sets.
     """
 

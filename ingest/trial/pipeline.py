@@ -70,7 +70,6 @@ class Trial:
         Raises:
             BadInputError: an input is no event.
         """
-        self._chain.begin()
         for number, content in enumerate(inputs):
             given = content if isinstance(content, Given) else given_of(number, content)
             yield from self._run(number, given, until_decorators=until_decorators)

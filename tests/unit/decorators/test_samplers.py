@@ -1,7 +1,5 @@
 """The decorators that choose events by where they stand: interval_sampler, interval_droppy_append, prob_sampler."""
 
-from itertools import pairwise
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,8 +22,7 @@ def made(kind, text):
 
 
 def passed(sampler, offsets):
-    """The offsets that pass, of events that come as one share."""
-    sampler.begin()
+    """The offsets that pass."""
     return [offset for offset in offsets if sampler.decorate(event_of(b"x", origin=Origin("t", 0, offset)))]
 
 
@@ -63,24 +60,18 @@ def test_none_and_all():
 
 
 @pytest.mark.parametrize(("kind", "text"), SAMPLERS)
-@given(cuts=st.sets(st.integers(1, 199)))
-def test_size_of_the_shares_does_not_matter(kind, text, cuts):
+@given(offsets=st.lists(st.integers(0, 1 << 62) | st.integers(0, 50), max_size=20))
+def test_a_record_meets_the_same_decision_whatever_came_before(kind, text, offsets):
+    alone = [offset for offset in offsets if passed(made(kind, text), [offset])]
     sampler = made(kind, text)
-    edges = [0, *sorted(cuts), 200]
-    found = [offset for first, end in pairwise(edges) for offset in passed(sampler, range(first, end))]
-    assert found == passed(made(kind, text), range(200))
+    assert passed(sampler, offsets) == alone
+    assert passed(sampler, reversed(offsets)) == alone[::-1]
 
 
-@pytest.mark.parametrize(("kind", "text"), SAMPLERS)
-def test_a_far_offset_is_found_at_once(kind, text):
-    far = 1 << 62
-    before = passed(made(kind, text), range(far - 49 * 7, far + 100))
-    assert passed(made(kind, text), range(far, far + 100)) == [offset for offset in before if offset >= far]
-
-
-def test_events_that_come_are_counted_and_not_offsets():
-    """A step before it may have dropped some: one in n of those that come is let pass all the same."""
-    assert passed(made(IntervalSampler, "{n: 10}"), range(0, 200, 2)) == list(range(0, 200, 20))
+def test_a_far_offset_goes_on_in_the_same_series():
+    sampler = made(ProbSampler, "{p: 0.3, seed: 11}")
+    in_turn = passed(sampler, range(5_000))
+    assert passed(sampler, range(4_900, 5_000)) == [offset for offset in in_turn if offset >= 4_900]
 
 
 @pytest.mark.parametrize(

@@ -91,25 +91,6 @@ class Twice(FanOut[Settings]):
         return [event, event]
 
 
-class Count(Decorator[Settings]):
-    """Puts a number on each event of a share."""
-
-    kind = "count"
-    stateful = True
-
-    def __init__(self):
-        super().__init__(Settings())
-        self.begin()
-
-    def begin(self):
-        self._seen = 0
-
-    def decorate(self, event):
-        self._seen += 1
-        event.body += b"%d" % self._seen
-        return True
-
-
 class BodyIs:
     def __init__(self, body):
         self._body = body
@@ -196,16 +177,6 @@ class TestConditions:
     def test_a_condition_that_raises_fails_the_event(self, watcher):
         (outcome,) = chain(Append(b"b"), condition=Broken(), watcher=watcher).run(event())
         assert (outcome.error.code, outcome.component) == ("decorator_bug", "append-0")
-
-
-@pytest.mark.parametrize("others", [(), (Split(),)], ids=["in one loop", "in stages"])
-def test_a_share_starts_anew(others):
-    numbered = chain(Count(), *others)
-    found = []
-    for _ in range(2):
-        numbered.begin()
-        found.append([numbered.run(event())[0].event.body for _ in range(2)])
-    assert found == [[b"a1", b"a2"]] * 2
 
 
 class TestFanOut:

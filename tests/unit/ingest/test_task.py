@@ -11,7 +11,6 @@ from typing import NoReturn
 
 import pytest
 
-from decorators.interval_sampler import IntervalSampler
 from decorators.split import Split
 from decorators.value import Value
 from ingest.api import Delete, FamilySpec, OnError, Record, Scan, TableSpec, WriteRejectedError
@@ -142,13 +141,6 @@ def test_task_is_run_again_with_the_same_result(assignment, tmp_path):
     content = Path(first.handed[0].path).read_bytes()
     second = task.run([record("a", "1:2")], assignment)
     assert (second.counts.read, Path(second.handed[0].path).read_bytes()) == (1, content)
-
-
-def test_what_decorators_remember_ends_with_the_share(assignment):
-    task = live_task(plan(decorators=(decorator(IntervalSampler, n=3), *TICK)))
-    records = [record(f"k{offset}", "1:2", offset) for offset in range(7)]
-    counts = [task.run(share, assignment).counts for share in (records[:5], records[:5], records[5:])]
-    assert [(each.stored, each.dropped["interval_sampler"]) for each in counts] == [(2, 3), (2, 3), (1, 1)]
 
 
 class Buggy(Value):
