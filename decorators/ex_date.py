@@ -6,11 +6,11 @@ from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AfterValidator, ValidationInfo, field_validator
+from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.expressions import zone_of
+from ingest.expressions import ZoneName, zone_of
 
 _SHOWN_BYTES = 60  # of an unreadable text in a message
 _SHORT_YEAR_DIGITS = 2
@@ -169,7 +169,7 @@ class ExDateSettings(Settings):
     )
     prefix: str = option("Put before `day`, `month`, `year`, `hr`, `min` and `sec`.", default="date", example="2hb_t:")
     padding: bool = option("Two digits for all but the year: 07 instead of 7.", default=True)
-    zone: str | None = option(
+    zone: ZoneName = option(
         "Time zone of the parts, and of dates that do not name one; the pipeline's `timezone` when left out.",
         default=None,
         example="America/Denver",
@@ -179,18 +179,6 @@ class ExDateSettings(Settings):
         default="keep",
         strict=False,
     )
-
-    @field_validator("zone")
-    @classmethod
-    def _known_zone(cls, zone: str | None, info: ValidationInfo) -> str:
-        if zone is None:
-            context = info.context
-            zone = context.get("timezone", "UTC") if isinstance(context, dict) else "UTC"
-        try:
-            zone_of(zone)
-        except ValueError as error:
-            raise PydanticCustomError("not_one_of", "{error}", {"error": str(error)}) from error
-        return zone
 
 
 class ExDate(Decorator[ExDateSettings]):

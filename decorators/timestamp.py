@@ -6,11 +6,11 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.expressions import zone_of
+from ingest.expressions import ZoneName, zone_of
 
 _MOST_TEXTS = 4_096  # remembered texts: events that follow each other often have the same time
 _LONGEST_TEXT = 64  # bytes of a remembered text
@@ -92,7 +92,7 @@ class TimestampSettings(Settings):
         example=["apache", "%Y-%m-%d %H:%M:%S"],
         min_length=1,
     )
-    zone: str | None = option(
+    zone: ZoneName = option(
         "Time zone of texts that do not name one; the pipeline's `timezone` when left out.",
         default=None,
         example="Europe/Berlin",
@@ -102,18 +102,6 @@ class TimestampSettings(Settings):
         default="error",
         strict=False,
     )
-
-    @field_validator("zone")
-    @classmethod
-    def _known_zone(cls, zone: str | None, info: ValidationInfo) -> str:
-        if zone is None:
-            context = info.context
-            zone = context.get("timezone", "UTC") if isinstance(context, dict) else "UTC"
-        try:
-            zone_of(zone)
-        except ValueError as error:
-            raise PydanticCustomError("not_one_of", "{error}", {"error": str(error)}) from error
-        return zone
 
 
 class Timestamp(Decorator[TimestampSettings]):

@@ -9,8 +9,9 @@ The `%{...}` language: templates, conditions and patterns, all compiled before t
 - `FUNCTIONS`: every function with its parameters, documentation and examples.
 - `ExpressionSyntaxError`: text that is none of these, with the column.
 
-The first three are types for the fields of a component's settings. Values are bytes and go in as they are; an absent
-attribute is empty. The grammar is in `grammar`; text becomes nodes in `parser`, nodes become closures in `compiler`.
+The first three and `ZoneName` are types for the fields of a component's settings. Values are bytes and go in as they
+are; an absent attribute is empty. The grammar is in `grammar`; text becomes nodes in `parser`, nodes become closures in
+`compiler`.
 """
 
 from ingest.expressions.condition import Condition
@@ -18,6 +19,7 @@ from ingest.expressions.dates import DATE_DOCS, date_format, zone_of
 from ingest.expressions.functions import FUNCTIONS, Function, FunctionExample, Parameter
 from ingest.expressions.grammar import CORE_NAMES, ExpressionSyntaxError, quoted
 from ingest.expressions.numbers import Number, read_number, write_number
+from ingest.expressions.option_type import ZoneName
 from ingest.expressions.pattern import Match, Pattern
 from ingest.expressions.template import Template
 
@@ -34,6 +36,7 @@ __all__ = [
     "Parameter",
     "Pattern",
     "Template",
+    "ZoneName",
     "date_format",
     "quoted",
     "read_number",

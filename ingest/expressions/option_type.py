@@ -1,11 +1,12 @@
-"""What makes templates, conditions and patterns types of pydantic fields, written as text in YAML."""
+"""What makes templates, conditions, patterns and time zones types of pydantic fields, written as text in YAML."""
 
 from collections.abc import Callable
-from typing import LiteralString, Protocol, TypeVar
+from typing import Annotated, LiteralString, Protocol, TypeVar
 
-from pydantic import ValidationInfo, ValidatorFunctionWrapHandler
+from pydantic import AfterValidator, ValidationInfo, ValidatorFunctionWrapHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from ingest.expressions.dates import zone_of
 from ingest.expressions.grammar import ExpressionSyntaxError
 
 DEFAULT_ZONE = "UTC"
@@ -33,10 +34,8 @@ def option_schema(kind: type[T], parse: Callable[[str, str], T], error: LiteralS
         if isinstance(value, kind):
             return value
         text = text_of(value)
-        context = info.context
-        zone = context.get("timezone", DEFAULT_ZONE) if isinstance(context, dict) else DEFAULT_ZONE
         try:
-            return parse(text, zone)
+            return parse(text, _zone_of_pipeline(info))
         except ExpressionSyntaxError as problem:
             raise PydanticCustomError(
                 error,
@@ -51,6 +50,24 @@ def option_schema(kind: type[T], parse: Callable[[str, str], T], error: LiteralS
             _text_of, return_schema=core_schema.str_schema(), when_used="always"
         ),
     )
+
+
+def _zone_of_pipeline(info: ValidationInfo) -> str:
+    context = info.context
+    return context.get("timezone", DEFAULT_ZONE) if isinstance(context, dict) else DEFAULT_ZONE
+
+
+def _known_zone(zone: str | None, info: ValidationInfo) -> str:
+    name = _zone_of_pipeline(info) if zone is None else zone
+    try:
+        zone_of(name)
+    except ValueError as error:
+        raise PydanticCustomError("not_one_of", "{error}", {"error": str(error)}) from error
+    return name
+
+
+ZoneName = Annotated[str | None, AfterValidator(_known_zone)]
+"""Name of a time zone that is known; the pipeline's `timezone` where the option is left out, with `default=None`."""
 
 
 def _text_of(value: _Written) -> str:
