@@ -9,6 +9,7 @@ BUILTIN = {
     "interval_droppy_append": "decorators.interval_droppy_append:IntervalDroppyAppend",
     "interval_sampler": "decorators.interval_sampler:IntervalSampler",
     "json": "decorators.json:Json",
+    "kv": "decorators.kv:Kv",
     "mask": "decorators.mask:Mask",
     "mult": "decorators.mult:Mult",
     "prob_sampler": "decorators.prob_sampler:ProbSampler",

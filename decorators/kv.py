@@ -1,0 +1,169 @@
+"""Make attributes of the pairs of a text, as in logfmt."""
+
+import re
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, model_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.notation import name_from_bytes, name_to_bytes
+
+_ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
+_ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
+_MOST_NAMES = 4_096  # remembered, so that data that makes names does not fill the memory
+_SHOWN_BYTES = 40  # of what can not be read, in a message
+
+
+class OnBare(StrEnum):
+    """What a key without a value leads to."""
+
+    TRUE = "true"
+    EMPTY = "empty"
+    SKIP = "skip"
+    ERROR = "error"
+
+
+def _one_character(text: str) -> str:
+    if len(text) != 1 or text in '"\\' or not text.isascii():
+        raise PydanticCustomError(
+            "bad_character", '"{text}" is no single ASCII character but quote and backslash', {"text": text}
+        )
+    return text
+
+
+Character = Annotated[str, AfterValidator(_one_character)]
+
+
+class KvSettings(Settings):
+    """Options of the kv decorator."""
+
+    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="query")
+    prefix: str = option("Put before every key to make the attribute's name.", default="", example="2hb_app:")
+    separator: Character | None = option(
+        "Character between two pairs, with or without blanks around it; white space when left out.",
+        default=None,
+        example="&",
+    )
+    assign: Character = option("Character between a key and its value.", default="=", example=":")
+    keys: list[str] | None = option(
+        "Only these keys become attributes; all when left out.", default=None, example=["level", "msg"], min_length=1
+    )
+    on_bare: OnBare = option(
+        "A key without a value: the text `true`, an `empty` value, `skip` it, or the event fails (`error`).",
+        default="true",
+        strict=False,
+    )
+
+    @model_validator(mode="after")
+    def _two_characters(self) -> Self:
+        if self.separator == self.assign:
+            raise PydanticCustomError("conflict", "`separator` and `assign` are the same character")
+        return self
+
+
+class Kv(Decorator[KvSettings]):
+    """
+    Make an attribute of each pair of a key and a value.
+
+    A value may stand in double quotes; a backslash there goes before quotes and backslashes, and before n, r and t for
+    line feed, return and tab. Of a key that comes several times the last value counts. Keys and values are bytes as
+    they are.
+
+    Source: ours; logfmt as Heroku's router writes it.
+    """
+
+    kind = "kv"
+    examples = (
+        Example(
+            "a line of logfmt",
+            settings="{prefix: '2hb_app:'}",
+            body='level=info msg="it \\"works\\"" took=5ms cached',
+            after={
+                "2hb_app:level": "info",
+                "2hb_app:msg": 'it "works"',
+                "2hb_app:took": "5ms",
+                "2hb_app:cached": "true",
+            },
+        ),
+        Example(
+            "some keys of an attribute",
+            settings="{source: query, separator: '&', keys: [q, page]}",
+            attributes={"query": "q=boots&page=2&sort=asc"},
+            after={"q": "boots", "page": "2"},
+        ),
+        Example("a quote that is not closed", body='msg="it', error="bad_pairs"),
+        Example("a key alone where none may be", settings="{on_bare: error}", body="cached", error="bare_key"),
+    )
+
+    def __init__(self, settings: KvSettings) -> None:
+        super().__init__(settings)
+        self._source = settings.source
+        self._prefix = name_to_bytes(settings.prefix)
+        self._wanted = None if settings.keys is None else frozenset(map(name_to_bytes, settings.keys))
+        self._finditer = _pair(settings.separator, settings.assign).finditer
+        self._names: dict[bytes, str] = {}
+        self._bare = {OnBare.TRUE: b"true", OnBare.EMPTY: b""}.get(settings.on_bare)
+
+    def decorate(self, event: Event) -> bool:
+        """Set the attributes."""
+        text = event.body if self._source is None else event.attributes.get(self._source)
+        if text is None:
+            raise DecorateError(f'no attribute "{self._source}" to read pairs from', code="no_attribute")
+        event.update(self._attributes(text))
+        return True
+
+    def _attributes(self, text: bytes) -> dict[str, bytes]:
+        names, bare = self._names, self._bare
+        found: dict[str, bytes] = {}
+        at = 0
+        for match in self._finditer(text):
+            if match.start() != at:
+                break
+            at = match.end()
+            key, quoted, plain = match.groups()
+            if key is None:
+                continue
+            if quoted is not None:
+                value = _ESCAPED.sub(_unescaped, quoted) if b"\\" in quoted else quoted
+            elif plain is not None:
+                value = plain
+            elif bare is not None:
+                value = bare
+            elif self.settings.on_bare is OnBare.ERROR:
+                raise DecorateError(f"the key {key[:_SHOWN_BYTES]!r} has no value", code="bare_key")
+            else:
+                continue
+            name = names.get(key)
+            if name is None:
+                name = self._named(key)
+            if name:
+                found[name] = value
+        if at != len(text):
+            raise DecorateError(f"no pair at byte {at}: {text[at : at + _SHOWN_BYTES]!r}", code="bad_pairs")
+        return found
+
+    def _named(self, key: bytes) -> str:
+        """The attribute of a key, "" for one that becomes none; keys that come again are at hand."""
+        name = name_from_bytes(self._prefix + key) if self._wanted is None or key in self._wanted else ""
+        if len(self._names) < _MOST_NAMES:
+            self._names[key] = name
+        return name
+
+
+def _pair(separator: str | None, assign: str) -> re.Pattern[bytes]:
+    """Blanks and separators, then key and value up to the next; or nothing but blanks and separators."""
+    gap, blank, stop = (
+        (r"\s", "", r"\s") if separator is None else (rf"\s{re.escape(separator)}", r"\s*", re.escape(separator))
+    )
+    key = rf"([^{gap}{re.escape(assign)}\"](?:[^{stop}{re.escape(assign)}]*[^{gap}{re.escape(assign)}])?)"
+    plain = rf"((?:[^{gap}\"](?:[^{stop}]*[^{gap}])?)?)"
+    value = rf'(?:"((?:[^"\\]|\\.)*)"|{plain})'
+    return re.compile(
+        rf"[{gap}]*(?:{key}(?:{blank}{re.escape(assign)}{blank}{value})?{blank}(?=[{stop}]|\Z)|\Z)".encode(), re.DOTALL
+    )
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    return _ESCAPES.get(found[1], found[1])

@@ -1,0 +1,93 @@
+"""The kv decorator."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decorators.kv import Kv
+from ingest.testing.events import event_of, settings_of
+
+
+@pytest.mark.parametrize(
+    ("settings", "body", "expected"),
+    [
+        ("{}", b"", {}),
+        ("{}", b"  \n", {}),
+        ("{}", b"a=1", {"a": b"1"}),
+        ("{}", b" a=1\tb=2  c=3 ", {"a": b"1", "b": b"2", "c": b"3"}),
+        ("{}", b"a= b=2", {"a": b"", "b": b"2"}),
+        ("{}", b'a="" b=""', {"a": b"", "b": b""}),
+        ("{}", b"a=b=c", {"a": b"b=c"}),
+        ("{}", b"a=1 a=2", {"a": b"2"}),
+        ("{}", b"a", {"a": b"true"}),
+        ("{}", b'a="x y" b', {"a": b"x y", "b": b"true"}),
+        ("{}", rb'a="\"\\\n\t\r\x"', {"a": b'"\\\n\t\rx'}),
+        ("{}", b"a=\xff \xfe=1", {"a": b"\xff", "\udcfe": b"1"}),
+        ("{}", b'a=x"y', {"a": b'x"y'}),
+        ("{on_bare: empty}", b"a b=1", {"a": b"", "b": b"1"}),
+        ("{on_bare: skip}", b"a b=1", {"b": b"1"}),
+        ("{separator: '&'}", b"q=a b&&page=2&", {"q": b"a b", "page": b"2"}),
+        ("{separator: ',', assign: ':'}", b'a : 1, b:"x, y" ,c', {"a": b"1", "b": b"x, y", "c": b"true"}),
+        ("{separator: ';'}", b"the key = a value ; b=2", {"the key": b"a value", "b": b"2"}),
+        ("{separator: '|'}", b"a=1|b=2", {"a": b"1", "b": b"2"}),
+        ("{separator: '^', assign: ']'}", b"a]1^b]2", {"a": b"1", "b": b"2"}),
+        ("{separator: '-', assign: '.'}", b"a.1-b.2", {"a": b"1", "b": b"2"}),
+        ("{prefix: '2hb_f:', keys: [b]}", b"a=1 b=2", {"2hb_f:b": b"2"}),
+    ],
+)
+def test_pairs(attributes_after, settings, body, expected):
+    assert attributes_after(Kv, settings, body) == expected
+
+
+KEYS = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters='="'), min_size=1, max_size=6)
+
+
+@given(st.dictionaries(KEYS, st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=6))
+def test_what_was_written_is_read(pairs):
+    escapes = {"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
+    line = " ".join(
+        f'{key}="{"".join(escapes.get(letter, letter) for letter in value)}"' for key, value in pairs.items()
+    )
+    event = event_of(line)
+    Kv(settings_of(Kv.settings_class())).decorate(event)
+    assert event.attributes == {key: value.encode() for key, value in pairs.items()}
+
+
+@pytest.mark.parametrize("body", [b'a="x', b'a="x\\"', b"=1", b'"a"=1', b'a="x"y', b"a=1 =2"])
+def test_what_is_no_pair_is_an_error(refusal_of, body):
+    assert refusal_of(Kv, "{}", body) == "bad_pairs"
+
+
+def test_key_alone_is_an_error_where_asked(refusal_of):
+    assert refusal_of(Kv, "{on_bare: error}", b"a=1 b") == "bare_key"
+
+
+def test_an_attribute_is_read(attributes_after):
+    assert attributes_after(Kv, "{source: s}", b"x=1", {"s": "a=1"})["a"] == b"1"
+
+
+def test_an_absent_attribute_is_an_error(refusal_of):
+    assert refusal_of(Kv, "{source: s}", b"x=1") == "no_attribute"
+
+
+def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+    assert refusal_of(Kv, "{}", b"b=1 a=2", {"a": "0"}, write_once=True) == "attribute_exists"
+
+
+def test_many_blanks_and_quotes_take_no_time_that_grows_with_their_square(attributes_after):
+    assert attributes_after(Kv, "{separator: ','}", b"a=1" + b" " * 20_000 + b",b=2") == {"a": b"1", "b": b"2"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ("{separator: ''}", [("bad_character", ("separator",))]),
+        ("{separator: '::'}", [("bad_character", ("separator",))]),
+        ("{assign: '\"'}", [("bad_character", ("assign",))]),
+        ("{separator: '=' }", [("conflict", ())]),
+        ("{keys: []}", [("too_short", ("keys",))]),
+        ("{on_bare: maybe}", [("enum", ("on_bare",))]),
+    ],
+)
+def test_wrong_options_are_refused(errors_of, settings, expected):
+    assert errors_of(Kv, settings) == expected
