@@ -1,0 +1,97 @@
+"""The csv decorator."""
+
+import csv
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decorators.csv import Csv
+from ingest.testing.events import event_of
+
+ABC = "{columns: [a, b, c]}"
+
+
+@pytest.mark.parametrize(
+    ("settings", "body", "expected"),
+    [
+        (ABC, b"1,2,3", {"a": b"1", "b": b"2", "c": b"3"}),
+        (ABC, b"1,2,3\r\n", {"a": b"1", "b": b"2", "c": b"3"}),
+        (ABC, b",,", {"a": b"", "b": b"", "c": b""}),
+        (ABC, b' 1 , "2" ,3', {"a": b" 1 ", "b": b' "2" ', "c": b"3"}),
+        (ABC, b'"1","2,2","3""3"', {"a": b"1", "b": b"2,2", "c": b'3"3'}),
+        (ABC, b'"1","2\n2",3\n', {"a": b"1", "b": b"2\n2", "c": b"3"}),
+        (ABC, b'\xff,"\xfe,",\x00', {"a": b"\xff", "b": b"\xfe,", "c": b"\x00"}),
+        ("{columns: [a]}", b"", {"a": b""}),
+        ("{columns: [a, '', c]}", b"1,2,3", {"a": b"1", "c": b"3"}),
+        ("{columns: [a, b], separator: ';'}", b"1,1;2", {"a": b"1,1", "b": b"2"}),
+        ('{columns: [a, b], separator: "\\t", quote: null}', b'"1\t2"', {"a": b'"1', "b": b'2"'}),
+        ('{columns: [a, b], quote: "\'"}', b"'1,''1',\"2", {"a": b"1,'1", "b": b'"2'}),
+        ("{columns: [a, b], on_count: fit}", b"1,2,3", {"a": b"1", "b": b"2"}),
+        ("{columns: [a, b], on_count: fit}", b"1", {"a": b"1"}),
+    ],
+)
+def test_fields(attributes_after, settings, body, expected):
+    assert attributes_after(Csv, settings, body) == expected
+
+
+@given(
+    st.lists(st.text(st.characters(max_codepoint=255), max_size=6), min_size=1, max_size=5),
+    st.sampled_from([",", ";", "\t", "|"]),
+)
+def test_what_was_written_is_read(fields, separator):
+    line = io.StringIO(newline="")
+    csv.writer(line, delimiter=separator).writerow(fields)
+    event = event_of(line.getvalue().encode("latin-1"))
+    columns = [f"c{number}" for number in range(len(fields))]
+    Csv(Csv.settings_class()(columns=columns, separator=separator)).decorate(event)
+    assert event.attributes == {name: field.encode("latin-1") for name, field in zip(columns, fields, strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"1,2", "field_count"),
+        (b"1,2,3,4", "field_count"),
+        (b'"1,2,3', "bad_csv"),
+        (b'"1"1,2,3', "bad_csv"),
+        (b"1,2,3\n4,5,6", "bad_csv"),
+        (b'"1",2,3\n4,5,6', "bad_csv"),
+        (b"1,2\r3,3", "bad_csv"),
+    ],
+)
+def test_a_line_that_is_not_so_is_an_error(refusal_of, body, code):
+    assert refusal_of(Csv, ABC, body) == code
+
+
+def test_an_attribute_is_read(attributes_after):
+    assert attributes_after(Csv, "{source: s, columns: [a]}", b"x", {"s": "1"})["a"] == b"1"
+
+
+def test_an_absent_attribute_is_an_error(refusal_of):
+    assert refusal_of(Csv, "{source: s, columns: [a]}") == "no_attribute"
+
+
+def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+    assert refusal_of(Csv, "{columns: [b, a]}", b"1,2", {"a": "0"}, write_once=True) == "attribute_exists"
+
+
+def test_a_field_may_be_larger_than_a_reader_s_habit(attributes_after):
+    large = b"x," * 100_000
+    assert attributes_after(Csv, "{columns: [a]}", b'"' + large + b'"') == {"a": large}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ("{columns: []}", [("too_short", ("columns",))]),
+        ("{columns: [a], separator: '::'}", [("string_too_long", ("separator",))]),
+        ("{columns: [a], separator: 'ö'}", [("bad_character", ())]),
+        ('{columns: [a], separator: "\\n"}', [("bad_character", ())]),
+        ("{columns: [a], separator: '|', quote: '|'}", [("conflict", ())]),
+        ("{separator: ','}", [("missing", ("columns",))]),
+    ],
+)
+def test_wrong_options_are_refused(errors_of, settings, expected):
+    assert errors_of(Csv, settings) == expected
