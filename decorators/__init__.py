@@ -18,6 +18,7 @@ BUILTIN = {
     "rename": "decorators.rename:Rename",
     "select": "decorators.select:Select",
     "split": "decorators.split:Split",
+    "syslog": "decorators.syslog:Syslog",
     "timestamp": "decorators.timestamp:Timestamp",
     "unbatch": "decorators.unbatch:Unbatch",
     "value": "decorators.value:Value",

@@ -1,0 +1,189 @@
+"""Take a syslog message apart."""
+
+import re
+from datetime import UTC, datetime, timedelta, tzinfo
+from enum import StrEnum
+
+from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.notation import name_from_bytes, name_to_bytes
+from ingest.expressions import ZoneName, zone_of
+
+_SHOWN_BYTES = 60  # of what is no message, in one of ours
+_FACILITIES = (
+    b"kern", b"user", b"mail", b"daemon", b"auth", b"syslog", b"lpr", b"news", b"uucp", b"cron", b"authpriv", b"ftp",
+    b"ntp", b"audit", b"alert", b"clock", b"local0", b"local1", b"local2", b"local3", b"local4", b"local5", b"local6",
+    b"local7",
+)  # fmt: skip
+_SEVERITIES = (b"emerg", b"alert", b"crit", b"err", b"warning", b"notice", b"info", b"debug")
+_NIL = b"-"
+_BOM = b"\xef\xbb\xbf"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_HALF_A_YEAR = timedelta(days=183)
+
+_RFC5424 = re.compile(
+    rb"<(?P<pri>\d{1,3})>1 (?P<time>\S+) (?P<host>\S+) (?P<app>\S+) (?P<pid>\S+) (?P<msgid>\S+) "
+    rb'(?P<data>-|(?:\[[^\s="\]]+(?: [^\s="\]]+="(?:[^"\\\]]|\\.)*")*\])+)(?: (?P<message>.*))?',
+    re.DOTALL,
+)
+_ELEMENT = re.compile(rb'\[([^\s="\]]+)((?: [^\s="\]]+="(?:[^"\\\]]|\\.)*")*)\]', re.DOTALL)
+_PARAMETER = re.compile(rb' ([^\s="\]]+)="((?:[^"\\\]]|\\.)*)"', re.DOTALL)
+_ESCAPED = re.compile(rb'\\(["\\\]])')
+_RFC3164 = re.compile(
+    rb"<(?P<pri>\d{1,3})>(?P<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) (?P<host>\S+) "
+    rb"(?:(?P<app>[^\s:\[\]]+)(?:\[(?P<pid>[^\]]*)\])?: ?)?(?P<message>.*)",
+    re.DOTALL,
+)
+_MONTHS = {name: number for number, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
+_PLAIN = ("host", "app", "pid", "msgid")
+
+
+class Form(StrEnum):
+    """Which of the two forms a message has."""
+
+    AUTO = "auto"
+    RFC5424 = "rfc5424"
+    RFC3164 = "rfc3164"
+
+
+class SyslogSettings(Settings):
+    """Options of the syslog decorator."""
+
+    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="line")
+    form: Form = option("Which form a message has; `auto` takes both.", default="auto", strict=False)
+    prefix: str = option(
+        "Put before facility, severity, time, host, app, pid, msgid, message, and data.ID.NAME of structured data.",
+        default="",
+        example="2hb_log:",
+    )
+    set_time: bool = option("The time of the message becomes that of the event.", default=True)
+    zone: ZoneName = option(
+        "Time zone of RFC 3164, whose times name none; the pipeline's `timezone` when left out.",
+        default=None,
+        example="Europe/Berlin",
+    )
+
+
+class Syslog(Decorator[SyslogSettings]):
+    """
+    Make attributes of the parts of a syslog message, RFC 5424 with its structured data, or RFC 3164.
+
+    Parts that a message leaves out (`-`) become no attribute. The times of RFC 3164 have no year: it is the one with
+    which they come nearest to the time the event has.
+
+    Source: ours; RFC 5424, RFC 3164, and the names of facilities and severities in syslog.h.
+    """
+
+    kind = "syslog"
+    examples = (
+        Example(
+            "RFC 5424 with structured data",
+            settings="{prefix: '2hb_log:'}",
+            body='<165>1 2003-10-11T22:14:15.003Z web1 evntslog 77 ID47 [ex@32473 iut="3" src="App"] it works',
+            after={
+                "2hb_log:facility": "local4",
+                "2hb_log:severity": "notice",
+                "2hb_log:time": "2003-10-11T22:14:15.003Z",
+                "2hb_log:host": "web1",
+                "2hb_log:app": "evntslog",
+                "2hb_log:pid": "77",
+                "2hb_log:msgid": "ID47",
+                "2hb_log:data.ex@32473.iut": "3",
+                "2hb_log:data.ex@32473.src": "App",
+                "2hb_log:message": "it works",
+            },
+            timestamp_ms_after=1065910455003,
+        ),
+        Example(
+            "RFC 3164; the year is the event's",
+            body="<34>Oct 11 22:14:15 web1 su[42]: 'su root' failed",
+            timestamp_ms=1065900000000,
+            after={
+                "facility": "auth",
+                "severity": "crit",
+                "time": "Oct 11 22:14:15",
+                "host": "web1",
+                "app": "su",
+                "pid": "42",
+                "message": "'su root' failed",
+            },
+            timestamp_ms_after=1065910455000,
+        ),
+        Example("what is no message", body="it works", error="bad_syslog"),
+    )
+
+    def __init__(self, settings: SyslogSettings) -> None:
+        super().__init__(settings)
+        self._source = settings.source
+        self._zone = zone_of(settings.zone or "UTC")
+        forms = {Form.RFC5424: (_RFC5424,), Form.RFC3164: (_RFC3164,), Form.AUTO: (_RFC5424, _RFC3164)}
+        self._matches = tuple(form.fullmatch for form in forms[settings.form])
+        prefix = settings.prefix
+        self._facility, self._severity = f"{prefix}facility", f"{prefix}severity"
+        self._time, self._message = f"{prefix}time", f"{prefix}message"
+        self._names = tuple((part, prefix + part) for part in _PLAIN)
+        self._data = name_to_bytes(f"{prefix}data.")
+
+    def decorate(self, event: Event) -> bool:
+        """Set the attributes, and the time."""
+        text = event.body if self._source is None else event.attributes.get(self._source)
+        if text is None:
+            raise DecorateError(f'no attribute "{self._source}" to read a message from', code="no_attribute")
+        line = text.removesuffix(b"\n")
+        found = next((found for match in self._matches if (found := match(line))), None)
+        if found is None:
+            raise DecorateError(f"{line[:_SHOWN_BYTES]!r} is no syslog message", code="bad_syslog")
+        parts = found.groupdict()
+        facility, severity = divmod(int(parts["pri"]), len(_SEVERITIES))
+        if facility >= len(_FACILITIES):
+            raise DecorateError(f"<{parts['pri'].decode()}> is no priority: those end at 191", code="bad_syslog")
+        timestamp_ms = self._timestamp_ms(found, event.timestamp_ms)
+        attributes = {self._facility: _FACILITIES[facility], self._severity: _SEVERITIES[severity]}
+        if parts["time"] != _NIL:
+            attributes[self._time] = parts["time"]
+        for part, name in self._names:
+            value = parts.get(part)
+            if value is not None and value != _NIL:
+                attributes[name] = value
+        for element, parameters in _ELEMENT.findall(parts.get("data") or b""):
+            for key, value in _PARAMETER.findall(parameters):
+                name = name_from_bytes(b"%b%b.%b" % (self._data, element, key))
+                attributes[name] = _ESCAPED.sub(rb"\1", value) if b"\\" in value else value
+        if parts["message"] is not None:
+            attributes[self._message] = parts["message"].removeprefix(_BOM)
+        event.update(attributes)
+        if self.settings.set_time and timestamp_ms is not None:
+            event.timestamp_ms = timestamp_ms
+        return True
+
+    def _timestamp_ms(self, found: re.Match[bytes], near_ms: int) -> int | None:
+        text = found["time"]
+        if text == _NIL:
+            return None
+        try:
+            moment = _rfc3339(text) if found.re is _RFC5424 else _nearest(text, near_ms, self._zone)
+            return (moment - _EPOCH) // _MILLISECOND
+        except (ValueError, OverflowError, KeyError) as error:
+            raise DecorateError(f"{text[:_SHOWN_BYTES]!r} is no time of a syslog message", code="bad_time") from error
+
+
+def _rfc3339(text: bytes) -> datetime:
+    moment = datetime.fromisoformat(text.decode("ascii"))
+    if moment.tzinfo is None:
+        raise ValueError("it names no zone")
+    return moment
+
+
+def _nearest(text: bytes, near_ms: int, zone: tzinfo) -> datetime:
+    """The year is not said: of three it is the one that is less than half a year away."""
+    near = (_EPOCH + timedelta(milliseconds=near_ms)).astimezone(zone)
+    month, day = _MONTHS[text[:3]], int(text[4:6])
+    hour, minute, second = (int(part) for part in text[7:].split(b":"))
+    for year in (near.year, near.year - 1, near.year + 1):
+        try:
+            moment = datetime(year, month, day, hour, minute, second, tzinfo=zone)
+        except ValueError:
+            continue  # the 29th of February of another year
+        if abs(moment - near) <= _HALF_A_YEAR:
+            return moment
+    raise ValueError("no such day")

@@ -1,0 +1,226 @@
+"""The syslog decorator."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decorators.syslog import Syslog
+from ingest.testing.events import event_of, settings_of
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+USER_INFO = {"facility": b"user", "severity": b"info"}
+NEAR = int(datetime(2026, 11, 21, tzinfo=UTC).timestamp()) * 1000
+
+
+def ms(*parts):
+    return int(datetime(*parts, tzinfo=UTC).timestamp() * 1000)
+
+
+def read(body, settings="{}", **options):
+    event = event_of(body, timestamp_ms=NEAR, **options)
+    assert Syslog(settings_of(Syslog.settings_class(), settings)).decorate(event) is True
+    return event
+
+
+@pytest.mark.parametrize(
+    ("body", "expected", "time"),
+    [
+        # the examples of RFC 5424, 6.5
+        (
+            b"<34>1 2003-10-11T22:14:15.003Z mymachine.example.com su - ID47 - \xef\xbb\xbf'su root' failed",
+            {
+                "facility": b"auth",
+                "severity": b"crit",
+                "time": b"2003-10-11T22:14:15.003Z",
+                "host": b"mymachine.example.com",
+                "app": b"su",
+                "msgid": b"ID47",
+                "message": b"'su root' failed",
+            },
+            ms(2003, 10, 11, 22, 14, 15, 3_000),
+        ),
+        (
+            b"<165>1 2003-08-24T05:14:15.000003-07:00 192.0.2.1 myproc 8710 - - %% It's time",
+            {
+                "facility": b"local4",
+                "severity": b"notice",
+                "time": b"2003-08-24T05:14:15.000003-07:00",
+                "host": b"192.0.2.1",
+                "app": b"myproc",
+                "pid": b"8710",
+                "message": b"%% It's time",
+            },
+            ms(2003, 8, 24, 12, 14, 15),
+        ),
+        (
+            b'<165>1 2003-10-11T22:14:15.003Z m evntslog - ID47 [a@1 iut="3" e="App"][b@1 c="high"]',
+            {
+                "facility": b"local4",
+                "severity": b"notice",
+                "time": b"2003-10-11T22:14:15.003Z",
+                "host": b"m",
+                "app": b"evntslog",
+                "msgid": b"ID47",
+                "data.a@1.iut": b"3",
+                "data.a@1.e": b"App",
+                "data.b@1.c": b"high",
+            },
+            ms(2003, 10, 11, 22, 14, 15, 3_000),
+        ),
+        (b"<0>1 - - - - - -", {"facility": b"kern", "severity": b"emerg"}, NEAR),
+        (
+            rb'<191>1 - - - - - [x y="a\"b\\c\]d\e" z=""] ',
+            {
+                "facility": b"local7",
+                "severity": b"debug",
+                "data.x.y": rb'a"b\c]d\e',
+                "data.x.z": b"",
+                "message": b"",
+            },
+            NEAR,
+        ),
+        (
+            b"<14>1 - - - - - [x] two\nlines\n",
+            {"facility": b"user", "severity": b"info", "message": b"two\nlines"},
+            NEAR,
+        ),
+        (
+            b"<14>1 - \xff - - - - \xfe",
+            {"facility": b"user", "severity": b"info", "host": b"\xff", "message": b"\xfe"},
+            NEAR,
+        ),
+        # RFC 3164
+        (
+            b"<13>Feb  5 17:32:18 10.0.0.99 Use the BFG!",
+            {
+                "facility": b"user",
+                "severity": b"notice",
+                "time": b"Feb  5 17:32:18",
+                "host": b"10.0.0.99",
+                "message": b"Use the BFG!",
+            },
+            ms(2027, 2, 5, 17, 32, 18),
+        ),
+        (
+            b"<38>Nov 20 10:00:00 web1 sshd[42]: accepted: key",
+            {
+                "facility": b"auth",
+                "severity": b"info",
+                "time": b"Nov 20 10:00:00",
+                "host": b"web1",
+                "app": b"sshd",
+                "pid": b"42",
+                "message": b"accepted: key",
+            },
+            ms(2026, 11, 20, 10),
+        ),
+        (
+            b"<38>Dec 31 23:59:59 web1 cron:",
+            {
+                "facility": b"auth",
+                "severity": b"info",
+                "time": b"Dec 31 23:59:59",
+                "host": b"web1",
+                "app": b"cron",
+                "message": b"",
+            },
+            ms(2026, 12, 31, 23, 59, 59),
+        ),
+    ],
+)
+def test_parts_and_time(body, expected, time):
+    event = read(body)
+    assert (event.attributes, event.timestamp_ms) == (expected, time)
+
+
+@pytest.mark.parametrize(
+    ("near", "text", "expected"),
+    [
+        (ms(2026, 1, 1, 0, 0, 5), "Dec 31 23:59:58", ms(2025, 12, 31, 23, 59, 58)),
+        (ms(2025, 12, 31, 23, 59, 58), "Jan  1 00:00:05", ms(2026, 1, 1, 0, 0, 5)),
+        (ms(2024, 3, 1), "Feb 29 12:00:00", ms(2024, 2, 29, 12)),
+    ],
+)
+def test_year_is_that_which_is_nearest(near, text, expected):
+    event = event_of(f"<1>{text} h m", timestamp_ms=near)
+    Syslog(settings_of(Syslog.settings_class())).decorate(event)
+    assert event.timestamp_ms == expected
+
+
+def test_times_without_a_zone_are_in_the_given_one():
+    assert read(b"<1>Jul  1 12:00:00 h m", "{zone: Europe/Berlin}").timestamp_ms == ms(2026, 7, 1, 10)
+
+
+def test_time_of_the_event_stays_where_asked():
+    event = read(b"<1>1 2003-10-11T22:14:15Z - - - - -", "{set_time: false, prefix: '2hb_l:'}")
+    assert (event.timestamp_ms, event.attributes["2hb_l:time"]) == (NEAR, b"2003-10-11T22:14:15Z")
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"", "bad_syslog"),
+        (b"hello", "bad_syslog"),
+        (b"<192>1 - - - - - -", "bad_syslog"),
+        (b"<1>2 - - - - - -", "bad_syslog"),
+        (b'<1>1 - - - - - [x y="1]', "bad_syslog"),
+        (b"<1>1 - - - - -", "bad_syslog"),
+        (b"<1>1 yesterday - - - - -", "bad_time"),
+        (b"<1>1 2003-10-11T22:14:15 - - - - -", "bad_time"),
+        (b"<1>1 2003-02-30T22:14:15Z - - - - -", "bad_time"),
+        (b"<1>Feb 30 10:00:00 h m", "bad_time"),
+        (b"<1>Foo 10 10:00:00 h m", "bad_time"),
+        (b"<1>Nov 10 25:00:00 h m", "bad_time"),
+    ],
+)
+def test_what_is_no_message_is_an_error(refusal_of, body, code):
+    assert refusal_of(Syslog, "{}", body, timestamp_ms=NEAR) == code
+
+
+def test_only_the_asked_form_is_taken(refusal_of):
+    assert refusal_of(Syslog, "{form: rfc5424}", b"<1>Nov 10 10:00:00 h m") == "bad_syslog"
+    assert refusal_of(Syslog, "{form: rfc3164}", b"<1>1 - - - - - -") == "bad_syslog"
+
+
+def test_an_attribute_is_read():
+    assert read(b"x", "{source: s}", attributes={"s": "<1>1 - h - - - -"}).attributes["host"] == b"h"
+
+
+def test_an_absent_attribute_is_an_error(refusal_of):
+    assert refusal_of(Syslog, "{source: s}") == "no_attribute"
+
+
+def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+    code = refusal_of(Syslog, "{}", b"<1>1 2003-10-11T22:14:15Z h - - - -", {"host": "x"}, write_once=True)
+    assert code == "attribute_exists"
+
+
+WORDS = st.text(st.sampled_from("abcXYZ09._-@/"), min_size=1, max_size=8).filter(lambda word: word != "-")
+
+
+@given(
+    pri=st.integers(0, 191),
+    time_ms=st.integers(0, ms(2200, 1, 1)),
+    head=st.tuples(*[WORDS | st.none()] * 4),
+    data=st.dictionaries(WORDS, st.dictionaries(WORDS, st.text(max_size=6), max_size=3), max_size=3),
+    message=st.none() | st.binary(max_size=20).filter(lambda text: not text.endswith(b"\n")),
+)
+def test_what_was_written_is_read(pri, time_ms, head, data, message):
+    def parameter(name, text):
+        escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("]", "\\]")
+        return f' {name}="{escaped}"'
+
+    elements = [f"[{key}{''.join(parameter(*pair) for pair in pairs.items())}]" for key, pairs in data.items()]
+    time = (EPOCH + timedelta(milliseconds=time_ms)).isoformat(timespec="milliseconds")
+    line = f"<{pri}>1 {time} {' '.join(part or '-' for part in head)} {''.join(elements) or '-'}".encode()
+    event = read(line if message is None else line + b" " + message)
+    names = ("host", "app", "pid", "msgid")
+    expected = {name: part.encode() for name, part in zip(names, head, strict=True) if part is not None}
+    expected |= {f"data.{key}.{name}": text.encode() for key, pairs in data.items() for name, text in pairs.items()}
+    if message is not None:
+        expected["message"] = message.removeprefix(b"\xef\xbb\xbf")
+    for name in ("facility", "severity", "time"):
+        del event.attributes[name]
+    assert (event.attributes, event.timestamp_ms) == (expected, time_ms)
