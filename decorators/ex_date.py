@@ -1,7 +1,7 @@
 """Take a date apart into attributes."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from enum import StrEnum
 from typing import Annotated
@@ -54,7 +54,7 @@ class DatePattern:
 
     def __init__(self, text: str) -> None:
         tokens = list(_TOKEN.finditer(text))
-        self._fields: list[str] = []
+        self._fields: list[tuple[str, Callable[[bytes], int]]] = []
         pieces: list[bytes] = []
         for number, token in enumerate(tokens):
             if token["open"]:
@@ -62,7 +62,8 @@ class DatePattern:
             if token["field"]:
                 following = tokens[number + 1]["field"] if number + 1 < len(tokens) else None
                 pieces.append(_expression(token["field"], following, text))
-                self._fields.append(token["field"])
+                letter = token["field"][0]
+                self._fields.append(("offset_min" if letter in "zZX" else letter, _reader(token["field"])))
             else:
                 quoted = token["quoted"]
                 literal = token["plain"] if quoted is None else quoted.replace("''", "'") or "'"
@@ -74,9 +75,8 @@ class DatePattern:
         match = self._match(text)
         if match is None:
             return None
-        parts: dict[str, int] = {}
-        for field, found in zip(self._fields, match.groups(), strict=True):
-            _take(field, found, parts)
+        # of two fields for one part the later one counts
+        parts = {part: read(found) for (part, read), found in zip(self._fields, match.groups(), strict=True)}
         try:
             return _moment(parts, zone)
         except (ValueError, OverflowError):
@@ -108,22 +108,31 @@ def _is_word(field: str) -> bool:
     return field[0] in _WORDS and (field[0] != "M" or len(field) >= _SPELLED_MONTH_LETTERS)
 
 
-def _take(field: str, found: bytes, parts: dict[str, int]) -> None:
-    """Enter what a field has read; a later one for the same part wins."""
+def _reader(field: str) -> Callable[[bytes], int]:
+    """What makes a number of what a field has read."""
     letter = field[0]
     if letter in "zZX":
-        parts["offset_min"] = _offset_min(found.lower())
-    elif _is_word(field):
-        names = [name[:3] for name in _WORDS[letter]]
-        parts[letter] = names.index(found[:3].lower()) + (letter == "M")
-    else:
-        value = int(found)
-        if letter == "y" and len(field) <= _SHORT_YEAR_DIGITS == len(found):
-            value += 2000 if value < _FIRST_SHORT_YEAR else 1900
-        parts[letter] = 0 if value == _MIDNIGHT.get(letter) else value
+        return _offset_min
+    if _is_word(field):
+        numbers = {name[:3]: number for number, name in enumerate(_WORDS[letter], letter == "M")}
+        return lambda found: numbers[found[:3].lower()]
+    if letter == "y" and len(field) <= _SHORT_YEAR_DIGITS:
+        return _short_year
+    midnight = _MIDNIGHT.get(letter)
+    if midnight is None:
+        return int
+    return lambda found: 0 if int(found) == midnight else int(found)
 
 
-def _offset_min(text: bytes) -> int:
+def _short_year(text: bytes) -> int:
+    year = int(text)
+    if len(text) != _SHORT_YEAR_DIGITS:
+        return year
+    return year + (2000 if year < _FIRST_SHORT_YEAR else 1900)
+
+
+def _offset_min(found: bytes) -> int:
+    text = found.lower()
     if text in _ZONE_HOURS:
         return _ZONE_HOURS[text] * 60
     if text == b"z":
