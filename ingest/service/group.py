@@ -111,8 +111,7 @@ class GroupFollower:
             self._look()
         except TopicMadeAgainError as error:
             self.lost = error
-            with suppress(IngestError):  # it is empty but for what was committed in the moment of the change
-                self._group.forget(error.topics)
+            leave_topics(self._group, error.topics, self._checkpoint, self._times)
         except SourceUnavailableError as error:
             self._silence = str(error)
             self._tell(error)
@@ -167,3 +166,19 @@ def kafka_offsets(content: dict[str, object]) -> dict[tuple[str, int], int]:
         if isinstance(partitions, dict)
         for partition, offset in partitions.items()
     }
+
+
+def leave_topics(group: GroupOffsets, topics: Sequence[str], checkpoint: Checkpoint, times: BatchTimes) -> None:
+    """
+    Give the group what the other topics have reached, so that it can go on there, and take back these.
+
+    What the group says to it is passed over: the loss is what has to be told.
+    """
+    newest = checkpoint.newest_commit()
+    acknowledged = {} if newest is None else kafka_offsets(checkpoint.end_offsets(newest))
+    others = {part: offset for part, offset in acknowledged.items() if part[0] not in topics}
+    with suppress(IngestError):
+        if newest is not None and others:
+            group.commit(others, note=times.note(newest))
+    with suppress(IngestError):  # it has none of them but for what was committed in the moment of the change
+        group.forget(topics)

@@ -8,7 +8,7 @@ from ingest.config.model import Pipeline
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.observe.metrics import Metrics
-from ingest.service.group import GroupFollower, kafka_offsets
+from ingest.service.group import GroupFollower, kafka_offsets, leave_topics
 from ingest.service.topics import KnownTopics, TopicMadeAgainError
 from ingest.sources.kafka import KafkaSource, Start
 from ingest.spark.batch_time import BatchTimes
@@ -106,7 +106,7 @@ class LiveKafka:
             self._known.check(admin.topic_ids(topics))
         except TopicMadeAgainError as error:
             with closing(GroupOffsets(self._source, self.group)) as group:
-                group.forget(error.topics)
+                leave_topics(group, error.topics, self._checkpoint, self._times)
             raise
 
     def _check_positions(self, admin: KafkaAdmin, topics: list[str]) -> None:

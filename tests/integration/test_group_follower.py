@@ -50,9 +50,9 @@ class Followed:
         )
         self.follower.start()
 
-    def acknowledge(self, batch: int, ends: dict[int, int]) -> None:
+    def acknowledge(self, batch: int, ends: dict[int, int], **others: dict[int, int]) -> None:
         """Write what Spark writes for an acknowledged batch."""
-        offsets = json.dumps({self.topic: {str(partition): end for partition, end in ends.items()}})
+        offsets = json.dumps({self.topic: ends, **others})
         for name, text in (("offsets", f"v1\n{{}}\n{offsets}"), ("commits", "v1\n{}")):
             (self._folder / name).mkdir(exist_ok=True)
             (self._folder / name / str(batch)).write_text(text)
@@ -109,6 +109,16 @@ def test_offsets_are_not_committed_to_a_topic_that_was_made_again(followed: Foll
     followed.wait_for({})
     followed.acknowledge(2, {0: 8, 1: 9})
     followed.follower.close()
+    followed.wait_for({})
+
+
+def test_the_group_goes_on_in_the_other_topics_where_they_were(followed: Followed, kafka: Kafka) -> None:
+    followed.wait_for({0: 1, 1: 1})
+    beside = kafka.create_topic("beside")
+    kafka.produce(beside, ["a", "b", "c"])
+    make_again(kafka, followed.topic, partitions=2)
+    followed.acknowledge(1, {0: 7, 1: 8}, **{beside: {0: 3}})
+    assert reached(lambda: kafka.committed(followed.group, beside) == {0: 3}, LIMIT_S)
     followed.wait_for({})
 
 
