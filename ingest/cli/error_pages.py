@@ -26,22 +26,31 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         "A step sets an attribute that has a value, under attributes: existing: error.",
     ),
     "bad_avro": (api.DecodeError, "The record's value is no AvroFlumeEvent, though the source's format says so."),
+    "bad_batch": (api.DecorateError, "The attributes batchSize and batchData hold no events that Flume has batched."),
+    "bad_csv": (
+        api.DecorateError,
+        "The text is not one line of CSV: a quote is not closed, or there are several lines.",
+    ),
     "bad_encoding": (api.ExpressionError, "A function or a cell was to decode text that is not in that encoding."),
     "bad_envelope": (
         api.DecodeError,
         'The value is JSON, but no object with "body" and "headers"; use format raw and the decorator json for others.',
     ),
+    "bad_gzip": (api.DecorateError, "The attribute compressGzip holds no event that Flume has packed."),
     "bad_header": (api.DecodeError, "The header priority or nanos holds what it can not hold."),
     "bad_input": (api.ConfigError, "A line of events given to a command is not an event."),
     "bad_json": (api.DecodeError, "A text that was to be JSON is not, or is no object."),
     "bad_notation": (api.DecodeError, 'Bytes in JSON are a string, or {"b64": "…"} for what is not text.'),
+    "bad_pairs": (api.DecorateError, "The text is no list of keys and values, or a quote in it is not closed."),
     "bad_record": (IngestError, "A record can not be sent to Kafka as it is."),
+    "bad_syslog": (api.DecorateError, "The text is no syslog message of RFC 5424, nor of RFC 3164."),
     "bad_table_name": (api.MappingError, "The template of the table gives what no store takes as a name."),
     "bad_time": (api.DecorateError, "The text is no time in any of the formats the step lists."),
     "bad_timestamp": (
         api.MappingError,
         "The event's time can not be the time of a cell: it is before 1970, or has no 64 bits.",
     ),
+    "bare_key": (api.DecorateError, "A key of the text has no value, and the step says on_bare: error."),
     "batch_slow": (
         IngestError,
         "A step of the batch has been at work for two minutes: a worker or a disk stands still. It is waited for.",
@@ -72,6 +81,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         api.StoreUnavailableError,
         "A table lost a family while a batch was written to it; the batch is checked again against what is there now.",
     ),
+    "field_count": (api.DecorateError, "A line of CSV has more or fewer fields than the step has columns."),
     "group_in_use": (
         api.SourceError,
         "Other consumers read with the pipeline's group, so its offsets can not be committed.",
@@ -90,7 +100,6 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         api.MappingError,
         "The event has no attribute for the row key; see on_missing_key of attr2hbase, on_missing in hbase's row_key.",
     ),
-    "no_table": (api.StoreRefusedError, "The store has no such table, and does not make tables by itself."),
     "not_a_number": (
         api.ExpressionError,
         "A function that computes, or a cell with a number as its encoding, was given text that is no such number.",

@@ -97,6 +97,7 @@ def load(kafka: Kafka, hbase: HBase, topic: Ticks, tmp_path: Path) -> Iterator[L
         yield target
 
 
+@pytest.mark.slow
 def test_hbase_stopped_and_the_service_told_to_end(load: Load, hbase: HBase) -> None:
     load.begin()
     hbase.stop("hbase")

@@ -21,6 +21,7 @@ HOUR_MS = 3_600_000
 class TestRefused:
     """Each refusal leaves the checkpoint as it was, and says in one line what to do."""
 
+    @pytest.mark.slow
     def test_missing_and_foreign_checkpoints(self, kafka: Kafka, tmp_path: Path) -> None:
         topic, other, group = kafka.create_topic("mine"), kafka.create_topic("other"), unique("group")
         kafka.produce(topic, [Given("1", key="a"), Given("2", key="b")])
@@ -73,6 +74,7 @@ class TestClock:
         assert made.returncode == 0, made.stderr
         return service, topic, table
 
+    @pytest.mark.slow
     def test_clock_set_back_and_replay(
         self, kafka: Kafka, hbase: HBase, with_both_stores: tuple[Service, str, str]
     ) -> None:
