@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from pathlib import Path
 
 PATTERN = r'^(\S+) (\S+) (\S+) \[([^\]]+)\] "(\S+) (\S+) ([^"]+)" (\d+) (\d+)'
 FAMILY = "web"
@@ -25,7 +26,7 @@ def lines(count: int) -> Iterator[bytes]:
 
 
 def pipeline(*, brokers: str, topic: str, folder: str, table: str = "access", store: str | None = None) -> str:
-    """The pipeline file: WAL on, one sync before each acknowledgement; into RocksDB, or the given store."""
+    """The pipeline file: WAL on, one sync before each acknowledgement; each folder has a group of its own."""
     attributes = ", ".join(f'"{name}"' for name in ATTRIBUTES)
     store = store or f"{{rocksdb: {{path: {folder}/store}}}}"
     return f"""
@@ -38,7 +39,7 @@ tables:
   {table}: {{families: {{web: {{}}}}}}
 pipelines:
   access:
-    source: {{kafka: {{brokers: "{brokers}", topics: [{topic}]}}}}
+    source: {{kafka: {{brokers: "{brokers}", topics: [{topic}], group: {Path(folder).name}}}}}
     decorators:
       - regex:
           pattern: '{PATTERN}'
