@@ -97,9 +97,7 @@ class Csv(Decorator[CsvSettings]):
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
-        text = event.body if self._source is None else event.attributes.get(self._source)
-        if text is None:
-            raise DecorateError(f'no attribute "{self._source}" to read a line from', code="no_attribute")
+        text = event.text_of(self._source, "to read a line from")
         line = text.removesuffix(b"\n").removesuffix(b"\r")
         # most lines have no quotes, and are split where the separators are: that is several times as quick
         has_quotes = self._quote is not None and self._quote in line

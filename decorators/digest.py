@@ -7,7 +7,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 
-from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api import Decorator, Event, Example, Settings, option
 
 
 class Algorithm(StrEnum):
@@ -87,8 +87,6 @@ class Digest(Decorator[DigestSettings]):
 
     def decorate(self, event: Event) -> bool:
         """Set the attribute."""
-        text = event.body if self._source is None else event.attributes.get(self._source)
-        if text is None:
-            raise DecorateError(f'no attribute "{self._source}" to digest', code="no_attribute")
+        text = event.text_of(self._source, "to digest")
         event.set(self._attribute, self._written(self._digest(text).digest()))
         return True

@@ -108,9 +108,7 @@ class Kv(Decorator[KvSettings]):
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
-        text = event.body if self._source is None else event.attributes.get(self._source)
-        if text is None:
-            raise DecorateError(f'no attribute "{self._source}" to read pairs from', code="no_attribute")
+        text = event.text_of(self._source, "to read pairs from")
         event.update(self._attributes(text))
         return True
 
@@ -154,9 +152,10 @@ class Kv(Decorator[KvSettings]):
 
 def _pair(separator: str | None, assign: str) -> re.Pattern[bytes]:
     """Blanks and separators, then key and value up to the next; or nothing but blanks and separators."""
-    gap, blank, stop = (
-        (r"\s", "", r"\s") if separator is None else (rf"\s{re.escape(separator)}", r"\s*", re.escape(separator))
-    )
+    gap, blank, stop = r"\s", "", r"\s"
+    if separator is not None:
+        stop = re.escape(separator)
+        gap, blank = rf"\s{stop}", r"\s*"
     key = rf"([^{gap}{re.escape(assign)}\"](?:[^{stop}{re.escape(assign)}]*[^{gap}{re.escape(assign)}])?)"
     plain = rf"((?:[^{gap}\"](?:[^{stop}]*[^{gap}])?)?)"
     value = rf'(?:"((?:[^"\\]|\\.)*)"|{plain})'

@@ -6,7 +6,7 @@ from typing import Self
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api import Decorator, Event, Example, Settings, option
 from ingest.api.notation import name_to_bytes
 from ingest.expressions import Pattern
 
@@ -82,9 +82,7 @@ class Split(Decorator[SplitSettings]):
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
-        text = event.body if self._source is None else event.attributes.get(self._source)
-        if text is None:
-            raise DecorateError(f'no attribute "{self._source}" to split', code="no_attribute")
+        text = event.text_of(self._source, "to split")
         pieces = self._split(text)
         if self._places is None:
             event.set(self._attribute, pieces[self._index] if self._index < len(pieces) else b"")

@@ -126,9 +126,7 @@ class Syslog(Decorator[SyslogSettings]):
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes, and the time."""
-        text = event.body if self._source is None else event.attributes.get(self._source)
-        if text is None:
-            raise DecorateError(f'no attribute "{self._source}" to read a message from', code="no_attribute")
+        text = event.text_of(self._source, "to read a message from")
         line = text.removesuffix(b"\n")
         found = next((found for match in self._matches if (found := match(line))), None)
         if found is None:

@@ -90,6 +90,18 @@ class Event:
     origin: Origin = _NOWHERE
     tombstone: bool = False
 
+    def text_of(self, source: str | None, purpose: str) -> bytes:
+        """
+        What a decorator works on: an attribute, or the body where none is named.
+
+        Raises:
+            DecorateError: there is no such attribute; the message ends with the purpose.
+        """
+        text = self.body if source is None else self.attributes.get(source)
+        if text is None:
+            raise DecorateError(f'no attribute "{source}" {purpose}', code="no_attribute")
+        return text
+
     def set(self, name: str, value: bytes) -> None:
         """Give an attribute a value, replacing the one it has."""
         self.attributes[name] = value
