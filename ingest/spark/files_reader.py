@@ -253,7 +253,7 @@ def _arrow(piece: FileRange, offsets: list[int], lines: list[bytes]) -> pa.Recor
         pa.array([b""] * count, pa.binary()),
         pa.array(lines, pa.binary()),
         pa.array([piece.mtime_ms] * count, pa.int64()),
-        pa.nulls(count, headers),
+        pa.array([()] * count, headers),
     ]
     return pa.RecordBatch.from_arrays(
         columns, names=["topic", "partition", "offset", "key", "value", "timestamp_ms", "headers"]

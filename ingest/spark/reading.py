@@ -33,7 +33,9 @@ def read_kafka(
     """
     raw = session.readStream.format("kafka").options(**kafka_options(source, start, partitions)).load()
     millis = F.unix_millis("timestamp").alias("timestamp_ms")
-    return raw.select("topic", "partition", "offset", "key", "value", millis, "headers")
+    # empty, not null: with a null list Arrow's Java writer goes over all rows of the batch before it, at every row
+    headers = F.coalesce("headers", F.array().cast(raw.schema["headers"].dataType)).alias("headers")
+    return raw.select("topic", "partition", "offset", "key", "value", millis, headers)
 
 
 def kafka_options(source: kafka.KafkaSource, start: kafka.Start, partitions: Mapping[str, int]) -> dict[str, str]:

@@ -22,7 +22,7 @@ def records_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Record]:
     for batch in batches:
         columns = [batch.column(name) for name in ("topic", "partition", "offset", "key", "value", "timestamp_ms")]
         headers = batch.column("headers")
-        plain = headers.null_count == len(headers)
+        plain = len(headers.flatten()) == 0
         yield from map(
             Record._make,
             zip(

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from rocksdict import AccessType, CompactOptions, Rdict, WriteBatch, WriteOptions
+from rocksdict import AccessType, Rdict, WriteBatch, WriteOptions
 
 from ingest.api import FamilySpec, LifecycleError, NotFoundError
 from sinks.rocksdb import tables
@@ -23,7 +23,7 @@ class Opened(NamedTuple):
 
     Attributes:
         records: table -> family -> what it should be.
-        column_families: name of a column family -> its reader; RocksDB stays open as long as one of them lives.
+        column_families: name of a table's column family -> its reader; RocksDB stays open as long as one of them lives.
     """
 
     root: Rdict
@@ -106,20 +106,15 @@ class Database:
             self._let_go()
             raise translated(error, self.path) from error
 
-    def write(self, batch: WriteBatch, *, logged: bool) -> None:
-        """Make a batch durable, all of it or nothing."""
-        root = self.writable().root
+    def write(self, table: str, batch: WriteBatch, *, logged: bool) -> None:
+        """Make a batch for one table durable, all of it or nothing."""
+        opened = self.writable()
+        root = opened.root
 
         def write() -> None:
             root.write(batch, self._logged if logged else self._unlogged)
             if not logged:
-                # with atomic flush a manual compaction first flushes every column family in one step, which flush()
-                # does not; this one compacts the small default family alone
-                options = CompactOptions()
-                options.set_exclusive_manual_compaction(False)
-                root.compact_range(None, None, options)
-                # it tells of no error; this waits for what it left behind and does
-                root.flush()
+                opened.column_families[tables.column_family(table)].flush()
 
         self.guarded(write)
 
@@ -127,14 +122,13 @@ class Database:
         """Make families, and the table with them."""
         opened = self.writable()
         specs = {**opened.records.get(table, {}), **{family.name: family for family in missing}}
+        name = tables.column_family(table)
 
         def make() -> None:
-            for family in missing:
-                name = tables.column_family(table, family.name)
-                # it is there already when a process was killed before it remembered the table
-                if name not in opened.column_families:
-                    opened.column_families[name] = opened.root.create_column_family(name, tables.family_options())
-                tables.compress(opened.column_families[name], family)
+            # it is there already when a process was killed before it remembered the table
+            if name not in opened.column_families:
+                opened.column_families[name] = opened.root.create_column_family(name, tables.table_options())
+            tables.compress(opened.column_families[name], specs.values())
             tables.write_record(opened.root, table, specs, self._synced)
 
         self.guarded(make)
@@ -147,7 +141,7 @@ class Database:
         specs = opened.records[table] | {family.name: family}
 
         def change() -> None:
-            tables.compress(opened.column_families[tables.column_family(table, family.name)], family)
+            tables.compress(opened.column_families[tables.column_family(table)], specs.values())
             tables.write_record(opened.root, table, specs, self._synced)
 
         self.guarded(change)
@@ -176,7 +170,7 @@ class Database:
             access = AccessType.secondary(self._follower.name)
         else:
             self.path.mkdir(parents=True, exist_ok=True)
-        others = {name: tables.family_options() for name in names if name != "default"}
+        others = {name: tables.table_options() for name in names if name != "default"}
         root = Rdict(str(self.path), options, others, access)
         if not self.read_only:
             (self.path / OWNER).write_text(f"process {os.getpid()} on {socket.gethostname()}\n", encoding="utf-8")
@@ -185,9 +179,7 @@ class Database:
         opened = Opened(root, tables.read_records(root), {name: root.get_column_family(name) for name in others})
         if not self.read_only:
             for table, specs in opened.records.items():
-                for spec in specs.values():
-                    if spec.compression != "none":
-                        tables.compress(opened.column_families[tables.column_family(table, spec.name)], spec)
+                tables.compress(opened.column_families[tables.column_family(table)], specs.values())
         return opened
 
     def _let_go(self) -> None:

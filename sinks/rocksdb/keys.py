@@ -1,11 +1,11 @@
 """
 How rows, columns and times become keys whose byte order is the order of cells in HBase.
 
-One RocksDB column family holds one family of one table, so neither is in the key::
+One RocksDB column family holds one table, so the table is not in the key::
 
-    text(row) 0x00 inverted(time)                              delete of the family in this row
-    text(row) 0x01 text(qualifier) 0x00 inverted(time)         delete of one column
-    text(row) 0x01 text(qualifier) 0x01 inverted(time)         a cell; the only kind with a value
+    text(row) text(family) 0x00 inverted(time)                         delete of the family in this row
+    text(row) text(family) 0x01 text(qualifier) 0x00 inverted(time)    delete of one column
+    text(row) text(family) 0x01 text(qualifier) 0x01 inverted(time)    a cell; the only kind with a value
 
 `text` ends with 0x00 0x01 and writes a 0x00 inside as 0x00 0xFF: so no text is the beginning of another, and a shorter
 one comes first. Inverted times are 8 bytes, big-endian, 2**64 - 1 minus the time: the newest comes first, and a delete
@@ -46,26 +46,37 @@ def decode_time(key: bytes) -> int:
     return _INVERT - inverted
 
 
-def cell_column(qualifier: bytes) -> bytes:
-    """What stands between row and time in the key of a cell."""
-    return b"\x01" + encode_text(qualifier) + b"\x01"
+def cell_column(column: bytes) -> bytes:
+    """What stands between row and time in the key of a cell of `family:qualifier`."""
+    family, _, qualifier = column.partition(b":")
+    return encode_text(family) + b"\x01" + encode_text(qualifier) + b"\x01"
 
 
-def column_delete_suffix(qualifier: bytes, timestamp_ms: int) -> bytes:
+def column_delete_suffix(family: bytes, qualifier: bytes, timestamp_ms: int) -> bytes:
     """What follows a row in the key of a column's delete."""
-    return b"\x01" + encode_text(qualifier) + b"\x00" + encode_time(timestamp_ms)
+    return encode_text(family) + b"\x01" + encode_text(qualifier) + b"\x00" + encode_time(timestamp_ms)
 
 
-def family_delete_suffix(timestamp_ms: int) -> bytes:
+def family_delete_suffix(family: bytes, timestamp_ms: int) -> bytes:
     """What follows a row in the key of a family's delete."""
-    return b"\x00" + encode_time(timestamp_ms)
+    return encode_text(family) + b"\x00" + encode_time(timestamp_ms)
 
 
 def row_head(key: bytes) -> bytes:
     """The part of a key that is its row, with the end of the text."""
-    return key[: key.index(END) + 2]
+    return key[: key.index(END) + len(END)]
+
+
+def family_head(rest: bytes) -> bytes:
+    """The part of a key after its row that is the family, with the end of the text."""
+    return rest[: rest.index(END) + len(END)]
 
 
 def column_head(rest: bytes) -> bytes:
-    """The part of a key after its row that is the column, with the end of the text; the kind and the time follow."""
-    return rest[: rest.index(END, 1) + 2]
+    """The part of a key after its family that is the column, with the end of the text; the kind and the time follow."""
+    return rest[: rest.index(END, 1) + len(END)]
+
+
+def after(head: bytes) -> bytes:
+    """The first key that does not begin with a text, and comes after all that do."""
+    return head[:-1] + b"\x02"

@@ -1,10 +1,10 @@
-"""Cells out of the iterators of a table's families."""
+"""Cells out of the iterator of a table."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from ingest.api import Cell, FamilySpec, Row
-from sinks.rocksdb.keys import CELL, COLUMNS, END, column_head, decode_text, decode_time, encode_text, row_head
+from sinks.rocksdb.keys import CELL, COLUMNS, END, after, column_head, decode_text, decode_time, encode_text, row_head
 
 PAGE_BYTES = 8 << 20
 """A page of a scan ends early at this size, so that large values do not add up in memory."""
@@ -57,68 +57,71 @@ class Part(NamedTuple):
     One family of a table as a question needs it.
 
     Attributes:
+        text: its name as it stands in keys.
         qualifiers: None for the whole family.
         oldest_ms: cells before that are too old.
         versions: how many are wanted of a cell, at most as many as the family keeps.
     """
 
     spec: FamilySpec
-    cursor: Cursor
+    text: bytes
     qualifiers: frozenset[bytes] | None
     oldest_ms: int
     versions: int
 
 
-def rows_forward(parts: list[Part], start: bytes, stop: bytes | None) -> Iterator[Row]:
+class Question(NamedTuple):
+    """
+    A table's cursor, and what is wanted of each row.
+
+    Attributes:
+        parts: sorted by family.
+    """
+
+    cursor: Cursor
+    parts: Sequence[Part]
+
+
+def rows_forward(question: Question, start: bytes, stop: bytes | None) -> Iterator[Row]:
     """Rows of [start, stop) in byte order."""
-    first = encode_text(start)[: -len(END)]
+    cursor = question.cursor
     last = None if stop is None else encode_text(stop)[: -len(END)]
-    for part in parts:
-        part.cursor.seek(first)
-    heads = [_head(part.cursor) for part in parts]
-    while True:
-        head = min((one for one in heads if one is not None), default=None)
-        if head is None or (last is not None and head[: -len(END)] >= last):
+    cursor.seek(encode_text(start)[: -len(END)])
+    while at_key(cursor):
+        head = row_head(cursor.key())
+        if last is not None and head[: -len(END)] >= last:
             return
-        cells: list[Cell] = []
-        for index, part in enumerate(parts):
-            if heads[index] == head:
-                cells += cells_of(part, head)
-                _leave(part.cursor, head)
-                heads[index] = _head(part.cursor)
+        cells = tuple(_cells(question, head))
         if cells:
-            yield Row(decode_text(head[: -len(END)]), tuple(cells))
+            yield Row(decode_text(head[: -len(END)]), cells)
+        if at_key(cursor) and cursor.key().startswith(head):
+            cursor.seek(after(head))
 
 
-def rows_backward(parts: list[Part], start: bytes, stop: bytes | None) -> Iterator[Row]:
+def rows_backward(question: Question, start: bytes, stop: bytes | None) -> Iterator[Row]:
     """Rows of [start, stop), the last one first."""
+    cursor = question.cursor
     first = encode_text(start)[: -len(END)]
-    for part in parts:
-        if stop is None:
-            part.cursor.seek_to_last()
-        else:
-            part.cursor.seek_for_prev(encode_text(stop)[: -len(END)])
-    heads = [_head(part.cursor) for part in parts]
-    while True:
-        head = max((one for one in heads if one is not None), default=None)
-        if head is None or head[: -len(END)] < first:
+    if stop is None:
+        cursor.seek_to_last()
+    else:
+        cursor.seek_for_prev(encode_text(stop)[: -len(END)])
+    while at_key(cursor):
+        head = row_head(cursor.key())
+        if head[: -len(END)] < first:
             return
-        cells: list[Cell] = []
-        for index, part in enumerate(parts):
-            if heads[index] == head:
-                part.cursor.seek(head)
-                cells += cells_of(part, head)
-                part.cursor.seek_for_prev(head)
-                heads[index] = _head(part.cursor)
+        cursor.seek(head)
+        cells = tuple(_cells(question, head))
         if cells:
-            yield Row(decode_text(head[: -len(END)]), tuple(cells))
+            yield Row(decode_text(head[: -len(END)]), cells)
+        cursor.seek_for_prev(head)
 
 
-def page_of(parts: list[Part], bounds: tuple[bytes, bytes | None], wanted: int, *, reverse: bool) -> list[Row]:
+def page_of(question: Question, bounds: tuple[bytes, bytes | None], wanted: int, *, reverse: bool) -> list[Row]:
     """The first rows of a range, or the last ones, last one first."""
     page = []
     size = 0
-    for row in (rows_backward if reverse else rows_forward)(parts, *bounds):
+    for row in (rows_backward if reverse else rows_forward)(question, *bounds):
         page.append(row)
         size += sum(len(cell.value) for cell in row.cells)
         if len(page) >= wanted or size >= PAGE_BYTES:
@@ -126,19 +129,28 @@ def page_of(parts: list[Part], bounds: tuple[bytes, bytes | None], wanted: int, 
     return page
 
 
-def row_at(parts: Iterable[Part], key: bytes) -> Row | None:
+def row_at(question: Question, key: bytes) -> Row | None:
     """One row."""
     head = encode_text(key)
-    cells: list[Cell] = []
-    for part in parts:
-        part.cursor.seek(head)
-        cells += cells_of(part, head)
-    return Row(key, tuple(cells)) if cells else None
+    question.cursor.seek(head)
+    cells = tuple(_cells(question, head))
+    return Row(key, cells) if cells else None
 
 
-def cells_of(part: Part, head: bytes) -> Iterator[Cell]:
-    """What is visible of one row in one family; the cursor stands at the row's first key, and ends in it or after."""
-    cursor = part.cursor
+def _cells(question: Question, head: bytes) -> Iterator[Cell]:
+    """What is visible of one row; the cursor stands at the row's first key, and ends in it or after."""
+    cursor = question.cursor
+    for part in question.parts:
+        family = head + part.text
+        if not at_key(cursor):
+            return
+        if cursor.key() < family:
+            cursor.seek(family)
+        yield from _cells_of_family(cursor, part, family)
+
+
+def _cells_of_family(cursor: Cursor, part: Part, head: bytes) -> Iterator[Cell]:
+    """The same for one family, whose first key in the row it is, if it has any."""
     start = len(head)
     floor = part.oldest_ms
     if at_key(cursor) and (key := cursor.key()).startswith(head) and key[start] != COLUMNS:
@@ -148,18 +160,16 @@ def cells_of(part: Part, head: bytes) -> Iterator[Cell]:
         for qualifier in sorted(part.qualifiers):
             column = head + b"\x01" + encode_text(qualifier)
             cursor.seek(column)
-            if at_key(cursor) and cursor.key().startswith(column):
-                yield from _column(part, column, qualifier, floor)
+            yield from _column(cursor, part, column, qualifier, floor)
         return
     while at_key(cursor) and (key := cursor.key()).startswith(head):
         column = head + column_head(key[start:])
         qualifier = decode_text(column[start + 1 : -len(END)])
-        yield from _column(part, column, qualifier, floor)
+        yield from _column(cursor, part, column, qualifier, floor)
 
 
-def _column(part: Part, column: bytes, qualifier: bytes, floor: int) -> Iterator[Cell]:
-    """Visible versions of one column; the cursor stands at its first key and ends after its last."""
-    cursor = part.cursor
+def _column(cursor: Cursor, part: Part, column: bytes, qualifier: bytes, floor: int) -> Iterator[Cell]:
+    """Visible versions of one column; the cursor stands at its first key, if it has any, and ends after its last."""
     kind_at = len(column)
     found = steps = 0
     while at_key(cursor) and (key := cursor.key()).startswith(column):
@@ -175,13 +185,3 @@ def _column(part: Part, column: bytes, qualifier: bytes, floor: int) -> Iterator
             cursor.seek(column + (b"\x01" if key[kind_at] != CELL else b"\x02"))
         else:
             cursor.next()
-
-
-def _head(cursor: Cursor) -> bytes | None:
-    return row_head(cursor.key()) if at_key(cursor) else None
-
-
-def _leave(cursor: Cursor, head: bytes) -> None:
-    """To the first key of another row."""
-    if at_key(cursor) and cursor.key().startswith(head):
-        cursor.seek(head + b"\x02")

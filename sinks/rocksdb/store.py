@@ -22,7 +22,8 @@ from ingest.api import (
 )
 from ingest.clock import now_ms
 from sinks.rocksdb.database import Database, Opened
-from sinks.rocksdb.reading import Cursor, Part, page_of, row_at
+from sinks.rocksdb.keys import encode_text
+from sinks.rocksdb.reading import Cursor, Part, Question, page_of, row_at
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.sweep import DELETE_KEPT_MS, SLICE_KEYS, Gauge, Kept, slice_of
 from sinks.rocksdb.tables import column_family, gauge_key
@@ -31,15 +32,15 @@ from sinks.rocksdb.writing import Families, batch_of, count_superseded
 
 class RocksDBStore(Store[RocksDBSettings]):
     """
-    Tables in a folder, one column family of RocksDB for each family.
+    Tables in a folder, one column family of RocksDB for each table.
 
     One process writes; RocksDB's own lock keeps a second one out, and the file OWNER beside it says who has it. Any
     number of other processes read at the same time (`read_only`): each question sees all that was acknowledged before
     it.
 
-    Durable: with the WAL on, apply ends with one sync (`sync: true`). Mutations without WAL are in files of their own
-    when apply returns, for all families at once; a call that mixes both is written with the WAL. So a killed process
-    leaves no torn row either way. `apply` writes a call in one piece, and nothing of it when a mutation is refused.
+    Durable: with the WAL on, apply ends with one sync (`sync: true`). Mutations without WAL are in a file of their own
+    when apply returns; a call that mixes both is written with the WAL. So a killed process leaves no torn row either
+    way. `apply` writes a call in one piece, and nothing of it when a mutation is refused.
 
     Cells nobody can read any more are removed in slices after writes, see `sweep`; `compact` removes them at once.
 
@@ -87,13 +88,13 @@ class RocksDBStore(Store[RocksDBSettings]):
         with self._forgetting():
             gauge.superseded += self._database.guarded(lambda: count_superseded(mutations, families))
         batch.put(gauge_key(table), gauge.record())
-        self._write(batch, logged=logged)
-        if gauge.resume or gauge.is_due(ttl_s=families.shortest_ttl_s, now_ms=self._clock_ms()):
+        self._write(table, batch, logged=logged)
+        if gauge.resume is not None or gauge.is_due(ttl_s=families.shortest_ttl_s, now_ms=self._clock_ms()):
             self._sweep(table, families, gauge)
 
     def get(self, table: str, row: bytes, *, columns: Sequence[bytes] | None = None, versions: int = 1) -> Row | None:
         """One row as it is now."""
-        return self._database.guarded(lambda: row_at(self._parts(table, columns, versions), row))
+        return self._database.guarded(lambda: row_at(self._question(table, columns, versions), row))
 
     def scan(self, table: str, scan: Scan) -> Iterator[Row]:
         """Rows of a range, page by page; each page is consistent in itself."""
@@ -145,34 +146,34 @@ class RocksDBStore(Store[RocksDBSettings]):
         for table in self.tables():
             families = self._families_of(table)
             gauge = self._gauges[table]
-            gauge.start(list(families.specs))
-            while gauge.resume:
+            gauge.start()
+            while gauge.resume is not None:
                 removed += self._sweep(table, families, gauge)
         return removed
 
     def _sweep(self, table: str, families: Families, gauge: Gauge) -> int:
-        if not gauge.resume:
-            gauge.start(list(families.specs))
+        if gauge.resume is None:
+            gauge.start()
+        resume = gauge.resume or b""
         now = self._clock_ms()
-        name = next(iter(gauge.resume))
-        spec = families.specs[name]
-        kept = Kept(spec.versions, _oldest_ms(spec, now), now - DELETE_KEPT_MS)
+        kept = {
+            encode_text(name): Kept(spec.versions, _oldest_ms(spec, now), now - DELETE_KEPT_MS)
+            for name, spec in families.specs.items()
+        }
         batch = WriteBatch(raw_mode=True)
-        handle = families.handles[name]
+        handle = families.handle
         with self._forgetting():
-            removed, resume = self._database.guarded(
-                lambda: slice_of(
-                    families.cursor(name), kept, gauge.resume[name], SLICE_KEYS, lambda key: batch.delete(key, handle)
-                )
+            removed, after = self._database.guarded(
+                lambda: slice_of(families.cursor(), kept, resume, SLICE_KEYS, lambda key: batch.delete(key, handle))
             )
-        gauge.went_on(name, removed, resume, now)
+        gauge.went_on(removed, after, now)
         batch.put(gauge_key(table), gauge.record())
-        self._write(batch, logged=True)
+        self._write(table, batch, logged=True)
         return removed
 
-    def _write(self, batch: WriteBatch, *, logged: bool) -> None:
+    def _write(self, table: str, batch: WriteBatch, *, logged: bool) -> None:
         with self._forgetting():
-            self._database.write(batch, logged=logged)
+            self._database.write(table, batch, logged=logged)
 
     @contextmanager
     def _forgetting(self) -> Iterator[None]:
@@ -187,10 +188,10 @@ class RocksDBStore(Store[RocksDBSettings]):
         """The next rows. The cursors end with the call: they would keep RocksDB open while the caller has the rows."""
         wanted = scan.page_rows if left is None else min(left, scan.page_rows)
         return self._database.guarded(
-            lambda: page_of(self._parts(table, scan.columns, scan.versions), bounds, wanted, reverse=scan.reverse)
+            lambda: page_of(self._question(table, scan.columns, scan.versions), bounds, wanted, reverse=scan.reverse)
         )
 
-    def _parts(self, table: str, columns: Sequence[bytes] | None, versions: int) -> list[Part]:
+    def _question(self, table: str, columns: Sequence[bytes] | None, versions: int) -> Question:
         opened = self._database.current()
         specs = opened.records.get(table)
         if specs is None:
@@ -200,16 +201,17 @@ class RocksDBStore(Store[RocksDBSettings]):
             known = wanted.get(family, frozenset())
             wanted[family] = None if known is None or qualifier is None else known | {qualifier}
         now = self._clock_ms()
-        return [
+        parts = [
             Part(
                 spec=specs[name],
-                cursor=cast("Cursor", opened.column_families[column_family(table, name)].iter()),
+                text=encode_text(name),
                 qualifiers=wanted[name],
                 oldest_ms=_oldest_ms(specs[name], now),
                 versions=min(versions, specs[name].versions),
             )
             for name in sorted(wanted.keys() & specs.keys())
         ]
+        return Question(cast("Cursor", opened.column_families[column_family(table)].iter()), parts)
 
     def _families_of(self, table: str) -> Families:
         opened = self._database.writable()
@@ -234,9 +236,8 @@ class RocksDBStore(Store[RocksDBSettings]):
 
 
 def _families(opened: Opened, table: str, specs: dict[bytes, FamilySpec]) -> Families:
-    names = {name: column_family(table, name) for name in specs}
-    handles = {name: opened.root.get_column_family_handle(full) for name, full in names.items()}
-    return Families(specs, handles, {name: opened.column_families[full] for name, full in names.items()})
+    name = column_family(table)
+    return Families(specs, opened.root.get_column_family_handle(name), opened.column_families[name])
 
 
 def _oldest_ms(spec: FamilySpec, now: int) -> int:

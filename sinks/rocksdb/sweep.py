@@ -10,11 +10,11 @@ So a store holds at most about a third more cells than are readable, and data th
 """
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from sinks.rocksdb.keys import CELL, COLUMNS, column_head, decode_time, row_head
+from sinks.rocksdb.keys import CELL, COLUMNS, column_head, decode_time, family_head, row_head
 from sinks.rocksdb.reading import Cursor, at_key
 
 SAMPLE_EVERY = 100
@@ -38,21 +38,27 @@ class Kept(NamedTuple):
     deletes_from_ms: int
 
 
-def superseded(cursor: Cursor, kept: Kept, resume: bytes, limit: int) -> Iterator[tuple[bytes, bool]]:
+def superseded(
+    cursor: Cursor, families: Mapping[bytes, Kept], resume: bytes, limit: int
+) -> Iterator[tuple[bytes, bool]]:
     """
-    Keys from `resume` on, at most about `limit`, with whether each can go; ends at the end of a row, or of the family.
+    Keys from `resume` on, at most about `limit`, with whether each can go; ends at the end of a family of a row.
 
     A delete goes only with what it hides, so it is decided before the cells of its row and they all go in one slice.
     """
     cursor.seek(resume)
     head = column = b""
+    kept = Kept(0, 0, 0)
     floor = row_floor = found = count = 0
     while at_key(cursor):
         key = cursor.key()
         if not head or not key.startswith(head):
             if count >= limit:
                 return
-            head = row_head(key)
+            row = row_head(key)
+            family = family_head(key[len(row) :])
+            head = row + family
+            kept = families[family]
             column = b""
             row_floor = kept.oldest_ms
         start = len(head)
@@ -85,13 +91,13 @@ class Gauge:
         cells: of the table, as found by the last walk and written since.
         superseded: how many of them nobody can read.
         walked_ms: when the last walk ended.
-        resume: family -> where the walk goes on; empty while there is none.
+        resume: where the walk goes on; None while there is none.
     """
 
     cells: int = 0
     superseded: int = 0
     walked_ms: int = 0
-    resume: dict[bytes, bytes] = field(default_factory=dict)
+    resume: bytes | None = None
     _seen_at_start: int = 0
     _removed: int = 0
 
@@ -112,31 +118,32 @@ class Gauge:
             return False
         return now_ms - self.walked_ms >= max(TTL_CHECK_MS, ttl_s * 250)
 
-    def start(self, families: list[bytes]) -> None:
-        """Begin to walk through these families."""
-        self.resume = dict.fromkeys(families, b"")
+    def start(self) -> None:
+        """Begin to walk through the table."""
+        self.resume = b""
         self._seen_at_start = self.superseded
         self._removed = 0
 
-    def went_on(self, family: bytes, removed: int, resume: bytes | None, now_ms: int) -> None:
-        """A slice of a family is done; the walk ends with the last one."""
+    def went_on(self, removed: int, resume: bytes | None, now_ms: int) -> None:
+        """A slice is done; the last one has nowhere to go on."""
         self._removed += removed
-        if resume is not None:
-            self.resume[family] = resume
-            return
-        del self.resume[family]
-        if not self.resume:
+        self.resume = resume
+        if resume is None:
             self.cells = max(0, self.cells - self._removed)
             self.superseded -= self._seen_at_start
             self.walked_ms = now_ms
 
 
 def slice_of(
-    cursor: Cursor, kept: Kept, resume: bytes, limit: int, remove: Callable[[bytes], None]
+    cursor: Cursor, families: Mapping[bytes, Kept], resume: bytes, limit: int, remove: Callable[[bytes], None]
 ) -> tuple[int, bytes | None]:
-    """Remove what can go in one slice: how many keys went, and where to go on (None at the end)."""
+    """
+    Remove what can go in one slice: how many keys went, and where to go on (None at the end).
+
+    What each family keeps is told by its name as it stands in keys.
+    """
     went = 0
-    for key, gone in superseded(cursor, kept, resume, limit):
+    for key, gone in superseded(cursor, families, resume, limit):
         if gone:
             remove(key)
             went += 1

@@ -1,6 +1,7 @@
-"""Which tables and families there are: one RocksDB column family for each family, and a record of what it should be."""
+"""Which tables and families there are: one RocksDB column family for each table, and a record of what it should be."""
 
 import json
+from collections.abc import Iterable
 from urllib.parse import quote, quote_from_bytes, unquote_to_bytes
 
 from rocksdict import DBCompressionType, DBRecoveryMode, Options, Rdict, WriteOptions
@@ -9,31 +10,30 @@ from ingest.api import FamilySpec, IntegrityError
 from sinks.rocksdb.reading import at_key
 
 FORMAT_KEY = b"format"
-FORMAT = b"1"
+FORMAT = b"2"
 """Raised with every change of the keys or records; a store of another format is refused."""
 _TABLE_KEY = b"table:"
 
 WRITE_BUFFER_BYTES = 32 << 20
-"""Of one column family: flushed files are large enough to be few, and ten families still fit a small driver."""
+"""Of one table: flushed files are large enough to be few, and ten tables still fit a small driver."""
 ALL_BUFFERS_BYTES = 128 << 20
-"""Of all column families together; past it the fullest are flushed."""
+"""Of all tables together; past it the fullest are flushed."""
 
 _COMPRESSIONS = {
     "none": "kNoCompression",
-    "gz": "kZSTD",  # the package's RocksDB is built without zlib, and would not compress at all
     "snappy": "kSnappyCompression",
     "lz4": "kLZ4Compression",
+    "gz": "kZSTD",  # the package's RocksDB is built without zlib, and would not compress at all
     "zstd": "kZSTD",
 }
+"""The strongest last: a table's files hold all its families, and one of them decides."""
 
 
 def database_options() -> Options:
     """Options of the database; the same for the writer and for readers."""
-    options = family_options()
+    options = table_options()
     options.create_if_missing(True)
     options.create_missing_column_families(True)
-    # a row spans column families: what is flushed without the log must appear in all of them or in none
-    options.set_atomic_flush(True)
     # a log that ends in the middle of a record is what a killed process leaves; damage before its end is refused, where
     # RocksDB's default would pass over all that follows it, and nobody would know
     options.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
@@ -43,22 +43,23 @@ def database_options() -> Options:
     return options
 
 
-def family_options() -> Options:
-    """Options of one column family, as it is opened."""
+def table_options() -> Options:
+    """Options of one table, as it is opened."""
     options = Options(raw_mode=True)
     options.set_write_buffer_size(WRITE_BUFFER_BYTES)
     options.set_compression_type(DBCompressionType.none())
     return options
 
 
-def compress(family: Rdict, spec: FamilySpec) -> None:
-    """Let an open column family compress the files it writes from now on; that is forgotten when it is closed."""
-    family.set_options({"compression": _COMPRESSIONS[spec.compression]})
+def compress(table: Rdict, specs: Iterable[FamilySpec]) -> None:
+    """Let an open table compress the files it writes from now on; that is forgotten when it is closed."""
+    strongest = max((spec.compression for spec in specs), key=list(_COMPRESSIONS).index, default="none")
+    table.set_options({"compression": _COMPRESSIONS[strongest]})
 
 
-def column_family(table: str, family: bytes) -> str:
-    """Name of the column family; any name of a table or family becomes plain text, and two never meet."""
-    return f"{quote(table, safe='')}:{quote_from_bytes(family, safe='')}"
+def column_family(table: str) -> str:
+    """Name of a table's column family; any name becomes plain text, and none is that of RocksDB's own."""
+    return f"table:{quote(table, safe='')}"
 
 
 def gauge_key(table: str) -> bytes:

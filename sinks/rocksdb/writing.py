@@ -1,11 +1,20 @@
 """Mutations as one batch of RocksDB; the hot side of the store."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import cast
 
 from rocksdict import ColumnFamily, Rdict, WriteBatch
 
-from ingest.api import MAX_ROW_KEY_BYTES, Delete, FamilySpec, Mutation, Put, WriteRejectedError, split_column
+from ingest.api import (
+    MAX_ROW_KEY_BYTES,
+    Delete,
+    FamilySpec,
+    LifecycleError,
+    Mutation,
+    Put,
+    WriteRejectedError,
+    split_column,
+)
 from sinks.rocksdb.keys import (
     END,
     MAX_TIME_MS,
@@ -22,52 +31,76 @@ MAX_PREPARED = 50_000
 """Columns whose key parts are kept; data that makes more columns of its own pays for encoding them again."""
 
 
+class Columns:
+    """
+    Columns as they stand in keys, each made once.
+
+    Args:
+        families: that a column may name.
+    """
+
+    def __init__(self, families: Container[bytes]) -> None:
+        self._families = families
+        self._prepared: dict[bytes, bytes] = {}
+
+    def prepared(self) -> dict[bytes, bytes]:
+        """Column -> what stands between row and time in its key; filled by `prepare`."""
+        if len(self._prepared) > MAX_PREPARED:
+            self._prepared = {}
+        return self._prepared
+
+    def prepare(self, column: bytes) -> bytes:
+        """
+        The same for a column that was not seen before.
+
+        Raises:
+            KeyError: there is no such family, or no colon.
+        """
+        family, colon, _ = column.partition(b":")
+        if not colon or family not in self._families:
+            raise KeyError(column)
+        found = self._prepared[column] = cell_column(column)
+        return found
+
+
 class Families:
     """
     The families of one table, ready to be written to.
 
     Attributes:
         specs: family -> what it should be.
-        handles: family -> RocksDB's handle.
         shortest_ttl_s: the shortest time to live of a family, None when all live for ever.
     """
 
-    def __init__(
-        self, specs: Mapping[bytes, FamilySpec], handles: dict[bytes, ColumnFamily], readers: dict[bytes, Rdict]
-    ) -> None:
+    def __init__(self, specs: Mapping[bytes, FamilySpec], handle: ColumnFamily, reader: Rdict) -> None:
         self.specs = specs
-        self.handles = handles
         self.shortest_ttl_s = min((spec.ttl_s for spec in specs.values() if spec.ttl_s is not None), default=None)
-        self._readers = readers
-        self._prepared: dict[bytes, tuple[bytes, ColumnFamily]] = {}
+        self.columns = Columns(specs)
+        self._opened: tuple[ColumnFamily, Rdict] | None = handle, reader
         self.sampled = 0
+
+    @property
+    def handle(self) -> ColumnFamily:
+        """Where RocksDB keeps the table."""
+        return self._held()[0]
+
+    @property
+    def reader(self) -> Rdict:
+        """The table to ask, and to take files in."""
+        return self._held()[1]
 
     def let_go(self) -> None:
         """Forget all handles: the folder stays locked as long as one lives, if only in a traceback."""
-        self.handles.clear()
-        self._readers.clear()
-        self._prepared.clear()
+        self._opened = None
 
-    def cursor(self, family: bytes) -> Cursor:
-        """An iterator over one family; it keeps the database open while it lives."""
-        return cast("Cursor", self._readers[family].iter())
+    def cursor(self) -> Cursor:
+        """An iterator over the table; it keeps the database open while it lives."""
+        return cast("Cursor", self.reader.iter())
 
-    def prepared(self) -> dict[bytes, tuple[bytes, ColumnFamily]]:
-        """Column -> what stands between row and time in its key, and where it goes; filled by `prepare`."""
-        if len(self._prepared) > MAX_PREPARED:
-            self._prepared = {}
-        return self._prepared
-
-    def prepare(self, column: bytes) -> tuple[bytes, ColumnFamily]:
-        """
-        The same for a column that was not seen before.
-
-        Raises:
-            KeyError: there is no such family.
-        """
-        family, _, qualifier = column.partition(b":")
-        found = self._prepared[column] = (cell_column(qualifier), self.handles[family])
-        return found
+    def _held(self) -> tuple[ColumnFamily, Rdict]:
+        if self._opened is None:
+            raise LifecycleError("a table of the rocksdb store is used after it was closed")
+        return self._opened
 
 
 def batch_of(mutations: Sequence[Mutation], families: Families) -> tuple[WriteBatch, bool, int]:
@@ -83,7 +116,8 @@ def batch_of(mutations: Sequence[Mutation], families: Families) -> tuple[WriteBa
     cells = 0
     at = -1
     time = b""
-    prepared = families.prepared()
+    handle = families.handle
+    prepared, prepare = families.columns.prepared(), families.columns.prepare
     try:
         for mutation in mutations:
             row = mutation.row
@@ -102,10 +136,8 @@ def batch_of(mutations: Sequence[Mutation], families: Families) -> tuple[WriteBa
             for column, value in columns.items():
                 found = prepared.get(column)
                 if found is None:
-                    if b":" not in column:
-                        raise _rejection(mutations, families)
-                    found = families.prepare(column)
-                write(head + found[0] + time, value, found[1])
+                    found = prepare(column)
+                write(head + found + time, value, handle)
     except KeyError:
         raise _rejection(mutations, families) from None
     return batch, logged, cells
@@ -116,19 +148,17 @@ def count_superseded(mutations: Sequence[Mutation], families: Families) -> int:
     first = -families.sampled % SAMPLE_EVERY
     families.sampled += len(mutations)
     found = 0
-    cursors: dict[bytes, Cursor] = {}
+    cursor = families.cursor()
     for mutation in mutations[first::SAMPLE_EVERY]:
-        head = encode_text(mutation.row)
+        row = encode_text(mutation.row)
         if isinstance(mutation, Put):
             for column in mutation.columns:
-                family, _, qualifier = column.partition(b":")
-                cursor = cursors.get(family) or cursors.setdefault(family, families.cursor(family))
-                key = head + cell_column(qualifier)
-                found += pushed_out(cursor, key, mutation.timestamp_ms, families.specs[family].versions)
+                versions = families.specs[column.partition(b":")[0]].versions
+                found += pushed_out(cursor, row + cell_column(column), mutation.timestamp_ms, versions)
         else:
             # a delete stays behind itself, with what it hides
             for family in families.specs if mutation.family is None else (mutation.family,):
-                cursor = cursors.get(family) or cursors.setdefault(family, families.cursor(family))
+                head = row + encode_text(family)
                 found += 1
                 cursor.seek(head)
                 while at_key(cursor) and cursor.key().startswith(head) and found < SAMPLE_EVERY:
@@ -139,15 +169,16 @@ def count_superseded(mutations: Sequence[Mutation], families: Families) -> int:
 
 def _delete(batch: WriteBatch, head: bytes, delete: Delete, families: Families) -> None:
     at = delete.timestamp_ms
+    if delete.family is not None and delete.family not in families.specs:
+        raise KeyError(delete.family)
     if delete.family is None:
         # as in HBase, a row delete is one for each family the table has now
-        suffix = family_delete_suffix(at)
-        for handle in families.handles.values():
-            batch.put(head + suffix, b"", handle)
+        for family in families.specs:
+            batch.put(head + family_delete_suffix(family, at), b"", families.handle)
     elif delete.qualifier is None:
-        batch.put(head + family_delete_suffix(at), b"", families.handles[delete.family])
+        batch.put(head + family_delete_suffix(delete.family, at), b"", families.handle)
     else:
-        batch.put(head + column_delete_suffix(delete.qualifier, at), b"", families.handles[delete.family])
+        batch.put(head + column_delete_suffix(delete.family, delete.qualifier, at), b"", families.handle)
 
 
 def _rejection(mutations: Sequence[Mutation], families: Families) -> WriteRejectedError:

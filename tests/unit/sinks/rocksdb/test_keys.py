@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from sinks.rocksdb.keys import (
     END,
     MAX_TIME_MS,
+    after,
     cell_column,
     column_delete_suffix,
     column_head,
@@ -14,6 +15,7 @@ from sinks.rocksdb.keys import (
     encode_text,
     encode_time,
     family_delete_suffix,
+    family_head,
     row_head,
 )
 
@@ -47,30 +49,45 @@ def test_later_times_come_first(one, other):
     assert (encode_time(one) < encode_time(other)) == (one > other)
 
 
-def cell(row: bytes, qualifier: bytes, at: int) -> bytes:
-    return encode_text(row) + cell_column(qualifier) + encode_time(at)
+families = texts.map(lambda name: name.replace(b":", b"") or b"f")
 
 
-@given(st.tuples(texts, texts, times), st.tuples(texts, texts, times))
-def test_cells_come_by_row_then_qualifier_then_newest_first(one, other):
-    assert (cell(*one) < cell(*other)) == ((one[0], one[1], -one[2]) < (other[0], other[1], -other[2]))
+def cell(row: bytes, family: bytes, qualifier: bytes, at: int) -> bytes:
+    return encode_text(row) + cell_column(family + b":" + qualifier) + encode_time(at)
 
 
-@given(texts, texts, times, times)
-def test_deletes_come_before_what_they_hide(row, qualifier, deleted_ms, at):
+cells = st.tuples(texts, families, texts, times)
+
+
+@given(cells, cells)
+def test_cells_come_by_row_then_family_then_qualifier_then_newest_first(one, other):
+    assert (cell(*one) < cell(*other)) == ((*one[:3], -one[3]) < (*other[:3], -other[3]))
+
+
+@given(texts, families, texts, times, times)
+def test_deletes_come_before_what_they_hide(row, family, qualifier, deleted_ms, at):
     head = encode_text(row)
-    family_delete = head + family_delete_suffix(deleted_ms)
-    column_delete = head + column_delete_suffix(qualifier, deleted_ms)
-    assert family_delete < column_delete < cell(row, qualifier, at)
+    family_delete = head + family_delete_suffix(family, deleted_ms)
+    column_delete = head + column_delete_suffix(family, qualifier, deleted_ms)
+    assert family_delete < column_delete < cell(row, family, qualifier, at)
 
 
-@given(texts, texts, times)
-def test_parts_are_found_again(row, qualifier, at):
-    key = cell(row, qualifier, at)
+@given(cells)
+def test_parts_are_found_again(one):
+    row, family, qualifier, at = one
+    key = cell(*one)
     head = row_head(key)
     assert head == encode_text(row)
-    assert column_head(key[len(head) :]) == b"\x01" + encode_text(qualifier)
+    assert family_head(key[len(head) :]) == encode_text(family)
+    assert column_head(key[len(head) + len(encode_text(family)) :]) == b"\x01" + encode_text(qualifier)
     assert decode_time(key) == at
+
+
+@given(texts, st.binary(max_size=4), texts)
+def test_what_comes_after_a_text_comes_after_all_that_begins_with_it(text, more, other):
+    beyond = after(encode_text(text))
+    assert encode_text(text) + more < beyond
+    assert (beyond < encode_text(other)) == (text < other)
 
 
 def test_every_byte_stands_in_its_place():

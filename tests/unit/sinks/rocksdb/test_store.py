@@ -26,6 +26,7 @@ from ingest.api import (
 )
 from sinks.rocksdb import sweep
 from sinks.rocksdb.errors import translated
+from sinks.rocksdb.keys import encode_text, row_head
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rocksdb.sweep import Gauge
@@ -65,11 +66,13 @@ def put(row: bytes, at: int, column: bytes = b"f:q", value: bytes = b"v", *, wal
 
 
 def key_count(store: RocksDBStore, family: str) -> int:
-    cursor = store._database.opened().column_families[f"t:{family}"].iter()
+    cursor = store._database.opened().column_families["table:t"].iter()
     cursor.seek_to_first()
+    text = encode_text(family.encode())
     count = 0
     while cursor.valid():
-        count += 1
+        key = cursor.key()
+        count += key[len(row_head(key)) :].startswith(text)
         cursor.next()
     return count
 
