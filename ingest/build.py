@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from ingest.api import OnError, Settings, Store, StoreSettings
+from ingest.api import FileStore, OnError, Settings, Store, StoreSettings
 from ingest.catalog import Catalog
 from ingest.chain import Chain, Step
 from ingest.config.model import Component, Configuration, Pipeline, names_of
@@ -179,10 +179,11 @@ def _mutator(plan: Plan, name: str, handovers: dict[str, "Handover"]) -> "Buffer
 
     store = plan.stores[name]
     settings = [sink.settings for sink in plan.sinks if sink.store == name]
-    capabilities = live_store(store).capabilities
+    target = live_store(store)
+    capabilities = target.capabilities
     senders: list[Sender]
     if capabilities.written_by_driver:
-        handovers[name] = Handover(name)
+        handovers[name] = Handover(name, target if isinstance(target, FileStore) else None)
         senders = [DirectSender(handovers[name])]
     else:
         senders = [ThreadSender(live_store(store)) for _ in range(store.settings.worker_connections)]

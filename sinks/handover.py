@@ -5,24 +5,26 @@ A file is a row of frames: length and CRC-32 of what follows (4 bytes each, litt
 of sections. A section is [table, WAL flag, shapes, puts, deletes]: a shape is a list of columns, `puts` is flat:
 number of the shape, row key, time, and the values in the order of the shape's columns. So a column's name stands once
 in a section and becomes one bytes object again, however many rows have it.
+
+Many puts of a table go in a file beside it, where the store can make one (`FileStore`): the driver need not look at
+each of them then. Its section is [table, name, size, CRC-32, the store's note].
 """
 
 import contextlib
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from struct import Struct
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 from zlib import crc32
 
 import msgpack
 
-from ingest import failpoint
 from ingest.api import (
     Capabilities,
     Delete,
     FamilySpec,
-    IntegrityError,
+    FileStore,
     LifecycleError,
     Mutation,
     Put,
@@ -34,12 +36,18 @@ from ingest.api import (
 )
 from ingest.durable import on_disk
 from ingest.receipt import Handed
+from sinks.buffer import size_of
 
 FRAME_BYTES = 1 << 20
 """A frame is closed at about this size: large enough that its cost vanishes, small enough to hold two in memory."""
-APPLY_BYTES = 8 << 20
-"""The driver merges frames into calls of at most this size: one sync each, and bounded memory."""
-_HEAD = Struct("<II")
+MIN_FILE_PUTS, MIN_FILE_BYTES = 5_000, 4 << 20
+"""Fewer puts, that are smaller by `size_of`, are quicker in frames, and in the store's log: a file of their own for
+each task and micro-batch would leave it with thousands of small ones."""
+_READ_BYTES = 1 << 20
+HEAD = Struct("<II")
+"""Length and checksum of a frame."""
+NOTE = 4
+"""Where the section of a file has its note, as bytes; that of puts has a list of deletes there."""
 
 
 class Handover(Store[StoreSettings]):
@@ -51,6 +59,7 @@ class Handover(Store[StoreSettings]):
 
     Args:
         store_name: name of the store the file is for.
+        files: the store itself, not open, where it takes files of its own.
     """
 
     kind = "handover"
@@ -58,9 +67,11 @@ class Handover(Store[StoreSettings]):
         written_by_driver=True, atomic_row=True, creates_families=True, creates_tables=True, wal_switch=True
     )
 
-    def __init__(self, store_name: str) -> None:
+    def __init__(self, store_name: str, files: FileStore[Any] | None = None) -> None:
         super().__init__(StoreSettings())
         self._store_name = store_name
+        self._files = files
+        self._beside: list[Path] = []
         self._families: Mapping[str, frozenset[bytes]] = {}
         self._path: Path | None = None
         self._file: BinaryIO | None = None
@@ -91,6 +102,7 @@ class Handover(Store[StoreSettings]):
         with on_disk(self._path):
             self._file.close()
         self._file = None
+        self._beside = []
         handed = Handed(self._store_name, str(self._path), self._size_bytes)
         self._path = None
         return handed
@@ -104,16 +116,14 @@ class Handover(Store[StoreSettings]):
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """Keep mutations for the driver."""
-        run: list[Mutation] = []
-        for mutation in mutations:
-            if run and mutation.wal is not run[0].wal:
-                self._add_section(table, run)
-                run = []
-            run.append(mutation)
-        if run:
-            self._add_section(table, run)
-        if self._section_bytes >= FRAME_BYTES:
-            self._write_frame()
+        puts = [mutation for mutation in mutations if isinstance(mutation, Put)]
+        if self._files is None or not _are_many(puts):
+            self._add(table, mutations)
+            return
+        if len(puts) < len(mutations):
+            # they are few, and what they mean depends on times, not on the order
+            self._add(table, [mutation for mutation in mutations if isinstance(mutation, Delete)])
+        self._write_file(self._files, table, puts)
 
     def get(
         self,
@@ -149,6 +159,30 @@ class Handover(Store[StoreSettings]):
     def tables(self) -> tuple[str, ...]:
         """What the driver knew when the file was begun."""
         return tuple(sorted(self._families))
+
+    def _write_file(self, files: FileStore[Any], table: str, puts: Sequence[Put]) -> None:
+        path = self._begun()
+        beside = path.with_name(f"{path.name}.{len(self._beside)}")
+        self._beside.append(beside)
+        with on_disk(beside):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            beside.unlink(missing_ok=True)
+        note = files.make_file(str(beside), puts)
+        with on_disk(beside):
+            size, checksum = sum_of(beside)
+        self._keep((table, beside.name, size, checksum, note), len(note))
+
+    def _add(self, table: str, mutations: Sequence[Mutation]) -> None:
+        run: list[Mutation] = []
+        for mutation in mutations:
+            if run and mutation.wal is not run[0].wal:
+                self._add_section(table, run)
+                run = []
+            run.append(mutation)
+        if run:
+            self._add_section(table, run)
+        if self._section_bytes >= FRAME_BYTES:
+            self._write_frame()
 
     def _add_section(self, table: str, mutations: list[Mutation]) -> None:
         shapes: dict[tuple[bytes, ...], int] = {}
@@ -186,21 +220,29 @@ class Handover(Store[StoreSettings]):
             self._write_frame()
 
     def _write_frame(self) -> None:
-        if self._path is None:
-            raise LifecycleError("a handover was written to before it was begun")
+        path = self._begun()
         payload: bytes = msgpack.packb(self._sections)
         self._sections = []
         self._section_bytes = 0
-        with on_disk(self._path):
+        with on_disk(path):
             if self._file is None:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = self._path.open("wb")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = path.open("wb")
                 self._size_bytes = 0
-            self._file.write(_HEAD.pack(len(payload), crc32(payload)))
+            self._file.write(HEAD.pack(len(payload), crc32(payload)))
             self._file.write(payload)
-        self._size_bytes += _HEAD.size + len(payload)
+        self._size_bytes += HEAD.size + len(payload)
+
+    def _begun(self) -> Path:
+        if self._path is None:
+            raise LifecycleError("a handover was written to before it was begun")
+        return self._path
 
     def _drop(self) -> None:
+        for beside in self._beside:
+            with on_disk(beside):
+                beside.unlink(missing_ok=True)
+        self._beside = []
         self._sections = []
         self._section_bytes = 0
         self._size_bytes = 0
@@ -214,57 +256,18 @@ class Handover(Store[StoreSettings]):
         self._path = None
 
 
-class _Section(NamedTuple):
-    """One table's mutations of one WAL flag."""
-
-    table: str
-    wal: bool
-    mutations: list[Mutation]
-    size_bytes: int
+def _are_many(puts: Sequence[Put]) -> bool:
+    return len(puts) >= MIN_FILE_PUTS or sum(map(size_of, puts)) >= MIN_FILE_BYTES
 
 
-def deliver(store: Store[Any], handed: Sequence[Handed]) -> None:
-    """
-    Write files of mutations into their store; returns when all is durable.
-
-    Doing it again, after a failure or not, writes the same: the files stay, the caller removes them when every store
-    has what is its own.
-
-    Args:
-        store: open, and the one the files are for.
-        handed: as the receipts name them.
-
-    Raises:
-        IntegrityError: a file is not what the task wrote; the message names file and place.
-        StoreError: the store does not take it.
-    """
-    before_each = failpoint.sends()
-    waiting: dict[str, _Section] = {}
-    size = 0
-    for one in handed:
-        for section in _sections(one):
-            table = section.table
-            if waiting and size + section.size_bytes > APPLY_BYTES:
-                _apply(store, waiting, before_each)
-                size = 0
-            earlier = waiting.get(table)
-            if earlier is not None and earlier.wal is not section.wal:
-                # a call has one flag, and rows of a table keep their order
-                _apply(store, waiting, before_each)
-                size, earlier = 0, None
-            if earlier is None:
-                waiting[table] = section
-            else:
-                earlier.mutations.extend(section.mutations)
-            size += section.size_bytes
-    _apply(store, waiting, before_each)
-
-
-def _apply(store: Store[Any], waiting: dict[str, _Section], before_each: Callable[[], None]) -> None:
-    for table, section in waiting.items():
-        before_each()
-        store.apply(table, section.mutations)
-    waiting.clear()
+def sum_of(path: Path) -> tuple[int, int]:
+    """Size and CRC-32 of a file."""
+    size = checksum = 0
+    with path.open("rb") as file:
+        while piece := file.read(_READ_BYTES):
+            size += len(piece)
+            checksum = crc32(piece, checksum)
+    return size, checksum
 
 
 def remove_leftovers(folder: str) -> int:
@@ -278,53 +281,3 @@ def remove_leftovers(folder: str) -> int:
                 path.unlink()
             count += 1
     return count
-
-
-def _sections(handed: Handed) -> Iterator[_Section]:
-    path = Path(handed.path)
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        raise IntegrityError(f"the handed-over file {path} is gone", hint="run the batch again") from None
-    with file:
-        at = 0
-        while head := file.read(_HEAD.size):
-            if len(head) < _HEAD.size:
-                raise _damaged(path, at, "it ends within a frame's head")
-            length, checksum = _HEAD.unpack(head)
-            if at + _HEAD.size + length > handed.size_bytes:
-                raise _damaged(path, at, "a frame is longer than the file")
-            payload = file.read(length)
-            if len(payload) < length:
-                raise _damaged(path, at, "it ends within a frame")
-            if crc32(payload) != checksum:
-                raise _damaged(path, at, "the checksum differs")
-            sections = msgpack.unpackb(payload, use_list=True)
-            # all sections are decoded from one frame, so they share its size
-            for section in sections:
-                yield _decoded(section, length // len(sections))
-            at += _HEAD.size + length
-        if at != handed.size_bytes:
-            raise _damaged(path, at, f"it should have {handed.size_bytes} bytes")
-
-
-def _decoded(section: list[Any], size_bytes: int) -> _Section:
-    table, wal, shapes, flat, deletes = section
-    mutations: list[Mutation] = [
-        Delete(row, at_ms, family, qualifier, wal) for row, at_ms, family, qualifier in deletes
-    ]
-    append = mutations.append
-    at, end = 0, len(flat)
-    while at < end:
-        shape = shapes[flat[at]]
-        first = at + 3
-        after = first + len(shape)
-        append(Put(flat[at + 1], dict(zip(shape, flat[first:after], strict=True)), flat[at + 2], wal))
-        at = after
-    return _Section(table, wal, mutations, size_bytes)
-
-
-def _damaged(path: Path, at: int, what: str) -> IntegrityError:
-    return IntegrityError(
-        f"the handed-over file {path} is damaged at byte {at}: {what}", hint="check the disk; the batch is run again"
-    )

@@ -9,13 +9,15 @@ from zlib import crc32
 from ingest.api import Capabilities, MappingError, Mutation, Put, StoreError, StoreUnavailableError
 from ingest.receipt import Counts, RefusedRows
 from sinks.bisection import Refusal
-from sinks.buffer import Chunk, WriteBuffer, size_of
+from sinks.buffer import MAX_ROWS, Chunk, WriteBuffer, size_of
 from sinks.fold import Fold
 from sinks.known_families import KnownFamilies
 from sinks.sending import Sender
 
 HELD_BYTES = 64 << 20
 """What a task holds of puts, so that each row leaves once; past it what is held is sent, and a row may leave twice."""
+HANDED_BYTES, MOST_HANDED_ROWS = 16 << 20, 100_000
+"""What a task holds for a store that the driver writes: the larger its files, the fewer the store has to merge."""
 MOST_PUT_BYTES = 1 << 20
 """Of the events of one row taken together: half of what a framed Thrift server takes with HBase's defaults."""
 UNKNOWN_FAMILY = "unknown_family"
@@ -63,6 +65,7 @@ class BufferedMutator:
         buffer_bytes: bound on what waits for a call, in all buffers together; what is held to be folded comes on top.
         deletes: whether there may be deletes; then nothing is sent before the end of a round, however much it holds.
         held_bytes: how much is held to be folded, where there are no deletes.
+        handed_bytes: least bound on what waits for a store that the driver writes.
         clock: monotonic seconds.
 
     Attributes:
@@ -73,7 +76,7 @@ class BufferedMutator:
             all else is durable. The round has to be run again with them in its context, to learn whose they are.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - bounds, each tried by its own tests
         self,
         senders: Sequence[Sender],
         store_name: str,
@@ -82,17 +85,20 @@ class BufferedMutator:
         buffer_bytes: int,
         deletes: bool,
         held_bytes: int = HELD_BYTES,
+        handed_bytes: int = HANDED_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._senders = tuple(senders)
         self.store_name = store_name
         self.capabilities = capabilities
         self.families = KnownFamilies(store_name, self._families_in_store, clock)
-        limit = max(1, buffer_bytes // len(self._senders))
-        # what goes to the driver goes in a file, where each mutation has its own time and flag anyway
-        mixed = capabilities.written_by_driver
         self._sends = tuple(self._sending(sender) for sender in self._senders)
-        self._buffers = tuple(WriteBuffer(limit, send, mixed=mixed) for send in self._sends)
+        if capabilities.written_by_driver:
+            # what goes to the driver goes in files, where each mutation has its own time and flag anyway
+            limit, most_rows, mixed = max(buffer_bytes, handed_bytes), MOST_HANDED_ROWS, True
+        else:
+            limit, most_rows, mixed = max(1, buffer_bytes // len(self._senders)), MAX_ROWS, False
+        self._buffers = tuple(WriteBuffer(limit, send, max_rows=most_rows, mixed=mixed) for send in self._sends)
         self._deletes = deletes
         most_put_bytes = None if capabilities.atomic_row else MOST_PUT_BYTES
         self._fold = Fold(most_put_bytes) if deletes or not capabilities.written_by_driver else None

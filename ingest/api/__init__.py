@@ -46,7 +46,7 @@ from ingest.api.errors import (
 from ingest.api.event import Event, Origin, Priority, Record, RecordPlace, WriteOnceEvent, nanos_of
 from ingest.api.scans import Scan, successor
 from ingest.api.settings import ByteSize, Duration, Model, OnError, Secret, Settings, StoreSettings, option
-from ingest.api.store import Capabilities, Store
+from ingest.api.store import Capabilities, FileStore, Store
 
 __all__ = [
     "MAX_ROW_KEY_BYTES",
@@ -72,6 +72,7 @@ __all__ = [
     "ExpressionError",
     "FamilySpec",
     "FanOut",
+    "FileStore",
     "IngestError",
     "IntegrityError",
     "LifecycleError",

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, Self, TypeVar
 
-from ingest.api.cells import FamilySpec, Mutation, Row, TableSpec
+from ingest.api.cells import FamilySpec, Mutation, Put, Row, TableSpec
 from ingest.api.component import settings_class_of
 from ingest.api.scans import Scan
 from ingest.api.settings import StoreSettings
@@ -144,3 +144,33 @@ class Store(ABC, Generic[S]):
     @abstractmethod
     def tables(self) -> tuple[str, ...]:
         """Names of all tables, sorted."""
+
+
+class FileStore(Store[S]):
+    """
+    A store that only the driver may write, and that takes files which tasks have made ready for it.
+
+    Sorting and encoding are then done by as many processes as there are tasks, and the driver only hands files on.
+    """
+
+    @abstractmethod
+    def make_file(self, path: str, puts: Sequence[Put]) -> bytes:
+        """
+        Write puts of one table, in order, to a new file; the store need not be open, and is not touched.
+
+        Returns:
+            A note for `take_file`.
+
+        Raises:
+            StoreUnavailableError: no room; what was written is of no use.
+            IntegrityError: the disk fails.
+        """
+
+    @abstractmethod
+    def take_file(self, table: str, path: str, note: bytes) -> None:
+        """
+        Make all that a file holds durable, or nothing of it; as `apply`, also when it is done again. The file stays.
+
+        Raises:
+            StoreError: as `apply`.
+        """

@@ -14,7 +14,7 @@ from ingest.dead_letters.replay import Components
 from ingest.receipt import Receipt, RefusedRows, Verdict, gather_refused
 from ingest.service.stores import driver_stores, family_registry, incoming_folder
 from ingest.task import Assignment
-from sinks.handover import deliver
+from sinks.delivery import deliver
 
 
 class Replayer:

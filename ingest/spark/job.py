@@ -27,9 +27,9 @@ from ingest.spark.errors import too_many_dead_letters, translated
 from ingest.spark.rows import RECEIPT_SCHEMA
 from ingest.spark.worker import process
 from ingest.task import MAX_DEAD_LETTER_BYTES, Assignment
+from sinks.delivery import deliver
 from sinks.driver_store import DriverStore
 from sinks.families import FamilyRegistry
-from sinks.handover import deliver
 
 T = TypeVar("T")
 

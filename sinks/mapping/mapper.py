@@ -91,7 +91,8 @@ class SinkSettings(Settings):
         "Name of a store under `stores`; may be left out when there is one.", default=None, example="logs"
     )
     write_buffer_size: ByteSize = option(
-        "How large a call to the store may be; of the sinks of one store the largest value counts.",
+        "How large a call to the store may be; of the sinks of one store the largest value counts. A task holds "
+        "at least 16MiB for a store that the driver writes, as rocksdb.",
         default="2MiB",
         ge=1,
     )

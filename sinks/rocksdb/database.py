@@ -8,9 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from rocksdict import AccessType, Rdict, WriteBatch, WriteOptions
+from rocksdict import AccessType, IngestExternalFileOptions, Rdict, WriteBatch, WriteOptions
 
 from ingest.api import FamilySpec, LifecycleError, NotFoundError
+from ingest.durable import on_disk
 from sinks.rocksdb import tables
 from sinks.rocksdb.errors import OWNER, is_from_rocksdb, translated
 
@@ -117,6 +118,19 @@ class Database:
                 opened.column_families[tables.column_family(table)].flush()
 
         self.guarded(write)
+
+    def take(self, table: str, file: Path) -> None:
+        """Make a sorted file part of a table, all of it or nothing; it stays where it is."""
+        opened = self.writable()
+        # RocksDB takes the second name for its own, or a copy where its folder is on another disk
+        second = file.with_name(f"{file.name}.taken")
+        options = IngestExternalFileOptions()
+        options.set_move_files(True)
+        with on_disk(file):
+            second.unlink(missing_ok=True)
+            second.hardlink_to(file)
+        reader = opened.column_families[tables.column_family(table)]
+        self.guarded(lambda: reader.ingest_external_file([str(second)], options))
 
     def add_families(self, table: str, missing: list[FamilySpec]) -> None:
         """Make families, and the table with them."""

@@ -1,6 +1,6 @@
 """The embedded store: HBase's rules on one folder of RocksDB."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self, cast
@@ -10,14 +10,16 @@ from rocksdict import WriteBatch
 from ingest.api import (
     Capabilities,
     FamilySpec,
+    FileStore,
     Mutation,
     NoTableError,
     NotFoundError,
+    Put,
     Row,
     Scan,
     SchemaError,
-    Store,
     TableSpec,
+    WriteRejectedError,
     split_column,
 )
 from ingest.clock import now_ms
@@ -26,11 +28,12 @@ from sinks.rocksdb.keys import encode_text
 from sinks.rocksdb.reading import Cursor, Part, Question, page_of, row_at
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.sweep import DELETE_KEPT_MS, SLICE_KEYS, Gauge, Kept, slice_of
+from sinks.rocksdb.table_file import Note, TableFiles
 from sinks.rocksdb.tables import column_family, gauge_key
-from sinks.rocksdb.writing import Families, batch_of, count_superseded
+from sinks.rocksdb.writing import Families, batch_of, count_superseded, sampled
 
 
-class RocksDBStore(Store[RocksDBSettings]):
+class RocksDBStore(FileStore[RocksDBSettings]):
     """
     Tables in a folder, one column family of RocksDB for each table.
 
@@ -40,7 +43,8 @@ class RocksDBStore(Store[RocksDBSettings]):
 
     Durable: with the WAL on, apply ends with one sync (`sync: true`). Mutations without WAL are in a file of their own
     when apply returns; a call that mixes both is written with the WAL. So a killed process leaves no torn row either
-    way. `apply` writes a call in one piece, and nothing of it when a mutation is refused.
+    way. `apply` writes a call in one piece, and nothing of it when a mutation is refused; `take_file` does so with a
+    file, whatever it says of the WAL.
 
     Cells nobody can read any more are removed in slices after writes, see `sweep`; `compact` removes them at once.
 
@@ -63,6 +67,7 @@ class RocksDBStore(Store[RocksDBSettings]):
         self._generation = -1
         self._families: dict[str, Families] = {}
         self._gauges: dict[str, Gauge] = {}
+        self._files = TableFiles()
 
     @classmethod
     def reader(cls, settings: RocksDBSettings) -> Self:
@@ -83,14 +88,29 @@ class RocksDBStore(Store[RocksDBSettings]):
         """Write mutations in one piece, then look after what nobody can read any more."""
         families = self._families_of(table)
         batch, logged, cells = batch_of(mutations, families)
-        gauge = self._gauges[table]
-        gauge.cells += cells
-        with self._forgetting():
-            gauge.superseded += self._database.guarded(lambda: count_superseded(mutations, families))
+        gauge = self._gauge(table, cells, sampled(mutations, families), families)
         batch.put(gauge_key(table), gauge.record())
         self._write(table, batch, logged=logged)
-        if gauge.resume is not None or gauge.is_due(ttl_s=families.shortest_ttl_s, now_ms=self._clock_ms()):
-            self._sweep(table, families, gauge)
+        self._look_after(table, families, gauge)
+
+    def make_file(self, path: str, puts: Sequence[Put]) -> bytes:
+        """A sorted table of RocksDB."""
+        return self._files.write(path, puts).packed()
+
+    def take_file(self, table: str, path: str, note: bytes) -> None:
+        """Make the file one of the table's, under a second name, so that it can be taken again."""
+        families = self._families_of(table)
+        cells, named, samples = Note.of(note)
+        unknown = named.difference(families.specs)
+        if unknown:
+            raise WriteRejectedError(f"there is no family {', '.join(map(repr, sorted(unknown)))}")
+        gauge = self._gauge(table, cells, samples, families)
+        with self._forgetting():
+            self._database.take(table, Path(path))
+        batch = WriteBatch(raw_mode=True)
+        batch.put(gauge_key(table), gauge.record())
+        self._write(table, batch, logged=True)
+        self._look_after(table, families, gauge)
 
     def get(self, table: str, row: bytes, *, columns: Sequence[bytes] | None = None, versions: int = 1) -> Row | None:
         """One row as it is now."""
@@ -150,6 +170,19 @@ class RocksDBStore(Store[RocksDBSettings]):
             while gauge.resume is not None:
                 removed += self._sweep(table, families, gauge)
         return removed
+
+    def _gauge(self, table: str, cells: int, samples: Iterable[Mutation], families: Families) -> Gauge:
+        """The table's gauge, with what is about to be written."""
+        gauge = self._gauges[table]
+        gauge.cells += cells
+        with self._forgetting():
+            gauge.superseded += self._database.guarded(lambda: count_superseded(samples, families))
+        return gauge
+
+    def _look_after(self, table: str, families: Families, gauge: Gauge) -> None:
+        due = gauge.is_due(ttl_s=families.shortest_ttl_s, now_ms=self._clock_ms())
+        if due or gauge.resume is not None:
+            self._sweep(table, families, gauge)
 
     def _sweep(self, table: str, families: Families, gauge: Gauge) -> int:
         if gauge.resume is None:

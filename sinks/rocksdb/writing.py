@@ -1,6 +1,6 @@
 """Mutations as one batch of RocksDB; the hot side of the store."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import cast
 
 from rocksdict import ColumnFamily, Rdict, WriteBatch
@@ -143,13 +143,18 @@ def batch_of(mutations: Sequence[Mutation], families: Families) -> tuple[WriteBa
     return batch, logged, cells
 
 
-def count_superseded(mutations: Sequence[Mutation], families: Families) -> int:
-    """About how many cells nobody can read once these are written; looks at every hundredth mutation."""
+def sampled(mutations: Sequence[Mutation], families: Families) -> Sequence[Mutation]:
+    """Every hundredth mutation, also over many short calls."""
     first = -families.sampled % SAMPLE_EVERY
     families.sampled += len(mutations)
+    return mutations[first::SAMPLE_EVERY]
+
+
+def count_superseded(samples: Iterable[Mutation], families: Families) -> int:
+    """About how many cells nobody can read once all that the samples were taken of is written; looks at these."""
     found = 0
     cursor = families.cursor()
-    for mutation in mutations[first::SAMPLE_EVERY]:
+    for mutation in samples:
         row = encode_text(mutation.row)
         if isinstance(mutation, Put):
             for column in mutation.columns:
@@ -169,16 +174,17 @@ def count_superseded(mutations: Sequence[Mutation], families: Families) -> int:
 
 def _delete(batch: WriteBatch, head: bytes, delete: Delete, families: Families) -> None:
     at = delete.timestamp_ms
-    if delete.family is not None and delete.family not in families.specs:
-        raise KeyError(delete.family)
     if delete.family is None:
         # as in HBase, a row delete is one for each family the table has now
-        for family in families.specs:
-            batch.put(head + family_delete_suffix(family, at), b"", families.handle)
+        suffixes = [family_delete_suffix(family, at) for family in families.specs]
+    elif delete.family not in families.specs:
+        raise KeyError(delete.family)
     elif delete.qualifier is None:
-        batch.put(head + family_delete_suffix(delete.family, at), b"", families.handle)
+        suffixes = [family_delete_suffix(delete.family, at)]
     else:
-        batch.put(head + column_delete_suffix(delete.family, delete.qualifier, at), b"", families.handle)
+        suffixes = [column_delete_suffix(delete.family, delete.qualifier, at)]
+    for suffix in suffixes:
+        batch.put(head + suffix, b"", families.handle)
 
 
 def _rejection(mutations: Sequence[Mutation], families: Families) -> WriteRejectedError:

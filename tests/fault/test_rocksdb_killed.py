@@ -1,8 +1,8 @@
 """
 F38: a writer killed with -9 leaves no torn row, and all that it acknowledged; two writers and damage are refused.
 
-A killed process loses nothing that it gave to the kernel, so also without sync. Without the log a write is in files of
-its own when it is acknowledged.
+A killed process loses nothing that it gave to the kernel, so also without sync. Without the log a write is in a file of
+its own when it is acknowledged, and so is one that a task made a file of.
 """
 
 import random
@@ -26,7 +26,7 @@ from ingest.api import FamilySpec, Put, TableSpec
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 
-folder, first, wal = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "wal"
+folder, first, way = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 store = RocksDBStore(RocksDBSettings(path=folder))
 store.open()
 store.ensure_table(TableSpec("t", tuple(FamilySpec(name) for name in (b"a", b"b", b"c"))))
@@ -34,15 +34,20 @@ filler = b"x" * 20_000
 for number in itertools.count(first):
     value = b"%d" % number
     columns = {{b"a:n": value, b"b:n": value, b"b:filler": filler, b"c:n": value}}
-    store.apply("t", [Put(b"%02d" % row, dict(columns), number, wal) for row in range({ROWS})])
+    puts = [Put(b"%02d" % row, dict(columns), number, way == "wal") for row in range({ROWS})]
+    if way == "file":
+        file = f"{{folder}}.{{number}}"
+        store.take_file("t", file, store.make_file(file, puts))
+    else:
+        store.apply("t", puts)
     print(number, flush=True)
 """
 
 
-def killed_writer(folder: Path, first: int, wal: str, chance: random.Random) -> int:
+def killed_writer(folder: Path, first: int, way: str, chance: random.Random) -> int:
     """Write until the kill comes; the last number that was acknowledged."""
     with subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(folder), str(first), wal], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", WRITER, str(folder), str(first), way], stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         last = first - 1
@@ -57,14 +62,14 @@ def killed_writer(folder: Path, first: int, wal: str, chance: random.Random) -> 
     return last
 
 
-@pytest.mark.parametrize("wal", ["wal", "no-wal"])
-def test_rocksdb_killed_while_writing(tmp_path, wal):
+@pytest.mark.parametrize("way", ["wal", "no-wal", "file"])
+def test_rocksdb_killed_while_writing(tmp_path, way):
     seed = random.randrange(1 << 32)
     chance = random.Random(seed)
     folder = tmp_path / "store"
     acknowledged = 0
     for _ in range(10):
-        acknowledged = killed_writer(folder, acknowledged + 1, wal, chance)
+        acknowledged = killed_writer(folder, acknowledged + 1, way, chance)
         store = RocksDBStore(RocksDBSettings(path=str(folder)))
         store.open()
         rows = list(store.scan("t", Scan()))

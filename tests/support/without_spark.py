@@ -9,9 +9,9 @@ from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.receipt import Receipt, Verdict
 from ingest.task import Assignment, Task
+from sinks.delivery import deliver
 from sinks.driver_store import DriverStore
 from sinks.families import FamilyRegistry
-from sinks.handover import deliver
 from sinks.memory import MemoryStore
 from tests.support.servers import Given
 

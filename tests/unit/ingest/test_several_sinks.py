@@ -12,7 +12,7 @@ from ingest.dead_letters.envelope import DeadLetter
 from ingest.receipt import Receipt, Verdict
 from ingest.task import Assignment
 from ingest.trial import Trial
-from sinks.handover import deliver
+from sinks.delivery import deliver
 from sinks.mapping.hbase import HBase
 from sinks.memory import MemorySettings, MemoryStore
 

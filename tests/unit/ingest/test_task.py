@@ -19,7 +19,8 @@ from ingest.dead_letters.envelope import DeadLetter
 from ingest.observe.logs import set_up
 from ingest.receipt import Receipt, RefusedRows, Verdict, gather_refused, receipts_of
 from ingest.task import Assignment, Task
-from sinks.handover import FRAME_BYTES, deliver
+from sinks.delivery import deliver
+from sinks.handover import FRAME_BYTES
 from sinks.hbase.settings import HBaseSettings
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.memory import MemorySettings, MemoryStore

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from ingest.api import Delete, FamilySpec, IntegrityError, LifecycleError, Mutation, Put, Scan, TableSpec
 from ingest.receipt import Handed
-from sinks.handover import APPLY_BYTES, Handover, deliver, remove_leftovers
+from sinks.delivery import APPLY_BYTES, deliver
+from sinks.handover import Handover, remove_leftovers
 from sinks.memory import MemoryStore
 
 

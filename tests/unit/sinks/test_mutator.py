@@ -28,7 +28,7 @@ from sinks.buffer import size_of
 from sinks.mapping.attr2hbase import Attr2HBase, Attr2HBaseSettings
 from sinks.mapping.mapper import FamilyOptions, Mapped, Mapper, SinkSettings, Skipped
 from sinks.memory import MemoryStore
-from sinks.mutator import HELD_BYTES, BufferedMutator, WriteContext
+from sinks.mutator import HANDED_BYTES, HELD_BYTES, BufferedMutator, WriteContext
 from sinks.sending import DirectSender, Sender, ThreadSender
 from tests.support.way import Way
 
@@ -106,6 +106,7 @@ def make(store, clock):
         senders: int = 1,
         capabilities: Capabilities | None = None,
         held_bytes: int = HELD_BYTES,
+        handed_bytes: int = HANDED_BYTES,
         **options: object,
     ) -> Way:
         settings = SinkSettings.model_validate(options)
@@ -116,6 +117,7 @@ def make(store, clock):
             buffer_bytes=settings.write_buffer_size,
             deletes=deletes,
             held_bytes=held_bytes,
+            handed_bytes=handed_bytes,
             clock=clock,
         )
         made = Way(Scripted(settings), mutator)
@@ -161,8 +163,8 @@ def test_skipped_says_why(make, store):
     assert store.applied == []
 
 
-def test_counts_what_was_sent(make, store):
-    writer = make(write_buffer_size="300B")
+def test_counts_what_was_sent(make):
+    writer = make(capabilities=hbase_like(), write_buffer_size="300B")
     context = WriteContext(BATCH_MS)
     writer.begin(context)
     for number in range(4):
@@ -279,7 +281,7 @@ class TestFamilies:
         assert store.asked == []
 
     def test_create_is_noted_and_nothing_more_is_sent(self, make, store):
-        writer = make(write_buffer_size="1B")
+        writer = make(write_buffer_size="1B", handed_bytes=1)
         writer.write(event(b"r1", f_a=b"1"))
         assert writer.write(event(b"r2", new_a=b"1", f_a=b"1")) is None
         assert writer.write(event(b"r3", other_a=b"1")) is None
@@ -402,7 +404,7 @@ class TestFamilies:
 
 class TestErrors:
     def test_error_ends_the_round_and_the_next_one_writes_all(self, make, store):
-        writer = make(write_buffer_size="1B")
+        writer = make(write_buffer_size="1B", handed_bytes=1)
         store.errors = [StoreBusyError("busy")]
         with pytest.raises(StoreBusyError):
             writer.write(event(b"r1", f_a=b"1"))
