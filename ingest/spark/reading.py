@@ -13,6 +13,11 @@ Session = SparkSession
 Frame = DataFrame
 """What others call Spark's session and streaming frame, so that pyspark stays behind this door."""
 
+FETCH_WAIT_MS = "1"
+"""
+A task reads up to offsets that are there. After each fetch Kafka's client asks for more, and Spark asks it for the ends
+of the partition, on the same connection: the broker answers that only when it has given up waiting for more.
+"""
 EARLIEST = -2  # what Spark writes for "the first offset there is"
 
 
@@ -40,7 +45,8 @@ def read_kafka(
 
 def kafka_options(source: kafka.KafkaSource, start: kafka.Start, partitions: Mapping[str, int]) -> dict[str, str]:
     """Options of Spark's Kafka source; they hold secrets."""
-    options = {f"kafka.{name}": value for name, value in source.java_options().items()}
+    options = {"kafka.fetch.max.wait.ms": FETCH_WAIT_MS}
+    options |= {f"kafka.{name}": value for name, value in source.java_options().items()}
     options |= {
         # records of aborted transactions never happened
         "kafka.isolation.level": "read_committed",

@@ -49,7 +49,8 @@ def _task(pipeline: str, plan: bytes) -> Task:
     # the plan comes from our own driver, over the channel that brought this very function
     task = live_task(pickle.loads(plan))  # noqa: S301
     _live[pipeline] = (plan, task)
-    _collect_garbage_rarely()
+    if TaskContext.get() is not None:  # a process of Spark's, and of nobody else
+        _collect_garbage_rarely()
     return task
 
 

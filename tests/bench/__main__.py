@@ -1,4 +1,4 @@
-"""`make bench`: starts Kafka and HBase, climbs the rungs, prints tables, writes JSON and docs/performance.md."""
+"""`make bench`: starts Kafka and HBase, climbs the rungs, prints tables, writes JSON, plots and docs/performance.md."""
 
 import argparse
 import json
@@ -7,100 +7,147 @@ import platform
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from tests.bench import micro
-from tests.bench.hbase import HBaseRungs
-from tests.bench.report import goals, page, shown
-from tests.bench.rungs import RUNGS, TASKS, Ladder, Sample
-from tests.bench.workload import lines
+from tests.bench import durability, hbase, latency, micro, peers, rungs, scale, soak
+from tests.bench.goals import goals, shown, wanted
+from tests.bench.hbase import HBaseRungs, processes_of, produce
+from tests.bench.report import page, pictures
+from tests.bench.rungs import Ladder
+from tests.bench.watching import Sample
+from tests.bench.workload import Workload
 from tests.support.local import HBaseServer
-from tests.support.servers import Given, HBase, Kafka, TestFolder
+from tests.support.servers import HBase, Kafka, TestFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "bench"
 PARTITIONS = 4
-PARTS = (*RUNGS, "hbase", "micro")
+GOALS = (*rungs.STAGES, "rocksdb", *hbase.GOAL_RUNGS, "latency", "micro")
+"""Parts that the goals need, but for those that take hours."""
+ALL = (
+    *rungs.STAGES, *rungs.CHAINS, *rungs.ROCKSDB, *hbase.PRODUCTS, *hbase.CEILINGS, *hbase.FLUME, "latency", "micro",
+    "performance evaluation", "scale", "soak",
+)  # fmt: skip
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("parts", nargs="*", help=f"what to measure, of {' '.join(PARTS)}; all when left out")
-    parser.add_argument("--events", type=int, default=1_000_000, help="events in the topic (1000000)")
-    parser.add_argument("--hbase-events", type=int, default=300_000, help="of those, for HBase and its peers (300000)")
-    parser.add_argument("--rounds", type=int, default=5, help="runs of each rung, in turn; the median counts (5)")
-    parser.add_argument("--write", action="store_true", help="write docs/performance.md and the JSON it is made of")
-    options = parser.parse_args()
-    unknown = sorted(set(options.parts).difference(PARTS))
-    if unknown:
-        parser.error(f"nothing is called {', '.join(unknown)}; there are {' '.join(PARTS)}")
+    options = asked()
     console = Console(stderr=True)
-    result: dict[str, object] = {"machine": machine(), "events": options.events, "rounds": options.rounds}
-    wanted = options.parts or PARTS
-    if "micro" in wanted:
+    settings = durability.in_force()
+    differs = durability.differences(settings, durability.README.read_text())
+    if differs:
+        console.print("\n".join(["the figures would not be those of the settings in README.md:", *differs]))
+        return 1
+    parts = options.parts or (ALL if options.all else GOALS)
+    result: dict[str, Any] = {
+        "machine": machine(), "settings": settings, "events": options.events, "hbase_events": options.hbase_events,
+        "rounds": options.rounds,
+    }  # fmt: skip
+    if "micro" in parts:
         console.print("decorators, sinks and the chain of four, one core …")
         result["decorators_ns"] = micro.decorators()
         result["sinks_ns"] = micro.sinks()
         result["writes_ns"] = micro.writes()
         result["chain_of_four_per_s"] = micro.chain_of_four()
-    rungs = [rung for rung in RUNGS if rung in wanted]
-    if rungs:
-        result["rungs"] = climb(rungs, options.events, options.rounds, console)
-    if "hbase" in wanted:
-        result["connections"] = TASKS
-        result["hbase_events"] = options.hbase_events
-        result["hbase"] = beside_peers(options.hbase_events, options.rounds, console)
+    climbed = [part for part in parts if part in (*rungs.STAGES, *rungs.CHAINS, *rungs.ROCKSDB)]
+    if climbed:
+        with servers(console) as (folder, kafka, progress):
+            ladder = Ladder(
+                brokers=kafka.brokers, topic=produced(kafka, options.events, progress), partitions=PARTITIONS,
+                events=options.events, folder=folder, servers=processes_of(kafka.server.process),
+            )  # fmt: skip
+            result["rungs"] = turns(ladder.run, climbed, options.rounds, progress)
+    if {"latency", "performance evaluation", *hbase.PRODUCTS, *hbase.CEILINGS, *hbase.FLUME}.intersection(parts):
+        result |= beside_peers(parts, options.hbase_events, options.rounds, console)
+    if "scale" in parts:
+        result["scale"] = grown(console)
+    if "soak" in parts:
+        with servers(console) as (folder, kafka, progress):
+            progress.add_task(f"soak of {options.soak_minutes:g} minutes", total=None)
+            result["soak"] = soak.summary(soak.run(kafka, folder / "soak", options.soak_minutes, PARTITIONS))
     result["goals"] = goals(result)
-    out = Console()
-    show(out, result)
+    show(Console(), result)
     if options.write:
-        RESULTS.mkdir(parents=True, exist_ok=True)
-        (RESULTS / "latest.json").write_text(json.dumps(result, indent=1, sort_keys=True) + "\n")
-        (ROOT / "docs" / "performance.md").write_text(page(result))
-        console.print(f"wrote {RESULTS / 'latest.json'} and docs/performance.md")
+        write(result)
+        console.print(f"wrote {RESULTS / 'latest.json'}, its plots and docs/performance.md")
     return 0
 
 
-def climb(rungs: list[str], events: int, rounds: int, console: Console) -> dict[str, dict[str, float]]:
-    """Rung -> figures."""
-    with servers(console) as (folder, kafka, progress):
-        topic = produced(kafka, events, progress)
-        ladder = Ladder(brokers=kafka.brokers, topic=topic, partitions=PARTITIONS, events=events, folder=folder)
-        return turns(ladder.run, rungs, rounds, progress)
+def asked() -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument(
+        "parts", nargs="*", help=f"what to measure, of: {'; '.join(ALL)}. Those of the goals by default"
+    )
+    parser.add_argument("--all", action="store_true", help="measure everything, with scale and soak: hours")
+    parser.add_argument("--events", type=int, default=1_500_000, help="events in the topic (1500000)")
+    parser.add_argument("--hbase-events", type=int, default=600_000, help="for HBase and its peers (600000)")
+    parser.add_argument("--rounds", type=int, default=5, help="runs of each rung, in turn; the median counts (5)")
+    parser.add_argument("--soak-minutes", type=float, default=60.0, help="how long the soak is (60)")
+    parser.add_argument("--write", action="store_true", help="write docs/performance.md and what it is made of")
+    options = parser.parse_args()
+    unknown = sorted(set(options.parts).difference(ALL))
+    if unknown:
+        parser.error(f"nothing is called {', '.join(unknown)}; there are {'; '.join(ALL)}")
+    return options
 
 
-def beside_peers(events: int, rounds: int, console: Console) -> dict[str, dict[str, float]]:
-    """Rung or peer -> figures."""
+def beside_peers(parts: Sequence[str], events: int, rounds: int, console: Console) -> dict[str, Any]:
+    """Rungs that end in HBase, peers, and the time to a readable event."""
+    found: dict[str, Any] = {}
     with servers(console) as (folder, kafka, progress):
-        hbase = HBase(folder / "hbase", HBaseServer(folder / "hbase", heap="2g", thrift_heap="1g"))
+        base = HBase(folder / "hbase", HBaseServer(folder / "hbase", heap="2g", thrift_heap="1g"))
         try:
             progress.add_task("starting HBase", total=None)
-            hbase.start()
+            base.start()
             topic = produced(kafka, events, progress)
-            ladder = HBaseRungs(kafka, hbase, topic=topic, partitions=PARTITIONS, events=events, folder=folder)
-            return turns(ladder.run, ladder.names(), rounds, progress)
+            ladder = HBaseRungs(kafka, base, topic=topic, partitions=PARTITIONS, events=events, folder=folder)
+            names = [part for part in parts if part in (*hbase.PRODUCTS, *hbase.CEILINGS, *hbase.FLUME)]
+            if names or "latency" in parts:
+                found["hbase"] = turns(ladder.run, names or ["hbase"], rounds, progress)
+            if "performance evaluation" in parts:
+                ladder.empty_table()
+                found["performance_evaluation_per_s"] = peers.performance_evaluation(base, events // 2, 2)
+            if "latency" in parts:
+                full = found["hbase"].get("hbase", {}).get("per_s") or ladder.run("hbase", rounds + 1).per_s
+                task = progress.add_task("latency", total=len(latency.SHARES))
+                found["latency"] = {}
+                for share in latency.SHARES:
+                    at = folder / f"latency-{share}"
+                    seen = latency.measured(kafka, base, ladder, full * share, at, PARTITIONS)
+                    found["latency"][f"{share:.0%}".replace("%", " %")] = seen._asdict()
+                    progress.advance(task)
         finally:
-            hbase.close()
+            base.close()
+    return found
+
+
+def grown(console: Console) -> dict[str, dict[str, float]]:
+    """Size -> figures."""
+    found = {}
+    for name, case in scale.cases().items():
+        # a broker for each: ten million events and their copies would fill the disk
+        with servers(console) as (folder, kafka, progress):
+            progress.add_task(name, total=None)
+            found[name] = figures([scale.run(case, kafka, folder / "scale")])
+    return found
 
 
 @contextmanager
 def servers(console: Console) -> Iterator[tuple[Path, Kafka, Progress]]:
     """A folder, a broker as fast as it can be, and where progress is shown."""
     columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
+        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+    )  # fmt: skip
     folder = TestFolder()
     kafka = Kafka(folder.path / "kafka", java_options=())
     try:
@@ -117,17 +164,17 @@ def produced(kafka: Kafka, events: int, progress: Progress) -> str:
     """A topic with so many lines."""
     progress.add_task(f"producing {events:,} lines", total=None)
     topic = kafka.create_topic("bench", partitions=PARTITIONS)
-    kafka.produce(topic, (Given(line, partition=number % PARTITIONS) for number, line in enumerate(lines(events))))
+    produce(kafka, topic, Workload(), events, PARTITIONS)
     return topic
 
 
 def turns(
-    one: Callable[[str, int], Sample], names: list[str], rounds: int, progress: Progress
+    one: Callable[[str, int], Sample], names: Sequence[str], rounds: int, progress: Progress
 ) -> dict[str, dict[str, float]]:
-    """Run rungs in turn, after one that only warms up."""
+    """Run rungs in turn, after one that only warms up the servers."""
     samples: dict[str, list[Sample]] = {}
     task = progress.add_task("warming up", total=1 + rounds * len(names))
-    one(names[0], 0)
+    one(names[-1], 0)
     progress.advance(task)
     for number in range(1, rounds + 1):
         for name in names:
@@ -137,14 +184,15 @@ def turns(
     return {name: figures(runs) for name, runs in samples.items()}
 
 
-def figures(runs: list[Sample]) -> dict[str, float]:
+def figures(runs: Sequence[Sample]) -> dict[str, float]:
     """Median and range of a rung's runs."""
-    rates = [run.events / run.seconds for run in runs]
+    rates = [run.per_s for run in runs]
     return {
         "per_s": statistics.median(rates),
         "lowest_per_s": min(rates),
         "highest_per_s": max(rates),
         "cpu_s_per_million": statistics.median(run.cpu_s / run.events * 1e6 for run in runs),
+        "servers_cpu_s_per_million": statistics.median(run.servers_cpu_s / run.events * 1e6 for run in runs),
         "peak_mib": max(run.peak_mib for run in runs),
     }
 
@@ -154,51 +202,56 @@ def machine() -> dict[str, str]:
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    model = next(
-        (
-            line.partition(":")[2].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if "model name" in line
-        ),
-        platform.machine(),
-    )
+    info = Path("/proc/cpuinfo").read_text().splitlines()
+    models = [line.partition(":")[2].strip() for line in info if "model name" in line]
     return {
-        "cpu": f"{os.cpu_count()} x {model}",
+        "cpu": f"{os.cpu_count()} x {models[0] if models else platform.machine()}",
         "python": platform.python_version(),
         "pyspark": version("pyspark"),
         "commit": commit.stdout.strip(),
         "date": datetime.now(UTC).date().isoformat(),
-        "wal": "on",
-        "sync": "before each acknowledgement",
     }
 
 
-def show(console: Console, result: dict) -> None:
+def write(result: dict[str, Any]) -> None:
+    """The JSON, the plots and the page."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    (RESULTS / "latest.json").write_text(json.dumps(result, indent=1, sort_keys=True) + "\n")
+    for name, content in pictures(result).items():
+        (RESULTS / name).write_text(content)
+    (ROOT / "docs" / "performance.md").write_text(page(result))
+
+
+def show(console: Console, result: dict[str, Any]) -> None:
     """The figures as tables."""
-    for key, title in (("rungs", "Kafka to RocksDB, one stage at a time"), ("hbase", "Kafka to HBase, WAL on")):
+    titles = {"rungs": "Kafka to RocksDB, one stage at a time", "hbase": "Kafka to HBase", "scale": "what grows"}
+    for key, title in titles.items():
         if key not in result:
             continue
-        table = Table("rung", "events/s", "range", "CPU-s a million", "peak MiB", title=title)
+        table = Table("rung", "events/s", "range", "own CPU-s", "servers' CPU-s", "peak MiB", title=title)
         for name, run in result[key].items():
             spread = f"{run['lowest_per_s']:,.0f} - {run['highest_per_s']:,.0f}"
-            table.add_row(
-                name, f"{run['per_s']:,.0f}", spread, f"{run['cpu_s_per_million']:.1f}", f"{run['peak_mib']:,.0f}"
-            )
+            cpu = f"{run['cpu_s_per_million']:.1f}", f"{run['servers_cpu_s_per_million']:.1f}"
+            table.add_row(name, f"{run['per_s']:,.0f}", spread, *cpu, f"{run['peak_mib']:,.0f}")
         console.print(table)
-    titles = {
-        "decorators_ns": "decorators, first example of each, one core",
-        "sinks_ns": "sinks, an event to its cells, one core",
-        "writes_ns": "writes to HBase, a row of nine cells, one core",
-    }
-    for key, title in titles.items():
+    for key, title in (
+        ("decorators_ns", "decorators, first example of each, one core"),
+        ("sinks_ns", "sinks, an event to its cells, one core"),
+        ("writes_ns", "writes to HBase, a row of nine cells, one core"),
+    ):
         if key in result:
             table = Table(key.partition("s_")[0], "ns an event", title=title)
             for name, cost in sorted(result[key].items()):
                 table.add_row(name, f"{cost:,.0f}")
             console.print(table)
+    if "latency" in result:
+        table = Table("share of the full rate", "p50 s", "p90 s", "p99 s", "worst s", title="produced to readable")
+        for share, run in result["latency"].items():
+            table.add_row(share, *(f"{run[name]:.2f}" for name in ("p50_s", "p90_s", "p99_s", "worst_s")))
+        console.print(table)
     for goal in result["goals"]:
         met = "met" if goal["met"] else "NOT met"
-        console.print(f"{goal['name']}: {shown(goal['figure'])} (goal {shown(goal['goal'])}) {met}")
+        console.print(f"{goal['name']}: {shown(goal['figure'])} ({wanted(goal)}) {met}")
 
 
 if __name__ == "__main__":

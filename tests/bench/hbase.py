@@ -1,10 +1,10 @@
-"""Kafka to HBase: the product, the ceiling of the way it goes, and Flume; one topic, an emptied table, WAL on."""
+"""Kafka to HBase: the product, the ceiling of the way it goes, and Flume; one topic, an emptied table."""
 
 import os
 import threading
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -19,13 +19,30 @@ from sinks.hbase.encoding import Encoder
 from sinks.hbase.message import METHOD
 from sinks.hbase.settings import HBaseSettings
 from tests.bench.flume import Flume
-from tests.bench.rungs import TASKS, Sample, open_spark, seconds_of
-from tests.bench.watching import Watch, ours
-from tests.bench.workload import FAMILY, lines, pipeline
-from tests.support.servers import HBase, Kafka
+from tests.bench.rungs import TASKS, product
+from tests.bench.watching import Processes, Sample, follow
+from tests.bench.workload import FAMILY, PIPELINE, TABLE, Workload, written
+from tests.support.local import ServerProcess
+from tests.support.names import unique
+from tests.support.servers import Given, HBase, Kafka
 
 FLUME = {"flume file channel": "file", "flume memory channel": "memory"}
-FLUME_START_S, FLUME_END_S = 120.0, 1_800.0
+CEILINGS = {"ceiling": TASKS, "ceiling, 1 connection": 1, "ceiling, 4 connections": 4}
+"""Name -> sockets that send ready-made bytes; the first has as many as the product."""
+PRODUCTS: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
+    "hbase": (Workload(), {}, {}),
+    "hbase, no WAL": (Workload(sink={"write_to_wal": False}), {}, {}),
+    "hbase, 1 connection": (Workload(), {}, {"spark": {"master": "local[1,4]"}}),
+    "hbase, 4 connections": (Workload(), {"connections": 2}, {}),
+    "hbase, 1 cell": (Workload(cells=1), {}, {}),
+    "hbase, 3 cells": (Workload(cells=3), {}, {}),
+    "hbase, 30 cells": (Workload(cells=30), {}, {}),
+    "hbase, body of 100 B": (Workload(body_bytes=100), {}, {}),
+    "hbase, body of 1 KB": (Workload(body_bytes=1_000), {}, {}),
+    "hbase, body of 10 KB": (Workload(body_bytes=10_000), {}, {}),
+}
+"""Rung -> what it works on, options of the store, sections of the pipeline file."""
+GOAL_RUNGS = ("hbase", "ceiling", *FLUME)
 BATCH_MS = 1_785_000_000_000
 
 
@@ -34,7 +51,7 @@ class HBaseRungs:
     The rungs over one topic and one HBase.
 
     Args:
-        events: lines in the topic, the same as `lines` gives.
+        events: lines in the topic, those of the plain workload.
     """
 
     def __init__(self, kafka: Kafka, hbase: HBase, *, topic: str, partitions: int, events: int, folder: Path) -> None:
@@ -45,120 +62,143 @@ class HBaseRungs:
         self._events = events
         self._folder = folder
         self._catalog = Catalog()
-        self._messages: list[list[bytes]] | None = None
-
-    def names(self) -> list[str]:
-        """All rungs, in the order in which they take their turns."""
-        return ["hbase", "ceiling", *FLUME]
+        self._topics: dict[int | None, str] = {None: topic}
+        self._messages: list[tuple[bytes, int]] = []
 
     def run(self, rung: str, number: int) -> Sample:
         """Run one rung once, into an empty table."""
         folder = self._folder / f"{rung.replace(' ', '-')}-{number}"
         folder.mkdir(parents=True)
-        table = "access"
+        self.empty_table()
+        if rung in PRODUCTS:
+            workload, options, sections = PRODUCTS[rung]
+            content = self.content(workload, self._topic_of(workload), **options)
+            return product(folder, content | sections, self._events, self.servers)
+        return self._ceiling(CEILINGS[rung]) if rung in CEILINGS else self._flume(rung, folder)
+
+    def content(self, workload: Workload, topic: str, **options: object) -> dict[str, Any]:
+        """A pipeline file for this HBase."""
+        store = {"hbase": {"host": self._hbase.host, "port": self._hbase.port, **options}}
+        return workload.content(brokers=self._kafka.brokers, topic=topic, group=unique("bench"), store=store)
+
+    def empty_table(self) -> None:
+        """Make the table anew."""
         with self._hbase.connection() as connection:
-            if table.encode() in connection.tables():
-                connection.delete_table(table, disable=True)
-            connection.create_table(table, {FAMILY: {"max_versions": 1}})
-        match rung:
-            case "hbase":
-                return self._product(folder, table)
-            case "ceiling":
-                return self._ceiling(table)
-            case _:
-                return self._flume(rung, folder, table)
+            if TABLE.encode() in connection.tables():
+                connection.delete_table(TABLE, disable=True)
+            connection.create_table(TABLE, {FAMILY: {"max_versions": 1}})
 
-    def _product(self, folder: Path, table: str) -> Sample:
-        configuration = self._configuration(folder, table)
-        open_spark()
-        with Watch(ours) as watch:
-            seconds = seconds_of(configuration, self._catalog, self._events)
-        return Sample(self._events, seconds, watch.cpu_s, watch.peak_mib)
+    @property
+    def servers(self) -> Processes:
+        """Kafka and all of HBase."""
+        return processes_of(self._kafka.server.process, *self._hbase.server.processes)
 
-    def _ceiling(self, table: str) -> Sample:
-        """Ready-made bytes by as many connections as the product has: what nobody who goes this way can pass."""
-        if self._messages is None:
-            self._messages = self._made(table)
+    def _topic_of(self, workload: Workload) -> str:
+        length = workload.body_bytes
+        if length not in self._topics:
+            self._topics[length] = self._kafka.create_topic(f"bench{length}", partitions=self._partitions)
+            produce(self._kafka, self._topics[length], workload, self._events, self._partitions)
+        return self._topics[length]
+
+    def _ceiling(self, connections: int) -> Sample:
+        """Ready-made bytes by that many connections: what nobody who goes this way can pass."""
+        if not self._messages:
+            self._messages = list(self._made())
+        sent = [0] * connections
         failed: list[BaseException] = []
 
-        def send(messages: Sequence[bytes]) -> None:
-            connection = Connection(self._settings())
+        def send(number: int, messages: Sequence[tuple[bytes, int]]) -> None:
+            connection = Connection(HBaseSettings(host=self._hbase.host, port=self._hbase.port))
             connection.open()
             try:
-                for message in messages:
+                for message, rows in messages:
                     connection.call(lambda client, message=message: client.send(METHOD, message))
+                    sent[number] += rows
             except BaseException as error:  # noqa: BLE001 - raised below
                 failed.append(error)
             finally:
                 connection.close()
 
-        threads = [threading.Thread(target=send, args=(messages,)) for messages in self._messages]
-        with Watch(lambda: [psutil.Process()]) as watch:
-            started = time.perf_counter()
-            for thread in threads:
-                thread.start()
+        threads = [
+            threading.Thread(target=send, args=(number, self._messages[number::connections]))
+            for number in range(connections)
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            return follow(
+                self._events,
+                lambda: sum(sent),
+                its=lambda: [psutil.Process()],
+                servers=self.servers,
+                runs=lambda: not failed,
+            )
+        finally:
             for thread in threads:
                 thread.join()
-            seconds = time.perf_counter() - started
-        if failed:
-            raise failed[0]
-        return Sample(self._events, seconds, watch.cpu_s, watch.peak_mib)
+            if failed:
+                raise failed[0]
 
-    def _flume(self, rung: str, folder: Path, table: str) -> Sample:
+    def _flume(self, rung: str, folder: Path) -> Sample:
         flume = Flume(
             folder,
             brokers=self._kafka.brokers,
             topic=self._topic,
-            table=table,
+            table=TABLE,
             zookeeper=self._hbase.server.endpoints["zookeeper"],
             channel=FLUME[rung],
             sinks=TASKS,
         )
         with flume.running():
-            # its start-up is over with the first events, which do not count then
-            first = flume.wait_stored(1, FLUME_START_S)
-            with Watch(lambda: flume.processes) as watch:
-                started = time.perf_counter()
-                last = flume.wait_stored(self._events, FLUME_END_S)
-                seconds = time.perf_counter() - started
-        return Sample(last - first, seconds, watch.cpu_s, watch.peak_mib)
+            return follow(
+                self._events,
+                flume.stored,
+                its=lambda: flume.processes,
+                servers=self.servers,
+                runs=lambda: bool(flume.processes),
+            )
 
-    def _settings(self) -> HBaseSettings:
-        return HBaseSettings(host=self._hbase.host, port=self._hbase.port)
-
-    def _configuration(self, folder: Path, table: str):
-        file = folder / "pipeline.yaml"
-        store = f"{{hbase: {{host: {self._hbase.host}, port: {self._hbase.port}}}}}"
-        content = pipeline(brokers=self._kafka.brokers, topic=self._topic, folder=str(folder), table=table, store=store)
-        file.write_text(content)
-        return load(str(file), env=dict(os.environ), lookup=self._catalog)
-
-    def _made(self, table: str) -> list[list[bytes]]:
-        """Connection -> the calls that the product would make of the topic."""
+    def _made(self) -> Iterator[tuple[bytes, int]]:
+        """The calls that the product would make of the topic, and how many rows each has."""
         folder = self._folder / "made"
         folder.mkdir()
-        configuration = self._configuration(folder, table)
-        plan = plan_of(configuration, configuration.pipelines["access"], self._catalog)
+        file = written(self.content(Workload(), self._topic), folder)
+        configuration = load(file, env=dict(os.environ), lookup=self._catalog)
+        plan = plan_of(configuration, configuration.pipelines[PIPELINE], self._catalog)
         decode, chain = live_decoder(plan).decode, live_chain(plan).run
         ((part, mapper),) = live_mappers(plan)
-        encoder = Encoder(self._settings())
-        made: list[list[bytes]] = []
-        for number in range(TASKS):
-            messages: list[bytes] = []
+        encoder = Encoder(HBaseSettings(host=self._hbase.host, port=self._hbase.port))
+        chunks: list[Chunk] = []
+        buffer = WriteBuffer(part.settings.write_buffer_size, chunks.append)
+        for index, line in enumerate(Workload().lines(self._events)):
+            record = Record(self._topic, index % self._partitions, index // self._partitions, None, line, BATCH_MS)
+            for outcome in chain(decode(record)):
+                if isinstance(outcome, Kept):
+                    mapped = mapper.map(outcome.event, BATCH_MS)
+                    buffer.add(mapped.table, mapped.mutation)
+            while chunks:
+                yield from self._calls(encoder, chunks.pop())
+        buffer.flush()
+        for chunk in chunks:
+            yield from self._calls(encoder, chunk)
 
-            def keep(chunk: Chunk, messages: list[bytes] = messages) -> None:
-                messages.extend(call.message for call in encoder.calls(chunk.table, chunk.mutations, tuple))
+    @staticmethod
+    def _calls(encoder: Encoder, chunk: Chunk) -> Iterator[tuple[bytes, int]]:
+        for call in encoder.calls(chunk.table, chunk.mutations, tuple):
+            yield call.message, len(call.indexes)
 
-            buffer = WriteBuffer(part.settings.write_buffer_size, keep)
-            for index, line in enumerate(lines(self._events)):
-                partition = index % self._partitions
-                if partition % TASKS != number:
-                    continue
-                record = Record(self._topic, partition, index // self._partitions, None, line, BATCH_MS)
-                for outcome in chain(decode(record)):
-                    if isinstance(outcome, Kept):
-                        mapped = mapper.map(outcome.event, BATCH_MS)
-                        buffer.add(mapped.table, mapped.mutation)
-            buffer.flush()
-            made.append(messages)
-        return made
+
+def produce(kafka: Kafka, topic: str, workload: Workload, events: int, partitions: int) -> None:
+    """Lines in turn into the partitions of a topic."""
+    kafka.produce(
+        topic, (Given(line, partition=number % partitions) for number, line in enumerate(workload.lines(events)))
+    )
+
+
+def processes_of(*servers: ServerProcess) -> Processes:
+    """Those of servers that run."""
+
+    def found() -> list[psutil.Process]:
+        return [psutil.Process(server.pid) for server in servers if server.pid is not None]
+
+    return found

@@ -1,192 +1,177 @@
-"""The figures as goals met or not, and as the page docs/performance.md."""
+"""A run's figures as the page docs/performance.md, with its plots."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
-Result = Mapping[str, Any]
+from tests.bench import plots
+from tests.bench.goals import shown, wanted
 
-
-class Goal(NamedTuple):
-    """
-    What is to be reached.
-
-    Attributes:
-        figure: out of a result; KeyError where it was not measured.
-        at_most: whether less is better.
-    """
-
-    name: str
-    figure: Callable[[Result], float]
-    goal: float
-    at_most: bool = False
-
-
-def _rate(result: Result, name: str) -> float:
-    return float(result["hbase"][name]["per_s"])
-
-
-def _cpu(result: Result, name: str) -> float:
-    return float(result["hbase"][name]["cpu_s_per_million"])
-
-
-GOALS = (
-    Goal(
-        "Kafka to HBase, WAL on: share of what ready-made Thrift bytes reach by as many connections",
-        lambda result: _rate(result, "hbase") / _rate(result, "ceiling"),
-        0.95,
-    ),
-    Goal(
-        "Kafka to HBase, WAL on: times Flume 1.11 with its file channel, which promises as much",
-        lambda result: _rate(result, "hbase") / _rate(result, "flume file channel"),
-        1.4,
-    ),
-    Goal(
-        "Kafka to HBase, WAL on: times Flume 1.11 with its memory channel, which loses events in a crash",
-        lambda result: _rate(result, "hbase") / _rate(result, "flume memory channel"),
-        1.1,
-    ),
-    Goal(
-        "Kafka to HBase, WAL on: CPU for a million events, as a share of Flume's with the file channel",
-        lambda result: _cpu(result, "hbase") / _cpu(result, "flume file channel"),
-        0.5,
-        at_most=True,
-    ),
-    Goal(
-        "Kafka to RocksDB, WAL on, synced at every ack, events/s",
-        lambda result: float(result["rungs"]["rocksdb"]["per_s"]),
-        60_000,
-    ),
-    Goal(
-        "chain of regex, split, format, value on one core, events/s",
-        lambda result: float(result["chain_of_four_per_s"]),
-        200_000,
-    ),
-)
-
-
-def goals(result: Result) -> list[dict[str, Any]]:
-    """A line for each goal that this run measured."""
-    found = []
-    for name, figure_of, goal, at_most in GOALS:
-        try:
-            figure = figure_of(result)
-        except KeyError:
-            continue
-        met = figure <= goal if at_most else figure >= goal
-        found.append({"name": name, "figure": figure, "goal": goal, "at_most": at_most, "met": met})
-    return found
-
-
-def shown(figure: float) -> str:
-    """A rate without decimals, a ratio with two."""
-    return f"{figure:,.0f}" if figure >= 100 else f"{figure:.2f}"
-
+OURS = ("rocksdb", "hbase")
+LOG = Path(__file__).resolve().parents[2] / "docs" / "bench" / "changes.md"
+"""What was tried, with figures; written by hand, and part of the page."""
 
 _TOP = """\
 # Performance
 
-Made by `make bench` from `docs/bench/latest.json`; do not edit. Ratios between rungs carry over to other machines, the
-figures themselves do not.
+Made by `make bench` from `docs/bench/latest.json` and `docs/bench/changes.md`; do not edit. Ratios between rungs carry
+over to other machines, the figures themselves do not.
 
-Machine: {cpu}, Python {python}, PySpark {pyspark}; commit {commit}, {date}. Write-ahead log {wal}, sync {sync}.
+Machine: {cpu}, Python {python}, PySpark {pyspark}; commit {commit}, {date}. Median of {rounds} runs in turn. Each run
+and each peer has the first fifth of its events to become warm; what comes after counts.
+
+Settings in force, the same in README.md: {settings}.
+
+## Goals
+
+| goal | figure | wanted | |
+|---|---:|---:|---|
+{goals}
+"""
+
+_HEAD = """\
+| {what} | events/s | range | own CPU, s a million | servers' CPU, s a million | peak MiB |
+|---|---:|---:|---:|---:|---:|
+{rows}
 """
 
 _RUNGS = """\
 ## Kafka to RocksDB, one stage at a time
 
-{events:,} access-log lines of about 170 bytes, 4 partitions, one regex with nine groups, nine cells a row; median of
-{rounds} runs, start-up apart.
+![Kafka to RocksDB, one stage at a time](bench/rungs.svg)
 
-| rung | events/s | range | CPU-seconds a million events | peak MiB |
-|---|---:|---:|---:|---:|
-{rows}
+{events:,} access-log lines of about 170 bytes, 4 partitions, one regex with nine groups, nine cells a row.
 
+{table}
 `read`: Spark reads Kafka and keeps nothing. `python`: records handed to Python. `decode`: made events. `chain`:
-decorated. `map`: made cells. `rocksdb`: `ingest run --once`, everything durable and acknowledged.
+decorated. `map`: made cells. `encode`: made files. `rocksdb`: `ingest run`, everything durable and acknowledged. Each
+has a JVM of its own. The server is Kafka.
 """
 
 _HBASE = """\
 ## Kafka to HBase, beside its peers
 
-{events:,} of the same lines into an emptied table, WAL on; median of {rounds} runs in turn, start-up apart.
-{connections} connections each.
+![Kafka to HBase, beside its peers](bench/hbase.svg)
 
-| what | events/s | range | CPU-seconds a million events | peak MiB |
-|---|---:|---:|---:|---:|
-{rows}
+{events:,} of the same lines into an emptied table, WAL on but where it says no WAL.
 
-`hbase`: `ingest run --once`, a connection for each task at work. `ceiling`: the same rows as ready-made Thrift bytes.
-`flume`: Flume 1.11, Kafka source, HBase2 sinks with the regex serializer; its first events, with its start-up, do not
-count. CPU and memory are those of the clients, not of Kafka and HBase.
+{table}
+`hbase`: `ingest run`, a connection for each of the two tasks at work. `ceiling`: the same rows as ready-made Thrift
+bytes, by as many connections. `flume`: Flume 1.11, Kafka source, two HBase2 sinks with the regex serializer. The
+servers are Kafka, HBase and its Thrift server, on the same two cores.
 """
 
-_DECORATORS = """\
-## Decorators
+_LATENCY = """\
+## From produced to readable
 
-First example of each, one core, chain overhead apart.
+In HBase, with events coming at a share of the rate above; one event every 50 ms is looked for until it can be read.
 
-| decorator | ns an event |
-|---|---:|
+| share | events/s | events looked for | p50 s | p90 s | p99 s | worst s |
+|---|---:|---:|---:|---:|---:|---:|
 {rows}
 """
 
-_SINKS = """\
-## Sinks
+_SCALE = """\
+## What grows
 
-An event to its cells, without a store, one core.
+Into RocksDB, one run each.
 
-| sink | ns an event |
-|---|---:|
-{rows}
+{table}
 """
 
-_WRITES = """\
-## Writes to HBase
+_SOAK = """\
+## At full rate for {minutes:.0f} minutes
 
-A row of nine cells as a Thrift message, checked, as far as the socket; one core. `prepared` is what the store does,
-`thriftpy2's objects` what a client without it would do, unchecked.
+![Memory over time](bench/soak.svg)
 
-| protocol and way | ns a row |
-|---|---:|
-{rows}
+{per_s:,.0f} events/s into RocksDB, with a producer on the same cores; memory after the first ten minutes: {growth}.
 """
 
-_GOALS = """\
-## Goals
+_COSTS = {
+    "decorators_ns": ("Decorators", "First example of each, one core, chain overhead apart.", "decorator"),
+    "sinks_ns": ("Sinks", "An event to its cells, without a store, one core.", "sink"),
+    "writes_ns": (
+        "Writes to HBase",
+        (
+            "A row of nine cells as a Thrift message, checked, as far as the socket; one core. `prepared` is what the "
+            "store does, `thriftpy2's objects` what a client without it would do, unchecked."
+        ),
+        "protocol and way",
+    ),
+}
 
-| goal | figure | wanted | |
-|---|---:|---:|---|
-{rows}
-"""
 
-
-def page(result: dict) -> str:
+def page(result: dict[str, Any]) -> str:
     """docs/performance.md of a run."""
-    parts = [_TOP.format(**result["machine"])]
+    machine = result["machine"]
+    settings = ", ".join(f"`{name}` {value}" for name, value in result["settings"].items())
+    lines = "\n".join(_goal(goal) for goal in result["goals"])
+    parts = [_TOP.format(**machine, rounds=result["rounds"], settings=settings, goals=lines)]
     if "rungs" in result:
-        rows = "\n".join(_rung(name, run) for name, run in result["rungs"].items())
-        parts.append(_RUNGS.format(events=result["events"], rounds=result["rounds"], rows=rows))
+        parts.append(_RUNGS.format(events=result["events"], table=_table("rung", result["rungs"])))
     if "hbase" in result:
-        rows = "\n".join(_rung(name, run) for name, run in result["hbase"].items())
+        parts.append(_HBASE.format(events=result["hbase_events"], table=_table("what", result["hbase"])))
+    if "performance_evaluation_per_s" in result:
         parts.append(
-            _HBASE.format(
-                events=result["hbase_events"], rounds=result["rounds"], connections=result["connections"], rows=rows
-            )
+            "HBase's own PerformanceEvaluation, random rows of nine columns of 20 bytes by two clients of HBase's own: "
+            f"{result['performance_evaluation_per_s']:,.0f} rows/s.\n"
         )
-    for key, section in (("decorators_ns", _DECORATORS), ("sinks_ns", _SINKS), ("writes_ns", _WRITES)):
+    if "latency" in result:
+        parts.append(_LATENCY.format(rows="\n".join(_latency(*each) for each in result["latency"].items())))
+    if "scale" in result:
+        parts.append(_SCALE.format(table=_table("size", result["scale"])))
+    if "soak" in result:
+        soak = result["soak"]
+        growth = "too short to tell" if soak["memory_growth"] is None else f"{soak['memory_growth']:+.1%}"
+        parts.append(_SOAK.format(minutes=soak["seconds"] / 60, per_s=soak["per_s"], growth=growth))
+    for key, (title, text, what) in _COSTS.items():
         if key in result:
             rows = "\n".join(f"| {name} | {cost:,.0f} |" for name, cost in sorted(result[key].items()))
-            parts.append(section.format(rows=rows))
-    parts.append(_GOALS.format(rows="\n".join(_goal(goal) for goal in result["goals"])))
+            parts.append(f"## {title}\n\n{text}\n\n| {what} | ns |\n|---|---:|\n{rows}\n")
+    if LOG.exists():
+        parts.append(LOG.read_text())
     return "\n".join(parts)
 
 
-def _rung(name: str, run: dict) -> str:
+def pictures(result: dict[str, Any]) -> dict[str, str]:
+    """File name -> SVG."""
+    found = {}
+    for key, title in (
+        ("rungs", "Kafka to RocksDB, one stage at a time"),
+        ("hbase", "Kafka to HBase, beside its peers"),
+    ):
+        if key in result:
+            values = {
+                name: (run["per_s"], run["lowest_per_s"], run["highest_per_s"]) for name, run in result[key].items()
+            }
+            ours = [name for name in values if name.startswith(OURS)]
+            found[f"{key}.svg"] = plots.bars(title, values, ours=ours, unit="events a second on two cores")
+    if "soak" in result:
+        moments = result["soak"]["moments"]
+        series = {
+            name: [(moment[0] / 60, moment[3 + number]) for moment in moments]
+            for number, name in enumerate(("driver", "JVM", "workers"))
+        }
+        found["soak.svg"] = plots.lines("Memory at full rate", series, x="minutes", y="MiB resident")
+    return found
+
+
+def _table(what: str, runs: dict[str, dict[str, float]]) -> str:
+    return _HEAD.format(what=what, rows="\n".join(_rung(name, run) for name, run in runs.items()))
+
+
+def _rung(name: str, run: dict[str, float]) -> str:
     spread = f"{run['lowest_per_s']:,.0f} to {run['highest_per_s']:,.0f}"
-    return f"| {name} | {run['per_s']:,.0f} | {spread} | {run['cpu_s_per_million']:.1f} | {run['peak_mib']:,.0f} |"
+    return (
+        f"| {name} | {run['per_s']:,.0f} | {spread} | {run['cpu_s_per_million']:.1f} | "
+        f"{run['servers_cpu_s_per_million']:.1f} | {run['peak_mib']:,.0f} |"
+    )
 
 
-def _goal(goal: dict) -> str:
-    met = "met" if goal["met"] else "not met"
-    wanted = f"{'at most ' if goal['at_most'] else ''}{shown(goal['goal'])}"
-    return f"| {goal['name']} | {shown(goal['figure'])} | {wanted} | {met} |"
+def _latency(share: str, run: dict[str, float]) -> str:
+    times = " | ".join(f"{run[name]:.2f}" for name in ("p50_s", "p90_s", "p99_s", "worst_s"))
+    return f"| {share} | {run['per_s']:,.0f} | {run['probes']:,.0f} | {times} |"
+
+
+def _goal(goal: dict[str, Any]) -> str:
+    met = "met" if goal["met"] else "**not met**"
+    return f"| {goal['name']} | {shown(goal['figure'])} | {wanted(goal)} | {met} |"

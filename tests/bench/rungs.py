@@ -1,141 +1,140 @@
-"""Each rung on real Kafka and Spark: the same topic, one more stage each time; the last one is the product itself."""
+"""Each stage on real Kafka and Spark: the same topic, one more stage each time; and the product as its user runs it."""
 
 import os
 import pickle
 import shutil
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, Observation, SparkSession, functions
 
 from ingest.build import plan_of
 from ingest.catalog import Catalog
 from ingest.config import load
-from ingest.config.model import Configuration
-from ingest.service.lifecycle import Stop
-from ingest.service.run import RunOptions, run
 from ingest.spark.jars import fetch
 from ingest.spark.reading import read_kafka
-from ingest.spark.session import open_session
+from ingest.spark.session import close_session, open_session
 from tests.bench import stages
-from tests.bench.watching import Watch, ours
-from tests.bench.workload import pipeline
+from tests.bench.watching import Processes, Sample, follow, ours
+from tests.bench.workload import PIPELINE, Workload, written
+from tests.support.names import unique
+from tests.support.service import Service
 
 TASKS = 2
 """At work at a time, each with a connection of its own."""
-RUNGS = ("read", *stages.STAGES, "rocksdb")
+STAGES = ("read", *stages.STAGES)
 """The shortest way first."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """
-    One run of one rung or peer; the start of its processes is no part of it.
-
-    Attributes:
-        events: that were seen or stored while it was watched.
-        seconds: for those.
-        cpu_s: of all its processes, servers apart.
-        peak_mib: resident memory of all of them together.
-    """
-
-    events: int
-    seconds: float
-    cpu_s: float
-    peak_mib: float
+CHAINS = {"chain of 1": 1, "chain of 4": 4, "chain of 8": 8}
+ROCKSDB = {
+    "rocksdb": ({}, {}),
+    "rocksdb, no sync": ({"sync": False}, {}),
+    "rocksdb, no WAL": ({}, {"write_to_wal": False}),
+}
+"""Rung -> options of the store, and of the sink, beside the defaults."""
 
 
 class Ladder:
-    """The rungs over one topic."""
+    """
+    The rungs over one topic.
 
-    def __init__(self, *, brokers: str, topic: str, partitions: int, events: int, folder: Path) -> None:
+    Args:
+        events: in the topic.
+        servers: the processes of its broker.
+    """
+
+    def __init__(
+        self, *, brokers: str, topic: str, partitions: int, events: int, folder: Path, servers: Processes
+    ) -> None:
         self._folder = folder
         self._events = events
         self._brokers = brokers
         self._topic = topic
-        file = folder / "pipeline.yaml"
-        file.write_text(pipeline(brokers=brokers, topic=topic, folder=str(folder / "warm")))
-        self._catalog = Catalog()
-        self._configuration = load(str(file), env=dict(os.environ), lookup=self._catalog)
-        self._pipeline = self._configuration.pipelines["access"]
-        self._plan = pickle.dumps(plan_of(self._configuration, self._pipeline, self._catalog))
         self._partitions = {topic: partitions}
+        self._servers = servers
+        self._catalog = Catalog()
 
     def run(self, rung: str, number: int) -> Sample:
         """Run one rung once, from an empty checkpoint and an empty store."""
         folder = self._folder / f"{rung}-{number}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        session = open_spark()
-        with Watch(ours) as watch:
-            seconds = self._product(folder) if rung == "rocksdb" else self._stage(session, rung, folder)
-        shutil.rmtree(folder, ignore_errors=True)
-        return Sample(self._events, seconds, watch.cpu_s, watch.peak_mib)
+        try:
+            if rung in ROCKSDB:
+                options, sink = ROCKSDB[rung]
+                return self.product(Workload(sink=sink), folder, {"rocksdb": {"path": "./store", **options}})
+            if rung in CHAINS:
+                return self._stage("chain", Workload(chain=CHAINS[rung]), folder)
+            return self._stage(rung, Workload(), folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
-    def _stage(self, session: SparkSession, rung: str, folder: Path) -> float:
-        source = self._pipeline.source.settings
-        frame = read_kafka(session, source, source.start, self._partitions)
-        function = partial(stages.stage, rung, self._plan)
+    def product(self, workload: Workload, folder: Path, store: dict[str, Any]) -> Sample:
+        """The service, from its start until every event is acknowledged."""
+        content = workload.content(brokers=self._brokers, topic=self._topic, group=unique("bench"), store=store)
+        return product(folder, content, self._events, self._servers)
+
+    def _stage(self, name: str, workload: Workload, folder: Path) -> Sample:
+        content = workload.content(
+            brokers=self._brokers, topic=self._topic, group="bench", store={"rocksdb": {"path": "./store"}}
+        )
+        configuration = load(written(content, folder), env=dict(os.environ), lookup=self._catalog)
+        pipeline = configuration.pipelines[PIPELINE]
+        function = partial(stages.stage, name, pickle.dumps(plan_of(configuration, pipeline, self._catalog)))
 
         def count(batch: DataFrame) -> int:
-            if rung == "read":
+            if name == "read":
                 return _drained(batch)
             return sum(row.events for row in batch.mapInArrow(function, stages.SCHEMA).collect())
 
-        seen = _Seen(count)
-        query = frame.writeStream.foreachBatch(seen.batch).trigger(availableNow=True)
-        query.option("checkpointLocation", str(folder / "checkpoint")).start().awaitTermination()
-        if seen.events != self._events:
-            raise RuntimeError(f"{rung} saw {seen.events} of {self._events} events")
-        return seen.seconds
+        session = open_spark()
+        try:
+            source = pipeline.source.settings
+            frame = read_kafka(session, source, source.start, self._partitions)
+            seen = _Seen(count)
+            writer = frame.writeStream.foreachBatch(seen.batch).trigger(availableNow=True)
+            query = writer.option("checkpointLocation", str(folder / "checkpoint")).start()
+            sample = follow(
+                self._events, lambda: seen.events, its=ours, servers=self._servers, runs=lambda: query.isActive
+            )
+            query.awaitTermination()
+            return sample
+        finally:
+            close_session(session)
 
-    def _product(self, folder: Path) -> float:
-        file = folder / "pipeline.yaml"
-        file.write_text(pipeline(brokers=self._brokers, topic=self._topic, folder=str(folder)))
-        configuration = load(str(file), env=dict(os.environ), lookup=self._catalog)
-        return seconds_of(configuration, self._catalog, self._events)
 
-
-def seconds_of(configuration: Configuration, catalog: Catalog, events: int) -> float:
-    """Run the product over all that is there; what it took, once every event is stored."""
-    outcome = run(configuration, catalog, RunOptions(once=True), Stop())
-    if outcome.errors:
-        raise outcome.errors[0]
-    totals = outcome.totals["access"]
-    if totals.counts.stored != events:
-        raise RuntimeError(f"stored {totals.counts.stored} of {events} events")
-    return totals.seconds
+def product(folder: Path, content: dict[str, Any], events: int, servers: Processes) -> Sample:
+    """`ingest run` on a pipeline file, until every event of its topic is acknowledged."""
+    with Service(folder, content) as service:
+        service.start(env={"SPARK_SUBMIT_OPTS": ""})  # a JVM as its user has it
+        sample = follow(
+            events,
+            lambda: int(service.metric("ingest_events_stored_total")),
+            its=service.processes,
+            servers=servers,
+            runs=lambda: service.is_running,
+        )
+        service.stop()
+        return sample
 
 
 def open_spark() -> SparkSession:
-    """Spark for all rungs; the product takes the session that is there, and closes it."""
+    """Spark for a stage."""
     master = f"local[{TASKS},4]"
     return open_session("bench", master=master, driver_memory_bytes=2 << 30, conf={}, jars=fetch(), java_properties={})
 
 
 class _Seen:
-    """
-    Micro-batches and what was seen in them.
-
-    Attributes:
-        seconds: from the start of the first to the end of the last.
-    """
+    """How many events the micro-batches had that ended."""
 
     def __init__(self, count: Callable[[DataFrame], int]) -> None:
         self._count = count
-        self._started: float | None = None
         self.events = 0
-        self.seconds = 0.0
 
     def batch(self, frame: DataFrame, _number: int) -> None:
         """Take the next one."""
-        if self._started is None:
-            self._started = time.perf_counter()
         self.events += self._count(frame)
-        self.seconds = time.perf_counter() - self._started
 
 
 def _drained(frame: DataFrame) -> int:

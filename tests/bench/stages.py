@@ -1,23 +1,36 @@
 """The way of an event cut off after each stage, as functions for mapInArrow; each gives one row: the events it saw."""
 
 import pickle
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
 
-from ingest.build import Plan, live_chain, live_decoder, live_mappers
+from ingest.build import Plan, live_chain, live_decoder, live_mappers, live_task
 from ingest.chain import Kept
+from ingest.receipt import Verdict
 from ingest.spark.rows import records_of
+from ingest.task import Assignment, Task
+from tests.bench.workload import FAMILY, STORE, TABLE
 
 SCHEMA = "events long"
-STAGES = ("python", "decode", "chain", "map")
+STAGES = ("python", "decode", "chain", "map", "encode")
+_BATCH_MS = 1_785_000_000_000
 
 _live: dict[bytes, tuple[Callable, Callable, Callable]] = {}
+_tasks: dict[bytes, Task] = {}
 
 
 def stage(name: str, plan: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Run one partition up to a stage."""
-    count = _to_python(batches) if name == "python" else _further(name, _parts(plan), batches)
+    match name:
+        case "python":
+            count = sum(1 for _ in records_of(batches))
+        case "encode":
+            count = _encoded(plan, batches)
+        case _:
+            count = _further(name, _parts(plan), batches)
     yield pa.RecordBatch.from_pydict({"events": [count]})
 
 
@@ -26,10 +39,6 @@ def _parts(plan: bytes) -> tuple[Callable, Callable, Callable]:
         made: Plan = pickle.loads(plan)  # noqa: S301 - our own plan
         _live[plan] = (live_decoder(made).decode, live_chain(made).run, live_mappers(made)[0][1].map)
     return _live[plan]
-
-
-def _to_python(batches: Iterable[pa.RecordBatch]) -> int:
-    return sum(1 for _ in records_of(batches))
 
 
 def _further(name: str, parts: tuple[Callable, Callable, Callable], batches: Iterable[pa.RecordBatch]) -> int:
@@ -41,6 +50,22 @@ def _further(name: str, parts: tuple[Callable, Callable, Callable], batches: Ite
         if chained:
             for outcome in run(event):
                 if mapped and type(outcome) is Kept:
-                    to_cells(outcome.event, 1_000)
+                    to_cells(outcome.event, _BATCH_MS)
         count += 1
     return count
+
+
+def _encoded(plan: bytes, batches: Iterable[pa.RecordBatch]) -> int:
+    """All that a task does for a store that the driver writes: its files are there, and thrown away."""
+    if plan not in _tasks:
+        _tasks[plan] = live_task(pickle.loads(plan))  # noqa: S301 - our own plan
+    with tempfile.TemporaryDirectory() as folder:
+        assignment = Assignment(
+            batch_time_ms=_BATCH_MS,
+            incoming={STORE: str(Path(folder) / "incoming")},
+            families={(STORE, TABLE): frozenset([FAMILY.encode()])},
+        )
+        receipt = _tasks[plan].run(records_of(batches), assignment)
+    if receipt.verdict is not Verdict.DURABLE:
+        raise RuntimeError(f"{receipt.verdict}: {receipt.message}")
+    return receipt.counts.stored

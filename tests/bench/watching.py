@@ -1,13 +1,45 @@
-"""CPU and memory of processes while something runs."""
+"""What a run takes once it is warm: time, CPU and memory of processes, from a fifth of its events to the last."""
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Self
 
 import psutil
 
 Processes = Callable[[], Iterable[psutil.Process]]
+
+WARM_SHARE = 0.2
+"""Of the events, which every rung and peer has for its start: JVMs compile, connections are made, files opened."""
+POLL_S = 0.2
+PATIENCE_S = 900.0
+
+
+@dataclass(frozen=True)
+class Sample:
+    """
+    One run of one rung or peer, once it was warm.
+
+    Attributes:
+        events: that were seen or stored while it was watched.
+        seconds: for those.
+        cpu_s: of its own processes.
+        servers_cpu_s: of Kafka, and of HBase with its Thrift server where it takes part.
+        peak_mib: resident memory of all its processes together, from its start.
+    """
+
+    events: int
+    seconds: float
+    cpu_s: float
+    servers_cpu_s: float
+    peak_mib: float
+
+    @property
+    def per_s(self) -> float:
+        """Events a second."""
+        return self.events / self.seconds
 
 
 def ours() -> list[psutil.Process]:
@@ -17,20 +49,18 @@ def ours() -> list[psutil.Process]:
     return [here, *(child for child in here.children(recursive=True) if _session(child) == session)]
 
 
-class Watch:
-    """Memory and CPU of processes, also of those that ended meanwhile; looked at twice a second."""
+class Usage:
+    """CPU and memory of processes, also of those that ended meanwhile; looked at twice a second, in a `with` block."""
 
     def __init__(self, processes: Processes) -> None:
         self._processes = processes
-        self._first: dict[int, float] = {}
-        self._last: dict[int, float] = {}
+        self._seen: dict[int, float] = {}
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self.peak_mib = 0.0
 
     def __enter__(self) -> Self:
-        for process in self._processes():
-            self._first[process.pid] = _cpu_s(process)
+        self._look()
         self._thread.start()
         return self
 
@@ -38,29 +68,65 @@ class Watch:
         self._end.set()
         self._thread.join()
 
-    @property
     def cpu_s(self) -> float:
-        """Seconds of CPU since the beginning."""
-        return sum(last - self._first.get(pid, 0.0) for pid, last in self._last.items())
+        """Seconds of CPU so far, of all that were ever seen."""
+        self._look()
+        return sum(self._seen.values())
 
     def _follow(self) -> None:
-        while True:
-            over = self._end.wait(0.5)
-            held = 0
-            for process in self._processes():
-                try:
-                    held += process.memory_info().rss
-                    self._last[process.pid] = _cpu_s(process)
-                except psutil.Error:
-                    continue
-            self.peak_mib = max(self.peak_mib, held / 2**20)
-            if over:
-                return
+        while not self._end.wait(0.5):
+            self._look()
+
+    def _look(self) -> None:
+        held = 0
+        for process in self._processes():
+            try:
+                held += process.memory_info().rss
+                times = process.cpu_times()
+            except psutil.Error:
+                continue
+            self._seen[process.pid] = times.user + times.system
+        self.peak_mib = max(self.peak_mib, held / 2**20)
 
 
-def _cpu_s(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return times.user + times.system
+def follow(
+    events: int,
+    done: Callable[[], int],
+    *,
+    its: Processes,
+    servers: Processes,
+    runs: Callable[[], bool] = lambda: True,
+) -> Sample:
+    """
+    Watch a run that was started, until all its events are done.
+
+    Args:
+        events: of the whole run.
+        done: how many are, by now.
+        its: its own processes.
+        servers: those it works with.
+        runs: whether it still does.
+
+    Raises:
+        RuntimeError: it ended before, or takes too long.
+    """
+    end = time.monotonic() + PATIENCE_S
+
+    def reach(wanted: float) -> int:
+        while (count := done()) < wanted:
+            if not runs() or time.monotonic() > end:
+                raise RuntimeError(f"it came to {count} of {events} events")
+            time.sleep(POLL_S)
+        return count
+
+    with Usage(its) as own, Usage(servers) as others:
+        first = reach(events * WARM_SHARE)
+        started, own_s, others_s = time.perf_counter(), own.cpu_s(), others.cpu_s()
+        last = reach(events)
+        seconds = time.perf_counter() - started
+        if last > events:
+            raise RuntimeError(f"{last} events where there are {events}")
+        return Sample(last - first, seconds, own.cpu_s() - own_s, others.cpu_s() - others_s, own.peak_mib)
 
 
 def _session(process: psutil.Process) -> int:

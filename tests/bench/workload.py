@@ -1,50 +1,93 @@
 """What every rung works on: access-log lines of about 170 bytes, one regex of nine groups, nine cells a row."""
 
+import json
 import random
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 PATTERN = r'^(\S+) (\S+) (\S+) \[([^\]]+)\] "(\S+) (\S+) ([^"]+)" (\d+) (\d+)'
 FAMILY = "web"
+TABLE = "access"
+PIPELINE = "access"
+STORE = "logs"
 COLUMNS = ("ip", "ident", "user", "time", "method", "path", "proto", "status", "size")
-ATTRIBUTES = [f"2hb_{FAMILY}:{name}" for name in COLUMNS]
 SEED = 20260101
+_PADDING = "0123456789abcdef"
 
 
-def lines(count: int) -> Iterator[bytes]:
-    """Access-log lines, the same for every run."""
-    chosen = random.Random(SEED)
-    for number in range(count):
-        address = ".".join(str(chosen.randrange(1, 255)) for _ in range(4))
-        size = chosen.randrange(100, 90_000)
-        status = chosen.choice((200, 200, 200, 304, 404, 500))
-        yield (
-            f"{address} - - [26/Jul/2026:11:{number // 60 % 60:02d}:{number % 60:02d} +0000] "
-            f'"GET /shop/item/{number}?page={number % 97} HTTP/1.1" {status} {size} '
-            f'"https://example.org/start" "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101"'
-        ).encode()
+@dataclass(frozen=True)
+class Workload:
+    """
+    One way to work on the lines; as it stands here it is the one that the goals are about.
+
+    Attributes:
+        cells: of a row: the groups of the regex first, then constant ones.
+        body_bytes: lines are padded to that length, and stored whole as one more cell; None leaves them as they are.
+        chain: decorators of an event in place of the regex alone, for the part before the store.
+        row: the template of the row key.
+        sink: further options of the sink.
+    """
+
+    cells: int = len(COLUMNS)
+    body_bytes: int | None = None
+    chain: int = 1
+    row: str = "%{topic}:%{partition}:%{offset}"
+    sink: dict[str, Any] = field(default_factory=dict)
+
+    def lines(self, count: int) -> Iterator[bytes]:
+        """Access-log lines, the same for every run."""
+        chosen = random.Random(SEED)
+        for number in range(count):
+            address = ".".join(str(chosen.randrange(1, 255)) for _ in range(4))
+            size = chosen.randrange(100, 90_000)
+            status = chosen.choice((200, 200, 200, 304, 404, 500))
+            line = (
+                f"{address} - - [26/Jul/2026:11:{number // 60 % 60:02d}:{number % 60:02d} +0000] "
+                f'"GET /shop/item/{number}?page={number % 97} HTTP/1.1" {status} {size} '
+                f'"https://example.org/start" "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101"'
+            )
+            if self.body_bytes is not None:
+                line = line[: self.body_bytes].ljust(self.body_bytes, _PADDING[number % 16])
+            yield line.encode()
+
+    def decorators(self) -> list[dict[str, Any]]:
+        """The chain, the row key last."""
+        named = [f"2hb_{FAMILY}:{name}" if number < self.cells else name for number, name in enumerate(COLUMNS)]
+        steps: list[dict[str, Any]] = [{"regex": {"pattern": PATTERN, "attributes": named}}]
+        more = [
+            {"split": {"separator": " ", "index": 5, "attribute": "path_of_line"}},
+            {"format": {"template": "%{path_of_line}:%{nanos}", "attribute": "key_of_line"}},
+            {"value": {"attribute": "constant", "value": "bench"}},
+        ]
+        while len(steps) < self.chain:
+            steps.append(more[(len(steps) - 1) % len(more)])
+        for number in range(len(COLUMNS), self.cells):
+            steps.append({"value": {"attribute": f"2hb_{FAMILY}:constant{number}", "value": f"{number}"}})
+        return [*steps, {"value": {"attribute": "2hb_", "value": self.row}}]
+
+    def content(self, *, brokers: str, topic: str, group: str, store: dict[str, Any]) -> dict[str, Any]:
+        """The pipeline file as plain data."""
+        sink = {"table": TABLE, **self.sink}
+        if self.body_bytes is not None:
+            sink["write_body"] = f"{FAMILY}:line"
+        return {
+            "version": 1,
+            "stores": {STORE: store},
+            "tables": {TABLE: {"families": {FAMILY: {}}}},
+            "pipelines": {
+                PIPELINE: {
+                    "source": {"kafka": {"brokers": brokers, "topics": [topic], "group": group}},
+                    "decorators": self.decorators(),
+                    "sinks": [{"attr2hbase": sink}],
+                }
+            },
+        }
 
 
-def pipeline(*, brokers: str, topic: str, folder: str, table: str = "access", store: str | None = None) -> str:
-    """The pipeline file: WAL on, one sync before each acknowledgement; each folder has a group of its own."""
-    attributes = ", ".join(f'"{name}"' for name in ATTRIBUTES)
-    store = store or f"{{rocksdb: {{path: {folder}/store}}}}"
-    return f"""
-version: 1
-state_dir: {folder}/state
-service: {{http: {{listen: "127.0.0.1:0"}}, log: {{level: warning}}}}
-stores:
-  logs: {store}
-tables:
-  {table}: {{families: {{web: {{}}}}}}
-pipelines:
-  access:
-    source: {{kafka: {{brokers: "{brokers}", topics: [{topic}], group: {Path(folder).name}}}}}
-    decorators:
-      - regex:
-          pattern: '{PATTERN}'
-          attributes: [{attributes}]
-      - value: {{attribute: "2hb_", value: "%{{topic}}:%{{partition}}:%{{offset}}"}}
-    sinks:
-      - attr2hbase: {{table: {table}}}
-"""
+def written(content: dict[str, Any], folder: Path) -> str:
+    """Path of a pipeline file with that content."""
+    file = folder / "pipeline.yaml"
+    file.write_text(json.dumps(content))
+    return str(file)

@@ -51,6 +51,14 @@ def test_ranges_give_every_line_once(tmp_path_factory: pytest.TempPathFactory, c
     assert [offset for offset, _ in found] == [sum(len(part) + 1 for part in parts[:n]) for n in range(len(expected))]
 
 
+def test_headers_are_empty_and_not_null(tmp_path: Path):
+    """A null list makes Arrow's Java writer walk over the whole batch at every row."""
+    touch(tmp_path / "a", b"one\ntwo\n")
+    reader = FilesReader(str(tmp_path), 1_000)
+    (piece,) = reader.partitions(reader.initialOffset(), reader.latestOffset(reader.initialOffset(), ALL))
+    assert [batch.column("headers").to_pylist() for batch in reader.read(piece)] == [[[], []]]
+
+
 def test_batches_end_anywhere_and_lose_nothing(tmp_path: Path):
     touch(tmp_path / "a", b"one\ntwo\nthree")
     touch(tmp_path / "b", b"")

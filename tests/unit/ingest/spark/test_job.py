@@ -5,7 +5,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,6 +57,10 @@ class Frame:
     def mapInArrow(self, function, schema):  # noqa: N802 - Spark's name
         self.function = function
         return self
+
+    def coalesce(self, most: int):
+        merged = [[record for part in self.partitions[at::most] for record in part] for at in range(most)]
+        return replace(self, partitions=merged)
 
     def collect(self) -> Iterable[Row]:
         self.attempts += 1
@@ -140,6 +144,7 @@ class Bench:
         max_created: int = 20,
         on_error: OnError = OnError.DEAD_LETTER,
         store: Store[Any] | None = None,
+        most_tasks: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         worker._live.clear()
@@ -183,6 +188,7 @@ class Bench:
             incoming={"logs": folder / "incoming"},
             publish=self.publish,
             watch=self.watch,
+            most_tasks=most_tasks,
             clock=clock,
         )
 
@@ -315,6 +321,21 @@ def test_outage_of_hours_is_waited_for(tmp_path: Path):
     bench.job.on_batch(Outage([records(*TICK)]), 0)
     assert bench.watch.told.count("store_unavailable") == 1_100
     assert bench.keys() == [b"a", b"b"]
+
+
+def test_partitions_are_put_together_for_as_many_tasks_as_can_run(tmp_path: Path):
+    for most, tasks in ((None, 4), (2, 2)):
+        bench = Bench(tmp_path / str(most), most_tasks=most)
+        handed: list[Receipt] = []
+        deliver = bench.job._deliver
+        bench.job._deliver = lambda receipts, handed=handed, deliver=deliver: (
+            handed.extend(receipts),
+            deliver(receipts),
+        )
+        parts = [records((name, "1:2"), partition=number) for number, name in enumerate("abcd")]
+        bench.job.on_batch(Frame(parts), 0)
+        assert len(handed) == tasks
+        assert bench.keys() == [b"a", b"b", b"c", b"d"]
 
 
 def test_batch_that_writes_nothing_leaves_no_folder(tmp_path: Path):

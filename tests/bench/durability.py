@@ -1,0 +1,53 @@
+"""The sync, WAL and acknowledgement settings that figures are measured with; they are those the README tells."""
+
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ingest.catalog import Catalog
+from ingest.config import load
+from tests.bench.workload import PIPELINE, STORE, Workload, written
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+_ROW = re.compile(r"^\| `(?P<name>[^`]+)` \| `(?P<value>[^`]+)` \|", re.MULTILINE)
+
+
+def in_force() -> dict[str, str]:
+    """Setting -> value, as the product fills them in for what the goals are about."""
+    rocksdb = _bound({"rocksdb": {"path": "./store"}})
+    hbase = _bound({"hbase": {"host": "localhost", "port": 9090}})
+    sink = hbase.pipelines[PIPELINE].sinks[0].settings
+    return {
+        "rocksdb: sync": _text(rocksdb.stores[STORE].settings.sync),
+        "attr2hbase: write_to_wal": _text(sink.write_to_wal),
+        "attr2hbase: write_buffer_size": f"{sink.write_buffer_size >> 20}MiB",
+        "kafka: max_events_per_batch": str(hbase.pipelines[PIPELINE].source.settings.max_events_per_batch),
+        "acknowledged": "after the flush",
+    }
+
+
+def told(readme: str) -> dict[str, str]:
+    """The same as README's table has it."""
+    return {match["name"]: match["value"] for match in _ROW.finditer(readme)}
+
+
+def differences(found: dict[str, str], readme: str) -> list[str]:
+    """What differs, a sentence each."""
+    documented = told(readme)
+    return [
+        f"{name} is {value}, README.md says {documented.get(name, 'nothing of it')}"
+        for name, value in found.items()
+        if documented.get(name) != value
+    ]
+
+
+def _bound(store: dict[str, Any]) -> Any:
+    content = Workload().content(brokers="127.0.0.1:9092", topic="bench", group="bench", store=store)
+    with tempfile.TemporaryDirectory() as folder:
+        return load(written(content, Path(folder)), env=dict(os.environ), lookup=Catalog())
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,114 @@
+"""The figures as goals, met or not."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+Result = Mapping[str, Any]
+
+
+class Goal(NamedTuple):
+    """
+    What is to be reached.
+
+    Attributes:
+        figure: out of a result; KeyError or TypeError where it was not measured.
+        at_most: whether less is better.
+    """
+
+    name: str
+    figure: Callable[[Result], float]
+    goal: float
+    at_most: bool = False
+
+
+def _rate(result: Result, name: str) -> float:
+    return float(result["hbase"][name]["per_s"])
+
+
+def _cpu(result: Result, name: str) -> float:
+    return float(result["hbase"][name]["cpu_s_per_million"])
+
+
+GOALS = (
+    Goal(
+        "Kafka to HBase, WAL on: share of what ready-made Thrift bytes reach by as many connections",
+        lambda result: _rate(result, "hbase") / _rate(result, "ceiling"),
+        0.95,
+    ),
+    Goal(
+        "Kafka to HBase, WAL on: times Flume 1.11 with its file channel, which promises as much",
+        lambda result: _rate(result, "hbase") / _rate(result, "flume file channel"),
+        1.4,
+    ),
+    Goal(
+        "Kafka to HBase, WAL on: times Flume 1.11 with its memory channel, which loses events in a crash",
+        lambda result: _rate(result, "hbase") / _rate(result, "flume memory channel"),
+        1.1,
+    ),
+    Goal(
+        "Kafka to HBase, WAL on: CPU for a million events, as a share of Flume's with the file channel",
+        lambda result: _cpu(result, "hbase") / _cpu(result, "flume file channel"),
+        0.5,
+        at_most=True,
+    ),
+    Goal(
+        "Kafka to RocksDB, WAL on, synced at every ack, events/s",
+        lambda result: float(result["rungs"]["rocksdb"]["per_s"]),
+        60_000,
+    ),
+    Goal(
+        "chain of regex, split, format, value on one core, events/s",
+        lambda result: float(result["chain_of_four_per_s"]),
+        200_000,
+    ),
+    Goal(
+        "produced to readable in HBase at half the full rate, p50, s",
+        lambda result: float(result["latency"]["50 %"]["p50_s"]),
+        0.5,
+        at_most=True,
+    ),
+    Goal(
+        "produced to readable in HBase at half the full rate, p99, s",
+        lambda result: float(result["latency"]["50 %"]["p99_s"]),
+        1.2,
+        at_most=True,
+    ),
+    Goal(
+        "memory of all processes at full rate, growth after ten minutes",
+        lambda result: float(result["soak"]["memory_growth"]),
+        0.05,
+        at_most=True,
+    ),
+    Goal(
+        "CPU an event with 10,000,000 events, times that with 1,000,000",
+        lambda result: (
+            float(result["scale"]["10,000,000 events"]["cpu_s_per_million"])
+            / float(result["scale"]["1,000,000 events"]["cpu_s_per_million"])
+        ),
+        1.1,
+        at_most=True,
+    ),
+)
+
+
+def goals(result: Result) -> list[dict[str, Any]]:
+    """A line for each goal that this run measured."""
+    found = []
+    for name, figure_of, goal, at_most in GOALS:
+        try:
+            figure = figure_of(result)
+        except (KeyError, TypeError):
+            continue
+        met = figure <= goal if at_most else figure >= goal
+        found.append({"name": name, "figure": figure, "goal": goal, "at_most": at_most, "met": met})
+    return found
+
+
+def shown(figure: float) -> str:
+    """A rate without decimals, a ratio with two."""
+    return f"{figure:,.0f}" if figure >= 100 else f"{figure:.2f}"
+
+
+def wanted(goal: Mapping[str, Any]) -> str:
+    """What a goal asks for, in words."""
+    return f"{'at most' if goal['at_most'] else 'at least'} {shown(goal['goal'])}"

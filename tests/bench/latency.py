@@ -1,0 +1,121 @@
+"""From the moment an event is produced until it can be read in HBase, at a share of the full rate."""
+
+import statistics
+import threading
+import time
+from collections import deque
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.bench.hbase import HBaseRungs
+from tests.bench.workload import FAMILY, PIPELINE, TABLE, Workload
+from tests.support.servers import HBase, Kafka
+from tests.support.service import Service
+
+SHARES = (0.1, 0.5, 0.8)
+WARM_S, MEASURED_S = 60.0, 30.0
+TICK_S = 0.02
+PROBE_S = 0.05
+"""Every so often one event is looked for."""
+LOST_S = 60.0
+
+
+class Latency(NamedTuple):
+    """
+    What was seen.
+
+    Attributes:
+        per_s: events produced a second.
+        probes: events that were looked for.
+        p50_s, p90_s, p99_s, worst_s: from produced to readable.
+    """
+
+    per_s: float
+    probes: int
+    p50_s: float
+    p90_s: float
+    p99_s: float
+    worst_s: float
+
+
+def measured(kafka: Kafka, hbase: HBase, rungs: HBaseRungs, rate: float, folder: Path, partitions: int) -> Latency:
+    """Produce at a steady rate into an idle pipeline and look for events, once it is warm."""
+    topic = kafka.create_topic("latency", partitions=partitions)
+    rungs.empty_table()
+    folder.mkdir(parents=True)
+    with Service(folder, rungs.content(Workload(row="%{key}"), topic)) as service:
+        service.start(env={"SPARK_SUBMIT_OPTS": ""})
+        service.wait_for_state("running", PIPELINE)
+        watch = _Probes(hbase)
+        try:
+            _produce(kafka, topic, rate, partitions, watch)
+        finally:
+            waits = watch.finish()
+        service.stop()
+    cuts = statistics.quantiles(waits, n=100, method="inclusive")
+    return Latency(rate, len(waits), cuts[49], cuts[89], cuts[98], max(waits))
+
+
+def _produce(kafka: Kafka, topic: str, rate: float, partitions: int, watch: "_Probes") -> None:
+    """At every tick as many as are due by then; the last one of a tick is a probe, now and then."""
+    producer = kafka.producer()
+    lines = Workload().lines(int(rate * (WARM_S + MEASURED_S)) + 1)
+    started = time.monotonic()
+    sent = 0
+    next_probe = started + WARM_S
+    while (now := time.monotonic()) < started + WARM_S + MEASURED_S:
+        due = int((now - started) * rate)
+        for number in range(sent, due):
+            producer.send(topic, value=next(lines), key=b"%09d" % number, partition=number % partitions)
+        if due > sent and now >= next_probe:
+            watch.expect(b"%09d" % (due - 1), time.monotonic())
+            next_probe = now + PROBE_S
+        sent = due
+        time.sleep(max(0.0, TICK_S - (time.monotonic() - now)))
+    producer.flush()
+
+
+class _Probes:
+    """Asks HBase for events until they are there, oldest first, on a thread of its own."""
+
+    def __init__(self, hbase: HBase) -> None:
+        self._hbase = hbase
+        self._waiting: deque[tuple[bytes, float]] = deque()
+        self._waits: list[float] = []
+        self._is_over = threading.Event()
+        self._failed: BaseException | None = None
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def expect(self, row: bytes, produced_s: float) -> None:
+        """Look for a row."""
+        self._waiting.append((row, produced_s))
+
+    def finish(self) -> list[float]:
+        """Seconds that each row took, once all were seen."""
+        self._is_over.set()
+        self._thread.join()
+        if self._failed is not None:
+            raise self._failed
+        return self._waits
+
+    def _look(self) -> None:
+        try:
+            with self._hbase.connection() as connection:
+                table = connection.table(TABLE)
+                while self._waiting or not self._is_over.is_set():
+                    if not self._waiting:
+                        time.sleep(0.002)
+                        continue
+                    row, produced_s = self._waiting[0]
+                    found = table.row(row, columns=[f"{FAMILY}:ip"])
+                    waited = time.monotonic() - produced_s
+                    if found:
+                        self._waits.append(waited)
+                        self._waiting.popleft()
+                    elif waited > LOST_S:
+                        raise RuntimeError(f"row {row!r} did not appear within {LOST_S:.0f} s")  # noqa: TRY301 - as any
+                    else:
+                        time.sleep(0.005)
+        except BaseException as error:  # noqa: BLE001 - raised by finish
+            self._failed = error

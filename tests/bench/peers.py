@@ -1,0 +1,39 @@
+"""Peers that come as commands: HBase's own load test."""
+
+import re
+import subprocess
+from pathlib import Path
+
+from tests.bench.flume import OPENED
+from tests.support.local import jars
+from tests.support.servers import HBase
+
+_RATE = re.compile(r"Summary of timings \(ms\): \[(?P<timings>[\d, ]+)\]")
+PE_S = 600.0
+
+
+def performance_evaluation(hbase: HBase, rows: int, clients: int) -> float:
+    """
+    Rows a second that HBase's PerformanceEvaluation writes, through HBase's own client: random ones of nine columns of
+    20 bytes.
+
+    Args:
+        hbase: where to.
+        rows: of each client.
+        clients: threads.
+
+    Raises:
+        RuntimeError: it did not come to an end, or does not say how long it took.
+    """
+    class_path = jars.class_path("performance-evaluation", Path(__file__).parent)
+    command = [
+        jars.java(), "-Xmx1g", *OPENED, "-cp", f"{hbase.server.folder / 'conf'}:{class_path}",
+        "org.apache.hadoop.hbase.PerformanceEvaluation", "--nomapred", f"--rows={rows}", "--valueSize=20",
+        "--columns=9", "randomWrite", str(clients),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PE_S, check=False)
+    found = _RATE.search(done.stdout + done.stderr)
+    if done.returncode != 0 or found is None:
+        raise RuntimeError(f"PerformanceEvaluation ended with {done.returncode}: {(done.stdout + done.stderr)[-2000:]}")
+    longest_ms = max(int(part) for part in found["timings"].split(","))
+    return rows * clients / (longest_ms / 1000)

@@ -1,0 +1,117 @@
+"""The product at its full rate for as long as it is asked to: memory, rate and lag over time."""
+
+import threading
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+
+from tests.bench.workload import PIPELINE, Workload
+from tests.support.names import unique
+from tests.support.servers import Given, Kafka
+from tests.support.service import Service
+
+LOOK_S = 10.0
+SETTLED_S = 600.0
+"""Memory grows while a service warms up; after that it should not."""
+AHEAD = 400_000
+"""Events produced beyond what is stored: two micro-batches, so there is always one to read."""
+
+
+class Moment(NamedTuple):
+    """
+    What was seen at one time.
+
+    Attributes:
+        second: since the start.
+        stored: events so far.
+        lag: events produced and not acknowledged.
+        driver_mib, jvm_mib, workers_mib: resident memory.
+    """
+
+    second: float
+    stored: int
+    lag: int
+    driver_mib: float
+    jvm_mib: float
+    workers_mib: float
+
+
+def run(kafka: Kafka, folder: Path, minutes: float, partitions: int) -> list[Moment]:
+    """Keep a producer a little ahead of the service, and look at it every ten seconds."""
+    topic = kafka.create_topic("soak", partitions=partitions, config={"retention.bytes": str(512 << 20)})
+    store = {"rocksdb": {"path": "./store"}}
+    content = Workload(row="%{key}").content(brokers=kafka.brokers, topic=topic, group=unique("soak"), store=store)
+    folder.mkdir(parents=True)
+    produced, stored = [0], [0]
+    over = threading.Event()
+    producer = threading.Thread(target=_produce, args=(kafka, topic, partitions, produced, stored, over), daemon=True)
+    seen: list[Moment] = []
+    with Service(folder, content) as service:
+        service.start(env={"SPARK_SUBMIT_OPTS": ""})
+        service.wait_for_state("running", PIPELINE)
+        started = time.monotonic()
+        producer.start()
+        while (second := time.monotonic() - started) < minutes * 60 and service.is_running:
+            stored[0] = int(service.metric("ingest_events_stored_total"))
+            if not seen or second - seen[-1].second >= LOOK_S:
+                seen.append(Moment(second, stored[0], produced[0] - stored[0], *_memory(service)))
+            time.sleep(0.5)
+        over.set()
+        producer.join()
+        if not service.is_running:
+            raise RuntimeError(f"the service ended after {seen[-1].second:.0f} s: {service.last_lines()}")
+        service.stop()
+    return seen
+
+
+def summary(seen: list[Moment]) -> dict[str, Any]:
+    """Rate, and by what share memory grew once the service was settled; None for a run that was too short to tell."""
+    settled = [moment for moment in seen if moment.second >= SETTLED_S]
+    first, last = seen[0], seen[-1]
+    rate = (last.stored - first.stored) / (last.second - first.second)
+    growth = None
+    if len(settled) >= 12:  # two minutes: the means of its ends are compared
+        early, late = settled[: len(settled) // 4], settled[-(len(settled) // 4) :]
+        growth = _mean(late) / _mean(early) - 1
+    return {"per_s": rate, "memory_growth": growth, "seconds": last.second, "moments": [list(each) for each in seen]}
+
+
+def _mean(moments: list[Moment]) -> float:
+    return sum(each.driver_mib + each.jvm_mib + each.workers_mib for each in moments) / len(moments)
+
+
+def _memory(service: Service) -> tuple[float, float, float]:
+    jvm, workers = service.jvm(), service.workers()
+    return _mib([psutil.Process(service.pid)]), _mib([] if jvm is None else [jvm]), _mib(workers)
+
+
+def _mib(processes: list[psutil.Process]) -> float:
+    held = 0
+    for process in processes:
+        try:
+            held += process.memory_info().rss
+        except psutil.Error:
+            continue
+    return held / 2**20
+
+
+def _produce(
+    kafka: Kafka, topic: str, partitions: int, produced: list[int], stored: list[int], over: threading.Event
+) -> None:
+    """The same million lines again and again; row keys come round, so that the store does not grow for ever."""
+    lines = list(Workload().lines(100_000))
+    while not over.is_set():
+        if produced[0] - stored[0] >= AHEAD:
+            time.sleep(0.05)
+            continue
+        some = range(produced[0], produced[0] + 20_000)
+        kafka.produce(
+            topic,
+            (
+                Given(lines[number % len(lines)], key=b"%07d" % (number % 1_000_000), partition=number % partitions)
+                for number in some
+            ),
+        )
+        produced[0] = some.stop
