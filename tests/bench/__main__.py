@@ -30,6 +30,8 @@ from tests.support.servers import HBase, Kafka, TestFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "bench"
+SO_FAR = ROOT / "build" / "bench.json"
+"""What is known after each part, should a later one fail."""
 PARTITIONS = 4
 GOALS = (*rungs.STAGES, "rocksdb", *hbase.GOAL_RUNGS, "latency", "micro")
 """Parts that the goals need, but for those that take hours."""
@@ -66,10 +68,13 @@ def main() -> int:
                 events=options.events, folder=folder, servers=processes_of(kafka.server.process),
             )  # fmt: skip
             result["rungs"] = turns(ladder.run, climbed, options.rounds, progress)
+        keep(result)
     if {"latency", "performance evaluation", *hbase.PRODUCTS, *hbase.CEILINGS, *hbase.FLUME}.intersection(parts):
         result |= beside_peers(parts, options.hbase_events, options.rounds, console)
+        keep(result)
     if "scale" in parts:
         result["scale"] = grown(console)
+        keep(result)
     if "soak" in parts:
         with servers(console) as (folder, kafka, progress):
             progress.add_task(f"soak of {options.soak_minutes:g} minutes", total=None)
@@ -89,7 +94,7 @@ def asked() -> argparse.Namespace:
         "parts", nargs="*", help=f"what to measure, of: {'; '.join(ALL)}. Those of the goals by default"
     )
     parser.add_argument("--all", action="store_true", help="measure everything, with scale and soak: hours")
-    parser.add_argument("--events", type=int, default=1_500_000, help="events in the topic (1500000)")
+    parser.add_argument("--events", type=int, default=1_000_000, help="events in the topic (1000000)")
     parser.add_argument("--hbase-events", type=int, default=600_000, help="for HBase and its peers (600000)")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each rung, in turn; the median counts (5)")
     parser.add_argument("--soak-minutes", type=float, default=60.0, help="how long the soak is (60)")
@@ -117,6 +122,7 @@ def beside_peers(parts: Sequence[str], events: int, rounds: int, console: Consol
             if "performance evaluation" in parts:
                 ladder.empty_table()
                 found["performance_evaluation_per_s"] = peers.performance_evaluation(base, events // 2, 2)
+            keep(found)
             if "latency" in parts:
                 full = found["hbase"].get("hbase", {}).get("per_s") or ladder.run("hbase", rounds + 1).per_s
                 task = progress.add_task("latency", total=len(latency.SHARES))
@@ -211,6 +217,12 @@ def machine() -> dict[str, str]:
         "commit": commit.stdout.strip(),
         "date": datetime.now(UTC).date().isoformat(),
     }
+
+
+def keep(result: dict[str, Any]) -> None:
+    """Put aside what is known so far."""
+    SO_FAR.parent.mkdir(exist_ok=True)
+    SO_FAR.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n")
 
 
 def write(result: dict[str, Any]) -> None:

@@ -13,7 +13,9 @@ from tests.support.servers import HBase, Kafka
 from tests.support.service import Service
 
 SHARES = (0.1, 0.5, 0.8)
-WARM_S, MEASURED_S = 60.0, 30.0
+WARM_S, SETTLE_S, MEASURED_S = 40.0, 10.0, 30.0
+WARM_SHARE = 0.2
+"""Of the rate, while the service becomes warm: what it could not do then would still wait when it is measured."""
 TICK_S = 0.02
 PROBE_S = 0.05
 """Every so often one event is looked for."""
@@ -59,12 +61,13 @@ def measured(kafka: Kafka, hbase: HBase, rungs: HBaseRungs, rate: float, folder:
 def _produce(kafka: Kafka, topic: str, rate: float, partitions: int, watch: "_Probes") -> None:
     """At every tick as many as are due by then; the last one of a tick is a probe, now and then."""
     producer = kafka.producer()
-    lines = Workload().lines(int(rate * (WARM_S + MEASURED_S)) + 1)
+    warm_events = int(rate * WARM_SHARE * WARM_S)
+    lines = Workload().lines(warm_events + int(rate * (SETTLE_S + MEASURED_S)) + 1)
     started = time.monotonic()
     sent = 0
-    next_probe = started + WARM_S
-    while (now := time.monotonic()) < started + WARM_S + MEASURED_S:
-        due = int((now - started) * rate)
+    next_probe = started + WARM_S + SETTLE_S
+    while (passed := (now := time.monotonic()) - started) < WARM_S + SETTLE_S + MEASURED_S:
+        due = int(passed * rate * WARM_SHARE) if passed < WARM_S else warm_events + int((passed - WARM_S) * rate)
         for number in range(sent, due):
             producer.send(topic, value=next(lines), key=b"%09d" % number, partition=number % partitions)
         if due > sent and now >= next_probe:
@@ -101,6 +104,8 @@ class _Probes:
 
     def _look(self) -> None:
         try:
+            while not self._waiting and not self._is_over.is_set():
+                time.sleep(TICK_S)  # a connection that is silent for a minute is closed by the server
             with self._hbase.connection() as connection:
                 table = connection.table(TABLE)
                 while self._waiting or not self._is_over.is_set():
