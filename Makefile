@@ -45,10 +45,10 @@ test-slow: jdk maven setup  ## soaks and long faults
 	@$(BIN)/python -m pytest -q -m slow
 
 bench: maven setup  ## the measured goals, under 40 minutes; writes docs/performance.md
-	@$(BIN)/python -m tests.bench
+	@$(BIN)/python -m tests.bench --write
 
 bench-all: maven setup  ## every rung, scale and soak
-	@$(BIN)/python -m tests.bench --all
+	@$(BIN)/python -m tests.bench --all --write
 
 docs: setup  ## write docs/reference anew from the code
 	@$(BIN)/python deploy/docs/generate.py

@@ -16,8 +16,8 @@ _TOP = """\
 Made by `make bench` from `docs/bench/latest.json` and `docs/bench/changes.md`; do not edit. Ratios between rungs carry
 over to other machines, the figures themselves do not.
 
-Machine: {cpu}, Python {python}, PySpark {pyspark}; commit {commit}, {date}. Median of {rounds} runs in turn. Each run
-and each peer has the first fifth of its events to become warm; what comes after counts.
+Machine: {cpu}, Python {python}, PySpark {pyspark}; commit {commit}, {date}. Median of
+{rounds} runs in turn. Each run and each peer has the first fifth of its events to become warm; what comes after counts.
 
 Settings in force, the same in README.md: {settings}.
 

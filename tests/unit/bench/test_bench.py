@@ -1,0 +1,72 @@
+"""The parts of the bench that decide what its figures mean."""
+
+import xml.etree.ElementTree as ET
+from itertools import count
+
+import psutil
+import pytest
+
+from tests.bench import durability, plots, watching
+from tests.bench.goals import GOALS, goals
+from tests.bench.watching import follow
+from tests.bench.workload import Workload
+
+
+def test_readme_tells_the_settings_in_force():
+    assert durability.differences(durability.in_force(), durability.README.read_text()) == []
+
+
+@pytest.mark.parametrize(("told", "found"), [("| `a: b` | `false` |", "false"), ("", "nothing of it")])
+def test_settings_that_readme_does_not_tell_are_named(told, found):
+    assert durability.differences({"a: b": "true"}, told) == [f"a: b is true, README.md says {found}"]
+
+
+def test_goal_is_met_from_its_side():
+    runs = {name: {"per_s": 100.0, "cpu_s_per_million": 10.0} for name in ("hbase", "ceiling", "flume file channel")}
+    met = {line["name"]: line["met"] for line in goals({"hbase": runs})}
+    assert list(met.values()) == [True, False, False]
+    runs["hbase"]["cpu_s_per_million"] = 5.0
+    assert goals({"hbase": runs})[-1]["met"]
+
+
+def test_what_was_not_measured_is_no_goal():
+    assert goals({}) == []
+    assert goals({"soak": {"memory_growth": None}}) == []
+    assert len({goal.name for goal in GOALS}) == len(GOALS)
+
+
+def test_the_first_fifth_counts_for_nothing(monkeypatch):
+    monkeypatch.setattr(watching, "POLL_S", 0.0)
+    steps = count(0, 7)
+    sample = follow(100, lambda: min(100, next(steps)), its=lambda: [psutil.Process()], servers=list)
+    assert sample.events == 100 - 21
+    assert sample.servers_cpu_s == 0
+    assert sample.peak_mib > 1
+
+
+def test_a_run_that_ends_early_or_does_too_much_is_no_run(monkeypatch):
+    monkeypatch.setattr(watching, "POLL_S", 0.0)
+    with pytest.raises(RuntimeError, match="it came to 99 of 100 events"):
+        follow(100, lambda: 99, its=list, servers=list, runs=lambda: False)
+    with pytest.raises(RuntimeError, match="101 events where there are 100"):
+        follow(100, lambda: 101, its=list, servers=list)
+
+
+def test_lines_are_the_same_for_every_run_and_as_long_as_asked():
+    assert list(Workload().lines(50)) == list(Workload().lines(50))
+    assert {len(line) for line in Workload(body_bytes=1_000).lines(50)} == {1_000}
+
+
+@pytest.mark.parametrize("cells", [1, 3, 9, 30])
+def test_chain_makes_as_many_cells_as_asked(cells):
+    steps = Workload(cells=cells).decorators()
+    named = [name for name in steps[0]["regex"]["attributes"] if name.startswith("2hb_")]
+    named += [step["value"]["attribute"] for step in steps[1:] if step["value"]["attribute"] != "2hb_"]
+    assert len(set(named)) == cells
+
+
+def test_plots_are_xml_and_show_every_name():
+    drawn = plots.bars("a < b", {"ours & theirs": (5.0, 4.0, 6.0), "none": (0.0, 0.0, 0.0)}, ours=["none"], unit="x")
+    assert {"a < b", "ours & theirs", "none"} <= {each.text for each in ET.fromstring(drawn).iter()}  # noqa: S314 - our own
+    drawn = plots.lines("c", {"d": [(0.0, 1.0), (1.0, 0.0)]}, x="minutes", y="MiB")
+    assert {"c", "d"} <= {each.text for each in ET.fromstring(drawn).iter()}  # noqa: S314 - our own
