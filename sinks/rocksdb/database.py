@@ -122,15 +122,18 @@ class Database:
     def take(self, table: str, file: Path) -> None:
         """Make a sorted file part of a table, all of it or nothing; it stays where it is."""
         opened = self.writable()
-        # RocksDB takes the second name for its own, or a copy where its folder is on another disk
-        second = file.with_name(f"{file.name}.taken")
         options = IngestExternalFileOptions()
-        options.set_move_files(True)
+        taken = file
         with on_disk(file):
+            second = file.with_name(f"{file.name}.taken")
             second.unlink(missing_ok=True)
-            second.hardlink_to(file)
+            # RocksDB takes a second name for its own; where there can be none, it copies the file
+            with suppress(OSError):
+                second.hardlink_to(file)
+                options.set_move_files(True)
+                taken = second
         reader = opened.column_families[tables.column_family(table)]
-        self.guarded(lambda: reader.ingest_external_file([str(second)], options))
+        self.guarded(lambda: reader.ingest_external_file([str(taken)], options))
 
     def add_families(self, table: str, missing: list[FamilySpec]) -> None:
         """Make families, and the table with them."""

@@ -2,6 +2,7 @@
 
 import resource
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
@@ -98,6 +99,22 @@ def test_delivered_file_outlives_a_restart_and_its_folder(store, tmp_path):
     store.close()
     store.open()
     assert len(list(store.scan("t", Scan()))) == 500
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_file_stays_where_it_is_and_on_another_disk_it_is_copied(store, tmp_path, monkeypatch, links):
+    other = Path("/dev/shm")
+    away = other if other.is_dir() and other.stat().st_dev != tmp_path.stat().st_dev else tmp_path
+    if not links:
+        monkeypatch.setattr(Path, "hardlink_to", lambda *_: (_ for _ in ()).throw(OSError(95, "no links here")))
+    with TemporaryDirectory(dir=away) as folder:
+        file = handed(Path(folder) / "in" / "task", [Put(b"%d" % number, {b"f:a": b"v"}, 1) for number in range(9)])
+        for _ in range(2):
+            deliver(store, [file])
+        assert (Path(folder) / "in" / "task.0").is_file()
+    store.close()
+    store.open()
+    assert len(list(store.scan("t", Scan()))) == 9
 
 
 def test_reader_beside_sees_what_was_taken(store, tmp_path):
