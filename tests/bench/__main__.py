@@ -94,7 +94,7 @@ def asked() -> argparse.Namespace:
         "parts", nargs="*", help=f"what to measure, of: {'; '.join(ALL)}. Those of the goals by default"
     )
     parser.add_argument("--all", action="store_true", help="measure everything, with scale and soak: hours")
-    parser.add_argument("--events", type=int, default=1_000_000, help="events in the topic (1000000)")
+    parser.add_argument("--events", type=int, default=1_500_000, help="events in the topic (1500000)")
     parser.add_argument("--hbase-events", type=int, default=600_000, help="for HBase and its peers (600000)")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each rung, in turn; the median counts (5)")
     parser.add_argument("--soak-minutes", type=float, default=60.0, help="how long the soak is (60)")
