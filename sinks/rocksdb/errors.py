@@ -26,6 +26,12 @@ def is_from_rocksdb(error: Exception) -> bool:
     return type(error) is Exception or isinstance(error, (OSError, DbClosedError))
 
 
+def is_full(text: str) -> bool:
+    """Whether RocksDB says that there is no room."""
+    lowered = text.lower()
+    return any(words in lowered for words in ("no space left", "quota", "file too large", "max allowed space"))
+
+
 def translated(error: Exception, path: Path) -> IngestError:
     """
     Our error for one of RocksDB's; it gives all of them as plain exceptions with a text.
@@ -40,7 +46,7 @@ def translated(error: Exception, path: Path) -> IngestError:
             f'the store "{path}" is held by {owner_of(path)}',
             hint="stop that process, then run this command again: only one at a time may write it",
         )
-    if any(word in lowered for word in ("no space left", "quota", "file too large", "max allowed space")):
+    if is_full(text):
         return StoreUnavailableError(f'no space left for the store "{path}": {text}')
     if "permission denied" in lowered or "read-only file system" in lowered:
         return StoreRefusedError(f'the store "{path}" may not be written: {text}', hint="check who owns the folder")

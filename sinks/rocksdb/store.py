@@ -23,12 +23,13 @@ from ingest.api import (
     split_column,
 )
 from ingest.clock import now_ms
+from sinks.rocksdb import table_file
 from sinks.rocksdb.database import Database, Opened
 from sinks.rocksdb.keys import encode_text
 from sinks.rocksdb.reading import Cursor, Part, Question, page_of, row_at
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.sweep import DELETE_KEPT_MS, SLICE_KEYS, Gauge, Kept, slice_of
-from sinks.rocksdb.table_file import Note, TableFiles
+from sinks.rocksdb.table_file import Note
 from sinks.rocksdb.tables import column_family, gauge_key
 from sinks.rocksdb.writing import Families, batch_of, count_superseded, sampled
 
@@ -67,7 +68,6 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         self._generation = -1
         self._families: dict[str, Families] = {}
         self._gauges: dict[str, Gauge] = {}
-        self._files = TableFiles()
 
     @classmethod
     def reader(cls, settings: RocksDBSettings) -> Self:
@@ -95,7 +95,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
 
     def make_file(self, path: str, puts: Sequence[Put]) -> bytes:
         """A sorted table of RocksDB."""
-        return self._files.write(path, puts).packed()
+        return table_file.write(path, puts).packed()
 
     def take_file(self, table: str, path: str, note: bytes) -> None:
         """Make the file one of the table's, under a second name, so that it can be taken again."""

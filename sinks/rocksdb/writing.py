@@ -1,6 +1,6 @@
 """Mutations as one batch of RocksDB; the hot side of the store."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 from rocksdict import ColumnFamily, Rdict, WriteBatch
@@ -31,17 +31,34 @@ MAX_PREPARED = 50_000
 """Columns whose key parts are kept; data that makes more columns of its own pays for encoding them again."""
 
 
-class Columns:
+class Families:
     """
-    Columns as they stand in keys, each made once.
+    The families of one table, ready to be written to.
 
-    Args:
-        families: that a column may name.
+    Attributes:
+        specs: family -> what it should be.
+        shortest_ttl_s: the shortest time to live of a family, None when all live for ever.
     """
 
-    def __init__(self, families: Container[bytes]) -> None:
-        self._families = families
+    def __init__(self, specs: Mapping[bytes, FamilySpec], handle: ColumnFamily, reader: Rdict) -> None:
+        self.specs = specs
+        self.shortest_ttl_s = min((spec.ttl_s for spec in specs.values() if spec.ttl_s is not None), default=None)
         self._prepared: dict[bytes, bytes] = {}
+        self._opened: tuple[ColumnFamily, Rdict] | None = handle, reader
+        self.sampled = 0
+
+    @property
+    def handle(self) -> ColumnFamily:
+        """Where RocksDB keeps the table."""
+        return self._held()[0]
+
+    def let_go(self) -> None:
+        """Forget all handles: the folder stays locked as long as one lives, if only in a traceback."""
+        self._opened = None
+
+    def cursor(self) -> Cursor:
+        """An iterator over the table; it keeps the database open while it lives."""
+        return cast("Cursor", self._held()[1].iter())
 
     def prepared(self) -> dict[bytes, bytes]:
         """Column -> what stands between row and time in its key; filled by `prepare`."""
@@ -57,45 +74,10 @@ class Columns:
             KeyError: there is no such family, or no colon.
         """
         family, colon, _ = column.partition(b":")
-        if not colon or family not in self._families:
+        if not colon or family not in self.specs:
             raise KeyError(column)
         found = self._prepared[column] = cell_column(column)
         return found
-
-
-class Families:
-    """
-    The families of one table, ready to be written to.
-
-    Attributes:
-        specs: family -> what it should be.
-        shortest_ttl_s: the shortest time to live of a family, None when all live for ever.
-    """
-
-    def __init__(self, specs: Mapping[bytes, FamilySpec], handle: ColumnFamily, reader: Rdict) -> None:
-        self.specs = specs
-        self.shortest_ttl_s = min((spec.ttl_s for spec in specs.values() if spec.ttl_s is not None), default=None)
-        self.columns = Columns(specs)
-        self._opened: tuple[ColumnFamily, Rdict] | None = handle, reader
-        self.sampled = 0
-
-    @property
-    def handle(self) -> ColumnFamily:
-        """Where RocksDB keeps the table."""
-        return self._held()[0]
-
-    @property
-    def reader(self) -> Rdict:
-        """The table to ask, and to take files in."""
-        return self._held()[1]
-
-    def let_go(self) -> None:
-        """Forget all handles: the folder stays locked as long as one lives, if only in a traceback."""
-        self._opened = None
-
-    def cursor(self) -> Cursor:
-        """An iterator over the table; it keeps the database open while it lives."""
-        return cast("Cursor", self.reader.iter())
 
     def _held(self) -> tuple[ColumnFamily, Rdict]:
         if self._opened is None:
@@ -117,7 +99,7 @@ def batch_of(mutations: Sequence[Mutation], families: Families) -> tuple[WriteBa
     at = -1
     time = b""
     handle = families.handle
-    prepared, prepare = families.columns.prepared(), families.columns.prepare
+    prepared = families.prepared()
     try:
         for mutation in mutations:
             row = mutation.row
@@ -136,7 +118,7 @@ def batch_of(mutations: Sequence[Mutation], families: Families) -> tuple[WriteBa
             for column, value in columns.items():
                 found = prepared.get(column)
                 if found is None:
-                    found = prepare(column)
+                    found = families.prepare(column)
                 write(head + found + time, value, handle)
     except KeyError:
         raise _rejection(mutations, families) from None

@@ -20,11 +20,11 @@ from rich.table import Table
 
 from tests.bench import durability, hbase, latency, micro, peers, rungs, scale, soak
 from tests.bench.goals import goals, shown, wanted
-from tests.bench.hbase import HBaseRungs, processes_of, produce
+from tests.bench.hbase import HBaseRungs
 from tests.bench.report import page, pictures
 from tests.bench.rungs import Ladder
-from tests.bench.watching import Sample
-from tests.bench.workload import Workload
+from tests.bench.watching import Sample, processes_of
+from tests.bench.workload import Workload, in_turn
 from tests.support.local import HBaseServer
 from tests.support.servers import HBase, Kafka, TestFolder
 
@@ -170,7 +170,7 @@ def produced(kafka: Kafka, events: int, progress: Progress) -> str:
     """A topic with so many lines."""
     progress.add_task(f"producing {events:,} lines", total=None)
     topic = kafka.create_topic("bench", partitions=PARTITIONS)
-    produce(kafka, topic, Workload(), events, PARTITIONS)
+    kafka.produce(topic, in_turn(Workload().lines(events), PARTITIONS))
     return topic
 
 

@@ -21,33 +21,30 @@ class Goal(NamedTuple):
     at_most: bool = False
 
 
-def _rate(result: Result, name: str) -> float:
-    return float(result["hbase"][name]["per_s"])
-
-
-def _cpu(result: Result, name: str) -> float:
-    return float(result["hbase"][name]["cpu_s_per_million"])
+def _beside(peer: str, of: str = "per_s") -> Callable[[Result], float]:
+    """The product's figure as a multiple of a peer's."""
+    return lambda result: float(result["hbase"]["hbase"][of]) / float(result["hbase"][peer][of])
 
 
 GOALS = (
     Goal(
         "Kafka to HBase, WAL on: share of what ready-made Thrift bytes reach by as many connections",
-        lambda result: _rate(result, "hbase") / _rate(result, "ceiling"),
+        _beside("ceiling"),
         0.95,
     ),
     Goal(
         "Kafka to HBase, WAL on: times Flume 1.11 with its file channel, which promises as much",
-        lambda result: _rate(result, "hbase") / _rate(result, "flume file channel"),
+        _beside("flume file channel"),
         1.4,
     ),
     Goal(
         "Kafka to HBase, WAL on: times Flume 1.11 with its memory channel, which loses events in a crash",
-        lambda result: _rate(result, "hbase") / _rate(result, "flume memory channel"),
+        _beside("flume memory channel"),
         1.1,
     ),
     Goal(
         "Kafka to HBase, WAL on: CPU for a million events, as a share of Flume's with the file channel",
-        lambda result: _cpu(result, "hbase") / _cpu(result, "flume file channel"),
+        _beside("flume file channel", "cpu_s_per_million"),
         0.5,
         at_most=True,
     ),

@@ -20,11 +20,10 @@ from sinks.hbase.message import METHOD
 from sinks.hbase.settings import HBaseSettings
 from tests.bench.flume import Flume
 from tests.bench.rungs import TASKS, product
-from tests.bench.watching import Processes, Sample, follow
-from tests.bench.workload import FAMILY, PIPELINE, TABLE, Workload, written
-from tests.support.local import ServerProcess
+from tests.bench.watching import Processes, Sample, follow, processes_of
+from tests.bench.workload import FAMILY, PIPELINE, TABLE, Workload, in_turn, written
 from tests.support.names import unique
-from tests.support.servers import Given, HBase, Kafka
+from tests.support.servers import HBase, Kafka
 
 FLUME = {"flume file channel": "file", "flume memory channel": "memory"}
 CEILINGS = {"ceiling": TASKS, "ceiling, 1 connection": 1, "ceiling, 4 connections": 4}
@@ -97,7 +96,7 @@ class HBaseRungs:
         length = workload.body_bytes
         if length not in self._topics:
             self._topics[length] = self._kafka.create_topic(f"bench{length}", partitions=self._partitions)
-            produce(self._kafka, self._topics[length], workload, self._events, self._partitions)
+            self._kafka.produce(self._topics[length], in_turn(workload.lines(self._events), self._partitions))
         return self._topics[length]
 
     def _ceiling(self, connections: int) -> Sample:
@@ -186,19 +185,3 @@ class HBaseRungs:
     def _calls(encoder: Encoder, chunk: Chunk) -> Iterator[tuple[bytes, int]]:
         for call in encoder.calls(chunk.table, chunk.mutations, tuple):
             yield call.message, len(call.indexes)
-
-
-def produce(kafka: Kafka, topic: str, workload: Workload, events: int, partitions: int) -> None:
-    """Lines in turn into the partitions of a topic."""
-    kafka.produce(
-        topic, (Given(line, partition=number % partitions) for number, line in enumerate(workload.lines(events)))
-    )
-
-
-def processes_of(*servers: ServerProcess) -> Processes:
-    """Those of servers that run."""
-
-    def found() -> list[psutil.Process]:
-        return [psutil.Process(server.pid) for server in servers if server.pid is not None]
-
-    return found

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.bench.hbase import HBaseRungs
+from tests.bench.rungs import LONG_LIVED
 from tests.bench.workload import FAMILY, PIPELINE, TABLE, Workload
 from tests.support.servers import HBase, Kafka
 from tests.support.service import Service
@@ -46,7 +47,7 @@ def measured(kafka: Kafka, hbase: HBase, rungs: HBaseRungs, rate: float, folder:
     rungs.empty_table()
     folder.mkdir(parents=True)
     with Service(folder, rungs.content(Workload(row="%{key}"), topic)) as service:
-        service.start(env={"SPARK_SUBMIT_OPTS": ""})
+        service.start(env=LONG_LIVED)
         service.wait_for_state("running", PIPELINE)
         watch = _Probes(hbase)
         try:

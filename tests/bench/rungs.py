@@ -22,6 +22,8 @@ from tests.bench.workload import PIPELINE, Workload, written
 from tests.support.names import unique
 from tests.support.service import Service
 
+LONG_LIVED = {"SPARK_SUBMIT_OPTS": ""}
+"""A service's JVM as its user has it; that of tests is made for a short life."""
 TASKS = 2
 """At work at a time, each with a connection of its own."""
 STAGES = ("read", *stages.STAGES)
@@ -107,7 +109,7 @@ class Ladder:
 def product(folder: Path, content: dict[str, Any], events: int, servers: Processes) -> Sample:
     """`ingest run` on a pipeline file, until every event of its topic is acknowledged."""
     with Service(folder, content) as service:
-        service.start(env={"SPARK_SUBMIT_OPTS": ""})  # a JVM as its user has it
+        service.start(env=LONG_LIVED)
         sample = follow(
             events,
             lambda: int(service.metric("ingest_events_stored_total")),

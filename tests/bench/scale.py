@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.bench.hbase import processes_of
 from tests.bench.rungs import product
-from tests.bench.watching import Sample
-from tests.bench.workload import FAMILY, PIPELINE, SEED, STORE, TABLE, Workload
+from tests.bench.watching import Sample, processes_of
+from tests.bench.workload import FAMILY, PIPELINE, SEED, STORE, TABLE, Workload, in_turn
 from tests.support.names import unique
-from tests.support.servers import Given, Kafka
+from tests.support.servers import Kafka
 
 
 class Case(NamedTuple):
@@ -50,8 +49,7 @@ def cases() -> dict[str, Case]:
 def run(case: Case, kafka: Kafka, folder: Path) -> Sample:
     """Produce a topic of that size and run the product over it."""
     topic = kafka.create_topic("scale", partitions=case.partitions)
-    numbered = enumerate(case.lines(case.events))
-    kafka.produce(topic, (Given(line, partition=number % case.partitions) for number, line in numbered))
+    kafka.produce(topic, in_turn(case.lines(case.events), case.partitions))
     folder.mkdir(parents=True)
     return product(folder, case.content(kafka.brokers, topic), case.events, processes_of(kafka.server.process))
 

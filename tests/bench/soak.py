@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
+from tests.bench.rungs import LONG_LIVED
 from tests.bench.workload import PIPELINE, Workload
 from tests.support.names import unique
 from tests.support.servers import Given, Kafka
@@ -49,7 +50,7 @@ def run(kafka: Kafka, folder: Path, minutes: float, partitions: int) -> list[Mom
     producer = threading.Thread(target=_produce, args=(kafka, topic, partitions, produced, stored, over), daemon=True)
     seen: list[Moment] = []
     with Service(folder, content) as service:
-        service.start(env={"SPARK_SUBMIT_OPTS": ""})
+        service.start(env=LONG_LIVED)
         service.wait_for_state("running", PIPELINE)
         started = time.monotonic()
         producer.start()
@@ -100,7 +101,7 @@ def _mib(processes: list[psutil.Process]) -> float:
 def _produce(
     kafka: Kafka, topic: str, partitions: int, produced: list[int], stored: list[int], over: threading.Event
 ) -> None:
-    """The same million lines again and again; row keys come round, so that the store does not grow for ever."""
+    """The same lines again and again; row keys come round, so that the store does not grow for ever."""
     lines = list(Workload().lines(100_000))
     while not over.is_set():
         if produced[0] - stored[0] >= AHEAD:

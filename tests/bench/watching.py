@@ -9,6 +9,8 @@ from typing import Self
 
 import psutil
 
+from tests.support.local import ServerProcess
+
 Processes = Callable[[], Iterable[psutil.Process]]
 
 WARM_SHARE = 0.2
@@ -47,6 +49,11 @@ def ours() -> list[psutil.Process]:
     here = psutil.Process()
     session = os.getsid(0)
     return [here, *(child for child in here.children(recursive=True) if _session(child) == session)]
+
+
+def processes_of(*servers: ServerProcess) -> Processes:
+    """Those of servers that run."""
+    return lambda: [psutil.Process(server.pid) for server in servers if server.pid is not None]
 
 
 class Usage:
@@ -126,6 +133,8 @@ def follow(
         seconds = time.perf_counter() - started
         if last > events:
             raise RuntimeError(f"{last} events where there are {events}")
+        if last == first:
+            raise RuntimeError(f"all {events} events were done before it was warm; it needs more of them")
         return Sample(last - first, seconds, own.cpu_s() - own_s, others.cpu_s() - others_s, own.peak_mib)
 
 

@@ -2,10 +2,12 @@
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.support.servers import Given
 
 PATTERN = r'^(\S+) (\S+) (\S+) \[([^\]]+)\] "(\S+) (\S+) ([^"]+)" (\d+) (\d+)'
 FAMILY = "web"
@@ -84,6 +86,11 @@ class Workload:
                 }
             },
         }
+
+
+def in_turn(lines: Iterable[bytes], partitions: int) -> Iterator[Given]:
+    """Records that fill the partitions of a topic evenly."""
+    return (Given(line, partition=number % partitions) for number, line in enumerate(lines))
 
 
 def written(content: dict[str, Any], folder: Path) -> str:

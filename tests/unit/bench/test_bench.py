@@ -50,6 +50,8 @@ def test_a_run_that_ends_early_or_does_too_much_is_no_run(monkeypatch):
         follow(100, lambda: 99, its=list, servers=list, runs=lambda: False)
     with pytest.raises(RuntimeError, match="101 events where there are 100"):
         follow(100, lambda: 101, its=list, servers=list)
+    with pytest.raises(RuntimeError, match="all 100 events were done before it was warm"):
+        follow(100, lambda: 100, its=list, servers=list)
 
 
 def test_lines_are_the_same_for_every_run_and_as_long_as_asked():
