@@ -32,12 +32,6 @@ class Step:
     on_error: OnError = OnError.DEAD_LETTER
 
 
-class Kept(NamedTuple):
-    """An event that came out of the chain."""
-
-    event: Event
-
-
 class Dropped(NamedTuple):
     """
     An event that a decorator dropped on purpose.
@@ -70,7 +64,8 @@ class Failed(NamedTuple):
     event: Event
 
 
-Outcome = Kept | Dropped | Failed
+Outcome = Event | Dropped | Failed
+"""What became of an event; one that came out of the chain is there itself."""
 
 Watcher = Callable[[Step, Event, Sequence[Event]], None]
 """
@@ -121,7 +116,7 @@ class Chain:
             raise
         except (Exception, OutOfTimeError) as error:  # noqa: BLE001 - the boundary: a bug must not end the pipeline
             return (_failed(error, step, event),)
-        return (Kept(event),)
+        return (event,)
 
     def _run_in_stages(self, event: Event) -> Sequence[Outcome]:
         outcomes: list[Outcome] = []
@@ -149,7 +144,7 @@ class Chain:
                 if self._watcher is not None and before is not None:
                     self._watcher(step, before, made)
             live = after
-        outcomes.extend(map(Kept, live))
+        outcomes.extend(live)
         return outcomes
 
     @staticmethod

@@ -20,7 +20,7 @@ from ingest.api import (
     Record,
     RecordPlace,
 )
-from ingest.chain import Chain, Dropped, Failed, Kept
+from ingest.chain import Chain, Dropped
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.expressions import Condition
 from ingest.observe.logs import logger
@@ -220,14 +220,13 @@ class Task:
             return
         for outcome in self._run_chain(event):
             counts.read += 1
-            match outcome:
-                case Kept(kept):
-                    self._write(record, kept)
-                case Dropped():
-                    counts.dropped[outcome.reason] += 1
-                case Failed():
-                    fan_out = outcome.origin.fan_out
-                    self._fail(record, outcome.event, outcome.error, outcome.component, outcome.on_error, fan_out)
+            if isinstance(outcome, Event):
+                self._write(record, outcome)
+            elif isinstance(outcome, Dropped):
+                counts.dropped[outcome.reason] += 1
+            else:
+                fan_out = outcome.origin.fan_out
+                self._fail(record, outcome.event, outcome.error, outcome.component, outcome.on_error, fan_out)
 
     def _write(self, record: Record, event: Event) -> None:
         """Give the event to the sinks; it counts once: dead-lettered before dropped by error before stored."""

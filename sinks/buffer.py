@@ -33,9 +33,11 @@ def size_of(mutation: Mutation) -> int:
     """Estimate of the bytes that a mutation takes."""
     if not isinstance(mutation, Put):
         return ROW_COST_BYTES + CELL_COST_BYTES + len(mutation.row)
-    columns = mutation.columns
-    names, values = sum(map(len, columns)), sum(map(len, columns.values()))
-    return ROW_COST_BYTES + len(mutation.row) + CELL_COST_BYTES * len(columns) + names + values
+    if not mutation.size_bytes:
+        columns = mutation.columns
+        names, values = sum(map(len, columns)), sum(map(len, columns.values()))
+        mutation.size_bytes = ROW_COST_BYTES + len(mutation.row) + CELL_COST_BYTES * len(columns) + names + values
+    return mutation.size_bytes
 
 
 class WriteBuffer:

@@ -42,14 +42,16 @@ class Put:
     Not frozen: made once an event on the hot path.
 
     Attributes:
-        columns: column (`family:qualifier`) -> value; never empty.
+        columns: column (`family:qualifier`) -> value; never empty, and as they are once somebody asked for the size.
         wal: False skips the store's write-ahead log for this row.
+        size_bytes: what `sinks.buffer.size_of` found, so that it counts once; 0 before.
     """
 
     row: bytes
     columns: dict[bytes, bytes]
     timestamp_ms: int
     wal: bool = True
+    size_bytes: int = field(default=0, compare=False, repr=False)
 
 
 @dataclass(slots=True)

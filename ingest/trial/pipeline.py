@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from ingest.api import Event, EventError, Origin, Record, nanos_of
 from ingest.build import Plan, live_chain, live_decoder, live_mappers
-from ingest.chain import Chain, Dropped, Failed, Kept, Outcome, Step
+from ingest.chain import Chain, Dropped, Failed, Outcome, Step
 from ingest.config.cases import Given
 from ingest.config.model import TestCase
 from ingest.expressions import Condition
@@ -103,11 +103,11 @@ class Trial:
 
     def _became(self, number: int, outcome: Outcome, before: Line, batch_time_ms: int | None) -> Output:
         match outcome:
-            case Kept(event):
-                steps = self._history.get(event.origin, ())
+            case Event():
+                steps = self._history.get(outcome.origin, ())
                 if batch_time_ms is None:
-                    return output_of(number, "kept", shown_event(event), steps=steps, puts=None, came_out=True)
-                return self._map(number, event, before, steps, batch_time_ms)
+                    return output_of(number, "kept", shown_event(outcome), steps=steps, puts=None, came_out=True)
+                return self._map(number, outcome, before, steps, batch_time_ms)
             case Dropped(reason, _, event):
                 after, steps = shown_event(event), self._history.get(event.origin, ())
                 return output_of(number, "dropped", after, reason=reason, steps=steps, puts=_none_at(batch_time_ms))
@@ -130,7 +130,7 @@ class Trial:
             if isinstance(mapped, Skipped):
                 reason = mapped.reason
             else:
-                puts.append(shown_mutation(name, mapper.settings.store or "", mapped.table, mapped.mutation))
+                puts.append(shown_mutation(name, mapper.settings.store or "", *mapped))
         if refusals:
             return output_of(number, "failed", before, refusals=refusals, steps=steps, puts=puts, came_out=True)
         after = shown_event(event)

@@ -120,11 +120,8 @@ class SinkSettings(Settings):
         return frozenset()
 
 
-class Mapped(NamedTuple):
-    """An event as a mutation."""
-
-    table: str
-    mutation: Mutation
+Mapped = tuple[str, Mutation]
+"""An event as a mutation, and the table it is for."""
 
 
 class Skipped(NamedTuple):

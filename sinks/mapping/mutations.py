@@ -48,10 +48,10 @@ class Mutations:
         if event.tombstone:
             target = WHOLE_ROW
         if target is not None:
-            return Mapped(self._table or self._table_names.of(event), target.delete(row, batch_time_ms, wal=wal))
+            return self._table or self._table_names.of(event), target.delete(row, batch_time_ms, wal=wal)
         cells = self._cells(event)
         if not cells:
             return _NO_CELLS
         if self._check_sizes is not None:
             self._check_sizes(cells)
-        return Mapped(self._table or self._table_names.of(event), Put(row, cells, batch_time_ms, wal))
+        return self._table or self._table_names.of(event), Put(row, cells, batch_time_ms, wal)

@@ -8,10 +8,9 @@ from typing import Any
 
 import psutil
 
-from ingest.api import Record
+from ingest.api import Event, Record
 from ingest.build import live_chain, live_decoder, live_mappers, plan_of
 from ingest.catalog import Catalog
-from ingest.chain import Kept
 from ingest.config import load
 from sinks.buffer import Chunk, WriteBuffer
 from sinks.hbase.connection import Connection
@@ -172,9 +171,9 @@ class HBaseRungs:
         for index, line in enumerate(Workload().lines(self._events)):
             record = Record(self._topic, index % self._partitions, index // self._partitions, None, line, BATCH_MS)
             for outcome in chain(decode(record)):
-                if isinstance(outcome, Kept):
-                    mapped = mapper.map(outcome.event, BATCH_MS)
-                    buffer.add(mapped.table, mapped.mutation)
+                if isinstance(outcome, Event):
+                    mapped = mapper.map(outcome, BATCH_MS)
+                    buffer.add(*mapped)
             while chunks:
                 yield from self._calls(encoder, chunks.pop())
         buffer.flush()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from ingest.api import Event
 from ingest.build import Plan, live_chain, live_decoder, live_mappers, live_task
-from ingest.chain import Kept
 from ingest.receipt import Verdict
 from ingest.spark.rows import records_of
 from ingest.task import Assignment, Task
@@ -49,8 +49,8 @@ def _further(name: str, parts: tuple[Callable, Callable, Callable], batches: Ite
         event = decode(record)
         if chained:
             for outcome in run(event):
-                if mapped and type(outcome) is Kept:
-                    to_cells(outcome.event, _BATCH_MS)
+                if mapped and type(outcome) is Event:
+                    to_cells(outcome, _BATCH_MS)
         count += 1
     return count
 

@@ -43,12 +43,12 @@ class Scripted(Mapper[SinkSettings]):
 
     def map(self, event: Event, batch_time_ms: int) -> Mapped | Skipped:
         if event.tombstone:
-            return Mapped("t", Delete(event.body, batch_time_ms))
+            return ("t", Delete(event.body, batch_time_ms))
         if not event.attributes:
             return Skipped("no_cells")
         at = event.timestamp_ms or batch_time_ms
         columns = {name.encode(): value for name, value in event.attributes.items()}
-        return Mapped(event.host or "t", Put(event.body, columns, at, wal=event.key != NO_WAL))
+        return (event.host or "t", Put(event.body, columns, at, wal=event.key != NO_WAL))
 
 
 class Recording(MemoryStore):
