@@ -4,10 +4,13 @@ import statistics
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.bench.hbase import HBaseRungs
+from tests.bench.ready_made import ReadyMade, batch
 from tests.bench.rungs import LONG_LIVED
 from tests.bench.workload import FAMILY, PIPELINE, TABLE, Workload
 from tests.support.servers import HBase, Kafka
@@ -18,8 +21,12 @@ WARM_S, SETTLE_S, MEASURED_S = 40.0, 10.0, 30.0
 WARM_SHARE = 0.2
 """Of the rate, while the service becomes warm: what it could not do then would still wait when it is measured."""
 TICK_S = 0.02
+DIFFERENT_TICKS = 50
+"""Made before, and sent again and again."""
 PROBE_S = 0.05
 """Every so often one event is looked for."""
+LOOK_S = 0.01
+"""And as often asked for until it is there; each question takes a millisecond of the CPU that the service needs."""
 LOST_S = 60.0
 
 
@@ -46,7 +53,7 @@ def measured(kafka: Kafka, hbase: HBase, rungs: HBaseRungs, rate: float, folder:
     topic = kafka.create_topic("latency", partitions=partitions)
     rungs.empty_table()
     folder.mkdir(parents=True)
-    with Service(folder, rungs.content(Workload(row="%{key}"), topic)) as service:
+    with Service(folder, rungs.content(Workload(), topic)) as service:
         service.start(env=LONG_LIVED)
         service.wait_for_state("running", PIPELINE)
         watch = _Probes(hbase)
@@ -60,23 +67,34 @@ def measured(kafka: Kafka, hbase: HBase, rungs: HBaseRungs, rate: float, folder:
 
 
 def _produce(kafka: Kafka, topic: str, rate: float, partitions: int, watch: "_Probes") -> None:
-    """At every tick as many as are due by then; the last one of a tick is a probe, now and then."""
-    producer = kafka.producer()
-    warm_events = int(rate * WARM_SHARE * WARM_S)
-    lines = Workload().lines(warm_events + int(rate * (SETTLE_S + MEASURED_S)) + 1)
-    started = time.monotonic()
-    sent = 0
+    """At every tick a batch for each partition; the last event of a tick is a probe, now and then."""
+    made = list(_ticks(rate, partitions))
+    a_batch = _events_of_a_batch(rate, partitions)
+    tick_s = a_batch * partitions / rate
+    due = started = time.monotonic()
     next_probe = started + WARM_S + SETTLE_S
-    while (passed := (now := time.monotonic()) - started) < WARM_S + SETTLE_S + MEASURED_S:
-        due = int(passed * rate * WARM_SHARE) if passed < WARM_S else warm_events + int((passed - WARM_S) * rate)
-        for number in range(sent, due):
-            producer.send(topic, value=next(lines), key=b"%09d" % number, partition=number % partitions)
-        if due > sent and now >= next_probe:
-            watch.expect(b"%09d" % (due - 1), time.monotonic())
-            next_probe = now + PROBE_S
-        sent = due
-        time.sleep(max(0.0, TICK_S - (time.monotonic() - now)))
-    producer.flush()
+    number = 0
+    with ReadyMade(kafka, topic) as producer:
+        while (now := time.monotonic()) - started < WARM_S + SETTLE_S + MEASURED_S:
+            offsets = producer.send(made[number % len(made)])
+            number += 1
+            if now >= next_probe:
+                last = partitions - 1
+                watch.expect(f"{topic}:{last}:{offsets[last] + a_batch - 1}".encode(), now)
+                next_probe = now + PROBE_S
+            due += tick_s / (WARM_SHARE if now - started < WARM_S else 1)
+            time.sleep(max(0.0, due - time.monotonic()))
+
+
+def _events_of_a_batch(rate: float, partitions: int) -> int:
+    return max(1, round(rate * TICK_S / partitions))
+
+
+def _ticks(rate: float, partitions: int) -> Iterator[dict[int, bytes]]:
+    a_batch = _events_of_a_batch(rate, partitions)
+    lines = Workload().lines(a_batch * partitions * DIFFERENT_TICKS)
+    for _ in range(DIFFERENT_TICKS):
+        yield {number: batch((None, line) for line in islice(lines, a_batch)) for number in range(partitions)}
 
 
 class _Probes:
@@ -122,6 +140,6 @@ class _Probes:
                     elif waited > LOST_S:
                         raise RuntimeError(f"row {row!r} did not appear within {LOST_S:.0f} s")  # noqa: TRY301 - as any
                     else:
-                        time.sleep(0.005)
+                        time.sleep(LOOK_S)
         except BaseException as error:  # noqa: BLE001 - raised by finish
             self._failed = error

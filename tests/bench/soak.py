@@ -2,20 +2,24 @@
 
 import threading
 import time
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
 
+from tests.bench.ready_made import ReadyMade, batch
 from tests.bench.rungs import LONG_LIVED
 from tests.bench.workload import PIPELINE, Workload
 from tests.support.names import unique
-from tests.support.servers import Given, Kafka
+from tests.support.servers import Kafka
 from tests.support.service import Service
 
 LOOK_S = 10.0
 SETTLED_S = 600.0
 """Memory grows while a service warms up; after that it should not."""
+DIFFERENT, A_BATCH = 200_000, 1_000
+"""Events made before, and how many are sent at a time to a partition."""
 AHEAD = 400_000
 """Events produced beyond what is stored: two micro-batches, so there is always one to read."""
 
@@ -102,17 +106,14 @@ def _produce(
     kafka: Kafka, topic: str, partitions: int, produced: list[int], stored: list[int], over: threading.Event
 ) -> None:
     """The same lines again and again; row keys come round, so that the store does not grow for ever."""
-    lines = list(Workload().lines(100_000))
-    while not over.is_set():
-        if produced[0] - stored[0] >= AHEAD:
-            time.sleep(0.05)
-            continue
-        some = range(produced[0], produced[0] + 20_000)
-        kafka.produce(
-            topic,
-            (
-                Given(lines[number % len(lines)], key=b"%07d" % (number % 1_000_000), partition=number % partitions)
-                for number in some
-            ),
-        )
-        produced[0] = some.stop
+    records = ((b"%07d" % number, line) for number, line in enumerate(Workload().lines(DIFFERENT)))
+    made = [batch(islice(records, A_BATCH)) for _ in range(DIFFERENT // A_BATCH)]
+    number = 0
+    with ReadyMade(kafka, topic) as producer:
+        while not over.is_set():
+            if produced[0] - stored[0] >= AHEAD:
+                time.sleep(0.05)
+                continue
+            producer.send({partition: made[(number + partition) % len(made)] for partition in range(partitions)})
+            number += partitions
+            produced[0] += A_BATCH * partitions

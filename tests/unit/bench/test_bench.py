@@ -8,6 +8,7 @@ import pytest
 
 from tests.bench import durability, plots, watching
 from tests.bench.goals import GOALS, goals
+from tests.bench.ready_made import batch
 from tests.bench.watching import follow
 from tests.bench.workload import Workload
 
@@ -72,3 +73,8 @@ def test_plots_are_xml_and_show_every_name():
     assert {"a < b", "ours & theirs", "none"} <= {each.text for each in ET.fromstring(drawn).iter()}  # noqa: S314 - our own
     drawn = plots.lines("c", {"d": [(0.0, 1.0), (1.0, 0.0)]}, x="minutes", y="MiB")
     assert {"c", "d"} <= {each.text for each in ET.fromstring(drawn).iter()}  # noqa: S314 - our own
+
+
+def test_a_batch_that_no_broker_takes_is_not_made():
+    with pytest.raises(ValueError, match="with record 1 the batch"):
+        batch([(None, b"a"), (None, b"b" * 1_000_000), (None, b"c")])
