@@ -27,6 +27,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     ),
     "bad_avro": (api.DecodeError, "The record's value is no AvroFlumeEvent, though the source's format says so."),
     "bad_batch": (api.DecorateError, "The attributes batchSize and batchData hold no events that Flume has batched."),
+    "bad_cef": (
+        api.DecorateError,
+        "The text is no CEF message: its header has not all seven fields, or its extension begins without a key.",
+    ),
     "bad_csv": (
         api.DecorateError,
         "The text is not one line of CSV: a quote is not closed, or there are several lines.",
