@@ -12,6 +12,7 @@ BUILTIN = {
     "interval_sampler": "decorators.interval_sampler:IntervalSampler",
     "json": "decorators.json:Json",
     "kv": "decorators.kv:Kv",
+    "leef": "decorators.leef:Leef",
     "mask": "decorators.mask:Mask",
     "mult": "decorators.mult:Mult",
     "prob_sampler": "decorators.prob_sampler:ProbSampler",
