@@ -8,6 +8,7 @@ BUILTIN = {
     "filter": "decorators.filter:Filter",
     "format": "decorators.format:Format",
     "gunzip": "decorators.gunzip:Gunzip",
+    "headers": "decorators.headers:Headers",
     "interval_droppy_append": "decorators.interval_droppy_append:IntervalDroppyAppend",
     "interval_sampler": "decorators.interval_sampler:IntervalSampler",
     "json": "decorators.json:Json",

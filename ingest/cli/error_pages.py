@@ -42,6 +42,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     ),
     "bad_gzip": (api.DecorateError, "The attribute compressGzip holds no event that Flume has packed."),
     "bad_header": (api.DecodeError, "The header priority or nanos holds what it can not hold."),
+    "bad_header_line": (
+        api.DecorateError,
+        "A line that was to be a name, a colon and a value is none, and the step says on_bad_line: error.",
+    ),
     "bad_input": (api.ConfigError, "A line of events given to a command is not an event."),
     "bad_json": (api.DecodeError, "A text that was to be JSON is not, or is no object."),
     "bad_leef": (
