@@ -1,4 +1,4 @@
-"""The built-in decorators: one file each, named as in YAML. Only names here, so importing the package is free."""
+"""The built-in decorators: one file or folder each, named as in YAML. Only names here, so importing is free."""
 
 BUILTIN = {
     "cef": "decorators.cef:Cef",
@@ -7,6 +7,7 @@ BUILTIN = {
     "ex_date": "decorators.ex_date:ExDate",
     "filter": "decorators.filter:Filter",
     "format": "decorators.format:Format",
+    "grok": "decorators.grok:Grok",
     "gunzip": "decorators.gunzip:Gunzip",
     "headers": "decorators.headers:Headers",
     "interval_droppy_append": "decorators.interval_droppy_append:IntervalDroppyAppend",

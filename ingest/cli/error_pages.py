@@ -62,6 +62,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         api.MappingError,
         "The event's time can not be the time of a cell: it is before 1970, or has no 64 bits.",
     ),
+    "bad_value": (api.DecorateError, "What a pattern captured is no value of the type its tag asks for."),
     "bare_key": (api.DecorateError, "A key of the text has no value, and the step says on_bare: error."),
     "batch_slow": (
         IngestError,
@@ -107,7 +108,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     ),
     "negative_number": (api.ExpressionError, "A negative number has no place in an inverted order."),
     "no_attribute": (api.DecorateError, "A step or a cell reads an attribute the event does not have."),
-    "no_match": (api.DecorateError, "The regular expression was not found, and the step says on_no_match: error."),
+    "no_match": (
+        api.DecorateError,
+        "The regular expression was not found, nor any other pattern of the step, whose on_no_match is error.",
+    ),
     "no_row_key": (
         api.MappingError,
         "The event has no attribute for the row key; see on_missing_key of attr2hbase, on_missing in hbase's row_key.",
