@@ -1,16 +1,20 @@
-"""The built-in decorators: one file each, named as in YAML. Only names here, so importing the package is free."""
+"""The built-in decorators: one file or folder each, named as in YAML. Only names here, so importing is free."""
 
 BUILTIN = {
+    "cef": "decorators.cef:Cef",
     "csv": "decorators.csv:Csv",
     "digest": "decorators.digest:Digest",
     "ex_date": "decorators.ex_date:ExDate",
     "filter": "decorators.filter:Filter",
     "format": "decorators.format:Format",
+    "grok": "decorators.grok:Grok",
     "gunzip": "decorators.gunzip:Gunzip",
+    "headers": "decorators.headers:Headers",
     "interval_droppy_append": "decorators.interval_droppy_append:IntervalDroppyAppend",
     "interval_sampler": "decorators.interval_sampler:IntervalSampler",
     "json": "decorators.json:Json",
     "kv": "decorators.kv:Kv",
+    "leef": "decorators.leef:Leef",
     "mask": "decorators.mask:Mask",
     "mult": "decorators.mult:Mult",
     "prob_sampler": "decorators.prob_sampler:ProbSampler",

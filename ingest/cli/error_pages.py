@@ -27,6 +27,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     ),
     "bad_avro": (api.DecodeError, "The record's value is no AvroFlumeEvent, though the source's format says so."),
     "bad_batch": (api.DecorateError, "The attributes batchSize and batchData hold no events that Flume has batched."),
+    "bad_cef": (
+        api.DecorateError,
+        "The text is no CEF message: its header has not all seven fields, or its extension begins without a key.",
+    ),
     "bad_csv": (
         api.DecorateError,
         "The text is not one line of CSV: a quote is not closed, or there are several lines.",
@@ -38,8 +42,16 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     ),
     "bad_gzip": (api.DecorateError, "The attribute compressGzip holds no event that Flume has packed."),
     "bad_header": (api.DecodeError, "The header priority or nanos holds what it can not hold."),
+    "bad_header_line": (
+        api.DecorateError,
+        "A line that was to be a name, a colon and a value is none, and the step says on_bad_line: error.",
+    ),
     "bad_input": (api.ConfigError, "A line of events given to a command is not an event."),
     "bad_json": (api.DecodeError, "A text that was to be JSON is not, or is no object."),
+    "bad_leef": (
+        api.DecorateError,
+        "The text is no LEEF message of version 1 or 2, or something in it is no key with a value.",
+    ),
     "bad_notation": (api.DecodeError, 'Bytes in JSON are a string, or {"b64": "…"} for what is not text.'),
     "bad_pairs": (api.DecorateError, "The text is no list of keys and values, or a quote in it is not closed."),
     "bad_record": (IngestError, "A record can not be sent to Kafka as it is."),
@@ -50,6 +62,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         api.MappingError,
         "The event's time can not be the time of a cell: it is before 1970, or has no 64 bits.",
     ),
+    "bad_value": (api.DecorateError, "What a pattern captured is no value of the type its tag asks for."),
     "bare_key": (api.DecorateError, "A key of the text has no value, and the step says on_bare: error."),
     "batch_slow": (
         IngestError,
@@ -95,7 +108,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     ),
     "negative_number": (api.ExpressionError, "A negative number has no place in an inverted order."),
     "no_attribute": (api.DecorateError, "A step or a cell reads an attribute the event does not have."),
-    "no_match": (api.DecorateError, "The regular expression was not found, and the step says on_no_match: error."),
+    "no_match": (
+        api.DecorateError,
+        "The regular expression was not found, nor any other pattern of the step, whose on_no_match is error.",
+    ),
     "no_row_key": (
         api.MappingError,
         "The event has no attribute for the row key; see on_missing_key of attr2hbase, on_missing in hbase's row_key.",

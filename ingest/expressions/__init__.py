@@ -17,7 +17,7 @@ are; an absent attribute is empty. The grammar is in `grammar`; text becomes nod
 from ingest.expressions.condition import Condition
 from ingest.expressions.dates import DATE_DOCS, date_format, zone_of
 from ingest.expressions.functions import FUNCTIONS, Function, FunctionExample, Parameter
-from ingest.expressions.grammar import CORE_NAMES, ExpressionSyntaxError, quoted
+from ingest.expressions.grammar import CORE_NAMES, ExpressionSyntaxError, quoted, suggestion
 from ingest.expressions.numbers import Number, read_number, write_number
 from ingest.expressions.option_type import ZoneName
 from ingest.expressions.pattern import Match, Pattern
@@ -40,6 +40,7 @@ __all__ = [
     "date_format",
     "quoted",
     "read_number",
+    "suggestion",
     "write_number",
     "zone_of",
 ]

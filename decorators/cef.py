@@ -1,0 +1,163 @@
+"""Take a message in ArcSight's Common Event Format apart."""
+
+import re
+
+from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.notation import name_from_bytes, name_to_bytes
+
+_HEADER = ("cefVersion", "deviceVendor", "deviceProduct", "deviceVersion", "deviceEventClassId", "name", "severity")
+_FIELD = rb"([^|\\]*(?:\\.[^|\\]*)*)"
+_MESSAGE = re.compile(rb"CEF: ?(\d+(?:\.\d+)?)" + (rb"\|" + _FIELD) * 6 + rb"(?:\|(.*))?\Z", re.DOTALL)
+_KEY = re.compile(rb"(?:\A|\s)(\w[\w.\[\]-]*)=")
+_LABEL = b"Label"
+_MOST_NAMES = 4_096  # remembered, so that data that makes names does not fill the memory
+_SHOWN_BYTES = 60  # of what is no message, in one of ours
+
+
+class CefSettings(Settings):
+    """Options of the cef decorator."""
+
+    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="message")
+    prefix: str = option(
+        "Put before cefVersion, deviceVendor, deviceProduct, deviceVersion, deviceEventClassId, name, severity, and "
+        "the keys of the extension.",
+        default="",
+        example="2hb_cef:",
+    )
+    keys: list[str] | None = option(
+        "Only these keys of the extension, as the message writes them, become attributes; all when left out.",
+        default=None,
+        example=["src", "dst", "act"],
+        min_length=1,
+    )
+    fold_labels: bool = option(
+        "A custom key with a label, as `cs1=x cs1Label=Rule`, becomes one attribute named by the label (`Rule`).",
+        default=False,
+    )
+
+
+class Cef(Decorator[CefSettings]):
+    """
+    Make attributes of the header and the extension of a CEF message.
+
+    What stands before `CEF:`, such as the head of syslog, is passed over. A value of the extension goes on to the next
+    blank with a key behind it, so it may hold blanks, and an equals sign without its backslash when no key would end
+    there; the last value ends before trailing blanks. Of a key that comes several times the last value counts; a key
+    named as a part of the header sets nothing. A label names nothing where its value is absent, or another attribute of
+    the message has that name.
+
+    Source: ours; ArcSight's guide to implementing CEF, for versions 0 and 1.
+    """
+
+    kind = "cef"
+    examples = (
+        Example(
+            "behind the head of syslog, with blanks and escapes",
+            settings="{prefix: '2hb_cef:'}",
+            body="Sep 19 08:26:10 host CEF:0|Security|threat\\|manager|1.0|100|worm stopped|10|"
+            "src=10.0.0.1 msg=a \\= b\\nnext line filePath=/var/my file.txt spt=1232",
+            after={
+                "2hb_cef:cefVersion": "0",
+                "2hb_cef:deviceVendor": "Security",
+                "2hb_cef:deviceProduct": "threat|manager",
+                "2hb_cef:deviceVersion": "1.0",
+                "2hb_cef:deviceEventClassId": "100",
+                "2hb_cef:name": "worm stopped",
+                "2hb_cef:severity": "10",
+                "2hb_cef:src": "10.0.0.1",
+                "2hb_cef:msg": "a = b\nnext line",
+                "2hb_cef:filePath": "/var/my file.txt",
+                "2hb_cef:spt": "1232",
+            },
+        ),
+        Example(
+            "labels give the names; one without a value stays",
+            settings="{fold_labels: true}",
+            body="CEF:1|V|P|2|7|login|Low|cs1Label=Rule Name cs1=allow all cn1Label=Tries cs2=plain",
+            after={
+                "cefVersion": "1",
+                "deviceVendor": "V",
+                "deviceProduct": "P",
+                "deviceVersion": "2",
+                "deviceEventClassId": "7",
+                "name": "login",
+                "severity": "Low",
+                "Rule Name": "allow all",
+                "cn1Label": "Tries",
+                "cs2": "plain",
+            },
+        ),
+        Example("a header that ends too soon", body="CEF:0|Security|threatmanager|1.0|100", error="bad_cef"),
+        Example("an extension without a key", body="CEF:0|V|P|1|7|login|5|allowed src=10.0.0.1", error="bad_cef"),
+    )
+
+    def __init__(self, settings: CefSettings) -> None:
+        super().__init__(settings)
+        self._source = settings.source
+        self._prefix = name_to_bytes(settings.prefix)
+        self._wanted = None if settings.keys is None else frozenset(map(name_to_bytes, settings.keys))
+        self._fold_labels = settings.fold_labels
+        self._header = tuple(settings.prefix + name for name in _HEADER)
+        self._names = {name.encode(): "" for name in _HEADER}
+
+    def decorate(self, event: Event) -> bool:
+        """Set the attributes."""
+        text = event.text_of(self._source, "to read a message from")
+        found = _MESSAGE.search(text.rstrip())
+        if found is None:
+            raise DecorateError(f"{text[:_SHOWN_BYTES]!r} is no CEF message", code="bad_cef")
+        *header, extension = found.groups()
+        attributes = dict(zip(self._header, header, strict=True))
+        if b"\\" in text:
+            for part, field in attributes.items():
+                attributes[part] = b"\\".join([piece.replace(b"\\|", b"|") for piece in field.split(b"\\\\")])
+        if extension:
+            names = self._names
+            for key, value in self._pairs(extension):
+                name = names.get(key)
+                if name is None:
+                    name = self._named(key)
+                if name:
+                    attributes[name] = value
+        event.update(attributes)
+        return True
+
+    def _pairs(self, extension: bytes) -> list[tuple[bytes, bytes]]:
+        """Keys and values that become attributes."""
+        before, *pieces = _KEY.split(extension)
+        if before and not before.isspace():
+            raise DecorateError(f"no key begins the extension {before[:_SHOWN_BYTES]!r}", code="bad_cef")
+        values = pieces[1::2]
+        if b"\\" in extension:
+            values = [_unescaped(value) if b"\\" in value else value for value in values]
+        pairs = list(zip(pieces[::2], values, strict=True))
+        if self._fold_labels:
+            return self._folded(dict(pairs))
+        wanted = self._wanted
+        return pairs if wanted is None else [pair for pair in pairs if pair[0] in wanted]
+
+    def _folded(self, values: dict[bytes, bytes]) -> list[tuple[bytes, bytes]]:
+        """The same with labels in place of the keys they belong to, where that name is free."""
+        new: dict[bytes, bytes] = {}  # key -> its label
+        taken = {*values, *map(str.encode, _HEADER)}
+        for key, label in values.items():
+            custom = key.removesuffix(_LABEL)
+            if custom != key and custom in values and label and label not in taken:
+                new[custom] = label
+                taken.add(label)
+        folded = {custom + _LABEL for custom in new}
+        wanted = values.keys() if self._wanted is None else self._wanted
+        return [(new.get(key, key), value) for key, value in values.items() if key in wanted and key not in folded]
+
+    def _named(self, key: bytes) -> str:
+        """The attribute of a key, "" for one that becomes none; keys that come again are at hand."""
+        name = name_from_bytes(self._prefix + key)
+        if len(self._names) < _MOST_NAMES:
+            self._names[key] = name
+        return name
+
+
+def _unescaped(value: bytes) -> bytes:
+    # a pair of backslashes is one, and never begins what follows it
+    pieces = value.split(b"\\\\")
+    return b"\\".join([piece.replace(b"\\=", b"=").replace(b"\\n", b"\n").replace(b"\\r", b"\r") for piece in pieces])

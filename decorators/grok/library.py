@@ -1,0 +1,151 @@
+"""
+The patterns that are there for everybody, under the names they have in other tools.
+
+Written for `re` on bytes; no repetition stands inside another that could share a text with it in many ways, so that
+the time of a search does not grow beyond the square of a text. Patterns of a word, a place or a time capture nothing;
+those of a line, and SYSLOGPROG and SYSLOGFACILITY, capture its parts under the names usual for them. A part that a line
+leaves out with a hyphen is not captured.
+"""
+
+_WORDS = {
+    "USERNAME": r"[A-Za-z0-9._-]+",
+    "USER": r"%{USERNAME}",
+    "EMAILLOCALPART": r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]++(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]++)*+",
+    "EMAILADDRESS": r"%{EMAILLOCALPART}@%{HOSTNAME}",
+    "INT": r"[+-]?[0-9]+",
+    "BASE10NUM": r"(?<![0-9.+-])(?>[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+))",
+    "NUMBER": r"%{BASE10NUM}",
+    "BASE16NUM": r"(?<![0-9A-Fa-f])[+-]?(?:0x)?[0-9A-Fa-f]+",
+    "BASE16FLOAT": r"(?<![0-9A-Fa-f.])[+-]?(?:0x)?(?:[0-9A-Fa-f]+(?:\.[0-9A-Fa-f]*)?|\.[0-9A-Fa-f]+)\b",
+    "POSINT": r"\b[1-9][0-9]*\b",
+    "NONNEGINT": r"\b[0-9]+\b",
+    "WORD": r"\b\w+\b",
+    "NOTSPACE": r"\S+",
+    "SPACE": r"\s*",
+    "DATA": r".*?",
+    "GREEDYDATA": r".*",
+    "QUOTEDSTRING": r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+    r"|'[^'\\]*+(?:\\.[^'\\]*+)*+'"
+    r"|`[^`\\]*+(?:\\.[^`\\]*+)*+`",
+    "QS": r"%{QUOTEDSTRING}",
+    "UUID": r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}",
+    "URN": r"(?i:urn):[0-9A-Za-z][0-9A-Za-z-]{0,31}:(?:[0-9A-Za-z()+,.:=@;$_!*'/?#-]|%[0-9A-Fa-f]{2})+",
+    "LOGLEVEL": r"(?i:trace|debug|info(?:rmation)?|notice|warn(?:ing)?|err(?:or)?|crit(?:ical)?|alert|fatal|severe"
+    r"|emerg(?:ency)?)",
+}
+
+_HEX = "[0-9A-Fa-f]{1,4}"
+_V4_TAILS = "|".join(
+    [f"(?:{_HEX}:){{6}}%{{IPV4}}"]
+    + [f"(?:{_HEX}:){{1,{groups}}}(?::{_HEX}){{0,{5 - groups}}}:%{{IPV4}}" for groups in range(1, 6)]
+    + [f":(?::{_HEX}){{0,5}}:%{{IPV4}}"]
+)
+# of each of these, the first that matches is the longest, for the double colon stands in one place only
+_GROUPS = "|".join(
+    [f"(?:{_HEX}:){{7}}{_HEX}"]
+    + [f"(?:{_HEX}:){{1,{groups}}}(?::{_HEX}){{1,{7 - groups}}}" for groups in range(1, 7)]
+    + [f"(?:{_HEX}:){{1,7}}:", f":(?:(?::{_HEX}){{1,7}}|:)"]
+)
+
+_PLACES = {
+    "CISCOMAC": r"(?:[0-9A-Fa-f]{4}\.){2}[0-9A-Fa-f]{4}",
+    "WINDOWSMAC": r"(?:[0-9A-Fa-f]{2}-){5}[0-9A-Fa-f]{2}",
+    "COMMONMAC": r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}",
+    "MAC": r"%{CISCOMAC}|%{WINDOWSMAC}|%{COMMONMAC}",
+    "IPV4": r"(?<![0-9])(?:(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])\.){3}(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])"
+    r"(?![0-9])",
+    "IPV6": r"(?<![0-9A-Fa-f])(?=[0-9A-Fa-f]{0,4}:)"
+    rf"(?:{_V4_TAILS}|(?:{_GROUPS})(?![0-9A-Fa-f]))(?:%[0-9A-Za-z_.-]+)?",
+    "IP": r"%{IPV4}|%{IPV6}",
+    "HOSTNAME": r"\b[0-9A-Za-z][0-9A-Za-z-]{0,62}(?:\.[0-9A-Za-z][0-9A-Za-z-]{0,62})*(?:\.(?!\w)|\b)",
+    "IPORHOST": r"%{IP}|%{HOSTNAME}",
+    "HOSTPORT": r"%{IPORHOST}:%{POSINT}",
+    "UNIXPATH": r"/[\w%!$@:.,+~/-]*(?:\\.[\w%!$@:.,+~/-]*)*",
+    "TTY": r"/dev/(?:pts/[0-9]+|tty[A-Za-z]*[0-9]*)",
+    "WINPATH": r'(?:\b[A-Za-z]:|\\)(?:\\[^\\/:*?"<>|\r\n]*)+',
+    "PATH": r"%{UNIXPATH}|%{WINPATH}",
+    "URIPROTO": r"[A-Za-z][A-Za-z0-9+.-]*",
+    "URIHOST": r"(?:\[%{IPV6}\]|%{IPORHOST})(?::%{POSINT})?",
+    "URIPATH": r"/[A-Za-z0-9$.+!*'(){},~:;=@#%&_/-]*",
+    "URIQUERY": r"[A-Za-z0-9$.+!*'|(){},~@#%&/=:;_?<>\[\]-]*",
+    "URIPARAM": r"\?%{URIQUERY}",
+    "URIPATHPARAM": r"%{URIPATH}(?:%{URIPARAM})?",
+    "URI": r"%{URIPROTO}://(?:%{USER}(?::[^@/\s]*)?@)?(?:%{URIHOST})?(?:%{URIPATHPARAM})?",
+}
+
+_TIMES = {
+    "MONTH": r"\b(?i:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?"
+    r"|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\b",
+    "MONTHNUM": r"1[0-2]|0?[1-9]",
+    "MONTHNUM2": r"0[1-9]|1[0-2]",
+    "MONTHDAY": r"3[01]|[12][0-9]|0?[1-9]",
+    "DAY": r"\b(?i:Mon(?:day)?|Tue(?:sday)?|Wed(?:nesday)?|Thu(?:rsday)?|Fri(?:day)?|Sat(?:urday)?|Sun(?:day)?)\b",
+    "YEAR": r"[0-9]{2}(?:[0-9]{2})?",
+    "HOUR": r"2[0-3]|[01]?[0-9]",
+    "MINUTE": r"[0-5][0-9]",
+    "SECOND": r"(?:60|[0-5]?[0-9])(?:[:.,][0-9]+)?",
+    "TIME": r"(?<![0-9])%{HOUR}:%{MINUTE}:%{SECOND}(?![0-9])",
+    "TZ": r"\b(?:UTC|MSK|[A-Z]{2,4}T)\b",
+    "DATE_US": r"%{MONTHNUM}[/-]%{MONTHDAY}[/-]%{YEAR}",
+    "DATE_EU": r"%{MONTHDAY}[./-]%{MONTHNUM}[./-]%{YEAR}",
+    "DATE": r"%{DATE_US}|%{DATE_EU}",
+    "DATESTAMP": r"%{DATE}[- ]%{TIME}",
+    "ISO8601_TIMEZONE": r"Z|[+-]%{HOUR}(?::?%{MINUTE})?",
+    "ISO8601_SECOND": r"%{SECOND}",
+    "TIMESTAMP_ISO8601": r"%{YEAR}-%{MONTHNUM}-%{MONTHDAY}[T ]%{HOUR}:?%{MINUTE}(?::?%{SECOND})?%{ISO8601_TIMEZONE}?",
+    "DATESTAMP_RFC822": r"%{DAY} %{MONTH} %{MONTHDAY} %{YEAR} %{TIME} %{TZ}",
+    "DATESTAMP_RFC2822": r"%{DAY}, %{MONTHDAY} %{MONTH} %{YEAR} %{TIME} %{ISO8601_TIMEZONE}",
+    "DATESTAMP_OTHER": r"%{DAY} %{MONTH} %{MONTHDAY} %{TIME} %{TZ} %{YEAR}",
+    "DATESTAMP_EVENTLOG": r"%{YEAR}%{MONTHNUM2}%{MONTHDAY}%{HOUR}%{MINUTE}%{SECOND}",
+    "HTTPDERROR_DATE": r"%{DAY} %{MONTH} %{MONTHDAY} %{TIME} %{YEAR}",
+    "HTTPDATE": r"%{MONTHDAY}/%{MONTH}/%{YEAR}:%{TIME} %{INT}",
+    "SYSLOGTIMESTAMP": r"%{MONTH} +%{MONTHDAY} %{TIME}",
+}
+
+_SYSLOG = {
+    "PROG": r"[!-Z\\^-~]+",
+    "SYSLOGPROG": r"%{PROG:program}(?:\[%{POSINT:pid}\])?",
+    "SYSLOGHOST": r"%{IPORHOST}",
+    "SYSLOGFACILITY": r"<%{NONNEGINT:facility}\.%{NONNEGINT:priority}>",
+    "SYSLOGBASE": r"%{SYSLOGTIMESTAMP:timestamp} (?:%{SYSLOGFACILITY} )?%{SYSLOGHOST:logsource} %{SYSLOGPROG}:",
+    "SYSLOGBASE2": r"(?:%{SYSLOGTIMESTAMP:timestamp}|%{TIMESTAMP_ISO8601:timestamp8601}) (?:%{SYSLOGFACILITY} )?"
+    r"%{SYSLOGHOST:logsource}(?: %{SYSLOGPROG}:)?",
+    "SYSLOGLINE": r"%{SYSLOGBASE2} %{GREEDYDATA:message}",
+    "CRON_ACTION": r"[A-Z ]+",
+    "CRONLOG": r"%{SYSLOGBASE} \(%{USER:user}\) %{CRON_ACTION:action} \(%{DATA:message}\)",
+    "SYSLOG5424PRINTASCII": r"[!-~]+",
+    "SYSLOG5424PRI": r"<%{NONNEGINT:syslog5424_pri}>",
+    "SYSLOG5424SD": r"(?:\[[^\]\\]*(?:\\.[^\]\\]*)*\])+",
+    "SYSLOG5424BASE": r"%{SYSLOG5424PRI}%{NONNEGINT:syslog5424_ver} (?:-|%{TIMESTAMP_ISO8601:syslog5424_ts}) "
+    r"(?:-|%{SYSLOG5424PRINTASCII:syslog5424_host}) (?:-|%{SYSLOG5424PRINTASCII:syslog5424_app}) "
+    r"(?:-|%{SYSLOG5424PRINTASCII:syslog5424_proc}) (?:-|%{SYSLOG5424PRINTASCII:syslog5424_msgid}) "
+    r"(?:-|%{SYSLOG5424SD:syslog5424_sd})",
+    "SYSLOG5424LINE": r"%{SYSLOG5424BASE}(?: %{GREEDYDATA:syslog5424_msg})?",
+}
+
+_WEB = {
+    "HTTPDUSER": r"%{EMAILADDRESS}|%{USER}",
+    "COMMONAPACHELOG": r"%{IPORHOST:clientip} (?:-|%{NOTSPACE:ident}) (?:-|%{NOTSPACE:auth}) \[%{HTTPDATE:timestamp}\] "
+    r'"(?:%{WORD:verb} %{NOTSPACE:request}(?: HTTP/%{NUMBER:httpversion})?|(?<rawrequest>[^"\\]*(?:\\.[^"\\]*)*))" '
+    r"(?:-|%{INT:response}) (?:-|%{INT:bytes})",
+    "COMBINEDAPACHELOG": r'%{COMMONAPACHELOG} "(?:-|(?<referrer>[^"\\]*(?:\\.[^"\\]*)*))" '
+    r'"(?:-|(?<agent>[^"\\]*(?:\\.[^"\\]*)*))"',
+    "HTTPD_COMMONLOG": r"%{COMMONAPACHELOG}",
+    "HTTPD_COMBINEDLOG": r"%{COMBINEDAPACHELOG}",
+    "HTTPD20_ERRORLOG": r"\[%{HTTPDERROR_DATE:timestamp}\] \[%{LOGLEVEL:loglevel}\] "
+    r"(?:\[client %{IPORHOST:clientip}\] )?%{GREEDYDATA:message}",
+    "HTTPD24_ERRORLOG": r"\[%{HTTPDERROR_DATE:timestamp}\] \[(?:%{WORD:module})?:%{LOGLEVEL:loglevel}\] "
+    r"\[pid %{POSINT:pid}(?::tid %{INT:tid})?\] (?:\[client %{IPORHOST:clientip}:%{POSINT:clientport}\] )?"
+    r"(?:(?<errorcode>AH[0-9]+): )?%{GREEDYDATA:message}",
+    "HTTPD_ERRORLOG": r"%{HTTPD20_ERRORLOG}|%{HTTPD24_ERRORLOG}",
+}
+
+_JAVA = {
+    "JAVACLASS": r"(?:[A-Za-z_$][\w$]*\.)*[A-Za-z_$][\w$]*",
+    "JAVAFILE": r"[\w. -]+",
+    "JAVAMETHOD": r"<(?:cl)?init>|[A-Za-z_$][\w$]*",
+    "JAVASTACKTRACEPART": r"%{SPACE}at %{JAVACLASS:class}\.%{JAVAMETHOD:method}\(%{JAVAFILE:file}(?::%{INT:line})?\)",
+}
+
+LIBRARY = {**_WORDS, **_PLACES, **_TIMES, **_SYSLOG, **_WEB, **_JAVA}
+"""Name -> pattern."""

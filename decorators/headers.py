@@ -1,0 +1,240 @@
+"""Make attributes of lines of names and values, as in HTTP and mail."""
+
+import binascii
+import re
+from enum import StrEnum
+from typing import NamedTuple
+
+from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.notation import name_from_bytes, name_to_bytes
+
+_LINE = re.compile(rb"\r?\n|([!-9;-~]+)[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)\n?")
+_BLANKS = b" \t\r"
+_WORD = rb"=\?([A-Za-z0-9_.:-]+)(?:\*[A-Za-z0-9-]*)?\?([BbQq])\?([^?\s]*)\?="
+_WORDS = re.compile(rb"%b(?:[ \t]+(?=%b))?" % (_WORD, re.sub(rb"\((?!\?)", rb"(?:", _WORD)))
+_CHARSETS = frozenset(
+    [
+        *("us-ascii", "utf-8", "utf-16", "koi8-r", "koi8-u", "gb2312", "gbk", "gb18030", "big5", "euc-jp", "shift_jis"),
+        *("iso-2022-jp", "euc-kr", "ks_c_5601-1987", "tis-620"),
+        *(f"iso-8859-{part}" for part in range(1, 17) if part != 12),  # noqa: PLR2004 - there never was a part 12
+        *(f"windows-125{page}" for page in range(9)),
+    ]
+)  # not every codec of Python, some of which cost much, and it remembers each name it was asked for
+_MOST_NAMES = 4_096  # remembered, so that data that makes names does not fill the memory
+_SHOWN_BYTES = 60  # of what is no line of this kind, in a message
+
+
+class Case(StrEnum):
+    """How names are written."""
+
+    LOWER = "lower"
+    KEEP = "keep"
+
+
+class OnRepeated(StrEnum):
+    """What several lines of one name lead to."""
+
+    JOIN = "join"
+    FIRST = "first"
+    LAST = "last"
+
+
+class OnBadLine(StrEnum):
+    """What a line that is no name and value leads to."""
+
+    ERROR = "error"
+    SKIP = "skip"
+
+
+class HeadersSettings(Settings):
+    """Options of the headers decorator."""
+
+    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="request")
+    prefix: str = option("Put before every name to make the attribute's name.", default="", example="2hb_http:")
+    keys: list[str] | None = option(
+        "Only these names become attributes, in whatever case; all when left out.",
+        default=None,
+        example=["Host", "User-Agent"],
+        min_length=1,
+    )
+    case: Case = option(
+        "Names become `lower` case, as they mean the same in any, or stay as they are (`keep`).",
+        default="lower",
+        strict=False,
+    )
+    on_repeated: OnRepeated = option(
+        "Of several lines of one name the values are joined with the separator (`join`), or the `first` or the `last` "
+        "counts.",
+        default="join",
+        strict=False,
+    )
+    separator: str = option("Stands between joined values.", default=", ", example="; ")
+    first_line: str | None = option(
+        "Attribute that receives the first line, which is then no header but the request or status line of HTTP.",
+        default=None,
+        example="request_line",
+    )
+    rest: str | None = option(
+        "Attribute that receives what follows the empty line; without, it is left alone.",
+        default=None,
+        example="content",
+    )
+    decode_words: bool = option(
+        "Encoded words of mail, as `=?iso-8859-1?Q?caf=E9?=`, become the UTF-8 text they stand for.", default=False
+    )
+    on_bad_line: OnBadLine = option(
+        "A line that is no name and value: the event fails (`error`), or `skip` the line.",
+        default="error",
+        strict=False,
+    )
+
+
+class _Parts(NamedTuple):
+    """What a text consists of."""
+
+    first_line: bytes
+    fields: list[tuple[bytes, bytes]]
+    rest: bytes
+
+
+class Headers(Decorator[HeadersSettings]):
+    """
+    Make an attribute of each line `Name: value`, up to the empty line or the end.
+
+    Lines end with a line feed, with or without a return before it. A line that begins with a blank goes on with the one
+    before, after one blank. Blanks around names and values do not count. An encoded word in an unknown charset, or
+    a damaged one, stays as it is.
+
+    Source: ours; RFC 9112 and RFC 9110 for HTTP, RFC 5322 and RFC 2047 for mail.
+    """
+
+    kind = "headers"
+    examples = (
+        Example(
+            "a request of HTTP",
+            settings="{prefix: '2hb_http:', first_line: '2hb_http:request', rest: '2hb_http:content'}",
+            body="POST /buy HTTP/1.1\r\nHost: www.example.com\r\nAccept: text/html\r\nAccept: text/plain\r\n\r\nid=7",
+            after={
+                "2hb_http:request": "POST /buy HTTP/1.1",
+                "2hb_http:host": "www.example.com",
+                "2hb_http:accept": "text/html, text/plain",
+                "2hb_http:content": "id=7",
+            },
+        ),
+        Example(
+            "mail, with a folded line and an encoded word",
+            settings="{case: keep, decode_words: true, keys: [subject, to]}",
+            body="From: =?utf-8?Q?J=C3=B6rg?= <j@example.com>\nSubject: =?ISO-8859-1?B?Y2Fm6Q==?=\n at noon\n"
+            "To: a@example.com\n\nSee you: there",
+            after={"Subject": "café at noon", "To": "a@example.com"},
+        ),
+        Example(
+            "lines of other kinds are passed over",
+            settings="{on_bad_line: skip, on_repeated: last}",
+            body="From a@example.com Sat Nov 21\nX-Try: 1\nX-Try: 2\n",
+            after={"x-try": "2"},
+        ),
+        Example("a line without a colon", body="Host: a\nit works\n", error="bad_header_line"),
+    )
+
+    def __init__(self, settings: HeadersSettings) -> None:
+        super().__init__(settings)
+        self._source = settings.source
+        self._prefix = name_to_bytes(settings.prefix)
+        self._wanted = None if settings.keys is None else {name_to_bytes(key).lower() for key in settings.keys}
+        self._lower = settings.case is Case.LOWER
+        self._separator = name_to_bytes(settings.separator)
+        self._decode_words = settings.decode_words
+        self._names: dict[bytes, str] = {}
+
+    def decorate(self, event: Event) -> bool:
+        """Set the attributes."""
+        text = event.text_of(self._source, "to read headers from")
+        parts = self._parts(text)
+        found = self._attributes(parts.fields)
+        if self.settings.first_line is not None:
+            found[self.settings.first_line] = parts.first_line
+        if self.settings.rest is not None:
+            found[self.settings.rest] = parts.rest
+        event.update(found)
+        return True
+
+    def _parts(self, text: bytes) -> _Parts:
+        first_line, at = b"", 0
+        if self.settings.first_line is not None:
+            at = text.find(b"\n") + 1 or len(text)
+            first_line = text[:at].rstrip(b"\r\n")
+        fields = []
+        match = _LINE.match
+        while at < len(text):
+            found = match(text, at)
+            if found is None:
+                at = self._after_bad_line(text, at)
+                continue
+            at = found.end()
+            name, value = found.groups()
+            if name is None:
+                break
+            fields.append((name, value))
+        return _Parts(first_line, fields, text[at:])
+
+    def _after_bad_line(self, text: bytes, at: int) -> int:
+        end = text.find(b"\n", at) + 1 or len(text)
+        if self.settings.on_bad_line is OnBadLine.ERROR:
+            shown = text[at : min(end, at + _SHOWN_BYTES)]
+            raise DecorateError(f"{shown!r} is no name and value", code="bad_header_line")
+        return end
+
+    def _attributes(self, fields: list[tuple[bytes, bytes]]) -> dict[str, bytes]:
+        names = self._names
+        found: dict[str, bytes] = {}
+        repeated: dict[str, list[bytes]] = {}
+        for key, raw in fields:
+            name = names.get(key)
+            if name is None:
+                name = self._named(key)
+            if not name:
+                continue
+            value = raw.strip(_BLANKS) if b"\n" not in raw else _unfolded(raw)
+            if self._decode_words and b"=?" in value:
+                value = _WORDS.sub(_decoded, value)
+            if name in found:
+                repeated.setdefault(name, [found[name]]).append(value)
+            else:
+                found[name] = value
+        for name, values in repeated.items():
+            found[name] = self._one_of(values)
+        return found
+
+    def _one_of(self, values: list[bytes]) -> bytes:
+        match self.settings.on_repeated:
+            case OnRepeated.FIRST:
+                return values[0]
+            case OnRepeated.LAST:
+                return values[-1]
+            case OnRepeated.JOIN:
+                return self._separator.join(values)
+
+    def _named(self, key: bytes) -> str:
+        """The attribute of a name, "" for one that becomes none; names that come again are at hand."""
+        is_wanted = self._wanted is None or key.lower() in self._wanted
+        name = name_from_bytes(self._prefix + (key.lower() if self._lower else key)) if is_wanted else ""
+        if len(self._names) < _MOST_NAMES:
+            self._names[key] = name
+        return name
+
+
+def _unfolded(value: bytes) -> bytes:
+    return b" ".join([line for part in value.split(b"\n") if (line := part.strip(_BLANKS))])
+
+
+def _decoded(word: re.Match[bytes]) -> bytes:
+    charset, encoding, text = word.groups()
+    name = charset.decode("ascii").lower()
+    if name not in _CHARSETS:
+        return word[0]
+    try:
+        data = binascii.a2b_base64(text) if encoding in b"Bb" else binascii.a2b_qp(text, header=True)
+        return data.decode(name).encode()
+    except (ValueError, LookupError):
+        return word[0]

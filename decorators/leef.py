@@ -1,0 +1,160 @@
+"""Take a message in QRadar's Log Event Extended Format apart."""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.notation import name_from_bytes, name_to_bytes
+
+_HEADER = ("leefVersion", "deviceVendor", "deviceProduct", "deviceVersion", "eventId")
+_MESSAGE = re.compile(
+    rb"LEEF: ?([12](?:\.\d+)?)" + rb"\|([^|\\]*(?:\\.[^|\\]*)*)" * 4 + rb"(?:\||\Z)",
+    re.DOTALL,
+)
+_DECLARED = re.compile(rb"(0?[xX][0-9A-Fa-f]{1,4}|[^|=]|[\xc2-\xf4][\x80-\xbf]{1,3}|)\|", re.DOTALL)
+_MOST_NAMES = 4_096  # remembered, so that data that makes names does not fill the memory
+_SHOWN_BYTES = 60  # of what is no message, in one of ours
+
+
+def _delimiter(text: bytes) -> bytes:
+    """The delimiter that a character, or the number of one, stands for."""
+    is_number = len(text) > 1 and text[0] < 0x80  # noqa: PLR2004 - where ASCII ends
+    return chr(int(text[text.lower().index(b"x") + 1 :], 16)).encode() if is_number else text
+
+
+def _known(text: str) -> str:
+    found = _DECLARED.fullmatch(name_to_bytes(text) + b"|")
+    try:
+        if found is not None and _delimiter(found[1]) not in {b"", b"="}:
+            return text
+    except UnicodeEncodeError:
+        pass  # half of a pair of surrogates is no character
+    raise PydanticCustomError(
+        "bad_character", '"{text}" is no delimiter; write one character, or its number as in 0x5E', {"text": text}
+    )
+
+
+class LeefSettings(Settings):
+    """Options of the leef decorator."""
+
+    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="message")
+    prefix: str = option(
+        "Put before leefVersion, deviceVendor, deviceProduct, deviceVersion, eventId, and the keys of the message.",
+        default="",
+        example="2hb_leef:",
+    )
+    keys: list[str] | None = option(
+        "Only these keys become attributes; all when left out.", default=None, example=["src", "dst"], min_length=1
+    )
+    delimiter: Annotated[str, AfterValidator(_known)] = option(
+        "Stands between two pairs where the message does not say what does: one character, or its number as in `x5E`.",
+        default="\t",
+    )
+
+
+class Leef(Decorator[LeefSettings]):
+    """
+    Make attributes of the header and the pairs of a LEEF message, version 1.0 or 2.0.
+
+    What stands before `LEEF:`, such as the head of syslog, is passed over. Version 2.0 may say its delimiter, as a
+    character or as its Unicode number in hexadecimal digits (`x5E`, `0x5E`). Values are bytes as they are, up to the
+    next delimiter. Of a key that comes several times the last value counts; a key named as a part of the header sets
+    nothing.
+
+    Source: ours; IBM's guide to LEEF. The parts of the header have the names they have in cef.
+    """
+
+    kind = "leef"
+    examples = (
+        Example(
+            "version 1.0, with tabs, behind the head of syslog",
+            settings="{prefix: '2hb_leef:'}",
+            body="<13>Jan 18 11:07:53 192.0.2.1 LEEF:1.0|Microsoft|MSExchange|4.0 SP1|15345|"
+            "src=192.0.2.0\tdst=172.50.123.1\tsev=5\tmsg=there are = blanks",
+            after={
+                "2hb_leef:leefVersion": "1.0",
+                "2hb_leef:deviceVendor": "Microsoft",
+                "2hb_leef:deviceProduct": "MSExchange",
+                "2hb_leef:deviceVersion": "4.0 SP1",
+                "2hb_leef:eventId": "15345",
+                "2hb_leef:src": "192.0.2.0",
+                "2hb_leef:dst": "172.50.123.1",
+                "2hb_leef:sev": "5",
+                "2hb_leef:msg": "there are = blanks",
+            },
+        ),
+        Example(
+            "version 2.0 says what its delimiter is",
+            settings="{keys: [src, sev]}",
+            body="LEEF:2.0|Lancope|StealthWatch|1.0|41|x5E|src=10.0.1.8^dst=10.0.0.5^sev=5",
+            after={
+                "leefVersion": "2.0",
+                "deviceVendor": "Lancope",
+                "deviceProduct": "StealthWatch",
+                "deviceVersion": "1.0",
+                "eventId": "41",
+                "src": "10.0.1.8",
+                "sev": "5",
+            },
+        ),
+        Example("a header that ends too soon", body="LEEF:1.0|Microsoft|MSExchange", error="bad_leef"),
+        Example("a pair without an equals sign", body="LEEF:1.0|V|P|1|7|src=10.0.0.1\tallowed", error="bad_leef"),
+    )
+
+    def __init__(self, settings: LeefSettings) -> None:
+        super().__init__(settings)
+        self._source = settings.source
+        self._prefix = name_to_bytes(settings.prefix)
+        self._wanted = None if settings.keys is None else frozenset(map(name_to_bytes, settings.keys))
+        self._delimiter = _delimiter(name_to_bytes(settings.delimiter))
+        self._header = tuple(settings.prefix + name for name in _HEADER)
+        self._names = {name.encode(): "" for name in _HEADER}
+
+    def decorate(self, event: Event) -> bool:
+        """Set the attributes."""
+        text = event.text_of(self._source, "to read a message from")
+        line = text.rstrip(b"\r\n")
+        found = _MESSAGE.search(line)
+        if found is None:
+            raise DecorateError(f"{text[:_SHOWN_BYTES]!r} is no LEEF message", code="bad_leef")
+        attributes = dict(zip(self._header, found.groups(), strict=True))
+        start = found.end()
+        if b"\\" in found[0]:
+            for part, field in attributes.items():
+                attributes[part] = b"\\".join([piece.replace(b"\\|", b"|") for piece in field.split(b"\\\\")])
+        delimiter = self._delimiter
+        if found[1].startswith(b"2") and (declared := _DECLARED.match(line, start)):
+            start = declared.end()
+            delimiter = self._declared(declared[1])
+        names = self._names
+        for piece in line[start:].split(delimiter):
+            key, sign, value = piece.partition(b"=")
+            name = names.get(key) if sign else ""
+            if name is None:
+                name = self._named(key)
+            if name:
+                attributes[name] = value
+            elif not sign and piece and not piece.isspace():
+                raise DecorateError(f"{piece[:_SHOWN_BYTES]!r} is no key and value", code="bad_leef")
+        event.update(attributes)
+        return True
+
+    def _declared(self, text: bytes) -> bytes:
+        try:
+            return _delimiter(text) or self._delimiter
+        except UnicodeEncodeError as error:
+            raise DecorateError(f"{text!r} is the number of no character", code="bad_leef") from error
+
+    def _named(self, key: bytes) -> str:
+        """The attribute of a key, "" for one that becomes none; keys that come again are at hand."""
+        bare = key.strip()
+        if not bare:
+            raise DecorateError("a value has no key", code="bad_leef")
+        is_wanted = bare.decode("latin-1") not in _HEADER and (self._wanted is None or bare in self._wanted)
+        name = name_from_bytes(self._prefix + bare) if is_wanted else ""
+        if len(self._names) < _MOST_NAMES:
+            self._names[key] = name
+        return name
