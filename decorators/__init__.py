@@ -9,8 +9,10 @@ BUILTIN = {
     "filter": "decorators.filter:Filter",
     "format": "decorators.format:Format",
     "gunzip": "decorators.gunzip:Gunzip",
+    "host": "decorators.host:Host",
     "interval_droppy_append": "decorators.interval_droppy_append:IntervalDroppyAppend",
     "interval_sampler": "decorators.interval_sampler:IntervalSampler",
+    "ip": "decorators.ip:Ip",
     "join": "decorators.join:Join",
     "json": "decorators.json:Json",
     "kv": "decorators.kv:Kv",
@@ -26,5 +28,6 @@ BUILTIN = {
     "template": "decorators.template:Template",
     "timestamp": "decorators.timestamp:Timestamp",
     "unbatch": "decorators.unbatch:Unbatch",
+    "uuid": "decorators.uuid:Uuid",
     "value": "decorators.value:Value",
 }

@@ -57,7 +57,7 @@ class ExplodeSettings(Settings):
         default=None,
         example="item",
     )
-    number: str | None = option(
+    number_attribute: str | None = option(
         "Attribute that receives the number of the part, from 0.", default=None, example="item_number"
     )
     skip_empty: bool = option("Empty lines, and empty texts between separators, are no parts.", default=True)
@@ -102,7 +102,7 @@ class Explode(FanOut[ExplodeSettings]):
         ),
         Example(
             "lines, numbered",
-            settings="{form: lines, number: line}",
+            settings="{form: lines, number_attribute: line}",
             body="first\r\n\nlast\n",
             made=(("first", {"line": "0"}), ("last", {"line": "1"})),
         ),
@@ -154,8 +154,8 @@ class Explode(FanOut[ExplodeSettings]):
         made = replace(event, body=body, attributes=dict(event.attributes))
         if attribute is not None:
             made.set(attribute, part)
-        if self.settings.number is not None:
-            made.set(self.settings.number, b"%d" % number)
+        if self.settings.number_attribute is not None:
+            made.set(self.settings.number_attribute, b"%d" % number)
         return made
 
     def _splitter(self) -> Callable[[bytes], list[bytes]]:

@@ -25,6 +25,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         api.DecorateError,
         "A step sets an attribute that has a value, under attributes: existing: error.",
     ),
+    "bad_address": (api.DecorateError, "The text is no IP address, and the step says on_invalid: error."),
     "bad_avro": (api.DecodeError, "The record's value is no AvroFlumeEvent, though the source's format says so."),
     "bad_batch": (api.DecorateError, "The attributes batchSize and batchData hold no events that Flume has batched."),
     "bad_csv": (
@@ -95,6 +96,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     ),
     "negative_number": (api.ExpressionError, "A negative number has no place in an inverted order."),
     "no_attribute": (api.DecorateError, "A step or a cell reads an attribute the event does not have."),
+    "no_host": (api.DecorateError, "The event has no host, and the step says on_missing: error."),
     "no_match": (api.DecorateError, "The regular expression was not found, and the step says on_no_match: error."),
     "no_parts": (api.DecorateError, "The text to explode has no parts, and the step says on_empty: error."),
     "no_row_key": (

@@ -117,7 +117,9 @@ def test_errors(settings, body, code):
 
 def test_each_event_is_its_own_and_keeps_the_rest():
     event = event_of("b", {"s": "[1,2]"}, host="h", key="k", origin=Origin("t", 1, 2))
-    (outcome_1, outcome_2) = Chain([Step(make("{source: s, attribute: part, number: n}"), "explode")]).run(event)
+    (outcome_1, outcome_2) = Chain([Step(make("{source: s, attribute: part, number_attribute: n}"), "explode")]).run(
+        event
+    )
     assert isinstance(outcome_1, Kept)
     assert isinstance(outcome_2, Kept)
     first, second = outcome_1.event, outcome_2.event
@@ -132,7 +134,7 @@ def test_each_event_is_its_own_and_keeps_the_rest():
 def test_existing_attribute_is_an_error_where_written_once():
     event = event_of("[1]", {"n": "0"}, write_once=True)
     with pytest.raises(DecorateError) as caught:
-        make("{number: n}").decorate(event)
+        make("{number_attribute: n}").decorate(event)
     assert caught.value.code == "attribute_exists"
 
 
