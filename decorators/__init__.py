@@ -21,6 +21,7 @@ BUILTIN = {
     "prob_sampler": "decorators.prob_sampler:ProbSampler",
     "regex": "decorators.regex:Regex",
     "rename": "decorators.rename:Rename",
+    "row_key": "decorators.row_key:RowKey",
     "select": "decorators.select:Select",
     "split": "decorators.split:Split",
     "static": "decorators.static:Static",

@@ -65,6 +65,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         "A step did not come to an end for this event, most likely a pattern that backtracks or a loop.",
     ),
     "delete_at_zero": (api.MappingError, "A delete carries the time before the event's, and there is none before 0."),
+    "delimiter_in_key": (
+        api.DecorateError,
+        "A part of a row key has the delimiter in it, so the key could be taken for another one; see on_delimiter.",
+    ),
     "disk_busy": (
         api.StoreUnavailableError,
         "The machine has no handle or memory left for a file of the service.",
