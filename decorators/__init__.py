@@ -8,6 +8,7 @@ BUILTIN = {
     "explode": "decorators.explode:Explode",
     "filter": "decorators.filter:Filter",
     "format": "decorators.format:Format",
+    "geoip": "decorators.geoip:Geoip",
     "gunzip": "decorators.gunzip:Gunzip",
     "host": "decorators.host:Host",
     "interval_droppy_append": "decorators.interval_droppy_append:IntervalDroppyAppend",

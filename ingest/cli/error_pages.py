@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ingest import api
 from ingest.api import Disposition, IngestError, NotFoundError
 from ingest.config.problems import EXPLANATIONS
+from ingest.reference_file import ReferenceFileError
 
 _REACTIONS = {
     Disposition.RETRY: "Nothing is acknowledged: it is tried again, and the pipeline is blocked meanwhile.",
@@ -31,6 +32,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "bad_csv": (
         api.DecorateError,
         "The text is not one line of CSV: a quote is not closed, or there are several lines.",
+    ),
+    "bad_database": (
+        api.DecorateError,
+        "A database of addresses could be opened, but is broken at the place of this one; put a good one there.",
     ),
     "bad_encoding": (api.ExpressionError, "A function or a cell was to decode text that is not in that encoding."),
     "bad_envelope": (
@@ -100,6 +105,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     ),
     "negative_number": (api.ExpressionError, "A negative number has no place in an inverted order."),
     "no_attribute": (api.DecorateError, "A step or a cell reads an attribute the event does not have."),
+    "no_entry": (
+        api.DecorateError,
+        "The file of a step does not have what the event is to be looked up by, and the step says on_missing: error.",
+    ),
     "no_host": (api.DecorateError, "The event has no host, and the step says on_missing: error."),
     "no_match": (api.DecorateError, "The regular expression was not found, and the step says on_no_match: error."),
     "no_parts": (api.DecorateError, "The text to explode has no parts, and the step says on_empty: error."),
@@ -118,6 +127,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "query_failed": (
         IngestError,
         "A micro-batch failed in Spark again and again, and not by the pipeline's own doing; the log has the reason.",
+    ),
+    "reference_file": (
+        ReferenceFileError,
+        "A file that a step looks things up in is gone or broken; put a good one in its place. No event is lost.",
     ),
     "replay_stopped": (IngestError, "A replay could not go on; what it did is marked, so run the same command again."),
     "row_key_too_long": (api.MappingError, "HBase keeps row keys of at most 32767 bytes."),
