@@ -17,6 +17,7 @@ BUILTIN = {
     "join": "decorators.join:Join",
     "json": "decorators.json:Json",
     "kv": "decorators.kv:Kv",
+    "lookup": "decorators.lookup:Lookup",
     "mask": "decorators.mask:Mask",
     "mult": "decorators.mult:Mult",
     "prob_sampler": "decorators.prob_sampler:ProbSampler",
