@@ -36,6 +36,7 @@ class Example:
         made: of a fan-out: (body, attributes) of each event that comes out, instead of the fields before.
         dropped: the event is dropped on purpose.
         error: the event fails with this code.
+        files: that the settings name, name -> content; they are in the current folder.
     """
 
     title: str
@@ -54,6 +55,7 @@ class Example:
     made: tuple[tuple[str | bytes, dict[str, str]], ...] | None = None
     dropped: bool = False
     error: str | None = None
+    files: dict[str, str | bytes] = field(default_factory=dict)
 
 
 def settings_class_of(component: type, bound: type[M]) -> type[M]:

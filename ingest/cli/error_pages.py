@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ingest import api
 from ingest.api import Disposition, IngestError, NotFoundError
 from ingest.config.problems import EXPLANATIONS
+from ingest.reference_file import ReferenceFileError
 
 _REACTIONS = {
     Disposition.RETRY: "Nothing is acknowledged: it is tried again, and the pipeline is blocked meanwhile.",
@@ -25,6 +26,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         api.DecorateError,
         "A step sets an attribute that has a value, under attributes: existing: error.",
     ),
+    "bad_address": (api.DecorateError, "The text is no IP address, and the step says on_invalid: error."),
     "bad_avro": (api.DecodeError, "The record's value is no AvroFlumeEvent, though the source's format says so."),
     "bad_batch": (api.DecorateError, "The attributes batchSize and batchData hold no events that Flume has batched."),
     "bad_cef": (
@@ -34,6 +36,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "bad_csv": (
         api.DecorateError,
         "The text is not one line of CSV: a quote is not closed, or there are several lines.",
+    ),
+    "bad_database": (
+        api.DecorateError,
+        "A database of addresses could be opened, but is broken at the place of this one; put a good one there.",
     ),
     "bad_encoding": (api.ExpressionError, "A function or a cell was to decode text that is not in that encoding."),
     "bad_envelope": (
@@ -47,7 +53,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         "A line that was to be a name, a colon and a value is none, and the step says on_bad_line: error.",
     ),
     "bad_input": (api.ConfigError, "A line of events given to a command is not an event."),
-    "bad_json": (api.DecodeError, "A text that was to be JSON is not, or is no object."),
+    "bad_json": (api.DecodeError, "A text that was to be JSON is not, or is no object or array where one is wanted."),
     "bad_leef": (
         api.DecorateError,
         "The text is no LEEF message of version 1 or 2, or something in it is no key with a value.",
@@ -77,6 +83,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         "A step did not come to an end for this event, most likely a pattern that backtracks or a loop.",
     ),
     "delete_at_zero": (api.MappingError, "A delete carries the time before the event's, and there is none before 0."),
+    "delimiter_in_key": (
+        api.DecorateError,
+        "A part of a row key has the delimiter in it, so the key could be taken for another one; see on_delimiter.",
+    ),
     "disk_busy": (
         api.StoreUnavailableError,
         "The machine has no handle or memory left for a file of the service.",
@@ -108,10 +118,16 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     ),
     "negative_number": (api.ExpressionError, "A negative number has no place in an inverted order."),
     "no_attribute": (api.DecorateError, "A step or a cell reads an attribute the event does not have."),
+    "no_entry": (
+        api.DecorateError,
+        "The file of a step does not have what the event is to be looked up by, and the step says on_missing: error.",
+    ),
+    "no_host": (api.DecorateError, "The event has no host, and the step says on_missing: error."),
     "no_match": (
         api.DecorateError,
         "The regular expression was not found, nor any other pattern of the step, whose on_no_match is error.",
     ),
+    "no_parts": (api.DecorateError, "The text to explode has no parts, and the step says on_empty: error."),
     "no_row_key": (
         api.MappingError,
         "The event has no attribute for the row key; see on_missing_key of attr2hbase, on_missing in hbase's row_key.",
@@ -127,6 +143,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "query_failed": (
         IngestError,
         "A micro-batch failed in Spark again and again, and not by the pipeline's own doing; the log has the reason.",
+    ),
+    "reference_file": (
+        ReferenceFileError,
+        "A file that a step looks things up in is gone or broken; put a good one in its place. No event is lost.",
     ),
     "replay_stopped": (IngestError, "A replay could not go on; what it did is marked, so run the same command again."),
     "row_key_too_long": (api.MappingError, "HBase keeps row keys of at most 32767 bytes."),
@@ -150,6 +170,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "too_deep": (api.DecorateError, "The JSON is nested deeper than any event should be."),
     "too_large": (api.DecodeError, "The value is larger than max_event_bytes, or than the topic takes."),
     "too_many_columns": (api.MappingError, "The event has more cells than columns: max_per_row allows."),
+    "too_many_parts": (api.DecorateError, "The text to explode has more parts than the step's max_events."),
     "unknown_component": (api.CatalogError, "There is no decorator, sink, store or source of this name."),
     "unknown_family": (api.MappingError, "The table has no such column family, and families: on_unknown says error."),
     "unmatched_group": (api.DecorateError, "A group took no part in the match, and the step says on_unmatched: error."),

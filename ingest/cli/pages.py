@@ -112,6 +112,9 @@ def _text(component: type) -> str:
 
 def _shown(heading: str, example: Example) -> ShownExample:
     lines = [f"{heading}: {example.settings}"]
+    for file, content in example.files.items():
+        shown = orjson.dumps(content).decode() if isinstance(content, str) else f"{len(content)} bytes"
+        lines.append(f"file    {file}: {shown}")
     before = {name: getattr(example, name) for name in ("attributes", "host", "key", "timestamp_ms", "nanos")}
     given = {name: value for name, value in before.items() if value}
     if example.body:

@@ -169,6 +169,9 @@ def component_page(name: str, component: type[Any], settings: type[Model]) -> st
 
 def _example(name: str, example: Example) -> str:
     lines = [f"### {example.title}", "", "```yaml", f"- {name}: {example.settings}", "```", ""]
+    for file, content in example.files.items():
+        shown = _shown(content) if isinstance(content, str) else f"{len(content)} bytes"
+        lines.append(f"- file `{file}`: {shown}")
     for word, value in (("body", example.body), ("attributes", example.attributes), ("key", example.key)):
         if value:
             lines.append(f"- {word} before: {_shown(value)}")

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from ingest.api import Model
 from ingest.config.components import Binding
 from ingest.config.draft import PipelineDraft
 from ingest.config.model import Component
@@ -9,6 +10,7 @@ from ingest.config.problems import Kind, Place
 from ingest.expressions import Template
 
 _FIXED_IN_FILES = frozenset({"partition", "key"})  # of the files source: 0 and empty for every event
+_MADE_OF = {"row_key": "parts", "value": "value"}  # steps that make one attribute, and of which option
 _UNIQUE_IN_KAFKA = 10_000  # records of a partition and millisecond that nanos tell apart
 
 
@@ -18,36 +20,54 @@ def check_row_keys(pipeline: PipelineDraft, binding: Binding) -> None:
     is_files = pipeline.source is not None and pipeline.source.kind == "files"
     told: set[Place] = set()
     for sink in pipeline.sinks:
-        for template, where in _templates(pipeline, sink):
+        for references, where in _row_keys(pipeline, sink):
             if where not in told:
                 told.add(where)
-                _check(template.references, where, binding, is_files=is_files)
-                _check_same(template.references & changing, where, binding)
+                _check(references, where, binding, is_files=is_files)
+                _check_same(references & changing, where, binding)
         prefix = getattr(sink.settings, "attr_prefix", None)
         for step in pipeline.steps:
             if getattr(step.settings, "attribute", None) == prefix and not binding.lookup.is_deterministic(step.kind):
                 _check_same({f"attribute:{prefix}"}, step.place("attribute"), binding)
 
 
-def _templates(pipeline: PipelineDraft, sink: Component) -> list[tuple[Template, Place]]:
-    """The listed row key of a sink, or the last step that surely sets the attribute the sink takes it from."""
+def _row_keys(pipeline: PipelineDraft, sink: Component) -> list[tuple[frozenset[str], Place]]:
+    """What the listed row key of a sink reads, or the last step that surely sets the attribute it is taken from."""
     row_key = getattr(sink.settings, "row_key", None)
     template = getattr(row_key, "template", None)
     if isinstance(template, Template):
-        return [(template, sink.place("row_key", "template"))]
+        return [(template.references, sink.place("row_key", "template"))]
     prefix = getattr(sink.settings, "attr_prefix", None)
     if not isinstance(prefix, str):
         return []
-    found: list[tuple[Template, Place]] = []
+    found: list[tuple[frozenset[str], Place]] = []
     for step in pipeline.steps:
         settings = step.settings
-        if str(getattr(settings, "attribute", None)) != prefix:
+        listed = getattr(settings, "attributes", None) if step.kind == "template" else None
+        is_listed = isinstance(listed, dict) and prefix in listed
+        if not is_listed and str(getattr(settings, "attribute", None)) != prefix:
             continue
         if getattr(settings, "when", None) is None:
             found = []  # what was set before is replaced
-        if step.kind == "value" and isinstance(template := getattr(settings, "value", None), Template):
-            found.append((template, step.place("value")))
+        if is_listed and isinstance(listed, dict):
+            found.append((_read_by(listed[prefix]), step.place("attributes", prefix)))
+        elif step.kind in _MADE_OF:
+            option = _MADE_OF[step.kind]
+            found.append((_read_by(getattr(settings, option, None)), step.place(option)))
     return found
+
+
+def _read_by(value: object) -> frozenset[str]:
+    """References of the templates in an option."""
+    match value:
+        case Template():
+            return value.references
+        case Model():
+            return frozenset().union(*(_read_by(part) for _, part in value))
+        case list():
+            return frozenset().union(*map(_read_by, value))
+        case _:
+            return frozenset()
 
 
 def _check(references: frozenset[str], where: Place, binding: Binding, *, is_files: bool) -> None:
@@ -77,8 +97,7 @@ def _changing(pipeline: PipelineDraft, binding: Binding) -> set[str]:
             message = f"{step.kind} may give something else each time: an event that runs again is stored differently"
             binding.warning(Kind.CONFLICT, step.where, message)
         attribute = getattr(step.settings, "attribute", None)
-        values = [value for _, value in step.settings if isinstance(value, Template)]
-        if attribute and (not is_deterministic or any(value.references & changing for value in values)):
+        if attribute and (not is_deterministic or _read_by(step.settings) & changing):
             changing.add(f"attribute:{attribute}")
     return changing
 

@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from ingest.api import Decorator, Event, EventError, Example, FanOut
-from ingest.testing.events import copy_of, event_before, event_of, events_after, random_events, settings_of
+from ingest.testing.events import (
+    copy_of,
+    event_before,
+    event_of,
+    events_after,
+    files_of,
+    random_events,
+    settings_of,
+)
 
 AnyDecorator = Decorator[Any] | FanOut[Any]
 
@@ -98,10 +106,12 @@ class DecoratorContract:
     def test_it_travels_to_the_workers(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """Settings are pickled on the driver; what is made of them there is the same."""
         for example in kind_of_decorator.examples:
-            settings = settings_of(kind_of_decorator.settings_class(), example.settings)
-            travelled = pickle.loads(pickle.dumps(settings))  # noqa: S301 - our own
+            with files_of(example):
+                settings = settings_of(kind_of_decorator.settings_class(), example.settings)
+                travelled = pickle.loads(pickle.dumps(settings))  # noqa: S301 - our own
+                decorator = kind_of_decorator(travelled)
             assert travelled == settings
-            assert _result(kind_of_decorator(travelled), event_before(example)) == _expected(example)
+            assert _result(decorator, event_before(example)) == _expected(example)
 
     def test_unknown_options_are_refused(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """No option is silently passed over."""
@@ -115,7 +125,8 @@ class DecoratorContract:
 
 
 def _made(kind: type[AnyDecorator], example: Example) -> AnyDecorator:
-    return kind(settings_of(kind.settings_class(), example.settings))
+    with files_of(example):
+        return kind(settings_of(kind.settings_class(), example.settings))
 
 
 def _write_once(event: Event) -> Event:

@@ -1,8 +1,11 @@
 """Events and settings for tests, made with few words."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import chdir, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from ingest.api import Event, Example, Model, Origin, Priority, WriteOnceEvent
@@ -138,6 +141,18 @@ def settings_of(model: type[M], text: str = "{}", *, timezone: str = "UTC") -> M
     node = compose(text, "settings", [])
     content: Any = {} if node is None else plain(node)
     return model.model_validate(content or {}, context={"timezone": timezone})
+
+
+@contextmanager
+def files_of(example: Example) -> Iterator[None]:
+    """Be in a folder with the files an example names, if there are any, while its component is made."""
+    if not example.files:
+        yield
+        return
+    with TemporaryDirectory() as folder, chdir(folder):
+        for name, content in example.files.items():
+            Path(name).write_bytes(_bytes(content))
+        yield
 
 
 def _bytes(text: str | bytes) -> bytes:

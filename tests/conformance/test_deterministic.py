@@ -23,7 +23,7 @@ import sinks
 from ingest.api import Decorator, Event, EventError
 from ingest.catalog import load_class
 from ingest.expressions import FUNCTIONS, Template
-from ingest.testing.events import copy_of, event_before, random_events, settings_of
+from ingest.testing.events import copy_of, event_before, files_of, random_events, settings_of
 
 ROOT = Path(__file__).resolve().parents[2]
 # what builtin functions say they are; code in Python ends in one of them
@@ -40,7 +40,8 @@ def uses() -> Iterator[tuple[str, Callable[[], object]]]:
     for path in decorators.BUILTIN.values():
         kind = load_class(path)
         for example in kind.examples:
-            decorator = kind(settings_of(kind.settings_class(), example.settings))
+            with files_of(example):
+                decorator = kind(settings_of(kind.settings_class(), example.settings))
             for event in (event_before(example), *random_events()):
                 yield kind.kind, lambda decorator=decorator, event=event: decorated(decorator, copy_of(event))
     for path in sinks.BUILTIN_SINKS.values():

@@ -80,3 +80,8 @@ def test_row_key_set_by_it_is_refused(problems):
 
 def test_other_steps_are_not_told(problems):
     assert problems("%{key}-%{lot}", step="value: {attribute: lot, value: '%{offset}'}") == []
+
+
+def test_row_key_of_parts_with_it_is_refused(problems):
+    step = "draw\n      - row_key: {attribute: copied, parts: [{value: '%{lot}'}]}"
+    assert any("this row key takes %{'copied'}" in line for line in problems("%{key}-%{copied}", step))

@@ -1,0 +1,238 @@
+"""Tell where an IP address is, out of a database of MaxMind's format."""
+
+import json
+import os
+import zlib
+from base64 import b85decode
+from enum import StrEnum
+from io import BytesIO
+from pathlib import Path
+from typing import Self
+
+import maxminddb
+from maxminddb.types import Record
+from pydantic import model_validator
+
+from ingest.addresses import packed, written
+from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.reference_file import ReferenceFile, check_file
+
+_MOST_ADDRESSES = 16_384  # remembered; the same ones come again and again
+_SHOWN_BYTES = 40  # of what is no address, in a message
+
+# a database that has London for 81.0.0.0/8 and nothing else, for the examples
+_LONDON = (
+    "c-mc0K~BR!4BVDL`-C3z0^We4Leqwb1HExrIlHD^l-SYk1`%FE&wK(Nz#{@DPKY0LwNgQ<W!WR!Gb0Nz5@H&2EX2tHCqkS?a2D(2FrSH|"
+    "_*y9L$lLxiH;$!ZjoBhw8z&7(>@2qkBs(%pVlr38_roPYgKo%>uCAFhQ(m(IA1;Qx4&8Sew-?K|sQ>!$Q^HeeNS`ZizE>0sWVC#r78Vs-"
+    "EuDGB-E3uA`H0p9on2CD@KAw6>H8MvYjl2D18q9kpc^H@`>rwswwL#88}PD$2eyCw@$uHs|MsP*I#X+jEvs!Z#@k;}XmrY&Ha-!=ZyL~;"
+    "2676i58itcA9fD"
+)
+_FILES: dict[str, str | bytes] = {"cities.mmdb": zlib.decompress(b85decode(_LONDON))}
+
+
+class OnMissing(StrEnum):
+    """What an address that the database does not have leads to."""
+
+    UNSET = "unset"
+    ERROR = "error"
+    DROP = "drop"
+
+
+class OnInvalid(StrEnum):
+    """What a text that is no address leads to."""
+
+    ERROR = "error"
+    UNSET = "unset"
+
+
+class GeoipSettings(Settings):
+    """Options of the geoip decorator."""
+
+    path: str = option("The database, a `.mmdb` file.", example="/var/lib/GeoIP/GeoLite2-City.mmdb", min_length=1)
+    fields: dict[str, str] = option(
+        "Fields of the database, with dots between the levels and numbers for the elements of lists, and the attribute "
+        "that each of them sets.",
+        example={"country.iso_code": "2hb_geo:country", "subdivisions.0.iso_code": "2hb_geo:region"},
+        min_length=1,
+    )
+    source: str | None = option(
+        "Attribute that holds the address; the body when left out.", default=None, example="client"
+    )
+    on_missing: OnMissing = option(
+        "An address that the database does not have: nothing is set (`unset`), the event fails (`error`), or it is "
+        "dropped (`drop`).",
+        default="unset",
+        strict=False,
+    )
+    on_invalid: OnInvalid = option(
+        "A text that is no address, or no such attribute: the event fails (`error`), or nothing is set (`unset`).",
+        default="error",
+        strict=False,
+    )
+
+    @model_validator(mode="after")
+    def _database_is_good(self) -> Self:
+        check_file(self.path, _database)
+        return self
+
+
+class Geoip(Decorator[GeoipSettings]):
+    """
+    Set attributes from what a MaxMind database has on an IP address: country, city, network, or what else is in it.
+
+    A field that an entry lacks sets nothing. Text is UTF-8, numbers are digits, true and false are written so, a list
+    or a map becomes JSON. The database is your own, at the same path on every machine that runs tasks, and each worker
+    process keeps it in memory. A new one is taken at the beginning of a micro-batch's share; as long as the file is
+    missing or broken then, nothing is acknowledged. So an event that runs again may be stored differently.
+
+    Source: ours; the format is MaxMind DB 2.0.
+    """
+
+    kind = "geoip"
+    deterministic = False
+    examples = (
+        Example(
+            "country and city",
+            settings="{path: cities.mmdb, source: client, fields: {country.iso_code: '2hb_geo:country', "
+            "city.names.en: '2hb_geo:city', subdivisions.0.iso_code: '2hb_geo:region'}}",
+            files=_FILES,
+            attributes={"client": "81.2.69.160"},
+            after={"2hb_geo:country": "GB", "2hb_geo:city": "London"},
+        ),
+        Example(
+            "an address that the database does not have",
+            settings="{path: cities.mmdb, fields: {city.names.en: city}}",
+            files=_FILES,
+            body="10.0.0.1",
+        ),
+        Example(
+            "numbers and truth values",
+            settings="{path: cities.mmdb, fields: {location.latitude: lat, country.is_in_european_union: eu}}",
+            files=_FILES,
+            body="::ffff:81.0.0.1",
+            after={"lat": "51.5", "eu": "false"},
+        ),
+        Example(
+            "an address that must be there",
+            settings="{path: cities.mmdb, fields: {city.names.en: city}, on_missing: error}",
+            files=_FILES,
+            body="2001:db8::1",
+            error="no_entry",
+        ),
+        Example(
+            "no address",
+            settings="{path: cities.mmdb, fields: {city.names.en: city}}",
+            files=_FILES,
+            body="web-1",
+            error="bad_address",
+        ),
+    )
+
+    def __init__(self, settings: GeoipSettings) -> None:
+        super().__init__(settings)
+        self._source = settings.source
+        self._fields = tuple((tuple(field.split(".")), name) for field, name in settings.fields.items())
+        self._is_strict = settings.on_invalid is OnInvalid.ERROR
+        self._file = ReferenceFile(settings.path, _database)
+        self._known: dict[bytes, dict[str, bytes] | None] = {}
+
+    @property
+    def drop_reason(self) -> str:
+        """Only what the database does not have is dropped."""
+        return "no_entry"
+
+    def begin(self) -> None:
+        """Take a new database, where there is one."""
+        if self._file.refresh():
+            self._known = {}
+
+    def decorate(self, event: Event) -> bool:
+        """Set the attributes."""
+        text = event.body if self._source is None else event.attributes.get(self._source)
+        address = None if text is None else packed(text)
+        if address is None:
+            if self._is_strict:
+                text = event.text_of(self._source, "to read an address from")
+                raise DecorateError(f"{text[:_SHOWN_BYTES]!r} is no IP address", code="bad_address")
+            return True
+        try:
+            found = self._known[address]
+        except KeyError:
+            found = self._looked_up(address)
+        if found is not None:
+            event.update(found)
+            return True
+        if self.settings.on_missing is OnMissing.ERROR:
+            raise DecorateError(f'the database has no "{written(address).decode()}"', code="no_entry")
+        return self.settings.on_missing is OnMissing.UNSET
+
+    def _looked_up(self, address: bytes) -> dict[str, bytes] | None:
+        try:
+            record = self._file.content.get(written(address).decode())
+        except ValueError:  # an IPv6 address in a database of IPv4
+            record = None
+        except maxminddb.InvalidDatabaseError as error:
+            raise DecorateError(
+                f'the database is broken where it should have "{written(address).decode()}": {error}',
+                code="bad_database",
+            ) from error
+        found: dict[str, bytes] | None = None
+        if record is not None:
+            found = {}
+            for path, name in self._fields:
+                value = _at(record, path)
+                if value is not None:
+                    found[name] = _bytes(value)
+        if len(self._known) >= _MOST_ADDRESSES:
+            self._known = {}
+        self._known[address] = found
+        return found
+
+
+def _database(path: Path) -> maxminddb.Reader:
+    """
+    A database of what the file holds now.
+
+    The fast reader maps the file into memory, where a file that is written over would change under it or, when it gets
+    shorter, end the process; so it is given a copy that has no name.
+    """
+    content = path.read_bytes()
+    try:
+        if not hasattr(os, "memfd_create"):
+            return maxminddb.open_database(BytesIO(content), maxminddb.MODE_FD)
+        descriptor = os.memfd_create("geoip")
+        with os.fdopen(descriptor, "wb") as copy:
+            copy.write(content)
+            copy.flush()
+            return maxminddb.open_database(f"/proc/self/fd/{descriptor}")
+    except (maxminddb.InvalidDatabaseError, TypeError, OSError) as error:
+        raise ValueError("it is no MaxMind database, or not whole") from error
+
+
+def _at(record: Record, path: tuple[str, ...]) -> Record | None:
+    """What a record has at a path."""
+    value: Record | None = record
+    for step in path:
+        match value:
+            case dict():
+                value = value.get(step)
+            case list() if step.isdecimal() and int(step) < len(value):
+                value = value[int(step)]
+            case _:
+                return None
+    return value
+
+
+def _bytes(value: Record) -> bytes:
+    match value:
+        case str():
+            return value.encode()
+        case bool():
+            return b"true" if value else b"false"
+        case int() | float():
+            return repr(value).encode("ascii")
+        case bytes() | bytearray():
+            return bytes(value)
+        case _:
+            text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=lambda data: bytes(data).hex())
+            return text.encode()

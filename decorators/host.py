@@ -1,0 +1,145 @@
+"""Take the host of an event into an attribute, or name it from one, in a short or a full form."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Self
+
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.notation import name_from_bytes, name_to_bytes
+
+
+class Form(StrEnum):
+    """How a host is named."""
+
+    AS_IS = "as_is"
+    SHORT = "short"
+    FULL = "full"
+
+
+class OnMissing(StrEnum):
+    """What an event without a host, or without the attribute that names it, leads to."""
+
+    KEEP = "keep"
+    ERROR = "error"
+
+
+class HostSettings(Settings):
+    """Options of the host decorator."""
+
+    source: str | None = option(
+        "Attribute that holds the name; the event's own host when left out.", default=None, example="hostname"
+    )
+    attribute: str | None = option(
+        "Attribute that receives the name; the event's own host when left out.", default=None, example="2hb_sys:host"
+    )
+    form: Form = option(
+        "The name `as_is`, its `short` form, which ends before the first dot, or its `full` one, with `domain` behind "
+        "a name that has no dot. Addresses stay as they are.",
+        default="as_is",
+        strict=False,
+    )
+    domain: str | None = option(
+        "Domain of hosts without one; goes with `form: full`.",
+        default=None,
+        example="example.com",
+        pattern=r"^[^.\s]([^\s]*[^.\s])?$",
+    )
+    on_missing: OnMissing = option(
+        "When there is no such attribute, or no host: nothing changes (`keep`), or the event fails (`error`).",
+        default="error",
+        strict=False,
+    )
+
+    @model_validator(mode="after")
+    def _does_something(self) -> Self:
+        if self.source is None and self.attribute is None and self.form is Form.AS_IS:
+            raise PydanticCustomError("missing", "host needs `source`, `attribute` or another `form`")
+        if (self.form is Form.FULL) is (self.domain is None):
+            raise PydanticCustomError("conflict", "`form: full` and `domain` go together")
+        return self
+
+
+class Host(Decorator[HostSettings]):
+    """
+    Put the host of an event into an attribute, or name the host from an attribute.
+
+    It reads `source` and writes `attribute`; where one of them is left out, it is the event's own host, as `%{host}`
+    shows it. Nothing is looked up: a name is cut or completed as text. The dot that may end a full name goes.
+
+    Source: ours.
+    """
+
+    kind = "host"
+    examples = (
+        Example(
+            "the host as a column, without its domain",
+            settings="{attribute: '2hb_sys:host', form: short}",
+            host="web-1.example.com",
+            after={"2hb_sys:host": "web-1"},
+        ),
+        Example(
+            "an address is no name to be cut",
+            settings="{attribute: host, form: short}",
+            host="10.0.0.1",
+            after={"host": "10.0.0.1"},
+        ),
+        Example(
+            "a full name",
+            settings="{source: node, attribute: host, form: full, domain: example.com}",
+            attributes={"node": "web-1"},
+            after={"host": "web-1.example.com"},
+        ),
+        Example("no host", settings="{attribute: host}", error="no_host"),
+        Example("no host, and it may be so", settings="{attribute: host, on_missing: keep}", after={}),
+        Example("no attribute that names it", settings="{source: node}", error="no_attribute"),
+    )
+
+    def __init__(self, settings: HostSettings) -> None:
+        super().__init__(settings)
+        self._source = settings.source
+        self._attribute = settings.attribute
+        self._keeps = settings.on_missing is OnMissing.KEEP
+        self._formed = _forming(settings)
+
+    def decorate(self, event: Event) -> bool:
+        """Set the attribute, or the host."""
+        if self._source is None:
+            name: bytes | None = name_to_bytes(event.host)
+        else:
+            name = event.attributes.get(self._source)
+        if not name:
+            if self._keeps:
+                return True
+            event.text_of(self._source, "to name the host")
+            raise DecorateError("the event has no host", code="no_host")
+        name = self._formed(name)
+        if self._attribute is None:
+            event.host = name_from_bytes(name)
+        else:
+            event.set(self._attribute, name)
+        return True
+
+
+def _forming(settings: HostSettings) -> Callable[[bytes], bytes]:
+    match settings.form:
+        case Form.SHORT:
+            return lambda name: name if _is_address(name) else name.partition(b".")[0] or name
+        case Form.FULL:
+            domain = b"." + name_to_bytes(settings.domain or "")
+
+            def full(name: bytes) -> bytes:
+                if b"." in name:
+                    return name.removesuffix(b".")
+                return name if _is_address(name) else name + domain
+
+            return full
+        case Form.AS_IS:
+            return bytes
+
+
+def _is_address(name: bytes) -> bool:
+    """Whether a name can but be an address: no top-level domain is a number (RFC 3696, 2)."""
+    return b":" in name or name.rpartition(b".")[2].isdigit()

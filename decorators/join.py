@@ -1,0 +1,91 @@
+"""Put the values of several attributes into one."""
+
+from enum import StrEnum
+
+from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.notation import name_to_bytes
+
+
+class OnMissing(StrEnum):
+    """What one of the attributes that the event does not have leads to."""
+
+    SKIP = "skip"
+    EMPTY = "empty"
+    ERROR = "error"
+
+
+class JoinSettings(Settings):
+    """Options of the join decorator."""
+
+    sources: list[str] = option(
+        "Attributes that are joined, in this order.", example=["first_name", "last_name"], min_length=1
+    )
+    attribute: str = option("Attribute that receives the text.", example="2hb_user:name")
+    separator: str = option("Put between two values.", default=" ", example=", ")
+    on_missing: OnMissing = option(
+        "An attribute the event does not have: left out with its separator (`skip`), `empty` text between separators, "
+        "or the event fails (`error`).",
+        default="skip",
+        strict=False,
+    )
+
+
+class Join(Decorator[JoinSettings]):
+    """
+    Join attributes with a separator and put the text into one.
+
+    When the event has none of them and they are skipped, nothing is set. For text between them that differs from place
+    to place there is `template`.
+
+    Source: ours.
+    """
+
+    kind = "join"
+    examples = (
+        Example(
+            "two names",
+            settings="{sources: [first, last], attribute: '2hb_user:name'}",
+            attributes={"first": "Ada", "last": "Lovelace"},
+            after={"2hb_user:name": "Ada Lovelace"},
+        ),
+        Example(
+            "an absent one takes its separator with it",
+            settings="{sources: [country, region, city], separator: /, attribute: place}",
+            attributes={"country": "de", "city": "fra"},
+            after={"place": "de/fra"},
+        ),
+        Example(
+            "or leaves its place empty",
+            settings="{sources: [country, region, city], separator: /, attribute: place, on_missing: empty}",
+            attributes={"country": "de", "city": "fra"},
+            after={"place": "de//fra"},
+        ),
+        Example(
+            "or fails the event",
+            settings="{sources: [country, region], attribute: place, on_missing: error}",
+            attributes={"country": "de"},
+            error="no_attribute",
+        ),
+    )
+
+    def __init__(self, settings: JoinSettings) -> None:
+        super().__init__(settings)
+        self._sources = tuple(settings.sources)
+        self._attribute = settings.attribute
+        self._separator = name_to_bytes(settings.separator)
+        self._skips = settings.on_missing is OnMissing.SKIP
+        self._fills = settings.on_missing is OnMissing.EMPTY
+
+    def decorate(self, event: Event) -> bool:
+        """Set the attribute."""
+        attributes = event.attributes
+        if self._fills:
+            values = [attributes.get(name, b"") for name in self._sources]
+        else:
+            values = [attributes[name] for name in self._sources if name in attributes]
+            if not self._skips and len(values) < len(self._sources):
+                missing = next(name for name in self._sources if name not in attributes)
+                raise DecorateError(f'no attribute "{missing}" to join', code="no_attribute")
+        if values:
+            event.set(self._attribute, self._separator.join(values))
+        return True

@@ -1,0 +1,239 @@
+"""Set attributes from the row of a table that an attribute names."""
+
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Self
+
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.reference_file import ReferenceFile, check_file
+from ingest.table_file import Rows, csv_rows, json_rows, sqlite_rows
+
+Table = dict[bytes, dict[str, bytes]]
+
+_SHOWN_BYTES = 40  # of a key, in a message
+
+
+class Format(StrEnum):
+    """What a file is."""
+
+    CSV = "csv"
+    JSON = "json"
+    SQLITE = "sqlite"
+
+
+_BY_ENDING = {
+    ".csv": Format.CSV,
+    ".json": Format.JSON,
+    ".db": Format.SQLITE,
+    ".sqlite": Format.SQLITE,
+    ".sqlite3": Format.SQLITE,
+}
+
+
+class OnMissing(StrEnum):
+    """What a key that the table does not have leads to."""
+
+    UNSET = "unset"
+    ERROR = "error"
+    DROP = "drop"
+
+
+class LookupSettings(Settings):
+    """Options of the lookup decorator."""
+
+    path: str = option("The file with the table.", example="/etc/ingest/services.csv", min_length=1)
+    format: Format | None = option(
+        "What the file is: `csv` with the names of the columns in its first line, `json`, or a `sqlite` database; by "
+        "the ending of its name when left out (.csv, .json, .db, .sqlite, .sqlite3).",
+        default=None,
+        example="csv",
+        strict=False,
+    )
+    source: str | None = option(
+        "Attribute that holds the key; the body when left out.", default=None, example="service"
+    )
+    key: str | None = option(
+        "Column with the keys; when left out the first one, and for a JSON object the names of its members.",
+        default=None,
+        example="name",
+    )
+    columns: dict[str, str] | None = option(
+        "Columns, and the attribute that each of them sets; all but the key, under their own names, when left out.",
+        default=None,
+        example={"team": "2hb_own:team"},
+        min_length=1,
+    )
+    prefix: str = option("Put before every attribute name.", default="", example="2hb_own:")
+    separator: str = option(
+        'Character between two fields of CSV; "\\t" for TSV.', default=",", min_length=1, max_length=1
+    )
+    table: str | None = option(
+        "Table or view of a SQLite database; may be left out when there is one.", default=None, example="services"
+    )
+    on_missing: OnMissing = option(
+        "When the table has no such key, or the event no such attribute: nothing is set (`unset`), the event fails "
+        "(`error`), or it is dropped (`drop`).",
+        default="unset",
+        strict=False,
+    )
+
+    @model_validator(mode="after")
+    def _table_is_good(self) -> Self:
+        if self.form is None:
+            raise PydanticCustomError(
+                "missing", 'the name "{path}" does not tell what the file is; say `format`', {"path": self.path}
+            )
+        if self.table is not None and self.form is not Format.SQLITE:
+            raise PydanticCustomError("conflict", "`table` is for SQLite databases", {"option": "table"})
+        if not self.separator.isascii() or self.separator in '\r\n"':
+            raise PydanticCustomError(
+                "bad_character",
+                "`separator` is one ASCII character, no quote and no line end",
+                {"option": "separator"},
+            )
+        check_file(self.path, partial(_table, self))
+        return self
+
+    @property
+    def form(self) -> Format | None:
+        """What the file is, None when nothing tells."""
+        return self.format or _BY_ENDING.get(Path(self.path).suffix.lower())
+
+
+class Lookup(Decorator[LookupSettings]):
+    """
+    Look the value of an attribute up in a table and set attributes to what the columns hold.
+
+    The table is a file: CSV; JSON, either an object of keys with an object each (or with a plain value, which is the
+    column `value`), or an array of objects; or a SQLite database. A key or a value is the same bytes in the file and in
+    the event; numbers are as they are written, true and false are words, and a null sets nothing. A key that is there
+    twice is an error of the file.
+
+    Each worker process keeps the whole table in memory and reads it from the same path on its machine. A file that has
+    changed is read again where a share of a micro-batch begins; as long as it is missing or broken then, nothing is
+    acknowledged. So that nobody reads half a file, write a new one beside it and rename it. As the file may be another
+    one by then, an event that runs again may be stored differently.
+
+    Source: ours; CSV is that of RFC 4180, read by Python's csv.
+    """
+
+    kind = "lookup"
+    deterministic = False
+    examples = (
+        Example(
+            "who owns a service",
+            settings="{path: services.csv, source: service, columns: {team: '2hb_own:team'}}",
+            files={"services.csv": "name,team,tier\nshop,red,1\nsearch,blue,2\n"},
+            attributes={"service": "search"},
+            after={"2hb_own:team": "blue"},
+        ),
+        Example(
+            "all columns of a JSON object",
+            settings="{path: services.json, source: service, prefix: '2hb_own:'}",
+            files={"services.json": '{"shop": {"team": "red", "tier": 1.0, "on_call": true, "until": null}}'},
+            attributes={"service": "shop"},
+            after={"2hb_own:team": "red", "2hb_own:tier": "1.0", "2hb_own:on_call": "true"},
+        ),
+        Example(
+            "words for codes",
+            settings="{path: codes.json, source: status, columns: {value: said}}",
+            files={"codes.json": '{"200": "OK", "404": "Not Found"}'},
+            attributes={"status": "404"},
+            after={"said": "Not Found"},
+        ),
+        Example(
+            "a key that the table does not have",
+            settings="{path: services.csv, source: service}",
+            files={"services.csv": "name,team\nshop,red\n"},
+            attributes={"service": "mail"},
+        ),
+        Example(
+            "a key that must be there",
+            settings="{path: services.csv, on_missing: error}",
+            files={"services.csv": "name,team\nshop,red\n"},
+            body="mail",
+            error="no_entry",
+        ),
+        Example(
+            "an attribute that must be there",
+            settings="{path: services.csv, source: service, on_missing: error}",
+            files={"services.csv": "name,team\nshop,red\n"},
+            error="no_attribute",
+        ),
+    )
+
+    def __init__(self, settings: LookupSettings) -> None:
+        super().__init__(settings)
+        self._source = settings.source
+        self._file = ReferenceFile(settings.path, partial(_table, settings))
+        self._find = self._file.content.get
+
+    @property
+    def drop_reason(self) -> str:
+        """Only what the table does not have is dropped."""
+        return "no_entry"
+
+    def begin(self) -> None:
+        """Take a new table, where there is one."""
+        if self._file.refresh():
+            self._find = self._file.content.get
+
+    def decorate(self, event: Event) -> bool:
+        """Set the attributes."""
+        key = event.body if self._source is None else event.attributes.get(self._source)
+        found = None if key is None else self._find(key)
+        if found is not None:
+            event.update(found)
+            return True
+        if self.settings.on_missing is OnMissing.ERROR:
+            key = event.text_of(self._source, "to look up")
+            raise DecorateError(f"the table has no {key[:_SHOWN_BYTES]!r}", code="no_entry")
+        return self.settings.on_missing is OnMissing.UNSET
+
+
+def _table(settings: LookupSettings, path: Path) -> Table:
+    """Key -> attributes; rows that hold the same share them. A ValueError says what is wrong with the file."""
+    header, rows = _rows(settings, path)
+    if not header:
+        raise ValueError("it has no columns")
+    keys = header[0] if settings.key is None else settings.key
+    columns = settings.columns
+    if columns is None:
+        columns = {name: name for name in header if name != keys}
+    for name in (keys, *columns):
+        if name not in header:
+            raise ValueError(f'it has no column "{name}"')
+        if header.count(name) > 1:
+            raise ValueError(f'it has two columns "{name}"')
+    key_at = header.index(keys)
+    wanted = [header.index(column) for column in columns]
+    names = [settings.prefix + name for name in columns.values()]
+    table: Table = {}
+    shared: dict[tuple[bytes | None, ...], dict[str, bytes]] = {}
+    for where, row in rows:
+        key = row[key_at]
+        if key is None:
+            raise ValueError(f"{where} has no key")
+        if key in table:
+            raise ValueError(f"{where} has the key {key[:_SHOWN_BYTES]!r}, which is there already")
+        values = tuple([row[index] for index in wanted])
+        found = shared.get(values)
+        if found is None:
+            pairs = zip(names, values, strict=True)
+            found = shared[values] = {name: value for name, value in pairs if value is not None}
+        table[key] = found
+    return table
+
+
+def _rows(settings: LookupSettings, path: Path) -> Rows:
+    match settings.form:
+        case Format.JSON:
+            return json_rows(path)
+        case Format.SQLITE:
+            return sqlite_rows(path, settings.table)
+        case _:
+            return csv_rows(path, settings.separator)

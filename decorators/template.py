@@ -1,0 +1,106 @@
+"""Make several attributes, and the body, of text and other parts of the event in one step."""
+
+from enum import StrEnum
+from typing import Self
+
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import Decorator, Event, Example, ExpressionError, Settings, option
+from ingest.expressions import Template as Text
+
+
+class OnMissing(StrEnum):
+    """What an attribute a template names, but the event does not have, leads to."""
+
+    EMPTY = "empty"
+    UNSET = "unset"
+    ERROR = "error"
+
+
+class TemplateSettings(Settings):
+    """Options of the template decorator."""
+
+    attributes: dict[str, Text] = option(
+        "Name of each attribute that is set, and the template of its value.",
+        default={},
+        example={"2hb_web:who": "%{user}@%{host}", "2hb_web:day": "%Y-%m-%d"},
+    )
+    body: Text | None = option("Template of the new body; it stays when left out.", default=None, example="%{message}")
+    on_missing: OnMissing = option(
+        "When a template names an attribute the event does not have: it is `empty` text, what that template is for "
+        "stays as it was (`unset`), or the event fails (`error`).",
+        default="empty",
+        strict=False,
+    )
+
+    @model_validator(mode="after")
+    def _does_something(self) -> Self:
+        if not self.attributes and self.body is None:
+            raise PydanticCustomError("missing", "template needs `attributes` or `body`")
+        return self
+
+
+class Template(Decorator[TemplateSettings]):
+    """
+    Set several attributes and the body to the expansions of templates.
+
+    All templates see the event as it came in, so two attributes can be exchanged. For one attribute there is `value`,
+    for the body alone `format`.
+
+    Source: ours.
+    """
+
+    kind = "template"
+    examples = (
+        Example(
+            "two attributes and the body",
+            settings="{attributes: {'2hb_web:who': '%{user}@%{host}', '2hb_': '%{user}-%{offset}'}, body: '%{text}'}",
+            body="ann: hello",
+            attributes={"user": "ann", "text": "hello"},
+            host="web-1",
+            offset=7,
+            after={"2hb_web:who": "ann@web-1", "2hb_": "ann-7"},
+            body_after="hello",
+        ),
+        Example(
+            "all see the event as it came in",
+            settings="{attributes: {b: '%{a}', c: '<%{b}>'}}",
+            attributes={"a": "1"},
+            after={"b": "1", "c": "<>"},
+        ),
+        Example(
+            "what can not be made whole is left as it was",
+            settings="{attributes: {who: '%{user}@%{site}', where: '%{site}'}, on_missing: unset}",
+            attributes={"site": "fra"},
+            after={"where": "fra"},
+        ),
+        Example(
+            "or fails the event", settings="{attributes: {who: '%{user}'}, on_missing: error}", error="no_attribute"
+        ),
+    )
+
+    def __init__(self, settings: TemplateSettings) -> None:
+        super().__init__(settings)
+        self._texts = tuple((name, text, text.render) for name, text in settings.attributes.items())
+        self._body = settings.body
+        self._asks = settings.on_missing is not OnMissing.EMPTY
+
+    def decorate(self, event: Event) -> bool:
+        """Set what there is a template for."""
+        values: dict[str, bytes] = {}
+        for name, text, render in self._texts:
+            if not self._asks or self._is_whole(text, event):
+                values[name] = render(event)
+        body = event.body
+        if self._body is not None and (not self._asks or self._is_whole(self._body, event)):
+            body = self._body.render(event)
+        event.update(values)
+        event.body = body
+        return True
+
+    def _is_whole(self, text: Text, event: Event) -> bool:
+        missing = text.missing(event)
+        if missing is not None and self.settings.on_missing is OnMissing.ERROR:
+            raise ExpressionError(f'no attribute "{missing}" for "{text.text}"', code="no_attribute")
+        return missing is None

@@ -1,0 +1,170 @@
+"""Tables in files: CSV, JSON, SQLite. What is wrong with one is a ValueError."""
+
+import csv
+import io
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from ingest.api.notation import name_from_bytes, name_to_bytes
+
+_BYTES = "latin-1"  # a character for each byte, so that any bytes go through the reader of CSV as they are
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # what spreadsheets write in front of UTF-8
+_MEMBER = ""  # the column with the names of the members of a JSON object
+_ALONE = "value"  # the column of members that are no objects
+
+
+class Rows(NamedTuple):
+    """
+    A table as it is read.
+
+    Attributes:
+        header: names of the columns, in their order.
+        rows: where each row stands in the file, for messages, and its values; None for one it lacks.
+    """
+
+    header: Sequence[str]
+    rows: Iterator[tuple[str, Sequence[bytes | None]]]
+
+
+def csv_rows(path: Path, separator: str) -> Rows:
+    """
+    A table of CSV, with the names of its columns in the first line; values are bytes as they are.
+
+    Source: RFC 4180; empty lines are passed over.
+    """
+    text = path.read_bytes().removeprefix(_BYTE_ORDER_MARK).decode(_BYTES)
+    lines = _lines_of(text, separator)
+    _, first = next(lines, ("", []))
+    header = [name_from_bytes(name) for name in first]
+
+    def rows() -> Iterator[tuple[str, Sequence[bytes]]]:
+        for where, fields in lines:
+            if len(fields) != len(header):
+                raise ValueError(f"{where} has {len(fields)} fields, there are {len(header)} columns")
+            yield where, fields
+
+    return Rows(header, rows())
+
+
+def json_rows(path: Path) -> Rows:
+    """
+    A table of JSON: an array of objects, or an object with an object, or a plain value, for each key.
+
+    The names of an object's members are the first column. Numbers are as they are written.
+    """
+    try:
+        content = json.loads(
+            path.read_bytes(),
+            parse_int=_Number,
+            parse_float=_Number,
+            parse_constant=_no_json,
+            object_pairs_hook=_members,
+        )
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+    entries: list[tuple[str, dict[str, object]]] = []
+    match content:
+        case dict():
+            for name, entry in content.items():
+                members = entry if isinstance(entry, dict) else {_ALONE: entry}
+                if _MEMBER in members:
+                    raise ValueError(f'"{name}" has a member without a name')
+                entries.append((f'"{name}"', {_MEMBER: name, **members}))
+        case list():
+            for number, entry in enumerate(content):
+                if type(entry) is not dict:
+                    raise ValueError(f"element {number} is no object")
+                entries.append((f"element {number}", entry))
+        case _:
+            raise ValueError("it is neither a JSON object nor an array")
+    header = list(dict.fromkeys(name for _, members in entries for name in members))
+
+    def rows() -> Iterator[tuple[str, Sequence[bytes | None]]]:
+        for where, members in entries:
+            yield where, [_bytes_of(members.get(name), name, where) for name in header]
+
+    return Rows(header, rows())
+
+
+def sqlite_rows(path: Path, table: str | None) -> Rows:
+    """
+    A table or view of a SQLite database, read in one transaction; the only one where none is named.
+
+    Text and blobs are bytes as they are, numbers as SQLite's own shell writes whole ones and Python the others.
+    """
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            connection.text_factory = bytes
+            name = _quoted(table if table is not None else _only_table(connection))
+            cursor = connection.execute(f"select * from {name}")  # noqa: S608 - a name, quoted
+            header = [column for column, *_ in cursor.description]
+            values = [[_plain(value) for value in row] for row in cursor]
+    except sqlite3.Error as error:
+        raise ValueError(f"it can not be read as SQLite: {error}") from error
+    return Rows(header, ((f"row {number}", row) for number, row in enumerate(values, start=1)))
+
+
+def _lines_of(text: str, separator: str) -> Iterator[tuple[str, list[bytes]]]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        for row in reader:
+            if row:  # else the line is empty
+                yield f"line {reader.line_num}", [field.encode(_BYTES) for field in row]
+    except csv.Error as error:
+        raise ValueError(f"it is no CSV: {error}") from error
+
+
+class _Number(str):
+    """A number as it is written."""
+
+    __slots__ = ()
+
+
+def _no_json(name: str) -> object:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise ValueError(f'"{name}" is there twice')
+            seen.add(name)
+    return members
+
+
+def _bytes_of(value: object, name: str, where: str) -> bytes | None:
+    match value:
+        case None:
+            return None
+        case bool():
+            return b"true" if value else b"false"
+        case str():
+            return name_to_bytes(value)
+        case _:
+            raise ValueError(f'"{name}" of {where} is an object or an array')
+
+
+def _only_table(connection: sqlite3.Connection) -> str:
+    found = connection.execute(
+        "select name from sqlite_master where type in ('table', 'view') and name not like 'sqlite\\_%' escape '\\'"
+    )
+    names: list[str] = [name.decode() for (name,) in found]
+    if len(names) != 1:
+        listed = ", ".join(sorted(names)) or "none"
+        raise ValueError(f"it has not one table but {listed}; say which `table`")
+    return names[0]
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _plain(value: bytes | float | None) -> bytes | None:
+    return value if isinstance(value, bytes | None) else repr(value).encode("ascii")

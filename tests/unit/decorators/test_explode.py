@@ -1,0 +1,151 @@
+"""The explode decorator."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decorators.explode import Explode
+from ingest.api import DecorateError, Origin
+from ingest.chain import Chain, Kept, Step
+from ingest.testing.events import event_of, settings_of
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+
+
+def make(text):
+    return Explode(settings_of(Explode.settings_class(), text))
+
+
+def bodies(settings, body):
+    return [event.body for event in make(settings).decorate(event_of(body))]
+
+
+@pytest.mark.parametrize(
+    ("settings", "body", "expected"),
+    [
+        ("{}", b"[]", []),
+        ("{}", b" [ ]\n", []),
+        ("{}", b'["a"]', [b"a"]),
+        (
+            "{}",
+            b"[1,-0,1.50,1e400,123456789012345678901234567890]",
+            [b"1", b"-0", b"1.50", b"1e400", b"123456789012345678901234567890"],
+        ),
+        ("{}", b'[ {"a" : 1} ,\r\n[1, 2] , true,null ]', [b'{"a" : 1}', b"[1, 2]", b"true", b"null"]),
+        ("{}", rb'["\u00e9\n", ""]', ["é\n".encode(), b""]),
+        ("{form: lines}", b"", []),
+        ("{form: lines}", b"a", [b"a"]),
+        ("{form: lines}", b"a\nb\n", [b"a", b"b"]),
+        ("{form: lines}", b"a\r\n\r\n\nb\rc", [b"a", b"b\rc"]),
+        ("{form: lines, skip_empty: false}", b"a\r\n\r\n\nb\n", [b"a", b"", b"", b"b"]),
+        ("{form: lines, skip_empty: false}", b"\n", [b""]),
+        ("{form: separated, separator: '||'}", b"a||b|c||", [b"a", b"b|c"]),
+        ("{form: separated, separator: ';', skip_empty: false}", b";a;", [b"", b"a", b""]),
+        ("{form: separated, separator: '\u00e9'}", b"\xff\xc3\xa9\xfe", [b"\xff", b"\xfe"]),
+    ],
+)
+def test_parts(settings, body, expected):
+    assert bodies(settings, body) == expected
+
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3), max_leaves=8
+)
+
+
+@given(st.lists(VALUES, max_size=6), st.sampled_from([",", " ,\n\t"]))
+def test_elements_are_those_of_the_array(elements, comma):
+    body = "[" + comma.join(map(json.dumps, elements)) + "]"
+    expected = [element if isinstance(element, str) else json.dumps(element) for element in elements]
+    assert bodies("{}", body) == [text.encode() for text in expected]
+
+
+@given(st.lists(st.binary(min_size=1, max_size=5).filter(lambda line: b"\n" not in line and not line.endswith(b"\r"))))
+def test_lines_are_those_that_were_written(lines):
+    assert bodies("{form: lines}", b"".join(line + b"\n" for line in lines)) == lines
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"1",
+        b"[",
+        b"[1",
+        b"[1,",
+        b"[1,]",
+        b"[,1]",
+        b"[1 2]",
+        b"[1] 2",
+        b"{}",
+        b"[NaN]",
+        b"[\xff]",
+        b'["\\ud800"]',
+        b"[01]",
+    ],
+)
+@pytest.mark.parametrize("on_invalid", ["error", "keep", "drop"])
+def test_what_is_no_array(body, on_invalid):
+    event = event_of(body)
+    decorator = make(f"{{on_invalid: {on_invalid}}}")
+    if on_invalid == "error":
+        with pytest.raises(DecorateError) as caught:
+            decorator.decorate(event)
+        assert caught.value.code == "bad_json"
+    else:
+        assert decorator.decorate(event) == ([event] if on_invalid == "keep" else [])
+
+
+@pytest.mark.parametrize(
+    ("settings", "body", "code"),
+    [
+        ("{}", b"[" + b"[" * 100_000 + b"]" * 100_001, "too_deep"),
+        ("{max_events: 2}", b"[1,2,3]", "too_many_parts"),
+        ("{max_events: 2, form: lines}", b"1\n2\n3", "too_many_parts"),
+        ("{on_empty: error}", b"[]", "no_parts"),
+        ("{source: a}", b"[]", "no_attribute"),
+    ],
+)
+def test_errors(settings, body, code):
+    with pytest.raises(DecorateError) as caught:
+        make(settings).decorate(event_of(body))
+    assert caught.value.code == code
+
+
+def test_each_event_is_its_own_and_keeps_the_rest():
+    event = event_of("b", {"s": "[1,2]"}, host="h", key="k", origin=Origin("t", 1, 2))
+    (outcome_1, outcome_2) = Chain([Step(make("{source: s, attribute: part, number_attribute: n}"), "explode")]).run(
+        event
+    )
+    assert isinstance(outcome_1, Kept)
+    assert isinstance(outcome_2, Kept)
+    first, second = outcome_1.event, outcome_2.event
+    assert (first.attributes, second.attributes) == (
+        {"s": b"[1,2]", "part": b"1", "n": b"0"},
+        {"s": b"[1,2]", "part": b"2", "n": b"1"},
+    )
+    assert (first.origin, second.origin) == (Origin("t", 1, 2, 0), Origin("t", 1, 2, 1))
+    assert (second.body, second.host, second.key) == (b"b", "h", b"k")
+
+
+def test_existing_attribute_is_an_error_where_written_once():
+    event = event_of("[1]", {"n": "0"}, write_once=True)
+    with pytest.raises(DecorateError) as caught:
+        make("{number_attribute: n}").decorate(event)
+    assert caught.value.code == "attribute_exists"
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ("{form: separated}", [("conflict", ())]),
+        ("{separator: ','}", [("conflict", ())]),
+        ("{form: separated, separator: ''}", [("string_too_short", ("separator",))]),
+        ("{max_events: 0}", [("greater_than_equal", ("max_events",))]),
+    ],
+)
+def test_wrong_options_are_refused(errors_of, settings, expected):
+    assert errors_of(Explode, settings) == expected

@@ -1,0 +1,171 @@
+"""The lookup decorator."""
+
+import os
+import sqlite3
+from contextlib import closing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decorators.lookup import Lookup, LookupSettings
+from ingest.api import DecorateError
+from ingest.reference_file import ReferenceFileError
+from ingest.testing.events import event_of
+
+SERVICES = b"name,team,tier\nshop,red,1\nsearch,blue,2\n"
+
+
+def write(path, content, *, age_s=60.0):
+    """Write beside and rename, as a good neighbour does."""
+    new = path.with_name("new")
+    new.write_bytes(content)
+    past = new.stat().st_mtime - age_s
+    os.utime(new, (past, past))
+    new.rename(path)
+
+
+@pytest.fixture
+def services(tmp_path):
+    write(tmp_path / "services.csv", SERVICES)
+    return tmp_path / "services.csv"
+
+
+def make(path, **options):
+    return Lookup(LookupSettings(path=str(path), **options))
+
+
+def after(decorator, body, attributes=None, **options):
+    event = event_of(body, attributes, **options)
+    assert decorator.decorate(event) is True
+    return event.attributes
+
+
+@pytest.mark.parametrize(
+    ("options", "key", "expected"),
+    [
+        ({}, "shop", {"team": b"red", "tier": b"1"}),
+        ({"prefix": "p:"}, "search", {"p:team": b"blue", "p:tier": b"2"}),
+        ({"columns": {"tier": "t"}, "prefix": "p:"}, "shop", {"p:t": b"1"}),
+        ({"columns": {"name": "n"}}, "shop", {"n": b"shop"}),
+        ({"key": "team"}, "blue", {"name": b"search", "tier": b"2"}),
+        ({"key": "tier", "columns": {"name": "x", "team": "y"}}, "2", {"x": b"search", "y": b"blue"}),
+        ({}, "Shop", {}),
+        ({}, b"\xff", {}),
+    ],
+)
+def test_columns_become_attributes(services, options, key, expected):
+    assert after(make(services, **options), key) == expected
+    assert after(make(services, source="s", **options), "", {"s": key}) == expected | {"s": event_of(key).body}
+
+
+@given(st.dictionaries(st.binary(min_size=1, max_size=6), st.binary(max_size=6), max_size=20), st.binary(max_size=6))
+def test_any_bytes_are_keys_and_values(tmp_path_factory, entries, other):
+    path = tmp_path_factory.mktemp("any") / "t.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("create table t (k, v)")
+        connection.executemany("insert into t values (?, ?)", entries.items())
+    decorator = make(path)
+    for key in [*entries, other]:
+        assert after(decorator, key) == ({"v": entries[key]} if key in entries else {})
+
+
+def test_what_a_row_lacks_is_not_set(tmp_path):
+    write(tmp_path / "t.json", b'{"k": {"a": 1, "b": null}, "l": {"b": ""}}')
+    decorator = make(tmp_path / "t.json")
+    assert (after(decorator, "k"), after(decorator, "l")) == ({"a": b"1"}, {"b": b""})
+
+
+def test_events_do_not_change_the_table(services):
+    decorator = make(services)
+    after(decorator, "shop")["team"] = b"green"
+    assert after(decorator, "shop")["team"] == b"red"
+
+
+def test_a_key_that_is_not_there(services):
+    for options, attributes in (({}, {}), ({"source": "s"}, {"s": "mail"}), ({"source": "s"}, {})):
+        event = event_of("mail", attributes)
+        assert make(services, on_missing="drop", **options).decorate(event) is False
+        with pytest.raises(DecorateError) as caught:
+            make(services, on_missing="error", **options).decorate(event)
+        assert caught.value.code == ("no_attribute" if options and not attributes else "no_entry")
+        assert event == event_of("mail", attributes)
+    assert make(services).drop_reason == "no_entry"
+
+
+def test_existing_attribute_is_an_error_where_written_once(services):
+    event = event_of("shop", {"tier": ""}, write_once=True)
+    with pytest.raises(DecorateError) as caught:
+        make(services).decorate(event)
+    assert (caught.value.code, event.attributes) == ("attribute_exists", {"tier": b""})
+
+
+def test_a_new_table_is_taken_when_a_share_begins(services):
+    decorator = make(services)
+    write(services, SERVICES.replace(b"red", b"green"))
+    assert after(decorator, "shop")["team"] == b"red"
+    decorator.begin()
+    assert after(decorator, "shop")["team"] == b"green"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"name,team,tier\nshop,red\n", b"name,team\nshop,red\n", SERVICES + b"shop,x,1\n"]
+)
+def test_a_broken_table_stops_a_share_and_no_event(services, content):
+    decorator = make(services, columns={"tier": "tier"})
+    write(services, content)
+    with pytest.raises(ReferenceFileError):
+        decorator.begin()
+    assert after(decorator, "shop") == {"tier": b"1"}
+    write(services, SERVICES.replace(b"shop,red,1", b"shop,red,3"))
+    decorator.begin()
+    assert after(decorator, "shop") == {"tier": b"3"}
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "reason"),
+    [
+        (b"", {}, "it has no columns"),
+        (b"a,b\n", {"key": "c"}, 'it has no column "c"'),
+        (b"a,b\n", {"columns": {"c": "x"}}, 'it has no column "c"'),
+        (b"a,b,b\n", {}, 'it has two columns "b"'),
+        (b"a,b\n1,2\n1,3\n", {}, "line 3 has the key b'1', which is there already"),
+    ],
+)
+def test_a_table_that_is_none_is_refused(tmp_path, content, options, reason):
+    write(tmp_path / "t.csv", content)
+    with pytest.raises(ValueError, match="can not use") as caught:
+        make(tmp_path / "t.csv", **options)
+    assert reason in str(caught.value)
+
+
+def test_a_row_without_its_key_is_refused(tmp_path):
+    write(tmp_path / "t.json", b'[{"k": "1"}, {"v": "2"}]')
+    with pytest.raises(ValueError, match="element 1 has no key"):
+        make(tmp_path / "t.json", key="k")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("t", "", [("missing", ())]),
+        ("t", "format: xml", [("enum", ("format",))]),
+        ("t.csv", "table: t", [("conflict", ())]),
+        ("t.csv", 'separator: "\\n"', [("bad_character", ())]),
+        ("t.csv", "columns: {}", [("too_short", ("columns",))]),
+        ("none.csv", "", [("unknown_reference", ())]),
+        ("t.csv", "format: json", [("unknown_reference", ())]),
+        ("t.csv", "format: sqlite", [("unknown_reference", ())]),
+        (".csv", "", [("missing", ())]),
+    ],
+)
+def test_wrong_options_are_refused(tmp_path, errors_of, name, options, expected):
+    write(tmp_path / "t.csv", SERVICES)
+    assert errors_of(Lookup, f"{{path: '{tmp_path / name}', {options}}}") == expected
+
+
+def test_the_ending_tells_what_a_file_is(tmp_path):
+    write(tmp_path / "T.CSV", SERVICES)
+    write(tmp_path / "t.tsv", SERVICES.replace(b",", b"\t"))
+    assert after(make(tmp_path / "T.CSV"), "shop")["team"] == b"red"
+    assert after(make(tmp_path / "t.tsv", format="csv", separator="\t"), "shop")["team"] == b"red"

@@ -1,0 +1,48 @@
+"""Files that steps look things up in: what is wrong with one is told at the place that names it."""
+
+import pytest
+
+from ingest.api import ConfigError
+from ingest.catalog import Catalog
+from ingest.config import load
+
+FILE = """\
+version: 1
+stores: {m: {memory: {}}}
+pipelines:
+  p:
+    source: {kafka: {brokers: "localhost:9092", topics: [t]}}
+    decorators:
+      - STEP
+      - value: {attribute: "2hb_", value: "%{key}-%{nanos}"}
+    sinks: [{attr2hbase: {table: t}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "place", "reason"),
+    [
+        ("geoip: {path: none.mmdb, fields: {a: b}}", "7:23", 'can not use "none.mmdb": No such file or directory'),
+        ("geoip: {path: p.yaml, fields: {a: b}}", "7:23", "it is no MaxMind database, or not whole"),
+        ("lookup: {path: none.csv, source: id}", "7:24", 'can not use "none.csv": No such file or directory'),
+        ("lookup: {source: id, path: people.csv}", "7:36", "line 3 has 1 fields, there are 2 columns"),
+    ],
+)
+def test_place_and_reason(tmp_path, monkeypatch, step, place, reason):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text("id,team\n1,red\n2\n")
+    (tmp_path / "p.yaml").write_text(FILE.replace("STEP", step))
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path / "p.yaml", env={}, lookup=Catalog())
+    (problem,) = caught.value.report.problems
+    assert str(problem).startswith(f"{tmp_path / 'p.yaml'}:{place}: unknown-reference: ")
+    assert reason in str(problem)
+    assert "put a good one in its place" in str(problem)
+
+
+def test_what_a_file_says_may_be_another_thing_on_a_replay(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text("id,team\n1,red\n")
+    (tmp_path / "p.yaml").write_text(FILE.replace("STEP", "lookup: {path: people.csv}"))
+    (problem,) = load(tmp_path / "p.yaml", env={}, lookup=Catalog()).report.problems
+    assert "7:9: conflict: warning: lookup may give something else each time" in str(problem)

@@ -1,0 +1,63 @@
+"""IP addresses as bytes."""
+
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.addresses import packed, written
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        (b"10.0.0.1", b"10.0.0.1"),
+        (b"0.0.0.0", b"0.0.0.0"),
+        (b"::", b"::"),
+        (b"2001:DB8:0:0:1:0:0:1", b"2001:db8::1:0:0:1"),
+        (b"2001:db8::0001", b"2001:db8::1"),
+        (b"fe80::1%eth0", b"fe80::1"),
+        (b"::ffff:10.0.0.1", b"10.0.0.1"),
+        (b"::FFFF:0a00:1", b"10.0.0.1"),
+    ],
+)
+def test_an_address_has_one_text(text, canonical):
+    address = packed(text)
+    assert address is not None
+    assert written(address) == canonical
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"", b"1", b"10.0.0", b"10.0.0.256", b"10.0.0.1.2", b"010.0.0.1", b"0x7f.0.0.1", b" 10.0.0.1", b"10.0.0.1\n",
+        b"10.0.0.1:80", b"10.0.0.1%eth0", b"10.0.0.0/8", b":", b":::", b"1::2::3", b"12345::", b"[::1]", b"fe80::1%",
+        b"\xff", b"10.0.0.1\x00", b"1:2:3:4:5:6:7:8:9", "\u0661\u0660.0.0.1".encode(),
+    ],
+)  # fmt: skip
+def test_what_is_no_address(text):
+    assert packed(text) is None
+
+
+@given(st.ip_addresses(v=4))
+def test_ipv4_is_what_python_reads(address: IPv4Address):
+    assert packed(str(address).encode()) == address.packed
+    assert packed(f"::ffff:{address}".encode()) == address.packed
+    assert written(address.packed) == str(address).encode()
+
+
+@given(st.ip_addresses(v=6))
+def test_ipv6_is_what_python_reads(address: IPv6Address):
+    expected = address.packed if address.ipv4_mapped is None else address.ipv4_mapped.packed
+    assert packed(str(address).encode()) == packed(address.exploded.upper().encode()) == expected
+    assert ip_address(written(expected).decode()).packed == expected
+
+
+@given(st.binary(max_size=20) | st.text(":.%0123456789abf", max_size=20).map(str.encode))
+def test_what_is_read_is_what_python_reads(text):
+    address = packed(text)
+    if address is not None:
+        known = ip_address(text.decode().partition("%")[0])
+        mapped = known.ipv4_mapped if isinstance(known, IPv6Address) else None
+        assert address == (mapped or known).packed
