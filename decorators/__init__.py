@@ -1,6 +1,7 @@
 """The built-in decorators: one file each, named as in YAML. Only names here, so importing the package is free."""
 
 BUILTIN = {
+    "case": "decorators.case:Case",
     "csv": "decorators.csv:Csv",
     "digest": "decorators.digest:Digest",
     "ex_date": "decorators.ex_date:ExDate",
@@ -20,6 +21,7 @@ BUILTIN = {
     "split": "decorators.split:Split",
     "syslog": "decorators.syslog:Syslog",
     "timestamp": "decorators.timestamp:Timestamp",
+    "trim": "decorators.trim:Trim",
     "unbatch": "decorators.unbatch:Unbatch",
     "value": "decorators.value:Value",
 }
