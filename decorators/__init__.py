@@ -17,6 +17,7 @@ BUILTIN = {
     "prob_sampler": "decorators.prob_sampler:ProbSampler",
     "regex": "decorators.regex:Regex",
     "rename": "decorators.rename:Rename",
+    "replace": "decorators.replace:Replace",
     "select": "decorators.select:Select",
     "split": "decorators.split:Split",
     "syslog": "decorators.syslog:Syslog",
