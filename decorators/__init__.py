@@ -2,6 +2,7 @@
 
 BUILTIN = {
     "case": "decorators.case:Case",
+    "copy": "decorators.copy:Copy",
     "csv": "decorators.csv:Csv",
     "digest": "decorators.digest:Digest",
     "ex_date": "decorators.ex_date:ExDate",
@@ -14,8 +15,10 @@ BUILTIN = {
     "kv": "decorators.kv:Kv",
     "mask": "decorators.mask:Mask",
     "mult": "decorators.mult:Mult",
+    "prefix": "decorators.prefix:Prefix",
     "prob_sampler": "decorators.prob_sampler:ProbSampler",
     "regex": "decorators.regex:Regex",
+    "remove": "decorators.remove:Remove",
     "rename": "decorators.rename:Rename",
     "replace": "decorators.replace:Replace",
     "select": "decorators.select:Select",
