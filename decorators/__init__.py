@@ -4,6 +4,7 @@ BUILTIN = {
     "case": "decorators.case:Case",
     "copy": "decorators.copy:Copy",
     "csv": "decorators.csv:Csv",
+    "date_parts": "decorators.date_parts:DateParts",
     "digest": "decorators.digest:Digest",
     "ex_date": "decorators.ex_date:ExDate",
     "filter": "decorators.filter:Filter",
@@ -11,6 +12,7 @@ BUILTIN = {
     "gunzip": "decorators.gunzip:Gunzip",
     "interval_droppy_append": "decorators.interval_droppy_append:IntervalDroppyAppend",
     "interval_sampler": "decorators.interval_sampler:IntervalSampler",
+    "invert_time": "decorators.invert_time:InvertTime",
     "json": "decorators.json:Json",
     "kv": "decorators.kv:Kv",
     "mask": "decorators.mask:Mask",
@@ -26,6 +28,7 @@ BUILTIN = {
     "syslog": "decorators.syslog:Syslog",
     "timestamp": "decorators.timestamp:Timestamp",
     "trim": "decorators.trim:Trim",
+    "truncate_time": "decorators.truncate_time:TruncateTime",
     "unbatch": "decorators.unbatch:Unbatch",
     "value": "decorators.value:Value",
 }
