@@ -2,6 +2,7 @@
 
 BUILTIN = {
     "case": "decorators.case:Case",
+    "convert": "decorators.convert:Convert",
     "copy": "decorators.copy:Copy",
     "csv": "decorators.csv:Csv",
     "date_parts": "decorators.date_parts:DateParts",
