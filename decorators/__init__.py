@@ -9,6 +9,7 @@ BUILTIN = {
     "digest": "decorators.digest:Digest",
     "ex_date": "decorators.ex_date:ExDate",
     "filter": "decorators.filter:Filter",
+    "flatten": "decorators.flatten:Flatten",
     "format": "decorators.format:Format",
     "gunzip": "decorators.gunzip:Gunzip",
     "interval_droppy_append": "decorators.interval_droppy_append:IntervalDroppyAppend",

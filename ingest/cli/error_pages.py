@@ -42,7 +42,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "bad_gzip": (api.DecorateError, "The attribute compressGzip holds no event that Flume has packed."),
     "bad_header": (api.DecodeError, "The header priority or nanos holds what it can not hold."),
     "bad_input": (api.ConfigError, "A line of events given to a command is not an event."),
-    "bad_json": (api.DecodeError, "A text that was to be JSON is not, or is no object."),
+    "bad_json": (
+        api.DecodeError,
+        "A text that was to be JSON is not, or is no object (for flatten, or array).",
+    ),
     "bad_notation": (api.DecodeError, 'Bytes in JSON are a string, or {"b64": "…"} for what is not text.'),
     "bad_pairs": (api.DecorateError, "The text is no list of keys and values, or a quote in it is not closed."),
     "bad_record": (IngestError, "A record can not be sent to Kafka as it is."),
