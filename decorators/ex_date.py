@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
-from enum import StrEnum
 from typing import Annotated
 
 from pydantic import AfterValidator
@@ -11,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.expressions import ZoneName, zone_of
+from ingest.expressions.dates import OnUnparsed
 
 _SHOWN_BYTES = 60  # of an unreadable text in a message
 _SHORT_YEAR_DIGITS = 2
@@ -29,13 +29,6 @@ _ZONE_HOURS = {b"ut": 0, b"utc": 0, b"gmt": 0, b"est": -5, b"edt": -4, b"cst": -
                b"pst": -8, b"pdt": -7}  # fmt: skip
 _ISO_OFFSETS = {1: rb"[+-]\d\d", 2: rb"[+-]\d{4}", 3: rb"[+-]\d\d:\d\d"}  # by the number of letters X
 _TOKEN = re.compile(r"'(?P<quoted>(?:[^']|'')*)'|(?P<field>([A-Za-z])\3*)|(?P<plain>[^A-Za-z']+)|(?P<open>')")
-
-
-class OnUnparsed(StrEnum):
-    """What a text that is no date leads to."""
-
-    KEEP = "keep"
-    ERROR = "error"
 
 
 class DatePattern:

@@ -1,17 +1,15 @@
 """Give attributes other names."""
 
-import re
 from typing import Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.names import Remembered, rename
 from ingest.api.notation import name_from_bytes, name_to_bytes
 from ingest.expressions import Pattern
-
-_MOST_NAMES = 10_000  # remembered new names; attribute names come from the data, so there must be an end
-_REFERENCE = re.compile(r"\\(.?)", re.DOTALL)
+from ingest.expressions.pattern import check_replacement
 
 
 class RenameSettings(Settings):
@@ -24,7 +22,8 @@ class RenameSettings(Settings):
         example="^http_",
     )
     replacement: str | None = option(
-        "What stands for the part `pattern` found; `\\1` is its first group, `\\\\` a backslash.",
+        "What stands for the part `pattern` found; `\\1` is its first group, `\\g<name>` one by its name, "
+        "`\\\\` a backslash.",
         default=None,
         example="2hb_web:",
     )
@@ -35,14 +34,8 @@ class RenameSettings(Settings):
             raise PydanticCustomError("conflict", "rename needs `pattern` and `replacement` together")
         if not self.attributes and self.pattern is None:
             raise PydanticCustomError("missing", "rename needs `attributes`, or `pattern` and `replacement`")
-        for reference in _REFERENCE.findall(self.replacement or ""):
-            number = int(reference) if reference.isdecimal() else None
-            if reference != "\\" and (number is None or self.pattern is None or number > self.pattern.groups):
-                raise PydanticCustomError(
-                    "bad_pattern",
-                    '"\\{reference}" in the replacement is no group of the pattern',
-                    {"reference": reference},
-                )
+        if self.pattern is not None and self.replacement is not None:
+            check_replacement(self.pattern, self.replacement)
         return self
 
 
@@ -80,54 +73,19 @@ class Rename(Decorator[RenameSettings]):
 
     def __init__(self, settings: RenameSettings) -> None:
         super().__init__(settings)
-        self._search = None if settings.pattern is None else settings.pattern.search
-        self._pieces = tuple(_pieces(settings.replacement or ""))
-        self._new_names: dict[str, str] = dict(settings.attributes)
+        self._is_listed_only = settings.pattern is None
+        self._replace = None if settings.pattern is None else settings.pattern.replacer(settings.replacement or "", 1)
+        self._new_names = Remembered(self._new_name)
 
     def decorate(self, event: Event) -> bool:
         """Rename what is listed."""
-        before = event.attributes
-        new_names = self._new_names
-        if self._search is None and new_names.keys().isdisjoint(before):
+        if self._is_listed_only and self.settings.attributes.keys().isdisjoint(event.attributes):
             return True
-        kept: dict[str, bytes] = {}
-        moved: list[tuple[str, bytes]] = []
-        for name, value in before.items():
-            new_name = new_names.get(name)
-            if new_name is None:
-                new_name = name if self._search is None else self._new_name(name)
-            if new_name == name:
-                kept[name] = value
-            else:
-                moved.append((new_name, value))
-        event.attributes = kept
-        try:
-            for new_name, value in moved:
-                event.set(new_name, value)
-        except BaseException:
-            event.attributes = before
-            raise
+        rename(event, self._new_names)
         return True
 
     def _new_name(self, name: str) -> str:
-        data = name_to_bytes(name)
-        match = None if self._search is None else self._search(data)
-        new_name = name
-        if match is not None:
-            middle = b"".join((match[piece] or b"") if isinstance(piece, int) else piece for piece in self._pieces)
-            new_name = name_from_bytes(data[: match.start()] + middle + data[match.end() :])
-        if len(self._new_names) >= _MOST_NAMES:
-            self._new_names = dict(self.settings.attributes)
-        self._new_names[name] = new_name
-        return new_name
-
-
-def _pieces(replacement: str) -> list[bytes | int]:
-    pieces: list[bytes | int] = []
-    end = 0
-    for reference in _REFERENCE.finditer(replacement):
-        pieces.append(name_to_bytes(replacement[end : reference.start()]))
-        pieces.append(int(reference[1]) if reference[1].isdecimal() else b"\\")
-        end = reference.end()
-    pieces.append(name_to_bytes(replacement[end:]))
-    return pieces
+        new_name = self.settings.attributes.get(name)
+        if new_name is not None:
+            return new_name
+        return name if self._replace is None else name_from_bytes(self._replace(name_to_bytes(name)))

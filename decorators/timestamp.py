@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from enum import StrEnum
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
@@ -11,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.expressions import ZoneName, zone_of
+from ingest.expressions.dates import OnUnparsed
 
 _MOST_TEXTS = 4_096  # remembered texts: events that follow each other often have the same time
 _LONGEST_TEXT = 64  # bytes of a remembered text
@@ -62,13 +62,6 @@ _DIRECTIVES = {
 
 Parse = Callable[[bytes], int | None]
 """Milliseconds of a text, None when it is not in this form."""
-
-
-class OnUnparsed(StrEnum):
-    """What a text that is no time leads to."""
-
-    ERROR = "error"
-    KEEP = "keep"
 
 
 def _as_list(value: object) -> object:

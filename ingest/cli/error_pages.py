@@ -41,7 +41,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         api.DecorateError,
         "A database of addresses could be opened, but is broken at the place of this one; put a good one there.",
     ),
-    "bad_encoding": (api.ExpressionError, "A function or a cell was to decode text that is not in that encoding."),
+    "bad_encoding": (
+        api.ExpressionError,
+        "A function, a step or a cell was given a value that is not in the encoding it names.",
+    ),
     "bad_envelope": (
         api.DecodeError,
         'The value is JSON, but no object with "body" and "headers"; use format raw and the decorator json for others.',
@@ -132,12 +135,16 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         api.MappingError,
         "The event has no attribute for the row key; see on_missing_key of attr2hbase, on_missing in hbase's row_key.",
     ),
+    "not_a_bool": (api.DecorateError, "The text is none of the words for true and false that the step knows."),
     "not_a_number": (
         api.ExpressionError,
-        "A function that computes, or a cell with a number as its encoding, was given text that is no such number.",
+        "A function that computes, or a step or cell that writes a number, was given text that is no such number.",
     ),
     "null_value": (api.DecorateError, "A member of the JSON object is null, and the step says that this is an error."),
-    "number_too_large": (api.ExpressionError, "The result of a function, or the number of a cell, does not fit."),
+    "number_too_large": (
+        api.ExpressionError,
+        "The result of a function, or a number of a step or cell, does not fit.",
+    ),
     "os": (IngestError, "The operating system refused: the message says what and where."),
     "package_missing": (api.CatalogError, "A component needs a package that is not installed."),
     "query_failed": (

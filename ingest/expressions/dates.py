@@ -1,13 +1,24 @@
 """Date letters: event times as text, always in English, in a named zone."""
 
+import math
 import zoneinfo
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from enum import StrEnum
 
-from ingest.api.errors import ExpressionError
+from ingest.api.errors import DecorateError, ExpressionError
 from ingest.api.notation import name_to_bytes
 from ingest.expressions.grammar import DATE_LETTERS, ExpressionSyntaxError, suggestion
 from ingest.expressions.nodes import DateLetter, Text
+from ingest.expressions.numbers import read_number
+
+
+class OnUnparsed(StrEnum):
+    """What a text that is no time leads to."""
+
+    ERROR = "error"
+    KEEP = "keep"
+
 
 Format = Callable[[int], bytes]
 """Milliseconds -> text."""
@@ -29,7 +40,8 @@ MONTHS = (
 )
 
 
-def _day_of_year(time: datetime) -> int:
+def day_of_year(time: datetime) -> int:
+    """1 to 366."""
     return time.timetuple().tm_yday
 
 
@@ -37,7 +49,8 @@ def _hour_12(time: datetime) -> int:
     return time.hour % 12 or 12
 
 
-def _offset(time: datetime) -> bytes:
+def offset_of(time: datetime) -> bytes:
+    """How far the zone is ahead of UTC then: `+0200`."""
     offset_s = int((time.utcoffset() or timedelta()).total_seconds())
     hours, minutes = divmod(abs(offset_s) // 60, 60)
     return b"%b%02d%02d" % (b"-" if offset_s < 0 else b"+", hours, minutes)
@@ -66,7 +79,7 @@ _CALENDAR: dict[str, Callable[[datetime], bytes]] = {
     "m": lambda time: b"%02d" % time.month,
     "y": lambda time: b"%02d" % (time.year % 100),
     "Y": lambda time: b"%04d" % time.year,
-    "j": lambda time: b"%03d" % _day_of_year(time),
+    "j": lambda time: b"%03d" % day_of_year(time),
     "D": lambda time: b"%02d/%02d/%02d" % (time.month, time.day, time.year % 100),
     "H": lambda time: b"%02d" % time.hour,
     "I": lambda time: b"%02d" % _hour_12(time),
@@ -75,7 +88,7 @@ _CALENDAR: dict[str, Callable[[datetime], bytes]] = {
     "M": lambda time: b"%02d" % time.minute,
     "S": lambda time: b"%02d" % time.second,
     "p": lambda time: b"AM" if time.hour < 12 else b"PM",  # noqa: PLR2004 - noon
-    "z": _offset,
+    "z": offset_of,
 }
 
 DATE_DOCS: dict[str, str] = {
@@ -105,6 +118,8 @@ DATE_DOCS: dict[str, str] = {
 
 _MINUTE_MS = 60_000
 _SECOND_MS = 1_000
+_USUAL_DIGITS = 15  # of milliseconds; those of the year 9999 have as many
+_SHOWN_BYTES = 60  # of a text in a message
 # since 1973 no zone has changed its offset but at a whole UTC minute (Liberia, in 1972, was the last), so what shows no
 # seconds is the same all through a minute
 _WHOLE_MINUTES_MS = 94_694_400_000
@@ -137,6 +152,21 @@ def datetime_of(time_ms: int, zone: zoneinfo.ZoneInfo) -> datetime:
         raise ExpressionError(
             f"the time {time_ms} ms is outside the calendar (years 1 to 9999)", code="time_out_of_range"
         ) from error
+
+
+def read_time(text: bytes) -> int:
+    """
+    Milliseconds since 1970 that stand in a text as a number.
+
+    Raises:
+        DecorateError: it is no number.
+    """
+    if text.isdigit() and len(text) <= _USUAL_DIGITS:
+        return int(text)
+    number = read_number(text)
+    if number is None:
+        raise DecorateError(f"{text[:_SHOWN_BYTES]!r} is no time in milliseconds", code="bad_time")
+    return math.floor(number)
 
 
 def seconds_of(time_ms: int) -> int:

@@ -1,6 +1,7 @@
 """Numbers in events: text of digits <-> exact values."""
 
 import re
+import struct
 from decimal import Context, Decimal
 
 from ingest.api.errors import ExpressionError
@@ -9,6 +10,9 @@ Number = int | Decimal
 
 EXACT = Context(prec=60)  # digits; sums and products of two 64-bit numbers with fractions stay exact
 MAX_DIGITS = 100  # longer text is no number but a mistake, and work on it is not free
+
+LARGEST_LONG = 2**63 - 1
+_pack_long = struct.Struct(">q").pack
 
 _INTEGER = re.compile(rb"[+-]?[0-9]{1,%d}" % MAX_DIGITS)
 _DECIMAL = re.compile(rb"[+-]?[0-9]{1,50}(?:\.[0-9]{1,50})?(?:[eE][+-]?[0-9]{1,2})?")
@@ -34,3 +38,35 @@ def write_number(number: Number) -> bytes:
         return b"%d" % number if isinstance(number, int) else f"{number:f}".encode("ascii")
     except ValueError as error:  # Python's own limit, 4300 digits
         raise ExpressionError("the result is too large to be written", code="number_too_large") from error
+
+
+def long_bytes(number: int) -> bytes:
+    """
+    A whole number as 8 bytes, most significant first, as HBase's own tools write a long.
+
+    Raises:
+        ExpressionError: it does not fit.
+    """
+    try:
+        return _pack_long(number)
+    except struct.error as error:
+        raise ExpressionError(f'"{number}" does not fit into 8 bytes', code="number_too_large") from error
+
+
+def inverted(number: int) -> int:
+    """
+    The largest 64-bit number minus this one, which turns the order around.
+
+    Raises:
+        ExpressionError: it is negative, or does not fit into 64 bits itself.
+    """
+    if 0 <= number <= LARGEST_LONG:
+        return LARGEST_LONG - number
+    if number < 0:
+        raise ExpressionError(f'"{number}" is negative and has no place in an inverted order', code="negative_number")
+    raise ExpressionError(f'"{number}" does not fit into 8 bytes', code="number_too_large")
+
+
+def inverted_text(number: int) -> bytes:
+    """The same in 19 digits, which sort as the numbers do."""
+    return b"%019d" % inverted(number)

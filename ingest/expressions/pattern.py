@@ -7,15 +7,18 @@ from dataclasses import dataclass, field
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from ingest.api.notation import name_to_bytes
 from ingest.expressions.grammar import ExpressionSyntaxError
 from ingest.expressions.option_type import option_schema
 
+_MAX_DIGITS = 5  # of the number of a group
+
 Match = re.Match[bytes]
 """Where a pattern was found: `match[0]` the whole, `match[n]` a group, None for a group that took no part."""
 
+_REFERENCE = re.compile(r"\\(?:g<([^>]*)>|(.?))", re.DOTALL)
 _PLAIN = re.compile(r"(?:[^\\.^$*+?{}\[\]|()]|\\[\\.^$*+?{}\[\]|()/:,;=\"' -])+")
 
 
@@ -46,7 +49,7 @@ class Pattern:
     fullmatch: Callable[[bytes], Match | None] = field(compare=False, repr=False)
     finditer: Callable[[bytes], Iterator[Match]] = field(compare=False, repr=False)
     split: Callable[[bytes], list[bytes]] = field(compare=False, repr=False)
-    _sub: Callable[[Callable[[Match], bytes], bytes], bytes] = field(compare=False, repr=False)
+    _sub: Callable[[Callable[[Match], bytes], bytes, int], bytes] = field(compare=False, repr=False)
 
     @classmethod
     def parse(cls, text: str, zone: str = "UTC") -> "Pattern":  # noqa: ARG003 - the same call for all option types
@@ -82,7 +85,55 @@ class Pattern:
 
     def replace(self, replacement: bytes, data: bytes) -> bytes:
         """Data with every place where the pattern is found replaced by literal bytes."""
-        return self._sub(lambda _match: replacement, data)
+        return self._sub(lambda _match: replacement, data, 0)
+
+    def replacer(self, replacement: str, most: int = 0) -> Callable[[bytes], bytes]:
+        r"""
+        A function that puts a text in the places where the pattern is found, in so many from the left, or in all for 0.
+
+        In the text `\1` stands for the first group, `\0` for all that was found, `\g<name>` for a group by its name or
+        number, and `\\` for a backslash. A group that took no part is empty.
+
+        Raises:
+            ExpressionSyntaxError: what follows a backslash is no group of the pattern; with the column.
+        """
+        pieces = self._pieces(replacement)
+        sub = self._sub
+
+        def filled(match: Match) -> bytes:
+            return b"".join([(match[piece] or b"") if isinstance(piece, int) else piece for piece in pieces])
+
+        if len(pieces) == 1 and isinstance(pieces[0], bytes):
+            literal = pieces[0]
+            return lambda data: sub(lambda _match: literal, data, most)
+        return lambda data: sub(filled, data, most)
+
+    def _pieces(self, replacement: str) -> list[bytes | int]:
+        """Text, and numbers of groups between it; at least one of them."""
+        pieces: list[bytes | int] = []
+        text = b""
+        end = 0
+        for reference in _REFERENCE.finditer(replacement):
+            text += name_to_bytes(replacement[end : reference.start()])
+            end = reference.end()
+            if reference[0] == r"\\":
+                text += b"\\"
+                continue
+            number = self._group(reference[1] or reference[2] or "", is_named=reference[1] is not None)
+            if number is None:
+                message = f'"{reference[0]}" in the replacement is no group of the pattern'
+                raise ExpressionSyntaxError(message, reference.start() + 1, replacement)
+            pieces += [text, number] if text else [number]
+            text = b""
+        text += name_to_bytes(replacement[end:])
+        return [*pieces, text] if text or not pieces else pieces
+
+    def _group(self, name: str, *, is_named: bool) -> int | None:
+        """The number of the group that a reference means."""
+        if name.isascii() and name.isdigit() and len(name) < _MAX_DIGITS:
+            number = int(name)
+            return number if number <= self.groups else None
+        return self.names.get(name) if is_named else None
 
     def __reduce__(self) -> tuple[object, ...]:
         return Pattern.parse, (self.text,)
@@ -97,6 +148,21 @@ class Pattern:
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {"type": "string", "format": "pattern"}
+
+
+def check_replacement(pattern: Pattern, replacement: str) -> None:
+    """
+    See that a replacement names no group that the pattern does not have.
+
+    Raises:
+        PydanticCustomError: it does; for validators of options.
+    """
+    try:
+        pattern.replacer(replacement)
+    except ExpressionSyntaxError as error:
+        raise PydanticCustomError(
+            "bad_pattern", "{problem}", {"problem": error.message, "option": "replacement"}
+        ) from error
 
 
 def _splitter(text: str, compiled: re.Pattern[bytes]) -> Callable[[bytes], list[bytes]]:

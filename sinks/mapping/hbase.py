@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 from pydantic import field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import Event, Example, MappingError, Model, option
+from ingest.api import Event, Example, ExpressionError, MappingError, Model, option
 from ingest.expressions import Template
 from sinks.mapping.encodings import ENCODERS, Encode, Encoding
 from sinks.mapping.guards import NameGuard, check_row_key, refuse_own_families
@@ -83,7 +83,7 @@ class CellOptions(Model):
         if encode is not None and self.value.constant is not None:
             try:
                 encode(self.value.constant)
-            except MappingError as error:
+            except ExpressionError as error:
                 raise PydanticCustomError("wrong_type", "{why}", {"why": error.message, "option": "value"}) from error
         return self
 
@@ -214,7 +214,7 @@ class HBase(Mapper[HBaseSettings]):
             if encode is not None:
                 try:
                     value = encode(value)
-                except MappingError as error:
+                except ExpressionError as error:
                     hint = None if value else "say `on_missing: unset` if not every event has it"
                     raise MappingError(f"the cell {name}: {error.message}", code=error.code, hint=hint) from error
             cells[column or column_of(event)] = value

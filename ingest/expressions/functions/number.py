@@ -1,13 +1,10 @@
 """Functions on numbers. Arithmetic is exact on whole numbers and on decimals alike."""
 
-import struct
 from decimal import ROUND_DOWN, Decimal, DecimalException
 
 from ingest.api.errors import ExpressionError
 from ingest.expressions.functions.function import Function, FunctionExample, Kind, Parameter
-from ingest.expressions.numbers import EXACT, Number
-
-_LARGEST = 2**63 - 1
+from ingest.expressions.numbers import EXACT, Number, inverted_text, long_bytes
 
 
 def _add(*numbers: Number) -> Number:
@@ -71,22 +68,12 @@ def _hex(number: Number) -> bytes:
     return b"%x" % _int(number)
 
 
-def _long(number: Number) -> int:
-    whole = _int(number)
-    if not -_LARGEST - 1 <= whole <= _LARGEST:
-        raise ExpressionError(f'"{whole}" does not fit into 8 bytes', code="number_too_large")
-    return whole
-
-
 def _long_bytes(number: Number) -> bytes:
-    return struct.pack(">q", _long(number))
+    return long_bytes(_int(number))
 
 
 def _inverted(number: Number) -> bytes:
-    whole = _long(number)
-    if whole < 0:
-        raise ExpressionError(f'"{whole}" is negative and has no place in an inverted order', code="negative_number")
-    return b"%019d" % (_LARGEST - whole)
+    return inverted_text(_int(number))
 
 
 _NUMBER = Parameter("number", Kind.NUMBER, "what is worked on")

@@ -5,53 +5,38 @@ from collections.abc import Callable
 from ingest.api.event import Event
 from ingest.expressions.functions.function import Function, FunctionExample, Kind, Parameter
 from ingest.expressions.pattern import Pattern
+from ingest.expressions.texts import bytes_of, characters_of, lower, upper
 
 _MAX_WIDTH = 4096  # characters; a pad wider than this is a slip of the pen
 
 Change = Callable[[bytes], bytes]
 
 
-def _characters(value: bytes) -> str:
-    return value.decode("utf-8", "surrogateescape")
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
-
-
-def _lower(value: bytes) -> bytes:
-    return value.lower() if value.isascii() else _bytes(_characters(value).lower())
-
-
-def _upper(value: bytes) -> bytes:
-    return value.upper() if value.isascii() else _bytes(_characters(value).upper())
-
-
 def _reverse(value: bytes) -> bytes:
-    return value[::-1] if value.isascii() else _bytes(_characters(value)[::-1])
+    return value[::-1] if value.isascii() else bytes_of(characters_of(value)[::-1])
 
 
 def _length(value: bytes) -> int:
-    return len(value) if value.isascii() else len(_characters(value))
+    return len(value) if value.isascii() else len(characters_of(value))
 
 
 def _substring(start: int, length: int | None) -> Change:
     stop = None if length is None else start + length
 
     def cut(value: bytes) -> bytes:
-        return value[start:stop] if value.isascii() else _bytes(_characters(value)[start:stop])
+        return value[start:stop] if value.isascii() else bytes_of(characters_of(value)[start:stop])
 
     return cut
 
 
 def _pad(width: int, fill: bytes, *, left: bool) -> Change:
-    filler = _characters(fill)
+    filler = characters_of(fill)
 
     def pad(value: bytes) -> bytes:
         missing = width - _length(value)
         if missing <= 0:
             return value
-        padding = _bytes((filler * missing)[:missing])
+        padding = bytes_of((filler * missing)[:missing])
         return padding + value if left else value + padding
 
     return pad
@@ -105,7 +90,7 @@ FUNCTIONS = (
     Function(
         "lower",
         "The text in lower case.",
-        lambda: _lower,
+        lambda: lower,
         (_TEXT,),
         (
             FunctionExample("%{lower(level)}", "warn", {"level": "WARN"}),
@@ -115,7 +100,7 @@ FUNCTIONS = (
     Function(
         "upper",
         "The text in upper case.",
-        lambda: _upper,
+        lambda: upper,
         (_TEXT,),
         (
             FunctionExample("%{upper(level)}", "WARN", {"level": "warn"}),

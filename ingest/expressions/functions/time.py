@@ -1,17 +1,14 @@
 """Functions on time. A time is milliseconds since 1970 in UTC; left out, it is the event's timestamp."""
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from ingest.api.event import Event
 from ingest.expressions.dates import Format, date_format, datetime_of, seconds_of
 from ingest.expressions.functions.function import Function, FunctionExample, Kind, Parameter
 from ingest.expressions.nodes import DateLetter, Text
-from ingest.expressions.numbers import Number
-
-_UNITS = ("second", "minute", "hour", "day", "week", "month", "year")
-_LATEST_MS = 2**63 - 1  # the largest time a cell can have
+from ingest.expressions.numbers import Number, inverted_text
+from ingest.expressions.truncation import UNITS, truncation
 
 
 def _date(pieces: tuple[Text | DateLetter, ...], zone: ZoneInfo) -> Callable[[Number], bytes]:
@@ -30,33 +27,12 @@ def _iso(zone: ZoneInfo) -> Callable[[Number], bytes]:
 
 
 def _truncate(unit: str, zone: ZoneInfo) -> Callable[[Number], int]:
-    def truncate(time: Number) -> int:
-        time_ms = int(time)
-        moment = datetime_of(time_ms, zone)
-        if unit in {"second", "minute", "hour"}:
-            over_s = {"second": 0, "minute": moment.second, "hour": moment.minute * 60 + moment.second}[unit]
-            return (time_ms // 1000 - over_s) * 1000
-        return int(_first_day(moment, unit).timestamp()) * 1000
-
-    return truncate
-
-
-def _first_day(moment: datetime, unit: str) -> datetime:
-    """Midnight, in the moment's zone, of the day its day, week, month or year begins with."""
-    day = moment.replace(hour=0, minute=0, second=0, fold=0)
-    match unit:
-        case "week":
-            return day - timedelta(days=day.weekday())
-        case "month":
-            return day.replace(day=1)
-        case "year":
-            return day.replace(month=1, day=1)
-        case _:
-            return day
+    truncate = truncation(unit, zone)
+    return lambda time: truncate(int(time))
 
 
 def _inverted(time: Number) -> bytes:
-    return b"%019d" % (_LATEST_MS - int(time))
+    return inverted_text(int(time))
 
 
 def _event() -> Event:
@@ -105,7 +81,7 @@ FUNCTIONS = (
         "truncate_time",
         "The milliseconds at which a time's second, minute, hour, day, week (Monday), month or year begins in a zone.",
         _truncate,
-        (_TIME, Parameter("unit", Kind.CHOICE, "what is cut to", choices=_UNITS), _ZONE),
+        (_TIME, Parameter("unit", Kind.CHOICE, "what is cut to", choices=UNITS), _ZONE),
         (
             FunctionExample("%{truncate_time('hour')}", "1309273200000", event=_event),
             FunctionExample("%{truncate_time('day', 'Asia/Tokyo')}", "1309273200000", event=_event),
@@ -121,6 +97,7 @@ FUNCTIONS = (
         (
             FunctionExample("%{inverted_time()}", "9223370727579047684", event=_event),
             FunctionExample("%{inverted_time(0)}", "9223372036854775807"),
+            FunctionExample("%{inverted_time(seen)}", attributes={"seen": "-1"}, error="negative_number"),
         ),
     ),
 )

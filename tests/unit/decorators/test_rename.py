@@ -19,11 +19,12 @@ from ingest.testing.events import event_of, settings_of
         ("{attributes: {a: ''}}", {"a": "1"}, {"": b"1"}),
         (r"{pattern: '^http_(.*)', replacement: 'web:\1'}", {"http_a": "1", "b": "2"}, {"web:a": b"1", "b": b"2"}),
         (r"{pattern: '(.)(x)?', replacement: '\1\2\\'}", {"ab": "1"}, {"a\\b": b"1"}),
+        (r"{pattern: '(?P<n>.)b', replacement: '\g<n>\g<1>\0'}", {"ab": "1"}, {"aaab": b"1"}),
         ("{pattern: '_', replacement: ''}", {"a_b_c": "1"}, {"ab_c": b"1"}),
         ("{pattern: '^', replacement: 'p.', attributes: {a: b}}", {"a": "1", "c": "2"}, {"b": b"1", "p.c": b"2"}),
         ("{pattern: '$', replacement: 'ö'}", {"\udcff": "1"}, {"\udcffö": b"1"}),
     ],
-    ids=["name", "swap", "onto", "same", "absent", "empty", "group", "unmatched", "first", "both", "bytes"],
+    ids=["name", "swap", "onto", "same", "absent", "empty", "group", "unmatched", "by name", "first", "both", "bytes"],
 )
 def test_names(attributes_after, settings, before, after):
     assert attributes_after(Rename, settings, attributes=before) == after
@@ -37,16 +38,6 @@ def test_onto_an_existing_name_is_an_error_where_written_once(refusal_of):
 def test_two_to_one_name_is_an_error_where_written_once(refusal_of):
     code = refusal_of(Rename, "{attributes: {a: c, b: c}}", attributes={"a": "1", "b": "2"}, write_once=True)
     assert code == "attribute_exists"
-
-
-def test_remembered_names_end_somewhere(monkeypatch):
-    monkeypatch.setattr("decorators.rename._MOST_NAMES", 3)
-    decorator = Rename(settings_of(Rename.settings_class(), "{pattern: '^', replacement: p, attributes: {a: b}}"))
-    for number in range(10):
-        event = event_of("", {"a": "1", f"n{number}": "2"})
-        decorator.decorate(event)
-        assert event.attributes == {"b": b"1", f"pn{number}": b"2"}
-    assert len(decorator._new_names) <= 3
 
 
 @given(st.dictionaries(st.text(), st.binary()))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.api.notation import name_to_bytes
 from ingest.expressions import ExpressionSyntaxError, Pattern
 
 
@@ -109,3 +110,40 @@ def test_no_text_does_anything_but_compile_or_say_where(text: str) -> None:
     except ExpressionSyntaxError as error:
         column = error.column
     assert 1 <= column <= len(text) + 1
+
+
+class TestReplacer:
+    @pytest.mark.parametrize(
+        ("pattern", "replacement", "before", "after"),
+        [
+            ("[0-9]+", "N", b"a1b22", b"aNbN"),
+            ("[0-9]+", "", b"a1b22", b"ab"),
+            ("[0-9]+", r"<\0>", b"a1b22", b"a<1>b<22>"),
+            (r"(\w)=(\w)", r"\2=\1", b"a=b c=d", b"b=a d=c"),
+            ("(?P<first>.)(x)?", r"\g<first>\g<2>\\", b"axb", b"ax\\b\\"),
+            ("(a)", r"\10", b"a", b"a0"),
+            ("^", "é", b"\xff", b"\xc3\xa9\xff"),
+            ("x", r"\\1", b"x", rb"\1"),
+            ("", "-", b"ab", b"-a-b-"),
+        ],
+    )
+    def test_text_and_groups(self, pattern: str, replacement: str, before: bytes, after: bytes) -> None:
+        assert Pattern.parse(pattern).replacer(replacement)(before) == after
+
+    def test_so_many_from_the_left(self) -> None:
+        assert Pattern.parse("(a)").replacer(r"\1b", 2)(b"aaa") == b"ababa"
+
+    @pytest.mark.parametrize(
+        ("replacement", "column"),
+        [(r"\2", 1), (r"a\n", 2), ("x\\", 2), (r"\g<n>", 1), (r"\g<>", 1), (r"\g", 1), (r"\²", 1)],
+    )
+    def test_what_is_no_group_is_refused(self, replacement: str, column: int) -> None:
+        with pytest.raises(ExpressionSyntaxError) as caught:
+            Pattern.parse("(a)").replacer(replacement)
+        assert caught.value.column == column
+
+    @given(st.text(st.characters(exclude_categories=["Cs"])), st.binary(), st.integers(0, 3))
+    def test_text_without_backslash_is_put_in_as_it_is(self, text: str, data: bytes, most: int) -> None:
+        literal = text.replace("\\", r"\\")
+        count = most or -1
+        assert Pattern.parse("a").replacer(literal, most)(data) == data.replace(b"a", name_to_bytes(text), count)

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.api import MappingError
+from ingest.api import ExpressionError
 from sinks.mapping.encodings import ENCODERS, Encoding
 
 
 def refusal(encoding, text):
-    with pytest.raises(MappingError) as caught:
+    with pytest.raises(ExpressionError) as caught:
         ENCODERS[Encoding(encoding)](text)
     return caught.value.code
 
@@ -86,7 +86,7 @@ def test_what_has_no_bytes_is_refused(encoding, text, code):
 
 
 def test_a_long_value_is_cut_in_the_message():
-    with pytest.raises(MappingError) as caught:
+    with pytest.raises(ExpressionError) as caught:
         ENCODERS[Encoding.INT64](b"x" * 1_000_000)
     assert len(str(caught.value)) < 120
 
@@ -115,6 +115,6 @@ def test_bytes_come_back(content):
 def test_any_text_is_encoded_or_refused(encoding, text):
     try:
         encoded = ENCODERS[encoding](text)
-    except MappingError:
+    except ExpressionError:
         return
     assert isinstance(encoded, bytes)

@@ -1,0 +1,323 @@
+"""Convert values between types and encodings."""
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from enum import StrEnum
+from typing import Self
+
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import DecorateError, Decorator, Event, EventError, Example, option
+from ingest.api.edits import Change, EditSettings, edit
+from ingest.expressions.encodings import READ, WRITE, shown
+
+_PLAIN_NUMBER = re.compile(rb"[+-]?(?:[0-9]{1,50}(?:\.[0-9]{0,50})?|\.[0-9]{1,50})(?:[eE][+-]?[0-9]{1,2})?")
+_HEX_NUMBER = re.compile(rb"([+-]?)0[xX]([0-9a-fA-F]{1,32})")
+_WORDS = {
+    **dict.fromkeys((b"true", b"t", b"yes", b"y", b"on", b"1"), b"true"),
+    **dict.fromkeys((b"false", b"f", b"no", b"n", b"off", b"0"), b"false"),
+}
+_BOOL_BYTES = {b"true": b"\xff", b"false": b"\0"}
+
+
+class Form(StrEnum):
+    """What the bytes of a value are."""
+
+    NUMBER = "number"
+    BOOL = "bool"
+    BOOL8 = "bool8"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+    HEX = "hex"
+    BASE64 = "base64"
+    BASE64URL = "base64url"
+    PERCENT = "percent"
+    FORM = "form"
+    UTF8 = "utf8"
+    UTF16LE = "utf-16le"
+    UTF16BE = "utf-16be"
+    ASCII = "ascii"
+    LATIN1 = "latin1"
+    ISO_8859_2 = "iso-8859-2"
+    ISO_8859_5 = "iso-8859-5"
+    ISO_8859_7 = "iso-8859-7"
+    ISO_8859_9 = "iso-8859-9"
+    ISO_8859_15 = "iso-8859-15"
+    WINDOWS_1250 = "windows-1250"
+    WINDOWS_1251 = "windows-1251"
+    WINDOWS_1252 = "windows-1252"
+    WINDOWS_1253 = "windows-1253"
+    WINDOWS_1254 = "windows-1254"
+    KOI8_R = "koi8-r"
+    KOI8_U = "koi8-u"
+    CP437 = "cp437"
+    CP850 = "cp850"
+    SHIFT_JIS = "shift_jis"
+    EUC_JP = "euc-jp"
+    GB18030 = "gb18030"
+    BIG5 = "big5"
+    EUC_KR = "euc-kr"
+
+
+_CHARSETS = frozenset(list(Form)[list(Form).index(Form.UTF8) :])
+_NOT_OVER_ASCII = frozenset({Form.UTF16LE, Form.UTF16BE})  # in all others ASCII is written as it is
+
+
+class OnInvalid(StrEnum):
+    """What a value that can not be converted leads to."""
+
+    ERROR = "error"
+    KEEP = "keep"
+    EMPTY = "empty"
+    UNSET = "unset"
+    DROP = "drop"
+    REPLACE = "replace"
+
+
+class ConvertSettings(EditSettings):
+    """Options of the convert decorator."""
+
+    decode: Form | None = option(
+        "What a value is: a big-endian number (`int64`, `float32` …), one byte of HBase's for true and false "
+        "(`bool8`), `hex`, `base64`, `base64url`, text with percent signs (`percent`, in a `form` with + for blanks), "
+        "text in a character set, or a text to be put in order: a `number` without blanks, plus, needless zeros and "
+        "exponent, a `bool` as true or false. Left out, text in UTF-8 or bytes as they are.",
+        default=None,
+        example="int64",
+        strict=False,
+    )
+    encode: Form | None = option(
+        "What it becomes, of the same list; left out, text in UTF-8 or bytes as they are.",
+        default=None,
+        example="base64",
+        strict=False,
+    )
+    decimal: str = option(
+        "With `decode: number`: the character before the fraction.", default=".", min_length=1, max_length=1
+    )
+    grouping: str = option(
+        "With `decode: number`: characters that may stand between two digits and mean nothing.", default="", example=","
+    )
+    on_invalid: OnInvalid = option(
+        "A value that can not be converted: the event fails (`error`) or is dropped (`drop`), or the result is the "
+        "value as it is (`keep`), `empty`, or none (`unset`). `replace` is for character sets: what can not be read "
+        "or written becomes \ufffd or a question mark.",
+        default="error",
+        strict=False,
+    )
+
+    @model_validator(mode="after")
+    def _converts_something(self) -> Self:
+        if self.decode is None and self.encode is None:
+            raise PydanticCustomError("missing", "convert needs `decode` or `encode`")
+        if self.decode is not Form.NUMBER and (self.decimal != "." or self.grouping):
+            raise PydanticCustomError("conflict", "`decimal` and `grouping` go with `decode: number`")
+        if self.decimal in self.grouping:
+            raise PydanticCustomError("conflict", "the character before the fraction can not stand between digits too")
+        if self.on_invalid is OnInvalid.REPLACE and not {self.decode, self.encode} & _CHARSETS:
+            raise PydanticCustomError("conflict", "`replace` is for character sets", {"option": "on_invalid"})
+        if self.on_invalid is OnInvalid.UNSET and self.targets() is None and self.attribute is None:
+            raise PydanticCustomError("conflict", "the body can not be unset; say empty", {"option": "on_invalid"})
+        return self
+
+
+class Convert(Decorator[ConvertSettings]):
+    """
+    Convert the body or attributes from one type or encoding to another: first `decode`, then `encode`.
+
+    Numbers of a fixed width are those of HBase's `Bytes.toBytes`: most significant byte first, floats in IEEE 754.
+    Words for true are true, t, yes, y, on and 1, for false false, f, no, n, off and 0, in any case. Numbers may also
+    be written as 0x1f. What does not fit or is not in its encoding is never changed silently: see `on_invalid`.
+
+    Source: ours; org.apache.hadoop.hbase.util.Bytes, RFC 4648, RFC 3986, and the HTML standard for forms.
+    """
+
+    kind = "convert"
+    examples = (
+        Example(
+            "numbers as HBase's own tools write them",
+            settings="{attributes: {status: '2hb_web:status', took: '2hb_web:took'}, encode: int32}",
+            attributes={"status": "100", "took": "65"},
+            after={"2hb_web:status": "\0\0\0d", "2hb_web:took": "\0\0\0A"},
+        ),
+        Example(
+            "and back to text",
+            settings="{source: count, decode: int64}",
+            attributes={"count": "\0\0\0\0\0\0\1\0"},
+            after={"count": "256"},
+        ),
+        Example(
+            "numbers as people write them",
+            settings="{source: price, decode: number, decimal: ',', grouping: \".'\"}",
+            attributes={"price": " +1.234,50 "},
+            after={"price": "1234.5"},
+        ),
+        Example(
+            "words for true and false",
+            settings="{source: ok, decode: bool}",
+            attributes={"ok": "Yes"},
+            after={"ok": "true"},
+        ),
+        Example("one encoding to another", settings="{decode: hex, encode: base64}", body="00ff", body_after="AP8="),
+        Example(
+            "a form's field",
+            settings="{source: q, decode: form}",
+            attributes={"q": "sch%C3%B6ne+Schuhe"},
+            after={"q": "schöne Schuhe"},
+        ),
+        Example("Latin-1 to UTF-8", settings="{decode: latin1}", body=b"gr\xf6\xdfe", body_after="größe"),
+        Example(
+            "bytes that are no UTF-8 are replaced",
+            settings="{decode: utf8, on_invalid: replace}",
+            body=b"gr\xf6\xdfe",
+            body_after="gr\ufffd\ufffde",
+        ),
+        Example("no number", settings="{encode: int64}", body="seven", error="not_a_number"),
+        Example("too large", settings="{encode: int16}", body="40000", error="number_too_large"),
+        Example("not in the encoding", settings="{decode: hex}", body="xyz", error="bad_encoding"),
+        Example("neither true nor false", settings="{decode: bool}", body="maybe", error="not_a_bool"),
+        Example("neither, and kept", settings="{decode: bool, on_invalid: keep}", body="maybe"),
+        Example("an absent attribute", settings="{source: x, encode: hex, on_missing: error}", error="no_attribute"),
+    )
+
+    def __init__(self, settings: ConvertSettings) -> None:
+        super().__init__(settings)
+        self._drops = settings.on_invalid is OnInvalid.DROP
+        self._edit = edit(settings, _repaired(_conversion(settings), settings.on_invalid))
+
+    @property
+    def drop_reason(self) -> str:
+        """Only what can not be converted is dropped."""
+        return "bad_encoding"
+
+    def decorate(self, event: Event) -> bool:
+        """Convert the values."""
+        try:
+            self._edit(event)
+        except _NotConvertedError:
+            return False
+        return True
+
+
+class _NotConvertedError(Exception):
+    """The event is dropped; never leaves this file."""
+
+
+def _repaired(convert: Change, on_invalid: OnInvalid) -> Change:
+    if on_invalid in {OnInvalid.ERROR, OnInvalid.REPLACE}:
+        return convert
+
+    def repaired(value: bytes) -> bytes | None:
+        try:
+            return convert(value)
+        except EventError as error:
+            match on_invalid:
+                case OnInvalid.KEEP:
+                    return value
+                case OnInvalid.EMPTY:
+                    return b""
+                case OnInvalid.UNSET:
+                    return None
+            raise _NotConvertedError from error
+
+    return repaired
+
+
+def _conversion(settings: ConvertSettings) -> Change:
+    replaces = settings.on_invalid is OnInvalid.REPLACE
+    read = None if settings.decode is None else _reader(settings, settings.decode, replaces=replaces)
+    write = None if settings.encode is None else _writer(settings.encode, replaces=replaces)
+    if read is None or write is None:
+        return read or write or bytes
+    return lambda value: write(read(value))
+
+
+def _reader(settings: ConvertSettings, form: Form, *, replaces: bool) -> Callable[[bytes], bytes]:
+    match form:
+        case Form.NUMBER:
+            return _number_reader(settings.decimal, settings.grouping)
+        case Form.BOOL:
+            return _word
+        case Form.BOOL8:
+            return _bool_of_byte
+        case _ if form in _CHARSETS:
+            return _recoder(form, Form.UTF8, replaces=replaces)
+        case _:
+            return READ[form]
+
+
+def _writer(form: Form, *, replaces: bool) -> Callable[[bytes], bytes]:
+    match form:
+        case Form.NUMBER:
+            return _number_reader(".", "")
+        case Form.BOOL:
+            return _word
+        case Form.BOOL8:
+            return lambda text: _BOOL_BYTES[_word(text)]
+        case _ if form in _CHARSETS:
+            return _recoder(Form.UTF8, form, replaces=replaces)
+        case _:
+            return WRITE[form]
+
+
+def _word(text: bytes) -> bytes:
+    word = _WORDS.get(text) or _WORDS.get(text.strip().lower())
+    if word is None:
+        raise DecorateError(f"{shown(text)} is neither true nor false", code="not_a_bool")
+    return word
+
+
+def _bool_of_byte(value: bytes) -> bytes:
+    if len(value) != 1:
+        raise DecorateError(f"{shown(value)} has {len(value)} bytes, not 1", code="bad_encoding")
+    return b"false" if value == b"\0" else b"true"
+
+
+def _number_reader(decimal: str, grouping: str) -> Callable[[bytes], bytes]:
+    characters = b"|".join(re.escape(character.encode()) for character in grouping)
+    ungroup = re.compile(rb"(?<=[0-9])(?:" + characters + rb")(?=[0-9])").sub
+    before_fraction = decimal.encode()
+
+    def read(value: bytes) -> bytes:
+        text = value.strip()
+        if characters:
+            text = ungroup(b"", text)
+        if before_fraction != b".":
+            if b"." in text:
+                raise _not_a_number(value)
+            text = text.replace(before_fraction, b".")
+        if _PLAIN_NUMBER.fullmatch(text) is None:
+            hexadecimal = _HEX_NUMBER.fullmatch(text)
+            if hexadecimal is None:
+                raise _not_a_number(value)
+            return b"%d" % int(hexadecimal[1] + hexadecimal[2], 16)
+        number = Decimal(text.decode("ascii"))
+        plain = f"{number:f}" if number else "0"
+        return (plain.rstrip("0").rstrip(".") if "." in plain else plain).encode("ascii")
+
+    return read
+
+
+def _not_a_number(value: bytes) -> DecorateError:
+    return DecorateError(f"{shown(value)} is not a number", code="not_a_number")
+
+
+def _recoder(old: Form, new: Form, *, replaces: bool) -> Callable[[bytes], bytes]:
+    errors = "replace" if replaces else "strict"
+    is_same_ascii = _NOT_OVER_ASCII.isdisjoint((old, new))
+
+    def recode(value: bytes) -> bytes:
+        if is_same_ascii and value.isascii():
+            return value
+        try:
+            return value.decode(old, errors).encode(new, errors)
+        except UnicodeError as error:
+            message = f"{shown(value)} can not be read as {old} and written as {new}"
+            raise DecorateError(message, code="bad_encoding") from error
+
+    return recode

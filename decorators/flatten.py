@@ -1,0 +1,152 @@
+"""Take attributes apart whose values are JSON."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.names import Remembered
+from ingest.json_text import attributes_of, read_json, write_json
+from ingest.nested import Arrays, Flattening, NestedSettings, OnNull
+
+_BEGINS = (b"{", b"[")
+_REPAIRED = frozenset({"bad_json", "too_deep"})
+_Names = Annotated[list[str], Field(min_length=1)]
+_Prefixes = Annotated[dict[str, str], Field(min_length=1)]
+
+
+class OnInvalid(StrEnum):
+    """What a value that is neither an object nor an array leads to."""
+
+    ERROR = "error"
+    KEEP = "keep"
+    DROP = "drop"
+
+
+class FlattenSettings(Settings):
+    """Options of the flatten decorator."""
+
+    attributes: _Names | _Prefixes | None = option(
+        "Which ones: a list, whose names stand before those of the members, or a mapping of names to prefixes that "
+        "stand there instead. Left out, all whose values begin with a brace or a bracket.",
+        default=None,
+        example={"payload": "2hb_app:"},
+    )
+    separator: str = option("Stands between names.", default=".")
+    arrays: Arrays = option(
+        "An array inside gives an attribute for each element named by its `index`, from 0, or becomes its JSON `text`, "
+        "or stays `unset`.",
+        default="index",
+        strict=False,
+    )
+    keep: bool = option("The attribute that was taken apart stays.", default=False)
+    on_null: OnNull = option(
+        "A null sets nothing (`unset`), an `empty` value, or fails the event (`error`).", default="unset", strict=False
+    )
+    on_invalid: OnInvalid | None = option(
+        "A value that is no JSON object or array, or nested deeper than 100 levels: the event fails (`error`) or is "
+        "dropped (`drop`), or the attribute stays as it is (`keep`). Left out: `error` for listed attributes, else "
+        "`keep`.",
+        default=None,
+        strict=False,
+    )
+
+
+class Flatten(Decorator[FlattenSettings]):
+    """
+    Make attributes of the members of JSON objects, and of the elements of JSON arrays, that attributes hold.
+
+    Members of members get dotted names. Text, numbers, true and false are written as `json` does, which reads the
+    body; an object or array without anything in it gives nothing. Listed attributes the event does not have are
+    passed over.
+
+    Source: ours.
+    """
+
+    kind = "flatten"
+    examples = (
+        Example(
+            "objects and arrays",
+            settings="{attributes: [user]}",
+            attributes={"user": '{"id": 7, "tags": ["a", {"x": 1.50}], "gone": null}'},
+            after={"user": None, "user.id": "7", "user.tags.0": "a", "user.tags.1.x": "1.50"},
+        ),
+        Example(
+            "under a prefix of their own, and kept",
+            settings="{attributes: {payload: '2hb_app:'}, arrays: text, keep: true}",
+            attributes={"payload": '{"level": "warn", "took": [1, 2]}'},
+            after={"2hb_app:level": "warn", "2hb_app:took": "[1,2]"},
+        ),
+        Example(
+            "all that can be; what only looks so stays",
+            settings="{separator: _}",
+            attributes={"a": "[true, 0]", "b": "[main] started", "c": "7"},
+            after={"a": None, "a_0": "true", "a_1": "0"},
+        ),
+        Example("no JSON", settings="{attributes: [a]}", attributes={"a": "7 up"}, error="bad_json"),
+        Example(
+            "a null where there may be none",
+            settings="{on_null: error}",
+            attributes={"a": '{"b": null}'},
+            error="null_value",
+        ),
+        Example(
+            "nested too deep", settings="{attributes: [a]}", attributes={"a": "[" * 200 + "]" * 200}, error="too_deep"
+        ),
+    )
+
+    def __init__(self, settings: FlattenSettings) -> None:
+        super().__init__(settings)
+        listed = settings.attributes
+        prefixes = listed if isinstance(listed, dict) else {name: name + settings.separator for name in listed or ()}
+        self._listed = None if listed is None else tuple(prefixes)
+        self._prefixes = prefixes
+        self._flattenings = Remembered(self._flattening)
+        self._on_invalid = settings.on_invalid or (OnInvalid.KEEP if listed is None else OnInvalid.ERROR)
+
+    @property
+    def drop_reason(self) -> str:
+        """Only what is neither object nor array is dropped."""
+        return "bad_json"
+
+    def decorate(self, event: Event) -> bool:
+        """Take the attributes apart."""
+        before = event.attributes
+        apart: dict[str, dict[str, bytes]] = {}
+        for name in self._listed or before:
+            value = before.get(name)
+            if value is None or (self._listed is None and not value.startswith(_BEGINS)):
+                continue
+            try:
+                apart[name] = self._members(name, value)
+            except DecorateError as error:
+                if self._on_invalid is OnInvalid.ERROR or error.code not in _REPAIRED:
+                    raise
+                if self._on_invalid is OnInvalid.DROP:
+                    return False
+        if not apart:
+            return True
+        if not self.settings.keep:
+            event.attributes = {name: value for name, value in before.items() if name not in apart}
+        else:
+            event.attributes = dict(before)
+        try:
+            for members in apart.values():
+                event.update(members)
+        except BaseException:
+            event.attributes = before
+            raise
+        return True
+
+    def _members(self, name: str, value: bytes) -> dict[str, bytes]:
+        content = read_json(value)
+        if not isinstance(content, dict | list):
+            raise DecorateError(f'"{name}" is neither a JSON object nor an array', code="bad_json")
+        return attributes_of(content, value, self._flattenings[name].attributes)
+
+    def _flattening(self, name: str) -> Flattening:
+        settings = self.settings
+        prefix = self._prefixes.get(name, name + settings.separator)
+        nested = NestedSettings(prefix=prefix, separator=settings.separator, arrays=settings.arrays)
+        return Flattening(nested, write_json, settings.on_null)

@@ -1,0 +1,73 @@
+"""Remove attributes by name or by pattern."""
+
+from typing import Self
+
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.names import Remembered
+from ingest.api.notation import name_to_bytes
+from ingest.expressions import Pattern
+
+
+class RemoveSettings(Settings):
+    """Options of the remove decorator."""
+
+    attributes: list[str] = option("Names of attributes to remove.", default=[], example=["password", "token"])
+    pattern: Pattern | None = option(
+        "Regular expression; attributes in whose names it is found are removed.", default=None, example="^http_"
+    )
+
+    @model_validator(mode="after")
+    def _removes_something(self) -> Self:
+        if not self.attributes and self.pattern is None:
+            raise PydanticCustomError("missing", "remove needs `attributes` or `pattern`")
+        return self
+
+
+class Remove(Decorator[RemoveSettings]):
+    """
+    Remove the listed attributes, and those whose names a pattern is found in; others stay.
+
+    A removed attribute can be set again, also where attributes are written once. `mask` is the same for a list of
+    names; `select` names what stays.
+
+    Source: ours.
+    """
+
+    kind = "remove"
+    examples = (
+        Example(
+            "by name and by pattern",
+            settings="{attributes: [password], pattern: '^tmp\\.'}",
+            attributes={"password": "x", "tmp.a": "1", "tmp.b": "2", "user": "ann"},
+            after={"password": None, "tmp.a": None, "tmp.b": None},
+        ),
+        Example(
+            "all but the cells",
+            settings="{pattern: '^(?!2hb_)'}",
+            attributes={"user": "ann", "2hb_": "k1", "2hb_app:user": "ann"},
+            after={"user": None},
+        ),
+        Example("absent ones are passed over", settings="{attributes: [a]}", attributes={"b": "1"}),
+    )
+
+    def __init__(self, settings: RemoveSettings) -> None:
+        super().__init__(settings)
+        self._names = tuple(settings.attributes)
+        pattern = settings.pattern
+        self._is_found = (
+            None if pattern is None else Remembered(lambda name: pattern.search(name_to_bytes(name)) is not None)
+        )
+
+    def decorate(self, event: Event) -> bool:
+        """Remove them."""
+        attributes = event.attributes
+        for name in self._names:
+            attributes.pop(name, None)
+        is_found = self._is_found
+        if is_found is not None:
+            for name in [name for name in attributes if is_found[name]]:
+                del attributes[name]
+        return True

@@ -1,0 +1,90 @@
+"""Replace parts of values."""
+
+from typing import Self
+
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import Decorator, Event, Example, option
+from ingest.api.edits import Change, EditSettings, edit
+from ingest.api.notation import name_to_bytes
+from ingest.expressions import Pattern
+from ingest.expressions.pattern import check_replacement
+
+
+class ReplaceSettings(EditSettings):
+    """Options of the replace decorator."""
+
+    text: str | None = option("Text that is replaced.", default=None, example="/", min_length=1)
+    pattern: Pattern | None = option(
+        "Instead of `text`: regular expression that finds what is replaced.", default=None, example="user=(\\w+)"
+    )
+    replacement: str = option(
+        "What comes in its place. With `pattern`, `\\1` is its first group, `\\g<name>` one by its name, `\\0` all "
+        "that was found, and `\\\\` a backslash.",
+        example="user=***",
+    )
+    most: int | None = option("So many places, from the left; all when left out.", default=None, example=1, ge=1)
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if (self.text is None) is (self.pattern is None):
+            raise PydanticCustomError("conflict", "replace needs one of `text` and `pattern`")
+        if self.pattern is not None:
+            check_replacement(self.pattern, self.replacement)
+        return self
+
+
+class Replace(Decorator[ReplaceSettings]):
+    """
+    Replace a text, or what a regular expression finds, in the body or in attributes.
+
+    Where neither is found the value stays as it is. The pattern works on bytes, as in `regex`; a group that took no
+    part is empty.
+
+    Source: ours.
+    """
+
+    kind = "replace"
+    examples = (
+        Example(
+            "a text",
+            settings="{source: path, text: /, replacement: .}",
+            attributes={"path": "shop/cart/item"},
+            after={"path": "shop.cart.item"},
+        ),
+        Example(
+            "numbers in the body, by pattern",
+            settings="{pattern: '(user|order)/\\d+', replacement: '\\1/N'}",
+            body="GET /user/17/order/4711",
+            body_after="GET /user/N/order/N",
+        ),
+        Example(
+            "the first of several, into other attributes",
+            settings="{attributes: {host: '2hb_web:host', site: '2hb_web:site'}, text: ., replacement: ':', most: 1}",
+            attributes={"host": "web1.example.com", "site": "home"},
+            after={"2hb_web:host": "web1:example.com", "2hb_web:site": "home"},
+        ),
+        Example(
+            "an absent attribute",
+            settings="{source: path, text: a, replacement: b, on_missing: error}",
+            error="no_attribute",
+        ),
+    )
+
+    def __init__(self, settings: ReplaceSettings) -> None:
+        super().__init__(settings)
+        self._edit = edit(settings, _replacer(settings))
+
+    def decorate(self, event: Event) -> bool:
+        """Replace what is found."""
+        self._edit(event)
+        return True
+
+
+def _replacer(settings: ReplaceSettings) -> Change:
+    if settings.pattern is not None:
+        return settings.pattern.replacer(settings.replacement, settings.most or 0)
+    old, new = name_to_bytes(settings.text or ""), name_to_bytes(settings.replacement)
+    most = -1 if settings.most is None else settings.most
+    return lambda value: value.replace(old, new, most)

@@ -1,0 +1,131 @@
+"""What decorators that make a new value of an old one have in common: which values they read, where the results go."""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api.errors import DecorateError
+from ingest.api.event import Event
+from ingest.api.settings import Settings, option
+
+Change = Callable[[bytes], bytes | None]
+"""A value to another one, or to none at all; raises EventError for a value it can not take."""
+
+Targets = Mapping[str, str]
+"""Name of an attribute that is read -> name of the attribute that receives the result; the same for one changed."""
+
+_Names = Annotated[list[str], Field(min_length=1)]
+_Pairs = Annotated[dict[str, str], Field(min_length=1)]
+
+
+class OnMissing(StrEnum):
+    """What an attribute that is to be read, but is not there, leads to."""
+
+    UNSET = "unset"
+    EMPTY = "empty"
+    ERROR = "error"
+
+
+class EditSettings(Settings):
+    """Options of a decorator that makes values of values."""
+
+    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="user")
+    attribute: str | None = option(
+        "Attribute that receives the result; left out, what was read is itself changed.",
+        default=None,
+        example="2hb_app:user",
+    )
+    attributes: _Names | _Pairs | None = option(
+        "Several, in place of `source` and `attribute`: a list of attributes that are changed, or a mapping of those "
+        "that are read to those that receive the results.",
+        default=None,
+        example={"user": "2hb_app:user"},
+    )
+    on_missing: OnMissing = option(
+        "Instead of the result for an attribute the event does not have: nothing (`unset`), an `empty` value, or the "
+        "event fails (`error`).",
+        default="unset",
+        strict=False,
+    )
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if self.attributes is not None and (self.source is not None or self.attribute is not None):
+            raise PydanticCustomError("conflict", "`attributes` takes the place of `source` and `attribute`")
+        receiving = self.attributes.values() if isinstance(self.attributes, dict) else self.attributes or ()
+        seen: set[str] = set()
+        for name in receiving:
+            if name in seen:
+                raise PydanticCustomError(
+                    "conflict", '"{name}" would receive two results', {"name": name, "option": "attributes"}
+                )
+            seen.add(name)
+        return self
+
+    def targets(self) -> Targets | None:
+        """The attributes that are read, and where the results go; None when no attribute is read."""
+        if isinstance(self.attributes, dict):
+            return self.attributes
+        if self.attributes is not None:
+            return {name: name for name in self.attributes}
+        if self.source is not None:
+            return {self.source: self.source if self.attribute is None else self.attribute}
+        return None
+
+
+def edit(settings: EditSettings, change: Change) -> Callable[[Event], None]:
+    """
+    A function that changes the body or attributes of an event as the options say, all of them or, on an error, none.
+
+    What is changed where it stands gets its value also where attributes are written once, as one that is removed and
+    set again would.
+    """
+    targets = settings.targets()
+    if targets is not None:
+        return edit_attributes(targets, change, settings.on_missing)
+    attribute = settings.attribute
+
+    def edit_body(event: Event) -> None:
+        event.body = change(event.body) or b""
+
+    def read_body(event: Event) -> None:
+        value = change(event.body)
+        if value is not None and attribute is not None:
+            event.set(attribute, value)
+
+    return edit_body if attribute is None else read_body
+
+
+def edit_attributes(targets: Targets, change: Change, on_missing: OnMissing) -> Callable[[Event], None]:
+    """The same for attributes alone."""
+    pairs = tuple(targets.items())
+    absent = b"" if on_missing is OnMissing.EMPTY else None
+    is_error = on_missing is OnMissing.ERROR
+
+    def edit(event: Event) -> None:
+        attributes = event.attributes
+        changed: dict[str, bytes] = {}
+        made: dict[str, bytes] = {}
+        gone: list[str] = []
+        for name, target in pairs:
+            value = attributes.get(name)
+            if value is not None:
+                value = change(value)
+                if value is None and name == target:
+                    gone.append(name)
+            elif is_error:
+                raise DecorateError(f'no attribute "{name}" to read', code="no_attribute")
+            else:
+                value = absent
+            if value is not None:
+                (changed if name == target else made)[target] = value
+        if made:
+            event.update(made)
+        attributes.update(changed)
+        for name in gone:
+            del attributes[name]
+
+    return edit

@@ -1,0 +1,188 @@
+"""
+Values as bytes and as text: numbers of a fixed width, and bytes spelled in hexadecimal, base64 or with percent signs.
+
+`WRITE` makes of text the bytes of a number, and of bytes the text that spells them; `READ` is the way back. All raise
+ExpressionError for what has no such form.
+"""
+
+import binascii
+import math
+import struct
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+from ingest.api.errors import ExpressionError
+from ingest.api.notation import name_from_bytes
+from ingest.expressions.numbers import read_number
+
+_MAX_SHOWN = 60  # bytes of a value that a message quotes
+_MAX_DIGITS = 1_000  # longer text is no number but a mistake, and work on it is not free
+_FEW_DIGITS = 20  # as many as 64 bits can have
+_IN_NUMBERS = b"0123456789+-.eE"  # Python also reads blanks, underscores, "nan" and "inf", which are mistakes here
+_URL_LETTERS = bytes.maketrans(b"-_", b"+/")
+_DIGITS_OF_FLOAT32 = range(1, 10)  # nine always suffice (IEEE 754)
+
+Change = Callable[[bytes], bytes]
+
+
+def shown(value: bytes) -> str:
+    """A value in a message, cut where it is long."""
+    cut = value if len(value) <= _MAX_SHOWN else value[: _MAX_SHOWN - 1] + "…".encode()
+    return repr(name_from_bytes(cut))
+
+
+def _write_whole(form: str) -> Change:
+    packed = struct.Struct(form)
+    pack, bits = packed.pack, packed.size * 8
+
+    def write(text: bytes) -> bytes:
+        # plain digits are what nearly every event has
+        number = int(text) if len(text) <= _FEW_DIGITS and text.isdigit() else _whole_number(text)
+        try:
+            return pack(number)
+        except struct.error as error:
+            message = f"{shown(text)} does not fit into a whole number of {bits} bits"
+            raise ExpressionError(message, code="number_too_large") from error
+
+    return write
+
+
+def _whole_number(text: bytes) -> int:
+    number = read_number(text)
+    if number is None or number != int(number):
+        raise ExpressionError(f"{shown(text)} is not a whole number", code="not_a_number")
+    return int(number)
+
+
+def _write_float(form: str) -> Change:
+    packed = struct.Struct(form)
+    pack, bits = packed.pack, packed.size * 8
+
+    def write(text: bytes) -> bytes:
+        try:
+            number = math.nan if len(text) > _MAX_DIGITS or text.translate(None, _IN_NUMBERS) else float(text)
+        except ValueError:
+            number = math.nan
+        if math.isnan(number):
+            raise ExpressionError(f"{shown(text)} is not a number", code="not_a_number")
+        try:
+            if math.isfinite(number):
+                return pack(number)
+        except OverflowError:
+            pass
+        raise ExpressionError(f"{shown(text)} does not fit into a number of {bits} bits", code="number_too_large")
+
+    return write
+
+
+def _read_whole(form: str) -> Change:
+    unpack, size = struct.Struct(form).unpack, struct.calcsize(form)
+
+    def read(value: bytes) -> bytes:
+        if len(value) != size:
+            raise _wrong_size(value, size)
+        (number,) = unpack(value)
+        return b"%d" % number
+
+    return read
+
+
+def _read_float(form: str) -> Change:
+    packed = struct.Struct(form)
+    unpack, size = packed.unpack, packed.size
+
+    def read(value: bytes) -> bytes:
+        if len(value) != size:
+            raise _wrong_size(value, size)
+        (number,) = unpack(value)
+        if not math.isfinite(number):
+            raise ExpressionError(f"{shown(value)} is {number}, which is not a number", code="not_a_number")
+        return repr(number if size == 8 else _shortest(number, packed)).encode("ascii")  # noqa: PLR2004 - bytes
+
+    return read
+
+
+def _shortest(number: float, packed: struct.Struct) -> float:
+    """Of all numbers that become the same 4 bytes the one with the fewest digits."""
+    wanted = packed.pack(number)
+    for digits in _DIGITS_OF_FLOAT32:
+        near = float(f"{number:.{digits}g}")
+        try:
+            if packed.pack(near) == wanted:
+                return near
+        except OverflowError:
+            continue  # rounded up beyond the largest number
+    return number
+
+
+def _wrong_size(value: bytes, size: int) -> ExpressionError:
+    return ExpressionError(f"{shown(value)} has {len(value)} bytes, not {size}", code="bad_encoding")
+
+
+def _read_hex(text: bytes) -> bytes:
+    try:
+        return binascii.unhexlify(text)
+    except binascii.Error as error:
+        raise ExpressionError(f"{shown(text)} is not hex: {error}", code="bad_encoding") from error
+
+
+def _read_base64(text: bytes) -> bytes:
+    try:
+        return binascii.a2b_base64(text, strict_mode=True)
+    except binascii.Error as error:
+        raise ExpressionError(f"{shown(text)} is not base64: {error}", code="bad_encoding") from error
+
+
+def _read_base64url(text: bytes) -> bytes:
+    """Also without the signs at the end that fill it up, as web tokens leave them out."""
+    if b"+" in text or b"/" in text:
+        raise ExpressionError(f"{shown(text)} is not base64url but base64", code="bad_encoding")
+    missing = 0 if text.endswith(b"=") else -len(text) % 4
+    return _read_base64(text.translate(_URL_LETTERS) + b"=" * missing)
+
+
+def _write_percent(value: bytes) -> bytes:
+    return quote_from_bytes(value, safe="").encode("ascii")
+
+
+def _write_form(value: bytes) -> bytes:
+    return _write_percent(value).replace(b"%20", b"+")
+
+
+def _read_form(text: bytes) -> bytes:
+    return unquote_to_bytes(text.replace(b"+", b" "))
+
+
+WRITE: Mapping[str, Change] = MappingProxyType(
+    {
+        "int16": _write_whole(">h"),
+        "int32": _write_whole(">i"),
+        "int64": _write_whole(">q"),
+        "float32": _write_float(">f"),
+        "float64": _write_float(">d"),
+        "hex": lambda value: value.hex().encode("ascii"),
+        "base64": b64encode,
+        "base64url": urlsafe_b64encode,
+        "percent": _write_percent,
+        "form": _write_form,
+    }
+)
+"""Text to the bytes of a number, most significant first, as HBase's own tools do; bytes to text that spells them."""
+
+READ: Mapping[str, Change] = MappingProxyType(
+    {
+        "int16": _read_whole(">h"),
+        "int32": _read_whole(">i"),
+        "int64": _read_whole(">q"),
+        "float32": _read_float(">f"),
+        "float64": _read_float(">d"),
+        "hex": _read_hex,
+        "base64": _read_base64,
+        "base64url": _read_base64url,
+        "percent": unquote_to_bytes,
+        "form": _read_form,
+    }
+)
+"""The way back; a percent sign without two digits behind it stays as it is."""

@@ -1,0 +1,41 @@
+"""Text in bytes: characters of UTF-8, among which bytes that are none stay as they are; ASCII goes without decoding."""
+
+import re
+
+_WORD = re.compile(rb"[0-9A-Za-z]+(?:'[0-9A-Za-z]+)*")
+_WORD_OF_CHARACTERS = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+
+
+def characters_of(value: bytes) -> str:
+    """The characters; a byte that is no UTF-8 becomes a lone surrogate (PEP 383)."""
+    return value.decode("utf-8", "surrogateescape")
+
+
+def bytes_of(text: str) -> bytes:
+    """The bytes of such characters."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def lower(value: bytes) -> bytes:
+    """The text in lower case."""
+    return value.lower() if value.isascii() else bytes_of(characters_of(value).lower())
+
+
+def upper(value: bytes) -> bytes:
+    """The text in upper case."""
+    return value.upper() if value.isascii() else bytes_of(characters_of(value).upper())
+
+
+def title(value: bytes) -> bytes:
+    """The text with an upper-case letter at the begin of each word and lower case after it; `it's` is one word."""
+    if value.isascii():
+        return _WORD.sub(_capitalized_bytes, value)
+    return bytes_of(_WORD_OF_CHARACTERS.sub(_capitalized, characters_of(value)))
+
+
+def _capitalized_bytes(word: re.Match[bytes]) -> bytes:
+    return word[0].capitalize()
+
+
+def _capitalized(word: re.Match[str]) -> str:
+    return word[0].capitalize()

@@ -1,0 +1,108 @@
+"""JSON as it was written: content of a text, and bytes of what is in it, with every number digit for digit."""
+
+import json
+from collections.abc import Callable
+
+import orjson
+
+from ingest.api.errors import DecorateError
+
+
+def read_json(text: bytes) -> object:
+    """
+    The content of a text.
+
+    Raises:
+        DecorateError: it is no JSON.
+    """
+    try:
+        content: object = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise DecorateError(f"not JSON: {error}", code="bad_json") from error
+    return content
+
+
+def attributes_of(
+    content: object, text: bytes, flatten: Callable[[dict[str, object]], dict[str, bytes]]
+) -> dict[str, bytes]:
+    """
+    The attributes that content becomes.
+
+    Args:
+        content: an object or an array, whose elements have their numbers as names.
+        text: what it was read from; it is read again, more slowly, where a number in it has many writings.
+        flatten: makes attributes of an object, with the bytes that `write_json` gives.
+
+    Raises:
+        DecorateError: it is nested too deep.
+    """
+    try:
+        return flatten(_members(content))
+    except _NumberWithManyWritingsError:
+        return flatten(_members(_with_numbers_as_written(text)))
+
+
+def write_json(value: object) -> bytes:
+    """The bytes of a number, a truth value or an array, for `attributes_of` alone."""
+    match value:
+        case bool():
+            return b"true" if value else b"false"
+        case int():
+            return b"%d" % value
+        case list():
+            return _text(value)
+    raise _NumberWithManyWritingsError
+
+
+class _NumberWithManyWritingsError(Exception):
+    """A number that a float does not give back as it was written; never leaves this file."""
+
+
+class _Number(str):
+    """A number as it was written."""
+
+    __slots__ = ()
+
+
+_slow_decoder = json.JSONDecoder(parse_float=_Number, parse_int=_Number)
+
+
+def _members(content: object) -> dict[str, object]:
+    if isinstance(content, list):
+        return {str(index): element for index, element in enumerate(content)}
+    return content if isinstance(content, dict) else {}
+
+
+def _with_numbers_as_written(text: bytes) -> object:
+    """The same content, read again by a slower decoder that keeps the writing of numbers."""
+    try:
+        content: object = _slow_decoder.decode(text.decode())
+    except RecursionError as error:
+        raise DecorateError("nested too deep", code="too_deep") from error
+    return content
+
+
+def _text(array: list[object]) -> bytes:
+    if _has_float(array):
+        raise _NumberWithManyWritingsError
+    try:
+        return orjson.dumps(array, default=_as_written, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
+    except orjson.JSONEncodeError as error:
+        raise DecorateError(f"an array is nested too deep: {error}", code="too_deep") from error
+
+
+def _as_written(number: object) -> object:
+    return orjson.Fragment(str(number))
+
+
+def _has_float(value: object) -> bool:
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, float):
+            return True
+        if isinstance(value, list):
+            waiting.extend(value)
+        elif isinstance(value, dict):
+            waiting.extend(value.values())
+    return False

@@ -1,0 +1,217 @@
+"""The convert decorator; what numbers and encodings are stands with them in the expressions."""
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decorators.convert import Convert, Form
+from ingest.testing.events import event_of, settings_of
+
+CHARSETS = [form.value for form in Form][list(Form).index(Form.UTF8) :]
+
+
+def converted(options, value):
+    event = event_of("", {"a": value})
+    assert Convert(settings_of(Convert.settings_class(), f"{{source: a, {options}}}")).decorate(event)
+    return event.attributes["a"]
+
+
+@pytest.mark.parametrize(
+    ("options", "before", "after"),
+    [
+        ("encode: int16", b"-2", b"\xff\xfe"),
+        ("encode: int32", b"2147483647", b"\x7f\xff\xff\xff"),
+        ("encode: int64", b"1e3", bytes(6) + b"\x03\xe8"),
+        ("encode: float32", b"0.1", bytes.fromhex("3dcccccd")),
+        ("encode: float64", b"-2", bytes.fromhex("c000000000000000")),
+        ("decode: int16", b"\xff\xfe", b"-2"),
+        ("decode: int32", b"\0\0\0\xc8", b"200"),
+        ("decode: int64", b"\x80" + bytes(7), b"-9223372036854775808"),
+        ("decode: float32", bytes.fromhex("3dcccccd"), b"0.1"),
+        ("decode: float32", bytes.fromhex("4b800000"), b"16777216.0"),
+        ("decode: float32", bytes.fromhex("7f7fffff"), b"3.4028235e+38"),
+        ("decode: float32", bytes.fromhex("00000001"), b"1e-45"),
+        ("decode: float64", bytes.fromhex("3fb999999999999a"), b"0.1"),
+        ("decode: float64", bytes.fromhex("8000000000000000"), b"-0.0"),
+        ("decode: int32, encode: int64", b"\xff\xff\xff\xff", b"\xff" * 8),
+        ("decode: float32, encode: float64", bytes.fromhex("3dcccccd"), bytes.fromhex("3fb999999999999a")),
+        ("encode: bool8", b"Yes", b"\xff"),
+        ("encode: bool8", b"off", b"\0"),
+        ("decode: bool8", b"\1", b"true"),
+        ("decode: bool8", b"\0", b"false"),
+        ("encode: bool", b" ON ", b"true"),
+        ("decode: bool", b"n", b"false"),
+        ("encode: hex", b"\0\xff", b"00ff"),
+        ("decode: hex", b"00fF", b"\0\xff"),
+        ("encode: base64", b"\xfb\xff", b"+/8="),
+        ("encode: base64url", b"\xfb\xff", b"-_8="),
+        ("decode: base64url", b"-_8", b"\xfb\xff"),
+        ("decode: base64url", b"-_8=", b"\xfb\xff"),
+        ("encode: percent", "a b/ü~".encode(), b"a%20b%2F%C3%BC~"),
+        ("decode: percent", b"a%20b+%C3%BC%zz%", b"a b+\xc3\xbc%zz%"),
+        ("encode: form", b"a b+c", b"a+b%2Bc"),
+        ("decode: form", b"a+b%2Bc", b"a b+c"),
+        ("decode: latin1", b"\xa4", b"\xc2\xa4"),
+        ("decode: iso-8859-15", b"\xa4", "€".encode()),
+        ("encode: windows-1252", "€".encode(), b"\x80"),
+        ("decode: utf-16le", b"a\0\xac\x20", "a€".encode()),
+        ("encode: utf-16be", b"a", b"\0a"),
+        ("decode: shift_jis, encode: euc-jp", "日本".encode("shift_jis"), "日本".encode("euc-jp")),
+        ("decode: utf8, on_invalid: replace", b"a\xff\xe2\x82b", "a\ufffd\ufffdb".encode()),
+        ("encode: latin1, on_invalid: replace", "a€\xe9".encode(), b"a?\xe9"),
+        ("encode: ascii, on_invalid: replace", "aé".encode(), b"a?"),
+    ],
+)
+def test_types_and_encodings(options, before, after):
+    assert converted(options, before) == after
+
+
+@pytest.mark.parametrize(
+    ("options", "before", "after"),
+    [
+        ("", b"007", b"7"),
+        ("", b" +7.50\n", b"7.5"),
+        ("", b"-0.0", b"0"),
+        ("", b"100", b"100"),
+        ("", b"5.", b"5"),
+        ("", b"-.5", b"-0.5"),
+        ("", b"1.20E3", b"1200"),
+        ("", b"12e-3", b"0.012"),
+        ("", b"0x1F", b"31"),
+        ("", b"-0xff", b"-255"),
+        ("", b"0.1234567890123456789012345678901234567890", b"0.123456789012345678901234567890123456789"),
+        (", grouping: ','", b"1,234,567.80", b"1234567.8"),
+        (", decimal: ',', grouping: '.'", b"1.234.567,80", b"1234567.8"),
+        (", decimal: ','", b"-3,5", b"-3.5"),
+        (', grouping: " \\u00a0\\u202f"', "1 234\u00a0567\u202f890".encode(), b"1234567890"),
+    ],
+)
+def test_numbers_are_put_in_order(options, before, after):
+    assert converted(f"decode: number{options}", before) == after
+
+
+@pytest.mark.parametrize(
+    ("options", "value", "code"),
+    [
+        ("encode: int64", b"1.5", "not_a_number"),
+        ("encode: int32", b"2147483648", "number_too_large"),
+        ("encode: int16", b"-32769", "number_too_large"),
+        ("encode: float32", b"1e39", "number_too_large"),
+        ("encode: float32", b"nan", "not_a_number"),
+        ("encode: float64", b"1e309", "number_too_large"),
+        ("decode: int32", b"\0\0\0", "bad_encoding"),
+        ("decode: int64", b"", "bad_encoding"),
+        ("decode: float64", b"\0" * 4, "bad_encoding"),
+        ("decode: float32", bytes.fromhex("7fc00000"), "not_a_number"),
+        ("decode: float64", bytes.fromhex("7ff0000000000000"), "not_a_number"),
+        ("decode: float64, encode: float32", bytes.fromhex("7fefffffffffffff"), "number_too_large"),
+        ("decode: bool", b"", "not_a_bool"),
+        ("decode: bool", b"2", "not_a_bool"),
+        ("encode: bool8", b"ja", "not_a_bool"),
+        ("decode: bool8", b"", "bad_encoding"),
+        ("decode: bool8", b"\0\0", "bad_encoding"),
+        ("decode: hex", b"0", "bad_encoding"),
+        ("decode: base64", b"AP8", "bad_encoding"),
+        ("decode: base64url", b"AA+A", "bad_encoding"),
+        ("decode: base64url", b"A", "bad_encoding"),
+        ("decode: utf8", b"\xff", "bad_encoding"),
+        ("decode: utf8", b"\xed\xa0\x80", "bad_encoding"),
+        ("decode: utf-16le", b"a", "bad_encoding"),
+        ("encode: latin1", "€".encode(), "bad_encoding"),
+        ("encode: latin1", b"\xff", "bad_encoding"),
+        ("decode: windows-1252", b"\x81", "bad_encoding"),
+        ("decode: hex, encode: latin1, on_invalid: replace", b"xyz", "bad_encoding"),
+        *((f"decode: number{options}", text, "not_a_number") for options, text in [
+            ("", b""), ("", b"."), ("", b"1,5"), ("", b"1 2"), ("", b"--1"), ("", b"1e"), ("", b"0x"), ("", b"inf"),
+            ("", b"1_0"), ("", b"9" * 51), ("", b"1e100"), (", grouping: ','", b",5"), (", grouping: ','", b"1,,5"),
+            (", decimal: ','", b"1.5"), (", decimal: ','", b"1,5,5"),
+        ]),
+    ],
+)  # fmt: skip
+def test_what_can_not_be_converted_is_an_error(refusal_of, options, value, code):
+    assert refusal_of(Convert, f"{{source: a, {options}}}", "", {"a": value}) == code
+
+
+@pytest.mark.parametrize(
+    ("on_invalid", "after"),
+    [("keep", {"a": b"\0\7", "b": b"x"}), ("empty", {"a": b"\0\7", "b": b""}), ("unset", {"a": b"\0\7"})],
+)
+def test_repairs(attributes_after, on_invalid, after):
+    text = f"{{attributes: [a, b], encode: int16, on_invalid: {on_invalid}}}"
+    assert attributes_after(Convert, text, attributes={"a": "7", "b": "x"}) == after
+
+
+def test_a_repair_goes_to_the_receiving_attribute(attributes_after):
+    before = {"a": "x", "c": "old"}
+    text = "{attributes: {a: c}, encode: int16, on_invalid: %s}"
+    assert attributes_after(Convert, text % "keep", attributes=before)["c"] == b"x"
+    assert attributes_after(Convert, text % "unset", attributes=before)["c"] == b"old"
+
+
+def test_an_event_is_dropped_as_it_is():
+    event = event_of("", {"a": "7", "b": "x"})
+    convert = Convert(settings_of(Convert.settings_class(), "{attributes: [a, b], encode: int16, on_invalid: drop}"))
+    assert convert.decorate(event) is False
+    assert (event, convert.drop_reason) == (event_of("", {"a": "7", "b": "x"}), "bad_encoding")
+
+
+@given(st.binary(), st.sampled_from(["hex", "base64", "base64url", "percent", "form"]))
+def test_bytes_come_back(value, form):
+    assert converted(f"decode: {form}", converted(f"encode: {form}", value)) == value
+
+
+@given(st.data(), st.sampled_from(["int16", "int32", "int64"]))
+def test_whole_numbers_come_back(data, form):
+    bits = int(form[3:])
+    number = b"%d" % data.draw(st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1))
+    assert converted(f"decode: {form}", converted(f"encode: {form}", number)) == number
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))
+def test_floats_come_back(single, double):
+    for form, layout, number in (("float32", ">f", single), ("float64", ">d", double)):
+        packed = struct.pack(layout, number)
+        assert converted(f"encode: {form}", converted(f"decode: {form}", packed)) == packed
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**20), max_value=10**20, places=6))
+def test_an_ordered_number_is_the_same_number_and_ordered_once(number):
+    ordered = converted("decode: number", str(number))
+    assert number == type(number)(ordered.decode())
+    assert converted("decode: number", ordered) == ordered
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.sampled_from(CHARSETS))
+def test_characters_come_back_from_every_set_that_has_them(text, charset):
+    try:
+        text.encode(charset)
+    except UnicodeEncodeError:
+        assert converted(f"encode: {charset}, on_invalid: unset, attribute: b", text) == text.encode()
+        return
+    written = converted(f"encode: {charset}", text)
+    assert written == text.encode(charset)
+    assert converted(f"decode: {charset}", written) == written.decode(charset).encode()
+
+
+@given(st.binary(), st.sampled_from(CHARSETS), st.sampled_from(CHARSETS))
+def test_any_bytes_can_be_replaced(value, old, new):
+    assert isinstance(converted(f"decode: {old}, encode: {new}, on_invalid: replace", value), bytes)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ("{}", [("missing", ())]),
+        ("{decode: klingon}", [("enum", ("decode",))]),
+        ("{encode: int64, decimal: ','}", [("conflict", ())]),
+        ("{decode: bool, grouping: ','}", [("conflict", ())]),
+        ("{decode: number, grouping: '.'}", [("conflict", ())]),
+        ("{decode: number, decimal: ''}", [("string_too_short", ("decimal",))]),
+        ("{decode: hex, on_invalid: replace}", [("conflict", ())]),
+        ("{decode: hex, on_invalid: unset}", [("conflict", ())]),
+    ],
+)
+def test_wrong_options_are_refused(errors_of, settings, expected):
+    assert errors_of(Convert, settings) == expected

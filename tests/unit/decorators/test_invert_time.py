@@ -1,0 +1,80 @@
+"""The invert_time decorator."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decorators.invert_time import InvertTime
+from ingest.expressions import Template
+from ingest.testing.events import event_of, settings_of
+
+LARGEST = 2**63 - 1
+TIMES = st.integers(0, LARGEST)
+
+
+def inverted(text, time_ms):
+    event = event_of("", timestamp_ms=time_ms)
+    InvertTime(settings_of(InvertTime.settings_class(), text)).decorate(event)
+    return event.attributes["a"]
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "text", "long"),
+    [
+        (0, b"9223372036854775807", "7fffffffffffffff"),
+        (1, b"9223372036854775806", "7ffffffffffffffe"),
+        (LARGEST, b"0000000000000000000", "0000000000000000"),
+    ],
+)
+def test_both_forms(time_ms, text, long):
+    assert inverted("{attribute: a}", time_ms) == text
+    assert inverted("{attribute: a, encoding: int64}", time_ms).hex() == long
+
+
+@given(TIMES, TIMES)
+def test_the_later_one_comes_first(one, other):
+    for text in ("{attribute: a}", "{attribute: a, encoding: int64}"):
+        assert (inverted(text, one) > inverted(text, other)) == (one < other)
+
+
+@given(TIMES)
+def test_inverted_once_more_it_is_the_time(time_ms):
+    event = event_of("", {"a": str(time_ms)})
+    for _ in range(2):
+        InvertTime(settings_of(InvertTime.settings_class(), "{source: a}")).decorate(event)
+    assert int(event.attributes["a"]) == time_ms
+
+
+@given(TIMES)
+def test_the_function_of_that_name_gives_the_same(time_ms):
+    event = event_of("", timestamp_ms=time_ms)
+    assert inverted("{attribute: a}", time_ms) == Template.parse("%{inverted_time()}").render(event)
+
+
+def test_several_attributes(attributes_after):
+    text = "{attributes: {a: b, x: y}, encoding: int64, on_missing: empty}"
+    after = attributes_after(InvertTime, text, attributes={"a": str(LARGEST - 1)})
+    assert after == {"a": b"%d" % (LARGEST - 1), "b": bytes(7) + b"\1", "y": b""}
+
+
+def test_what_has_no_place_may_stay(attributes_after):
+    before = {"a": "x", "b": "-1", "c": "7"}
+    after = attributes_after(InvertTime, "{attributes: [a, b, c], on_unparsed: keep}", attributes=before)
+    assert after == {"a": b"x", "b": b"-1", "c": b"9223372036854775800"}
+    assert attributes_after(InvertTime, "{attribute: a, on_unparsed: keep}", timestamp_ms=-1) == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [("x", "bad_time"), ("", "bad_time"), ("-0.1", "negative_number"), (str(2**63), "number_too_large")],
+)
+def test_what_has_no_place_is_an_error(refusal_of, value, code):
+    for encoding in ("text", "int64"):
+        assert refusal_of(InvertTime, f"{{source: a, encoding: {encoding}}}", "", {"a": value}) == code
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"), [("{}", [("missing", ())]), ("{attribute: a, encoding: hex}", [("enum", ("encoding",))])]
+)
+def test_wrong_options_are_refused(errors_of, settings, expected):
+    assert errors_of(InvertTime, settings) == expected

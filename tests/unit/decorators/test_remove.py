@@ -1,0 +1,65 @@
+"""The remove decorator."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decorators.remove import Remove
+from decorators.value import Value
+from ingest.api.notation import name_to_bytes
+from ingest.testing.events import event_of, settings_of
+
+FOUR = {"a": "1", "ab": "2", "": "3", "\udcff": "4"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "left"),
+    [
+        ("{attributes: [a, x]}", ["ab", "", "\udcff"]),
+        ("{attributes: ['']}", ["a", "ab", "\udcff"]),
+        ("{pattern: a}", ["", "\udcff"]),
+        ("{pattern: '^a$'}", ["ab", "", "\udcff"]),
+        ("{pattern: '^$'}", ["a", "ab", "\udcff"]),
+        (r"{pattern: '\xff'}", ["a", "ab", ""]),
+        ("{pattern: b, attributes: ['']}", ["a", "\udcff"]),
+        ("{pattern: ''}", []),
+    ],
+)
+def test_what_is_left(attributes_after, settings, left):
+    assert list(attributes_after(Remove, settings, attributes=FOUR)) == left
+
+
+def test_removed_attribute_can_be_set_again_where_written_once():
+    event = event_of("", {"a": "1"}, write_once=True)
+    Remove(settings_of(Remove.settings_class(), "{pattern: a}")).decorate(event)
+    Value(settings_of(Value.settings_class(), "{attribute: a, value: '2'}")).decorate(event)
+    assert event.attributes == {"a": b"2"}
+
+
+@given(st.lists(st.dictionaries(st.text("ab\udcffé", max_size=3), st.binary(max_size=2)), max_size=5))
+def test_it_is_as_if_each_name_were_searched(events):
+    remove = Remove(settings_of(Remove.settings_class(), "{pattern: '^a|é', attributes: [b]}"))
+    for attributes in events:
+        event = event_of("", attributes)
+        remove.decorate(event)
+        expected = {
+            name: value
+            for name, value in attributes.items()
+            if name != "b" and not re.search("^a|é".encode(), name_to_bytes(name))
+        }
+        assert event.attributes == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ("{}", [("missing", ())]),
+        ("{attributes: []}", [("missing", ())]),
+        ("{pattern: '['}", [("bad_pattern", ("pattern",))]),
+        ("{attributes: a}", [("list_type", ("attributes",))]),
+    ],
+)
+def test_wrong_options_are_refused(errors_of, settings, expected):
+    assert errors_of(Remove, settings) == expected
