@@ -29,7 +29,8 @@ class Example:
         settings: the options as YAML text.
         body: text, or bytes when it is not text.
         attributes: what the event has before; names and values as text.
-        offset: of its record.
+        offset: of its record, or of the first one of those before it.
+        earlier: bodies of the events before it in its share, the first one first; all else as in this one.
         after: attributes that differ afterwards, name -> value; None stands for "gone".
         body_after: the body afterwards when it differs.
         timestamp_ms_after: event time afterwards when it differs.
@@ -48,6 +49,7 @@ class Example:
     timestamp_ms: int = 0
     nanos: int = 0
     offset: int = 0
+    earlier: tuple[str | bytes, ...] = ()
     after: dict[str, str | None] = field(default_factory=dict)
     body_after: str | bytes | None = None
     timestamp_ms_after: int | None = None

@@ -55,6 +55,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         IngestError,
         "A step of the batch has been at work for two minutes: a worker or a disk stands still. It is waited for.",
     ),
+    "begin_failed": (
+        IngestError,
+        "A step failed, in a way it did not foresee, before the first event of a micro-batch; mend the step.",
+    ),
     "dead_letters_too_large": (
         IngestError,
         "More than 64 MiB of dead letters in one micro-batch: mend the pipeline, or lower max_events_per_batch.",

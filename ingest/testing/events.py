@@ -69,8 +69,16 @@ def event_before(example: Example) -> Event:
         key=example.key,
         timestamp_ms=example.timestamp_ms,
         nanos=example.nanos,
-        origin=Origin("topic", 0, example.offset),
+        origin=Origin("topic", 0, example.offset + len(example.earlier)),
     )
+
+
+def events_earlier(example: Example) -> list[Event]:
+    """The events before that one in its share."""
+    return [
+        event_before(replace(example, body=body, offset=example.offset + number, earlier=()))
+        for number, body in enumerate(example.earlier)
+    ]
 
 
 def event_after(example: Example) -> Event:
