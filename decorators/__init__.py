@@ -2,9 +2,11 @@
 
 BUILTIN = {
     "csv": "decorators.csv:Csv",
+    "dedupe": "decorators.dedupe:Dedupe",
     "digest": "decorators.digest:Digest",
     "ex_date": "decorators.ex_date:ExDate",
     "filter": "decorators.filter:Filter",
+    "first_n": "decorators.first_n:FirstN",
     "format": "decorators.format:Format",
     "gunzip": "decorators.gunzip:Gunzip",
     "interval_droppy_append": "decorators.interval_droppy_append:IntervalDroppyAppend",
@@ -18,6 +20,8 @@ BUILTIN = {
     "regex": "decorators.regex:Regex",
     "rename": "decorators.rename:Rename",
     "reservoir_sampler": "decorators.reservoir_sampler:ReservoirSampler",
+    "route": "decorators.route:Route",
+    "sample": "decorators.sample:Sample",
     "select": "decorators.select:Select",
     "split": "decorators.split:Split",
     "syslog": "decorators.syslog:Syslog",
