@@ -81,6 +81,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "division_by_zero": (api.ExpressionError, "div or mod was given a zero."),
     "empty_row_key": (api.MappingError, "The template of the row key gave nothing."),
     "error_budget": (IngestError, "More events failed than error_budget allows; a human must look before it goes on."),
+    "event_too_large": (api.DecorateError, "The steps have made the event larger than max_size lets pass."),
     "families_changed": (
         api.StoreUnavailableError,
         "A table lost a family while a batch was written to it; the batch is checked again against what is there now.",

@@ -84,6 +84,10 @@ class Pattern:
         """Data with every place where the pattern is found replaced by literal bytes."""
         return self._sub(lambda _match: replacement, data)
 
+    def replace_each(self, instead: Callable[[Match], bytes], data: bytes) -> bytes:
+        """Data with every place where the pattern is found replaced by what is answered for it."""
+        return self._sub(instead, data)
+
     def __reduce__(self) -> tuple[object, ...]:
         return Pattern.parse, (self.text,)
 
