@@ -27,7 +27,7 @@ class Dedupe(Decorator[DedupeSettings]):
     in another micro-batch pass; a row key made of the value lets them meet in one row. Events that lack an attribute
     the template names pass.
 
-    Source: ours; as the steps of that name in other log routers, which lose events when a batch is tried again.
+    Source: ours.
     """
 
     kind = "dedupe"
