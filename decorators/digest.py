@@ -1,13 +1,11 @@
 """Put a digest of a text into an attribute."""
 
 import hashlib
-from base64 import b64encode
-from binascii import hexlify
-from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 
 from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.digests import WRITTEN, Encoding
 
 
 class Algorithm(StrEnum):
@@ -18,21 +16,6 @@ class Algorithm(StrEnum):
     SHA256 = "sha256"
     SHA384 = "sha384"
     SHA512 = "sha512"
-
-
-class Encoding(StrEnum):
-    """How the bytes of a digest are written."""
-
-    RAW = "raw"
-    BASE64 = "base64"
-    HEX = "hex"
-
-
-_WRITTEN: dict[Encoding, Callable[[bytes], bytes]] = {
-    Encoding.RAW: bytes,
-    Encoding.BASE64: b64encode,
-    Encoding.HEX: hexlify,
-}
 
 
 class DigestSettings(Settings):
@@ -83,7 +66,7 @@ class Digest(Decorator[DigestSettings]):
         self._attribute = settings.attribute
         # for no security, so a machine with FIPS rules has MD5 too
         self._digest = partial(getattr(hashlib, settings.algorithm), usedforsecurity=False)
-        self._written = _WRITTEN[settings.encoding]
+        self._written = WRITTEN[settings.encoding]
 
     def decorate(self, event: Event) -> bool:
         """Set the attribute."""

@@ -104,6 +104,9 @@ class LookupSettings(Settings):
         return self.format or _BY_ENDING.get(Path(self.path).suffix.lower())
 
 
+_FILES = {"services.csv": "name,team,tier\nshop,red,1\nsearch,blue,2\n"}
+
+
 class Lookup(Decorator[LookupSettings]):
     """
     Look the value of an attribute up in a table and set attributes to what the columns hold.
@@ -127,7 +130,7 @@ class Lookup(Decorator[LookupSettings]):
         Example(
             "who owns a service",
             settings="{path: services.csv, source: service, columns: {team: '2hb_own:team'}}",
-            files={"services.csv": "name,team,tier\nshop,red,1\nsearch,blue,2\n"},
+            files=_FILES,
             attributes={"service": "search"},
             after={"2hb_own:team": "blue"},
         ),
@@ -148,20 +151,20 @@ class Lookup(Decorator[LookupSettings]):
         Example(
             "a key that the table does not have",
             settings="{path: services.csv, source: service}",
-            files={"services.csv": "name,team\nshop,red\n"},
+            files=_FILES,
             attributes={"service": "mail"},
         ),
         Example(
             "a key that must be there",
             settings="{path: services.csv, on_missing: error}",
-            files={"services.csv": "name,team\nshop,red\n"},
+            files=_FILES,
             body="mail",
             error="no_entry",
         ),
         Example(
             "an attribute that must be there",
             settings="{path: services.csv, source: service, on_missing: error}",
-            files={"services.csv": "name,team\nshop,red\n"},
+            files=_FILES,
             error="no_attribute",
         ),
     )

@@ -1,11 +1,29 @@
 """A pipeline's decorators as one call: an event in, what became of it out."""
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
-from ingest.api import DecorateBugError, DecorateError, Decorator, Event, EventError, FanOut, OnError, Origin
+from ingest.api import (
+    DecorateBugError,
+    DecorateError,
+    Decorator,
+    Event,
+    EventError,
+    FanOut,
+    Held,
+    IngestError,
+    OnError,
+    Origin,
+)
 from ingest.time_limit import LIMIT_S, OutOfTimeError
+
+
+class BeginFailedError(IngestError):
+    """A step failed, in a way it did not foresee, where a share of a micro-batch begins."""
+
+    code = "begin_failed"
 
 
 class Condition(Protocol):
@@ -64,25 +82,42 @@ class Failed(NamedTuple):
     event: Event
 
 
-Outcome = Event | Dropped | Failed
+class Waiting(NamedTuple):
+    """An event that a step holds; `Chain.finish` tells what became of it, or `Chain.run` that it was dropped."""
+
+    event: Event
+
+
+Outcome = Event | Dropped | Failed | Waiting
 """What became of an event; one that came out of the chain is there itself."""
 
 Watcher = Callable[[Step, Event, Sequence[Event]], None]
 """
 Told of each step that ran without an error: the step, a copy of the event before, and what came out (nothing when it
-was dropped). Origins are those the chain gives, so a fan-out's events can be told apart.
+was dropped, or is held). Origins are those the chain gives, so a fan-out's events can be told apart.
 """
+
+
+class _HeldEvent(NamedTuple):
+    """An event that a step holds, and the numbers left for what is made of its record."""
+
+    event: Event
+    numbers: Iterator[int]
 
 
 class Chain:
     """
     Steps compiled to the least work an event.
 
-    Called by one thread. A chain without a fan-out is one loop over ready-made calls. With a fan-out, or a watcher,
+    Called by one thread. Order: `begin`, then `run` for each event of a share, then all that `finish` gives; or `begin`
+    again at any point, which forgets the share. A chain that `has_shares` wants each partition of a micro-batch as a
+    share of its own; for any other, all that a task reads may be one.
+
+    A chain without a fan-out is one loop over ready-made calls. With a fan-out, or a watcher,
     each step is done for all events of the record before the next one, and the events a fan-out makes are numbered in
     one count over the whole chain: no two events made of one record ever share an origin, also not when one of them
-    failed before the next fan-out. The numbers depend on the record and the configuration alone, so a replay gives the
-    same.
+    failed before the next fan-out. The numbers depend on the record and the configuration alone (on the share too where
+    a step holds events), so a replay gives the same. An event that was held keeps its number.
 
     Args:
         steps: in the order they apply.
@@ -94,6 +129,10 @@ class Chain:
         self._watcher = watcher
         self._in_stages = watcher is not None or any(isinstance(step.decorator, FanOut) for step in steps)
         self._calls = () if self._in_stages else tuple((_call(step), step) for step in steps)
+        self._held: dict[int, dict[int, _HeldEvent]] = {
+            index: {} for index, step in enumerate(self.steps) if isinstance(step.decorator, FanOut)
+        }
+        self.has_shares = any(map(_asks_for_shares, self.steps))
 
     @property
     def guarded(self) -> Sequence[Callable[..., object]]:
@@ -102,10 +141,34 @@ class Chain:
             return (self.run,)
         return (self._apply, *(step.condition.holds for step in self.steps if step.condition is not None))
 
+    def begin(self) -> None:
+        """
+        Start a share.
+
+        Raises:
+            IngestError: a step can not work now; the message begins with its name.
+        """
+        for held in self._held.values():
+            held.clear()
+        for step in self.steps:
+            try:
+                step.decorator.begin()
+            except IngestError as error:
+                _name(error, step)
+                raise
+            except MemoryError:
+                raise
+            except Exception as bug:
+                raise BeginFailedError(f'"{step.name}": {type(bug).__name__}: {bug}') from bug
+
     def run(self, event: Event) -> Sequence[Outcome]:
-        """What became of an event; it is edited in place, so the caller gives it away."""
+        """
+        What became of an event; it is edited in place, so the caller gives it away.
+
+        Only for an event that is held, and dropped for this one, it tells what became of another.
+        """
         if self._in_stages:
-            return self._run_in_stages(event)
+            return self._run_in_stages([event], 0, itertools.count())
         step = None
         try:
             for call, step in self._calls:
@@ -118,11 +181,36 @@ class Chain:
             return (_failed(error, step, event),)
         return (event,)
 
-    def _run_in_stages(self, event: Event) -> Sequence[Outcome]:
+    def finish(self) -> Iterator[tuple[Event, Sequence[Outcome]]]:
+        """
+        End the share: each event that a step has held since `run` or since it was given here, and what became of it.
+
+        Raises:
+            IngestError: a step can not give its events now; the message begins with its name.
+        """
+        for index, held in self._held.items():
+            step = self.steps[index]
+            try:
+                given = _given(step, held)
+            except MemoryError:
+                raise
+            except Exception as error:
+                if isinstance(error, IngestError) and not isinstance(error, EventError):
+                    _name(error, step)
+                    raise
+                for event, _ in held.values():
+                    yield event, (_failed(error, step, event),)
+            else:
+                for event in given:
+                    yield event, self._run_in_stages([event], index + 1, held.pop(id(event)).numbers)
+                for event, _ in held.values():
+                    yield event, (Dropped(step.decorator.drop_reason, step.name, event),)
+            held.clear()
+
+    def _run_in_stages(self, live: list[Event], first: int, numbers: Iterator[int]) -> Sequence[Outcome]:
+        """What becomes of events of one record from a step on; the numbers are those that are free in the record."""
         outcomes: list[Outcome] = []
-        live = [event]
-        made_so_far = 0
-        for step in self.steps:
+        for index, step in enumerate(self.steps[first:], first):
             after: list[Event] = []
             for current in live:
                 before = None if self._watcher is None else _copy(current)
@@ -130,16 +218,17 @@ class Chain:
                     if step.condition is not None and not step.condition.holds(current):
                         after.append(current)
                         continue
-                    made = self._apply(step, current, made_so_far)
+                    made = self._apply(step, current, numbers)
+                    if isinstance(made, Held):
+                        outcomes += self._hold(index, current, made, numbers)
+                        made = []
+                    elif not made:
+                        outcomes.append(Dropped(step.decorator.drop_reason, step.name, current))
                 except MemoryError:
                     raise
                 except (Exception, OutOfTimeError) as error:  # noqa: BLE001 - the chain boundary, as in `run`
                     outcomes.append(_failed(error, step, current))
                     continue
-                if not made:
-                    outcomes.append(Dropped(step.decorator.drop_reason, step.name, current))
-                if isinstance(step.decorator, FanOut):
-                    made_so_far += len(made)
                 after.extend(made)
                 if self._watcher is not None and before is not None:
                     self._watcher(step, before, made)
@@ -147,8 +236,19 @@ class Chain:
         outcomes.extend(live)
         return outcomes
 
+    def _hold(self, index: int, event: Event, answer: Held, numbers: Iterator[int]) -> Sequence[Outcome]:
+        step, held = self.steps[index], self._held[index]
+        dropped = answer.instead_of
+        if dropped is None:
+            held[id(event)] = _HeldEvent(event, numbers)
+            return (Waiting(event),)
+        if held.pop(id(dropped), None) is None:
+            raise TypeError("a fan-out dropped an event that it does not hold")
+        held[id(event)] = _HeldEvent(event, numbers)
+        return (Dropped(step.decorator.drop_reason, step.name, dropped), Waiting(event))
+
     @staticmethod
-    def _apply(step: Step, event: Event, first_number: int) -> list[Event]:
+    def _apply(step: Step, event: Event, numbers: Iterator[int]) -> list[Event] | Held:
         decorator = step.decorator
         if isinstance(decorator, Decorator):
             kept = decorator.decorate(event)
@@ -156,12 +256,34 @@ class Chain:
                 raise _no_answer(kept)
             return [event] if kept else []
         origin = event.origin
-        made = list(decorator.decorate(event))
+        answer = decorator.decorate(event)
+        if isinstance(answer, Held):
+            return answer
+        made = list(answer)
         if len({id(each) for each in made}) != len(made):
             raise TypeError("a fan-out gave the same event twice; each must be a copy of its own")
-        for number, each in enumerate(made, first_number):
-            each.origin = origin._replace(fan_out=number)
+        for each in made:
+            each.origin = origin._replace(fan_out=next(numbers))
         return made
+
+
+def _asks_for_shares(step: Step) -> bool:
+    kind = type(step.decorator)
+    return kind.begin is not FanOut.begin or (issubclass(kind, FanOut) and kind.finish is not FanOut.finish)
+
+
+def _given(step: Step, held: dict[int, _HeldEvent]) -> list[Event]:
+    """The events that a step gives at the end of a share."""
+    decorator = step.decorator
+    given = list(decorator.finish()) if isinstance(decorator, FanOut) else []
+    if len({id(each) for each in given} & held.keys()) != len(given):
+        raise TypeError("a fan-out gave events that it does not hold, or one of them twice")
+    return given
+
+
+def _name(error: IngestError, step: Step) -> None:
+    """Say which step an error comes from that is no event's fault."""
+    error.message = f'"{step.name}": {error.message}'
 
 
 def _call(step: Step) -> Callable[[Event], bool]:

@@ -6,6 +6,8 @@ Plain iterators: knows no Kafka, no HBase, no Spark. The one place that looks at
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from ingest import failpoint
@@ -20,7 +22,7 @@ from ingest.api import (
     Record,
     RecordPlace,
 )
-from ingest.chain import Chain, Dropped
+from ingest.chain import Chain, Dropped, Failed, Outcome, Waiting
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.expressions import Condition
 from ingest.observe.logs import logger
@@ -30,6 +32,8 @@ from ingest.time_limit import LIMIT_S, MAX_ENDED, OutOfTimeError, TimeLimit
 from sinks.handover import Handover
 from sinks.mutator import BufferedMutator, WriteContext
 from sinks.writer import Writer
+
+_PARTITION = itemgetter(0, 1)  # topic and partition of a record
 
 MAX_DEAD_LETTER_BYTES = 64 * 1024 * 1024  # of one batch: more is no longer an exception, and would fill the driver
 
@@ -120,6 +124,7 @@ class Task:
         self._pipeline = pipeline
         self._fingerprint = fingerprint
         self._decode = decoder.decode
+        self._chain = chain
         self._run_chain = failpoint.after("mid_decorate", chain.run)
         self._after_last_send = failpoint.point("after_last_send")
         self._outlets = self._taking = tuple(outlets)
@@ -132,19 +137,22 @@ class Task:
         self._batch_time_ms = 0
         self._reported: set[tuple[str, str]] = set()
         self._blocked: tuple[str, IngestError] | None = None
+        self._only: Mapping[RecordPlace, frozenset[str]] = {}
+        self._held: dict[int, Record] = {}
 
     def run(self, records: Iterable[Record], assignment: Assignment) -> Receipt:
         """
         Decorate, map and write one partition; report what became of every event.
 
-        Never raises for a store's condition: that is the receipt's verdict.
+        A task may be given several partitions, one after the other. Never raises for a store's condition: that is the
+        receipt's verdict.
         """
         receipt = self._receipt = Receipt()
         self._letter_bytes = 0
         self._batch_time_ms = assignment.batch_time_ms
         self._taking = self._outlets
-        if assignment.only:
-            records = self._directed(records, assignment.only)
+        self._only = assignment.only
+        self._held.clear()
         context = WriteContext(
             batch_time_ms=assignment.batch_time_ms,
             counts=receipt.counts,
@@ -163,8 +171,8 @@ class Task:
             for store, mutator in self._mutators.items():
                 mutator.begin(replace(context, refused=assignment.refused.get(store, {})))
             with self._time_limit:
-                for record in failpoint.at_first("after_poll", records):
-                    self._take(record)
+                for share in self._shares(failpoint.at_first("after_poll", records)):
+                    self._run_share(share)
             for mutator in self._mutators.values():
                 mutator.flush()
             handed = [handover.finish() for handover in self._handovers.values()]
@@ -200,33 +208,61 @@ class Task:
             receipt.dead_letters = []
         return receipt
 
-    def _directed(self, records: Iterable[Record], only: Mapping[RecordPlace, frozenset[str]]) -> Iterator[Record]:
+    def _shares(self, records: Iterable[Record]) -> Iterable[Iterable[Record]]:
+        """What the chain takes as a share: looked for only where a step asks where one begins and ends."""
+        return (share for _, share in groupby(records, _PARTITION)) if self._chain.has_shares else (records,)
+
+    def _run_share(self, records: Iterable[Record]) -> None:
+        counts = self._receipt.counts
+        self._chain.begin()
+        for record in self._directed(records) if self._only else records:
+            try:
+                event = self._decode(record)
+            except EventError as error:
+                counts.read += 1
+                self._fail(record, None, error, "source", self._on_error)
+                continue
+            if isinstance(event, Event):
+                self._settle(record, self._run_chain(event))
+            else:
+                counts.read += 1
+                counts.dropped[event] += 1
+        for event, outcomes in self._chain.finish():
+            record = self._held.pop(id(event))
+            if self._only:
+                self._direct(record)
+            self._settle(record, outcomes)
+
+    def _directed(self, records: Iterable[Record]) -> Iterator[Record]:
         for record in records:
-            names = only.get(record.place)
-            self._taking = tuple(outlet for outlet in self._outlets if names is None or outlet.name in names)
+            self._direct(record)
             yield record
 
-    def _take(self, record: Record) -> None:
+    def _direct(self, record: Record) -> None:
+        """Only the sinks that the record is for take what becomes of it."""
+        names = self._only.get(record.place)
+        self._taking = tuple(outlet for outlet in self._outlets if names is None or outlet.name in names)
+
+    def _settle(self, record: Record, outcomes: Sequence[Outcome]) -> None:
+        """Do what an event's outcomes ask for; each counts once, and what waits counts when its fate is known."""
         counts = self._receipt.counts
-        try:
-            event = self._decode(record)
-        except EventError as error:
-            counts.read += 1
-            self._fail(record, None, error, "source", self._on_error)
-            return
-        if not isinstance(event, Event):
-            counts.read += 1
-            counts.dropped[event] += 1
-            return
-        for outcome in self._run_chain(event):
-            counts.read += 1
+        for outcome in outcomes:
             if isinstance(outcome, Event):
+                counts.read += 1
                 self._write(record, outcome)
-            elif isinstance(outcome, Dropped):
-                counts.dropped[outcome.reason] += 1
-            else:
-                fan_out = outcome.origin.fan_out
-                self._fail(record, outcome.event, outcome.error, outcome.component, outcome.on_error, fan_out)
+                continue
+            match outcome:
+                case Dropped():
+                    counts.read += 1
+                    counts.dropped[outcome.reason] += 1
+                    if self._held:
+                        self._held.pop(id(outcome.event), None)
+                case Waiting(waiting):
+                    self._held[id(waiting)] = record
+                case Failed():
+                    counts.read += 1
+                    fan_out = outcome.origin.fan_out
+                    self._fail(record, outcome.event, outcome.error, outcome.component, outcome.on_error, fan_out)
 
     def _write(self, record: Record, event: Event) -> None:
         """Give the event to the sinks; it counts once: dead-lettered before dropped by error before stored."""

@@ -12,7 +12,7 @@ from ingest.api.cells import (
     split_column,
 )
 from ingest.api.component import Example, Stability
-from ingest.api.decorator import Decorator, FanOut
+from ingest.api.decorator import Decorator, FanOut, Held
 from ingest.api.errors import (
     CatalogError,
     CheckpointError,
@@ -73,6 +73,7 @@ __all__ = [
     "FamilySpec",
     "FanOut",
     "FileStore",
+    "Held",
     "IngestError",
     "IntegrityError",
     "LifecycleError",

@@ -29,14 +29,15 @@ class Example:
         settings: the options as YAML text.
         body: text, or bytes when it is not text.
         attributes: what the event has before; names and values as text.
-        offset: of its record.
+        offset: of its record, or of the first one of those before it.
+        earlier: bodies of the events before it in its share, the first one first; all else as in this one.
         after: attributes that differ afterwards, name -> value; None stands for "gone".
         body_after: the body afterwards when it differs.
         timestamp_ms_after: event time afterwards when it differs.
         made: of a fan-out: (body, attributes) of each event that comes out, instead of the fields before.
         dropped: the event is dropped on purpose.
         error: the event fails with this code.
-        files: that the settings name, name -> content; they are in the current folder.
+        files: that the settings name, name -> content, the same in all examples; they are in the current folder.
     """
 
     title: str
@@ -49,6 +50,7 @@ class Example:
     timestamp_ms: int = 0
     nanos: int = 0
     offset: int = 0
+    earlier: tuple[str | bytes, ...] = ()
     after: dict[str, str | None] = field(default_factory=dict)
     body_after: str | bytes | None = None
     timestamp_ms_after: int | None = None

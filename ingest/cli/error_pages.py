@@ -77,6 +77,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         IngestError,
         "A step of the batch has been at work for two minutes: a worker or a disk stands still. It is waited for.",
     ),
+    "begin_failed": (
+        IngestError,
+        "A step failed, in a way it did not foresee, before the first event of a micro-batch; mend the step.",
+    ),
     "dead_letters_too_large": (
         IngestError,
         "More than 64 MiB of dead letters in one micro-batch: mend the pipeline, or lower max_events_per_batch.",
@@ -103,6 +107,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "division_by_zero": (api.ExpressionError, "div or mod was given a zero."),
     "empty_row_key": (api.MappingError, "The template of the row key gave nothing."),
     "error_budget": (IngestError, "More events failed than error_budget allows; a human must look before it goes on."),
+    "event_too_large": (api.DecorateError, "The steps have made the event larger than max_size lets pass."),
     "families_changed": (
         api.StoreUnavailableError,
         "A table lost a family while a batch was written to it; the batch is checked again against what is there now.",

@@ -119,6 +119,8 @@ def _shown(heading: str, example: Example) -> ShownExample:
     given = {name: value for name, value in before.items() if value}
     if example.body:
         given = {"body": _plain(example.body)} | given
+    if example.earlier:
+        given = {"earlier": [_plain(body) for body in example.earlier]} | given
     if given:
         lines.append(f"before  {orjson.dumps(given).decode()}")
     after: dict[str, object] = {"attributes": example.after} if example.after else {}

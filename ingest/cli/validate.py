@@ -25,9 +25,12 @@ def validate(
     """
     Check a pipeline file and show all its problems at once, each with its place and a suggestion.
 
+    Steps that need something of the machine, such as a file, look whether it is there.
+
     Example: ingest validate pipeline.yaml --connect
     """
     from ingest.api import ConfigError
+    from ingest.build import live_chain, plan_of
     from ingest.cli.loading import loaded
 
     try:
@@ -38,6 +41,8 @@ def validate(
             raise
         out.json({"valid": False, "problems": report.to_json()})
         raise typer.Exit(error.exit_code) from error
+    for pipeline in configuration.pipelines.values():
+        live_chain(plan_of(configuration, pipeline, catalog)).begin()
     found = []
     if connect:
         from ingest.cli.connecting import answers

@@ -175,6 +175,8 @@ def _example(name: str, example: Example) -> str:
     for word, value in (("body", example.body), ("attributes", example.attributes), ("key", example.key)):
         if value:
             lines.append(f"- {word} before: {_shown(value)}")
+    if example.earlier:
+        lines.append(f"- bodies of events before it: {', '.join(map(_shown, example.earlier))}")
     if example.offset:
         lines.append(f"- offset of its record: {example.offset}")
     if example.dropped:

@@ -135,6 +135,10 @@ class Pattern:
             return number if number <= self.groups else None
         return self.names.get(name) if is_named else None
 
+    def replace_each(self, instead: Callable[[Match], bytes], data: bytes) -> bytes:
+        """Data with every place where the pattern is found replaced by what is answered for it."""
+        return self._sub(instead, data, 0)
+
     def __reduce__(self) -> tuple[object, ...]:
         return Pattern.parse, (self.text,)
 

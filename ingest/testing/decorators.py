@@ -1,25 +1,26 @@
 # ruff: noqa: S101 - a suite is made of assertions
 """What every decorator keeps, as a suite to inherit from."""
 
+import contextlib
 import inspect
 import pickle
 import re
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import pytest
 
-from ingest.api import Decorator, Event, EventError, Example, FanOut
+from ingest.api import Event, EventError, Example, Settings
 from ingest.testing.events import (
     copy_of,
     event_before,
     event_of,
     events_after,
+    events_earlier,
     files_of,
     random_events,
     settings_of,
 )
-
-AnyDecorator = Decorator[Any] | FanOut[Any]
+from ingest.testing.shares import AnyDecorator, share_of
 
 _LEAST_EXAMPLES = 2  # the common case and the edge
 
@@ -41,6 +42,12 @@ class DecoratorContract:
         """The class under test."""
         raise NotImplementedError
 
+    @pytest.fixture(autouse=True)
+    def _files(self, kind_of_decorator: type[AnyDecorator]) -> Iterator[None]:
+        """The files its examples name lie in the current folder."""
+        with files_of(kind_of_decorator.examples):
+            yield
+
     def test_it_is_documented(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """Name, summary, where it comes from, and every option."""
         doc = inspect.getdoc(kind_of_decorator) or ""
@@ -60,11 +67,11 @@ class DecoratorContract:
         for example in kind_of_decorator.examples:
             decorator = _made(kind_of_decorator, example)
             for event in (event_before(example), event_before(example), _write_once(event_before(example))):
-                assert _result(decorator, event) == _expected(example), example.title
+                assert _result(decorator, event, events_earlier(example)) == _expected(example), example.title
 
     def test_every_example_uses_what_it_documents(self, kind_of_decorator: type[AnyDecorator]) -> None:
-        """Together the examples change, drop or refuse something."""
-        assert any(
+        """Together the examples change, drop or refuse something; only what has no options may do nothing."""
+        assert kind_of_decorator.settings_class() is Settings or any(
             example.error or events_after(example) != [event_before(example)] for example in kind_of_decorator.examples
         )
 
@@ -86,6 +93,19 @@ class DecoratorContract:
             results = [_result(first, copy_of(event)) for event in random_events()]
             assert [_result(second, copy_of(event)) for event in reversed(list(random_events()))] == results[::-1]
 
+    def test_a_share_that_runs_again_gives_the_same(self, kind_of_decorator: type[AnyDecorator]) -> None:
+        """Also after a first attempt that was given up half way, of which nothing may be left."""
+        for example in kind_of_decorator.examples:
+            first, second = _made(kind_of_decorator, example), _made(kind_of_decorator, example)
+            share = [*events_earlier(example), event_before(example), *random_events()]
+            for event in share[: len(share) // 2]:
+                _decorated(second, copy_of(event))
+            results = [
+                [_shown(each) for each in share_of(decorator, map(copy_of, share))]
+                for decorator in (first, second, second)
+            ]
+            assert results[1:] == [results[0]] * 2, example.title
+
     def test_events_share_nothing(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """Two events never get the same attributes object."""
         for example in kind_of_decorator.examples:
@@ -106,12 +126,11 @@ class DecoratorContract:
     def test_it_travels_to_the_workers(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """Settings are pickled on the driver; what is made of them there is the same."""
         for example in kind_of_decorator.examples:
-            with files_of(example):
-                settings = settings_of(kind_of_decorator.settings_class(), example.settings)
-                travelled = pickle.loads(pickle.dumps(settings))  # noqa: S301 - our own
-                decorator = kind_of_decorator(travelled)
+            settings = settings_of(kind_of_decorator.settings_class(), example.settings)
+            travelled = pickle.loads(pickle.dumps(settings))  # noqa: S301 - our own
             assert travelled == settings
-            assert _result(decorator, event_before(example)) == _expected(example)
+            event, earlier = event_before(example), events_earlier(example)
+            assert _result(kind_of_decorator(travelled), event, earlier) == _expected(example)
 
     def test_unknown_options_are_refused(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """No option is silently passed over."""
@@ -125,8 +144,7 @@ class DecoratorContract:
 
 
 def _made(kind: type[AnyDecorator], example: Example) -> AnyDecorator:
-    with files_of(example):
-        return kind(settings_of(kind.settings_class(), example.settings))
+    return kind(settings_of(kind.settings_class(), example.settings))
 
 
 def _write_once(event: Event) -> Event:
@@ -145,26 +163,23 @@ def _write_once(event: Event) -> Event:
 
 def _came_out(decorator: AnyDecorator, event: Event) -> list[Event]:
     """The events that came of one; none when it was dropped or failed."""
-    try:
-        return _decorated(decorator, event)
-    except EventError:
-        return []
+    (found,) = share_of(decorator, [event])
+    return [] if isinstance(found, EventError) else found
 
 
-def _decorated(decorator: AnyDecorator, event: Event) -> list[Event]:
-    if isinstance(decorator, FanOut):
-        return list(decorator.decorate(event))
-    kept = decorator.decorate(event)
-    assert kept in (True, False)
-    return [event] if kept else []
+def _decorated(decorator: AnyDecorator, event: Event) -> None:
+    """An event of a share that is given up before its end."""
+    with contextlib.suppress(EventError):
+        decorator.decorate(event)
 
 
-def _result(decorator: AnyDecorator, event: Event) -> object:
-    """What became of an event: the code of its error, or the fields of what came out."""
-    try:
-        return [_fields(each) for each in _decorated(decorator, event)]
-    except EventError as error:
-        return error.code
+def _result(decorator: AnyDecorator, event: Event, earlier: Iterable[Event] = ()) -> object:
+    """What became of an event in a share: the code of its error, or the fields of what came out."""
+    return _shown(share_of(decorator, [*earlier, event])[-1])
+
+
+def _shown(found: list[Event] | EventError) -> object:
+    return found.code if isinstance(found, EventError) else [_fields(each) for each in found]
 
 
 def _expected(example: Example) -> object:

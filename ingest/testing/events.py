@@ -1,6 +1,6 @@
 """Events and settings for tests, made with few words."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import chdir, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -72,8 +72,16 @@ def event_before(example: Example) -> Event:
         key=example.key,
         timestamp_ms=example.timestamp_ms,
         nanos=example.nanos,
-        origin=Origin("topic", 0, example.offset),
+        origin=Origin("topic", 0, example.offset + len(example.earlier)),
     )
+
+
+def events_earlier(example: Example) -> list[Event]:
+    """The events before that one in its share."""
+    return [
+        event_before(replace(example, body=body, offset=example.offset + number, earlier=()))
+        for number, body in enumerate(example.earlier)
+    ]
 
 
 def event_after(example: Example) -> Event:
@@ -144,13 +152,14 @@ def settings_of(model: type[M], text: str = "{}", *, timezone: str = "UTC") -> M
 
 
 @contextmanager
-def files_of(example: Example) -> Iterator[None]:
-    """Be in a folder with the files an example names, if there are any, while its component is made."""
-    if not example.files:
+def files_of(examples: Iterable[Example]) -> Iterator[None]:
+    """Be in a folder with the files that examples name, if there are any, while their component is in use."""
+    files = {name: content for example in examples for name, content in example.files.items()}
+    if not files:
         yield
         return
     with TemporaryDirectory() as folder, chdir(folder):
-        for name, content in example.files.items():
+        for name, content in files.items():
             Path(name).write_bytes(_bytes(content))
         yield
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from itertools import groupby
+from typing import Any, NamedTuple, Self
 
 from ingest.api import Event, EventError, Origin, Record, nanos_of
 from ingest.build import Plan, live_chain, live_decoder, live_mappers
-from ingest.chain import Chain, Dropped, Failed, Outcome, Step
+from ingest.chain import Chain, Dropped, Failed, Outcome, Step, Waiting
 from ingest.config.cases import Given
 from ingest.config.model import TestCase
 from ingest.expressions import Condition
@@ -31,9 +32,20 @@ class CaseResult:
         return not self.differences
 
 
+class _Input(NamedTuple):
+    """An event as it was given, for what becomes of it."""
+
+    number: int
+    before: Line
+    batch_time_ms: int | None
+    origin: Origin
+
+
 class Trial:
     """
     One pipeline on trial.
+
+    All events of a run are one micro-batch, and those of one partition that stand together a share of it.
 
     Args:
         mappers: sinks by their names; `store` and `when` are taken from their settings.
@@ -45,6 +57,7 @@ class Trial:
     ) -> None:
         self._decoder = decoder
         self._history: dict[Origin, tuple[Line, ...]] = {}
+        self._held: dict[int, _Input] = {}
         self._chain = Chain(chain.steps, watcher=self._watch)
         self._mappers = [
             (name, mapper, None if mapper.settings.when is None else Condition.parse(mapper.settings.when, timezone))
@@ -69,10 +82,19 @@ class Trial:
 
         Raises:
             BadInputError: an input is no event.
+            IngestError: a step can not work now.
         """
-        for number, content in enumerate(inputs):
-            given = content if isinstance(content, Given) else given_of(number, content)
-            yield from self._run(number, given, until_decorators=until_decorators)
+        given = (
+            (number, content if isinstance(content, Given) else given_of(number, content))
+            for number, content in enumerate(inputs)
+        )
+        for _, share in groupby(given, _partition):
+            self._held.clear()
+            self._chain.begin()
+            for number, one in share:
+                yield from self._run(number, one, until_decorators=until_decorators)
+            for event, outcomes in self._chain.finish():
+                yield from self._became(outcomes, self._held.pop(id(event)))
 
     def test(self, case: TestCase) -> CaseResult:
         """Run a test of the pipeline."""
@@ -80,7 +102,8 @@ class Trial:
         return CaseResult(case, tuple(differences(case.expect, outputs)), outputs)
 
     def _run(self, number: int, given: Given, *, until_decorators: bool) -> Iterator[Output]:
-        self._history.clear()
+        held = [taken.origin for taken in self._held.values()]
+        self._history = {origin: self._history.get(origin, ()) for origin in held}
         if given.record is None:
             event = event_of(number, given, self._decoder.event_class)
         else:
@@ -96,12 +119,22 @@ class Trial:
                 yield output_of(number, "dropped", before, reason=decoded, puts=puts)
                 return
             event = decoded
-        before = shown_event(event)
-        batch_time_ms = event.timestamp_ms
-        for outcome in self._chain.run(event):
-            yield self._became(number, outcome, before, None if until_decorators else batch_time_ms)
+        batch_time_ms = None if until_decorators else event.timestamp_ms
+        taken = _Input(number, shown_event(event), batch_time_ms, event.origin)
+        yield from self._became(self._chain.run(event), taken)
 
-    def _became(self, number: int, outcome: Outcome, before: Line, batch_time_ms: int | None) -> Output:
+    def _became(self, outcomes: Sequence[Outcome], taken: _Input) -> Iterator[Output]:
+        for outcome in outcomes:
+            match outcome:
+                case Waiting(event):
+                    self._held[id(event)] = taken._replace(origin=event.origin)
+                case Dropped(_, _, event):
+                    yield self._shown(outcome, self._held.pop(id(event), taken))
+                case Event() | Failed():
+                    yield self._shown(outcome, taken)
+
+    def _shown(self, outcome: Event | Dropped | Failed, taken: _Input) -> Output:
+        number, before, batch_time_ms, _ = taken
         match outcome:
             case Event():
                 steps = self._history.get(outcome.origin, ())
@@ -145,6 +178,11 @@ class Trial:
             self._history[before.origin] = (*so_far, {**heading, "changed": {}})
         for event in made:
             self._history[event.origin] = (*so_far, {**heading, "changed": changed_by(before, event)})
+
+
+def _partition(taken: tuple[int, Given]) -> tuple[str, int]:
+    given = taken[1].record or taken[1]
+    return given.topic, given.partition
 
 
 def _undecoded(record: Record) -> Line:

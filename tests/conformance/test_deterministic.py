@@ -20,10 +20,11 @@ import pytest
 
 import decorators
 import sinks
-from ingest.api import Decorator, Event, EventError
+from ingest.api import Event, EventError
 from ingest.catalog import load_class
 from ingest.expressions import FUNCTIONS, Template
 from ingest.testing.events import copy_of, event_before, files_of, random_events, settings_of
+from ingest.testing.shares import AnyDecorator, share_of
 
 ROOT = Path(__file__).resolve().parents[2]
 # what builtin functions say they are; code in Python ends in one of them
@@ -39,11 +40,11 @@ def uses() -> Iterator[tuple[str, Callable[[], object]]]:
     """(name, call) of each use of each part."""
     for path in decorators.BUILTIN.values():
         kind = load_class(path)
-        for example in kind.examples:
-            with files_of(example):
+        with files_of(kind.examples):
+            for example in kind.examples:
                 decorator = kind(settings_of(kind.settings_class(), example.settings))
-            for event in (event_before(example), *random_events()):
-                yield kind.kind, lambda decorator=decorator, event=event: decorated(decorator, copy_of(event))
+                for event in (event_before(example), *random_events()):
+                    yield kind.kind, lambda decorator=decorator, event=event: decorated(decorator, copy_of(event))
     for path in sinks.BUILTIN_SINKS.values():
         kind = load_class(path)
         for example in kind.examples:
@@ -56,12 +57,12 @@ def uses() -> Iterator[tuple[str, Callable[[], object]]]:
             yield function.name, lambda template=template, example=example: template.render(example.input())
 
 
-def decorated(decorator: Decorator, event: Event) -> object:
-    made = decorator.decorate(event)
-    events = [event] if isinstance(made, bool) else list(made)
-    return made is not False, [
-        (each.body, list(each.attributes.items()), each.timestamp_ms, each.nanos, each.host, each.key)
-        for each in events
+def decorated(decorator: AnyDecorator, event: Event) -> object:
+    (found,) = share_of(decorator, [event])
+    if isinstance(found, EventError):
+        raise found
+    return [
+        (each.body, list(each.attributes.items()), each.timestamp_ms, each.nanos, each.host, each.key) for each in found
     ]
 
 

@@ -5,8 +5,19 @@ from dataclasses import replace
 
 import pytest
 
-from ingest.api import DecorateBugError, DecorateError, Decorator, Event, FanOut, OnError, Origin, Settings
-from ingest.chain import Chain, Dropped, Failed, Step
+from ingest.api import (
+    DecorateBugError,
+    DecorateError,
+    Decorator,
+    Event,
+    FanOut,
+    Held,
+    OnError,
+    Origin,
+    Settings,
+    StoreUnavailableError,
+)
+from ingest.chain import BeginFailedError, Chain, Dropped, Failed, Step, Waiting
 
 
 class Append(Decorator[Settings]):
@@ -235,3 +246,152 @@ class TestWatching:
         steps = chain(Drop(), Refuse(), condition=BodyIs(b"z"), watcher=lambda step, *_: seen.append(step.name))
         steps.run(event())
         assert seen == []
+
+
+class Last(FanOut[Settings]):
+    """Holds the last few events of a share; gives nothing of those that say so at the end."""
+
+    kind = "last"
+
+    def __init__(self, count, finish=None):
+        super().__init__(Settings())
+        self._count = count
+        self._finish = finish
+        self.held = []
+
+    def begin(self):
+        self.held = []
+
+    def decorate(self, event):
+        self.held.append(event)
+        return Held(self.held.pop(0) if len(self.held) > self._count else None)
+
+    def finish(self):
+        if self._finish is not None:
+            return self._finish(self.held)
+        return [event for event in self.held if event.body != b"forget"]
+
+
+class CanNotBegin(Append):
+    def __init__(self, error):
+        super().__init__(b"x")
+        self._error = error
+
+    def begin(self):
+        raise self._error
+
+
+def numbered(*bodies):
+    return [Event(body, origin=Origin("t", 1, offset)) for offset, body in enumerate(bodies)]
+
+
+def share(one, events):
+    """Bodies, or reasons and codes with them, in the order in which they come out; each event once."""
+    one.begin()
+    outcomes = [outcome for event in events for outcome in one.run(event)]
+    for _, late in one.finish():
+        outcomes += late
+    return [told(outcome) for outcome in outcomes if not isinstance(outcome, Waiting)]
+
+
+def told(outcome):
+    match outcome:
+        case Event():
+            return outcome.body
+        case Dropped(reason, _, event):
+            return (reason, event.body)
+        case Failed():
+            return (outcome.error.code, outcome.event.body)
+
+
+class TestShares:
+    def test_every_step_is_told_where_a_share_begins(self):
+        begun = []
+
+        class Told(Append):
+            def begin(self):
+                begun.append(self._letter)
+
+        one = chain(Told(b"a"), Told(b"b"))
+        one.begin()
+        one.begin()
+        assert (begun, one.has_shares) == ([b"a", b"b"] * 2, True)
+
+    def test_steps_that_ask_for_no_share_are_known(self):
+        assert not chain(Append(b"a"), Split()).has_shares
+        assert chain(Append(b"a"), Last(1)).has_shares
+
+    def test_an_error_of_the_environment_keeps_its_kind_and_gets_the_name_of_the_step(self):
+        error = StoreUnavailableError("no answer", hint="wait")
+        with pytest.raises(StoreUnavailableError, match=r'^"append-1": no answer; wait$'):
+            chain(Append(b"a"), CanNotBegin(error)).begin()
+
+    def test_a_bug_before_the_first_event_stops(self):
+        with pytest.raises(BeginFailedError, match=r"^\"append-0\": KeyError: 'x'$"):
+            chain(CanNotBegin(KeyError("x"))).begin()
+
+
+class TestHolding:
+    def test_held_events_come_at_the_end_and_others_are_dropped(self, watcher):
+        one = chain(Append(b"!"), Last(2), Append(b"?"), watcher=watcher)
+        found = share(one, numbered(b"a", b"b", b"c", b"d"))
+        assert found == [("last", b"a!"), ("last", b"b!"), b"c!?", b"d!?"]
+
+    def test_what_becomes_of_a_held_event_is_told_with_it(self):
+        one = chain(Last(2), Refuse())
+        events = numbered(b"a", b"b")
+        one.begin()
+        assert [list(one.run(each)) for each in events] == [[Waiting(each)] for each in events]
+        found = [(event, [told(each) for each in outcomes]) for event, outcomes in one.finish()]
+        assert found == [(each, [("refused", each.body)]) for each in events]
+
+    def test_what_is_not_given_at_the_end_is_dropped(self):
+        assert share(chain(Last(2)), numbered(b"forget", b"b")) == [b"b", ("last", b"forget")]
+
+    def test_one_step_may_hold_what_another_has_held(self):
+        found = share(chain(Last(3), Append(b"!"), Last(2)), numbered(b"a", b"b", b"c", b"d"))
+        assert found == [("last", b"a"), ("last", b"b!"), b"c!", b"d!"]
+
+    def test_a_share_that_was_given_up_leaves_nothing_behind(self):
+        one = chain(Last(2))
+        one.begin()
+        one.run(event(b"lost"))
+        assert share(one, numbered(b"a")) == [b"a"]
+
+    def test_a_held_event_keeps_its_origin(self):
+        one = chain(Split(b";"), Last(3))
+        one.begin()
+        one.run(event(b"a;b"))
+        assert [given.origin.fan_out for given, _ in one.finish()] == [0, 1]
+
+    def test_origins_are_unique_when_held_events_are_split(self):
+        one = chain(Split(b";"), Last(9), Split(b","))
+        one.begin()
+        one.run(event(b"a,b;c,d"))
+        one.run(Event(b"e,f", origin=Origin("t", 1, 3)))
+        origins = [(each.body, each.origin) for _, outcomes in one.finish() for each in outcomes]
+        assert len({origin for _, origin in origins}) == 6
+        assert [body for body, origin in origins if origin.offset == 3] == [b"e", b"f"]
+
+    @pytest.mark.parametrize(
+        "finish",
+        [lambda held: [*held, *held], lambda _held: [event(b"made")], lambda held: 1 / 0],
+        ids=["twice", "never held", "raises"],
+    )
+    def test_a_bug_at_the_end_fails_what_is_held(self, finish):
+        found = share(chain(Last(2, finish)), numbered(b"a", b"b", b"c"))
+        assert found == [("last", b"a"), ("decorator_bug", b"b"), ("decorator_bug", b"c")]
+
+    def test_dropping_what_is_not_held_is_a_bug(self):
+        class Wrong(Last):
+            def decorate(self, event):
+                return Held(Event(b"who"))
+
+        assert share(chain(Wrong(1)), numbered(b"a")) == [("decorator_bug", b"a")]
+
+    def test_an_error_of_the_environment_at_the_end_is_loud(self):
+        def finish(_held):
+            raise StoreUnavailableError("no answer")
+
+        with pytest.raises(StoreUnavailableError, match=r'^"last-0": no answer$'):
+            share(chain(Last(2, finish)), numbered(b"a"))

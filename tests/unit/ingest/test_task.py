@@ -5,6 +5,7 @@ import os
 import socket
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -13,7 +14,21 @@ import pytest
 
 from decorators.split import Split
 from decorators.value import Value
-from ingest.api import Delete, FamilySpec, OnError, Record, Scan, TableSpec, WriteRejectedError
+from ingest.api import (
+    Delete,
+    Event,
+    FamilySpec,
+    FanOut,
+    Held,
+    OnError,
+    Record,
+    Row,
+    Scan,
+    Settings,
+    StoreUnavailableError,
+    TableSpec,
+    WriteRejectedError,
+)
 from ingest.build import DecoratorPart, Plan, SinkPart, StorePart, live_task
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.observe.logs import set_up
@@ -66,14 +81,19 @@ def assignment(tmp_path):
     return Assignment(5_000, incoming={"logs": str(tmp_path)}, families={("logs", "t"): frozenset({b"f"})})
 
 
-def test_events_become_rows_handed_to_the_driver(assignment):
-    receipt = live_task(plan(decorators=TICK)).run([record("a", "1:2"), record("b", "3:4", 1)], assignment)
-    assert (receipt.verdict, receipt.counts.read, receipt.counts.stored) == (Verdict.DURABLE, 2, 2)
+def stored(receipt: Receipt) -> list[Row]:
+    """The rows that a driver makes of what was handed over."""
     store = MemoryStore(MemorySettings())
     store.open()
     store.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
     deliver(store, receipt.handed)
-    rows = list(store.scan("t", Scan()))
+    return list(store.scan("t", Scan()))
+
+
+def test_events_become_rows_handed_to_the_driver(assignment):
+    receipt = live_task(plan(decorators=TICK)).run([record("a", "1:2"), record("b", "3:4", 1)], assignment)
+    assert (receipt.verdict, receipt.counts.read, receipt.counts.stored) == (Verdict.DURABLE, 2, 2)
+    rows = stored(receipt)
     assert [row.key for row in rows] == [b"a", b"b"]
     assert {cell.timestamp_ms for row in rows for cell in row.cells} == {5_000}
 
@@ -335,3 +355,83 @@ def nobody_listens() -> int:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         return held.getsockname()[1]
+
+
+class LastTwo(FanOut[Settings]):
+    """Holds the last two events of a share."""
+
+    kind = "last_two"
+
+    def begin(self) -> None:
+        self._held: list[Event] = []
+
+    def decorate(self, event: Event) -> Held:
+        self._held.append(event)
+        return Held(self._held.pop(0) if len(self._held) > 2 else None)
+
+    def finish(self) -> list[Event]:
+        return self._held
+
+
+class NoFile(Value):
+    """A step that needs a file which is not there."""
+
+    def begin(self) -> None:
+        raise StoreUnavailableError("no file", code="disk_busy")
+
+
+def holding(component: type = LastTwo, *sinks: SinkPart, after: tuple[DecoratorPart, ...] = TICK) -> Task:
+    sys.modules["holding_steps"] = sys.modules[__name__]
+    settings = TICK[2].settings if component is NoFile else Settings()
+    part = DecoratorPart("holding", f"holding_steps:{component.__name__}", settings, OnError.DEAD_LETTER)
+    return live_task(plan(*sinks, decorators=(part, *after)))
+
+
+def test_held_events_are_written_at_the_end_of_the_share(assignment):
+    records = [record(key, "1:2", offset) for offset, key in enumerate("abcd")]
+    receipt = holding().run(records, assignment)
+    assert (receipt.verdict, receipt.counts.read, receipt.counts.stored) == (Verdict.DURABLE, 4, 2)
+    assert receipt.counts.dropped == Counter(last_two=2)
+    assert [row.key for row in stored(receipt)] == [b"c", b"d"]
+
+
+def test_a_share_is_one_partition_however_many_a_task_reads(assignment):
+    records = [record(key, "1:2", offset) for offset, key in enumerate("abc")]
+    others = [each._replace(partition=1, key=each.key + each.key) for each in records]
+    elsewhere = [each._replace(topic="other", key=each.key + b"-") for each in records]
+    receipt = holding().run([*records, *others, *elsewhere], assignment)
+    assert (receipt.counts.read, receipt.counts.stored, receipt.counts.dropped) == (9, 6, Counter(last_two=3))
+    assert [row.key for row in stored(receipt)] == [b"b", b"b-", b"bb", b"c", b"c-", b"cc"]
+
+
+def test_dead_letter_of_a_held_event_has_its_own_record(assignment):
+    records = [record("a", "1:2"), record("", "3:4", 1), record("b", "1:2", 2)]
+    receipt = holding().run(records, assignment)
+    assert (receipt.counts.stored, receipt.counts.dropped) == (1, Counter(last_two=1))
+    assert receipt.counts.dead_lettered == Counter(empty_row_key=1)
+    assert [DeadLetter.from_json(letter).record for letter in receipt.dead_letters] == [records[1]]
+
+
+def test_held_event_goes_to_the_sinks_its_record_is_for(assignment):
+    records = [record("a", "1:2"), record("b", "1:2", 1), record("c", "1:2", 2)._replace(partition=1)]
+    directed = replace(assignment, only={records[0].place: frozenset({"x"}), records[2].place: frozenset({"y"})})
+    sinks = sink("x", when="%{key} == 'a'"), sink("y", when="%{key} == 'b'")
+    counts = holding(LastTwo, *sinks).run(records, directed).counts
+    assert (counts.stored, counts.dropped) == (2, Counter(no_sink=1))
+
+
+def test_attempt_that_was_given_up_leaves_no_held_events(assignment):
+    def torn() -> Iterator[Record]:
+        yield record("lost", "1:2")
+        raise StoreUnavailableError("gone")
+
+    task = holding()
+    assert task.run(torn(), assignment).verdict is Verdict.BLOCKED
+    receipt = task.run([record("a", "1:2")], assignment)
+    assert (receipt.counts.read, [row.key for row in stored(receipt)]) == (1, [b"a"])
+
+
+def test_step_that_can_not_begin_blocks_and_is_named(assignment):
+    receipt = holding(NoFile).run([record("a", "1:2")], assignment)
+    assert (receipt.verdict, receipt.code, receipt.message) == (Verdict.BLOCKED, "disk_busy", '"holding": no file')
+    assert receipt.counts.read == 0

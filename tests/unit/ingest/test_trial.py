@@ -16,7 +16,7 @@ from decorators.rename import Rename
 from decorators.split import Split
 from decorators.timestamp import Timestamp
 from decorators.value import Value
-from ingest.api import FanOut, Settings
+from ingest.api import FanOut, Held, Settings
 from ingest.api.notation import to_notation
 from ingest.chain import Chain, Step
 from ingest.config.cases import Expect, Given
@@ -387,3 +387,52 @@ class TestCases:
     def test_an_event_that_no_sink_takes_came_out_of_the_chain(self):
         result = self.check({"events": [{"body": "x"}], "dropped": {"no_row_key": 1}}, {"body": "x"}, steps=())
         assert result.passed
+
+
+class Longest(FanOut[Settings]):
+    """Holds the event with the longest body of a share."""
+
+    kind = "longest"
+
+    def begin(self):
+        self._held = None
+
+    def decorate(self, event):
+        before = self._held
+        if before is not None and len(before.body) >= len(event.body):
+            return []
+        self._held = event
+        return Held(before)
+
+    def finish(self):
+        return [] if self._held is None else [self._held]
+
+
+class TestShares:
+    @pytest.fixture
+    def one(self):
+        steps = [
+            step(Value, "{attribute: 2hb_, value: '%{body}'}"),
+            Step(Longest(Settings()), "longest"),
+            step(Value, "{attribute: '2hb_f:q', value: v}"),
+        ]
+        return Trial(Decoder(), Chain(steps), [("attr2hbase", made(Attr2HBase, "{table: t, store: s}"))])
+
+    def test_each_event_is_told_of_once_with_all_its_steps(self, one):
+        found = lines(one, *({"body": body} for body in ("a", "bbb", "cc", "dddd")))
+        assert [(line["input"], line["outcome"], line["event"]["body"]) for line in found] == [
+            (0, "dropped", "a"),
+            (2, "dropped", "cc"),
+            (1, "dropped", "bbb"),
+            (3, "kept", "dddd"),
+        ]
+        assert [each["decorator"] for each in found[-1]["steps"]] == ["value", "longest", "value"]
+        assert [each["decorator"] for each in found[2]["steps"]] == ["value", "longest"]
+        assert found[-1]["puts"][0]["row"] == "dddd"
+
+    def test_a_share_is_what_one_partition_has(self, one):
+        inputs = [{"body": "a"}, {"record": {"value": "b", "partition": 1}}, {"body": "c", "topic": "other"}]
+        assert [line["outcome"] for line in lines(one, *inputs)] == ["kept"] * 3
+
+    def test_a_run_remembers_nothing_of_the_one_before(self, one):
+        assert lines(one, {"body": "aa"}) == lines(one, {"body": "aa"})

@@ -186,3 +186,38 @@ def test_json_error_carries_the_problems(ingest, folder):
     (folder / "p.yaml").write_text("version: 2\n")
     error = json.loads(ingest("explain", "p.yaml", "--output", "json").err)["error"]
     assert error["problems"][0]["line"] == 1
+
+
+PLUGIN = """
+from ingest.api import Decorator, NotFoundError, Settings
+
+
+class Reader(Decorator[Settings]):
+    kind = "reader"
+
+    def begin(self):
+        raise NotFoundError("there is no file of zones")
+
+    def decorate(self, event):
+        return True
+"""
+
+
+@pytest.mark.parametrize("command", ["validate", "explain", "test"])
+def test_a_step_that_can_not_begin_is_told_before_the_first_run(ingest, folder, monkeypatch, command):
+    (folder / "zone_plugin.py").write_text(PLUGIN)
+    monkeypatch.syspath_prepend(folder)
+    content = """\
+version: 1
+plugins: [zone_plugin]
+stores: {logs: {memory: {}}}
+pipelines:
+  p:
+    source: {files: {path: in}}
+    decorators: [reader: {label: zones}]
+    sinks: [attr2hbase: {table: t}]
+tests: [{name: any, given: [{body: x}], expect: {}}]
+"""
+    (folder / "p.yaml").write_text(content)
+    result = ingest(command, "p.yaml")
+    assert (result.code, '"zones": there is no file of zones' in result.err) == (3, True)

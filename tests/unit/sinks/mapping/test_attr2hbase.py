@@ -1,4 +1,4 @@
-"""The attr2hbase mapping: every row of the behaviour it succeeds to, and what is ours."""
+"""The attr2hbase mapping: what is ours; the tables of Flume stand in `unit/decorators/test_flume_tables.py`."""
 
 import pickle
 
@@ -38,32 +38,7 @@ def error_of(settings, event):
     return caught.value.code
 
 
-NAMES = [
-    # attribute, prefix and no sys, prefix and sys, "" and sys, "" and no sys
-    ("any", None, None, b"sys:any", None),
-    ("colfam:col", None, None, b"colfam:col", b"colfam:col"),
-    ("2hb_any", None, b"sys:any", b"sys:2hb_any", None),
-    ("2hb_colfam:col", b"colfam:col", b"colfam:col", b"2hb_colfam:col", b"2hb_colfam:col"),
-    ("2hb_:any:", None, b"sys::any:", b"2hb_:any:", b"2hb_:any:"),
-    (":any:", None, None, b"sys::any:", None),
-    ("2hb_fam:", None, b"sys:fam:", b"sys:2hb_fam:", None),
-    ("2hb_a:b:c", b"a:b:c", b"a:b:c", b"2hb_a:b:c", b"2hb_a:b:c"),
-]
-CONFIGURATIONS = [{}, {"sys_family": "sys"}, {"sys_family": "sys", "attr_prefix": ""}, {"attr_prefix": ""}]
-CONFIGURATION_IDS = ["prefix", "prefix-sys", "empty-prefix-sys", "empty-prefix"]
-
-
 class TestNames:
-    @pytest.mark.parametrize(("number", "options"), list(enumerate(CONFIGURATIONS)), ids=CONFIGURATION_IDS)
-    @pytest.mark.parametrize("row", NAMES, ids=[row[0] for row in NAMES])
-    def test_column_of_an_attribute(self, row, number, options):
-        column = row[1 + number]
-        assert cells_of({row[0]: b"foo"}, **options) == (None if column is None else {column: b"foo"})
-
-    @pytest.mark.parametrize("options", CONFIGURATIONS, ids=CONFIGURATION_IDS)
-    def test_the_row_key_attribute_is_no_cell(self, options):
-        assert cells_of({}, **options) is None
-
     def test_the_prefix_is_case_sensitive(self):
         assert cells_of({"2HB_f:q": b"v"}) is None
 

@@ -1,0 +1,69 @@
+"""Keep the first few events of each value."""
+
+from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.digests import short
+from ingest.expressions import Template
+
+
+class FirstNSettings(Settings):
+    """Options of the first_n decorator."""
+
+    n: int = option("How many events of each value pass.", example=10, ge=1)
+    by: Template = option("Template of the value.", default="", example="%{host}-%{app}")
+    max_values: int = option(
+        "How many values are counted, each with about 100 bytes of memory; events of further values pass.",
+        default=100_000,
+        ge=1,
+        le=10_000_000,
+    )
+
+
+class FirstN(Decorator[FirstNSettings]):
+    """
+    Let the first events of each value pass, and drop the rest of the share; without `by` of the share as a whole.
+
+    A share is what a micro-batch has of one partition: counting starts anew with each, also when a micro-batch runs
+    again, which lets the same events pass. It puts an end to what a storm of one error, host or user writes at each
+    trigger. Events that lack an attribute the template names pass, and count for nothing.
+
+    Source: ours; as the throttles by key of other log routers, which go by the clock.
+    """
+
+    kind = "first_n"
+    stateful = True
+    examples = (
+        Example("the second of two", settings="{n: 2, by: '%{body}'}", earlier=("disk full", "ok"), body="disk full"),
+        Example(
+            "one too many",
+            settings="{n: 2, by: '%{body}'}",
+            earlier=("disk full", "disk full"),
+            body="disk full",
+            dropped=True,
+        ),
+        Example("of all events of a share", settings="{n: 1}", earlier=("a",), body="b", dropped=True),
+    )
+
+    def __init__(self, settings: FirstNSettings) -> None:
+        super().__init__(settings)
+        self._n = settings.n
+        self._render = settings.by.render
+        self._missing = settings.by.missing
+        self._max_values = settings.max_values
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from nothing."""
+        self._counts: dict[bytes, int] = {}
+
+    def decorate(self, event: Event) -> bool:
+        """Count its value."""
+        if self._missing(event) is not None:
+            return True
+        value = short(self._render(event))
+        counts = self._counts
+        count = counts.get(value, 0)
+        if count >= self._n:
+            return False
+        if count or len(counts) < self._max_values:
+            counts[value] = count + 1
+        return True

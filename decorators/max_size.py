@@ -1,0 +1,75 @@
+"""Say what becomes of events that are too large."""
+
+from enum import StrEnum
+
+from ingest.api import ByteSize, DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.notation import name_to_bytes
+from ingest.in_place import cut
+
+
+class OnLarger(StrEnum):
+    """What an event that is too large leads to."""
+
+    ERROR = "error"
+    DROP = "drop"
+    CUT = "cut"
+
+
+class MaxSizeSettings(Settings):
+    """Options of the max_size decorator."""
+
+    max_bytes: ByteSize = option("Largest event.", example="256KiB", gt=0)
+    on_larger: OnLarger = option(
+        "A larger event fails (`error`), is dropped (`drop`), or its body is `cut` until it fits; one that does not "
+        "even fit without a body fails.",
+        default="error",
+        strict=False,
+    )
+
+
+class MaxSize(Decorator[MaxSizeSettings]):
+    """
+    Refuse, drop or cut events that are larger than a number of bytes.
+
+    The size of an event is that of its body, and of the names and values of its attributes. `max_event_bytes` of the
+    source looks at the record, before any step; this looks at what the steps have made of it. A body is cut as
+    `truncate` cuts.
+
+    Source: ours; Flume refused events above `flume.event.max.size.bytes`.
+    """
+
+    kind = "max_size"
+    examples = (
+        Example("small enough", settings="{max_bytes: 6B}", body="1234", attributes={"a": "1"}),
+        Example("too large", settings="{max_bytes: 6B}", body="12345", attributes={"a": "1"}, error="event_too_large"),
+        Example("too large to be of use", settings="{max_bytes: 6B, on_larger: drop}", body="1234567", dropped=True),
+        Example(
+            "cut",
+            settings="{max_bytes: 6B, on_larger: cut}",
+            body="12345",
+            attributes={"a": "1"},
+            body_after="1234",
+        ),
+    )
+
+    def __init__(self, settings: MaxSizeSettings) -> None:
+        super().__init__(settings)
+        self._most = settings.max_bytes
+        self._on_larger = settings.on_larger
+
+    def decorate(self, event: Event) -> bool:
+        """Measure the event."""
+        others = sum(map(len, event.attributes.values())) + sum(map(_length, event.attributes))
+        size = others + len(event.body)
+        if size <= self._most:
+            return True
+        if self._on_larger is OnLarger.DROP:
+            return False
+        if self._on_larger is OnLarger.CUT and others <= self._most:
+            event.body = cut(event.body, self._most - others)
+            return True
+        raise DecorateError(f"the event has {size} bytes, more than {self._most}", code="event_too_large")
+
+
+def _length(name: str) -> int:
+    return len(name) if name.isascii() else len(name_to_bytes(name))

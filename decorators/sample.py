@@ -1,0 +1,57 @@
+"""Keep a share of the events, the same ones whenever they come."""
+
+from hashlib import blake2b
+
+from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.notation import name_to_bytes
+from ingest.expressions import Template
+
+_HASH_BYTES = 8
+
+
+class SampleSettings(Settings):
+    """Options of the sample decorator."""
+
+    share: float = option("Share of the values that pass.", example=0.1, ge=0.0, le=1.0, strict=False)
+    by: Template = option("Template of the value that decides.", example="%{user}")
+    salt: str = option("Chooses another sample of the same size.", default="", example="2")
+
+
+class Sample(Decorator[SampleSettings]):
+    """
+    Keep a share of the events by the hash of a value; drop the others.
+
+    All events of one value have the same fate, in every partition, batch and pipeline and on every replay: whole
+    sessions, users or traces stay. Of ten values that pass at 0.1 all pass at 0.2. The hash is the first 8 bytes of a
+    BLAKE2b digest. Events that lack an attribute the template names pass.
+
+    Source: ours; as the samplers by key of other log routers.
+    """
+
+    kind = "sample"
+    examples = (
+        Example("a user who is in", settings="{share: 0.3, by: '%{user}'}", attributes={"user": "dave"}),
+        Example("one who is not", settings="{share: 0.3, by: '%{user}'}", attributes={"user": "alice"}, dropped=True),
+        Example("nobody to decide on", settings="{share: 0.3, by: '%{user}'}", body="anonymous"),
+    )
+
+    def __init__(self, settings: SampleSettings) -> None:
+        super().__init__(settings)
+        self._render = settings.by.render
+        self._missing = settings.by.missing
+        self._hash = blake2b(name_to_bytes(settings.salt), digest_size=_HASH_BYTES)
+        self._limit = _limit(settings.share)
+
+    def decorate(self, event: Event) -> bool:
+        """Hash its value."""
+        if self._missing(event) is not None:
+            return True
+        value = self._hash.copy()
+        value.update(self._render(event))
+        return value.digest() < self._limit
+
+
+def _limit(share: float) -> bytes:
+    """What the hashes that pass are smaller than; one for all of them is longer than a hash."""
+    count = int(share * 256**_HASH_BYTES)
+    return count.to_bytes(_HASH_BYTES, "big") if count < 256**_HASH_BYTES else b"\xff" * (_HASH_BYTES + 1)

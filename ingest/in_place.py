@@ -1,0 +1,79 @@
+"""Texts of an event that a step changes where they stand."""
+
+from collections.abc import Callable
+from typing import Self
+
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import Event, Settings, option
+
+_ALL = "*"
+_GOES_ON, _FIRST = 0x80, 0xC0  # 10xxxxxx goes on with a character, 11xxxxxx begins one of several bytes
+_LONGEST = 4  # bytes of a character of UTF-8
+
+
+class InPlaceSettings(Settings):
+    """Options of the steps that change texts where they stand."""
+
+    body: bool = option("Whether the body is changed.", default=True)
+    attributes: list[str] = option(
+        "Attributes that are changed, `*` for all; absent ones are passed over.",
+        default=[],
+        example=["2hb_web:url", "user"],
+    )
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if not self.body and not self.attributes:
+            raise PydanticCustomError("missing", "there is nothing to change: set `body`, or name `attributes`")
+        if _ALL in self.attributes and len(self.attributes) > 1:
+            raise PydanticCustomError("conflict", "`*` stands for all attributes, so no other is listed")
+        return self
+
+
+class InPlace:
+    """
+    Changes the texts that options name.
+
+    A value is changed and not set again, so that is done also where attributes are written once.
+
+    Args:
+        change: the new bytes for the old; the very same object when nothing changes.
+    """
+
+    def __init__(self, settings: InPlaceSettings, change: Callable[[bytes], bytes]) -> None:
+        self._body = settings.body
+        self._all = _ALL in settings.attributes
+        self._names = settings.attributes
+        self._change = change
+
+    def apply(self, event: Event) -> None:
+        """Change the event."""
+        change, attributes = self._change, event.attributes
+        changed: dict[str, bytes] = {}
+        for name in attributes if self._all else self._names:
+            before = attributes.get(name)
+            if before is not None:
+                after = change(before)
+                if after is not before:
+                    changed[name] = after
+        if self._body:
+            event.body = change(event.body)
+        if changed:
+            attributes.update(changed)
+
+
+def cut(text: bytes, most: int) -> bytes:
+    """The beginning of a text, of so many bytes at the most; no character of UTF-8 is cut in two."""
+    if len(text) <= most:
+        return text
+    for start in range(most - 1, max(most - _LONGEST, -1), -1):
+        if not _GOES_ON <= text[start] < _FIRST:
+            return text[: start if start + _length(text[start]) > most else most]
+    return text[:most]
+
+
+def _length(first: int) -> int:
+    """How many bytes a character of UTF-8 has, by the first of them."""
+    return 1 + (first >= _FIRST) + (first >= 0xE0) + (first >= 0xF0)  # noqa: PLR2004 - 1110xxxx, 11110xxx

@@ -1,0 +1,163 @@
+"""The decorators that remember the values of a share: dedupe and first_n."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decorators.dedupe import Dedupe
+from decorators.first_n import FirstN
+from decorators.value import Value
+from ingest.api import OnError, Record, StoreUnavailableError
+from ingest.build import DecoratorPart, Plan, SinkPart, StorePart, live_task
+from ingest.receipt import Verdict
+from ingest.task import Assignment
+from ingest.testing.events import event_of, settings_of
+from sinks.mapping.attr2hbase import Attr2HBase
+from sinks.memory import MemorySettings
+
+BODIES = st.lists(st.sampled_from([b"a", b"b", b"c", b"", b"x" * 32, b"x" * 33, b"y" * 33, b"x" * 100]))
+
+
+def made(kind, text):
+    return kind(settings_of(kind.settings_class(), text))
+
+
+def passed(decorator, bodies):
+    """Which events of a share pass, by their place in it."""
+    decorator.begin()
+    return [number for number, body in enumerate(bodies) if decorator.decorate(event_of(body))]
+
+
+class TestDedupe:
+    @given(BODIES)
+    def test_the_first_of_each_value_passes(self, bodies):
+        expected = [number for number, body in enumerate(bodies) if body not in bodies[:number]]
+        assert passed(made(Dedupe, "{}"), bodies) == expected
+
+    @given(st.lists(st.integers(0, 9), max_size=60), st.integers(1, 4))
+    def test_at_least_the_window_is_remembered_and_at_most_twice_of_it(self, numbers, window):
+        decorator = made(Dedupe, f"{{window: {window}}}")
+        found = set(passed(decorator, [b"%d" % number for number in numbers]))
+        for place, number in enumerate(numbers):
+            if number not in numbers[:place]:
+                assert place in found
+                continue
+            last = max(before for before in range(place) if numbers[before] == number)
+            if len(set(numbers[last + 1 : place])) < window and last in found:
+                assert place not in found
+        assert len(decorator._new | decorator._old) <= 2 * window
+
+    def test_a_digest_is_no_value(self):
+        long = b"x" * 33
+        first = made(Dedupe, "{}")
+        first.decorate(event_of(long))
+        (digest,) = first._new
+        assert passed(made(Dedupe, "{}"), [long, digest]) == [0, 1]
+
+    def test_any_part_of_the_event_may_decide(self):
+        decorator = made(Dedupe, "{by: '%{id}-%{host}'}")
+        events = [event_of("x", {"id": "1"}, host=host) for host in ("a", "b", "a")]
+        assert [decorator.decorate(event) for event in events] == [True, True, False]
+
+    def test_events_without_the_value_pass(self):
+        decorator = made(Dedupe, "{by: '%{id}'}")
+        assert [decorator.decorate(event_of("x")) for _ in range(3)] == [True] * 3
+
+    @pytest.mark.parametrize(
+        ("settings", "expected"),
+        [
+            ("{window: 0}", [("greater_than_equal", ("window",))]),
+            ("{window: 10000001}", [("less_than_equal", ("window",))]),
+            ("{by: '%{'}", [("bad_expression", ("by",))]),
+        ],
+    )
+    def test_wrong_options_are_refused(self, errors_of, settings, expected):
+        assert errors_of(Dedupe, settings) == expected
+
+
+class TestFirstN:
+    @given(BODIES, st.integers(1, 4))
+    def test_so_many_of_each_value_pass(self, bodies, n):
+        expected = [number for number, body in enumerate(bodies) if bodies[:number].count(body) < n]
+        assert passed(made(FirstN, f"{{n: {n}, by: '%{{body}}'}}"), bodies) == expected
+
+    @given(BODIES, st.integers(1, 4))
+    def test_without_a_value_it_is_so_many_of_the_share(self, bodies, n):
+        assert passed(made(FirstN, f"{{n: {n}}}"), bodies) == list(range(len(bodies)))[:n]
+
+    def test_events_of_values_beyond_the_most_pass(self):
+        decorator = made(FirstN, "{n: 1, by: '%{body}', max_values: 2}")
+        assert passed(decorator, [b"a", b"b", b"c", b"c", b"a", b"b"]) == [0, 1, 2, 3]
+        assert len(decorator._counts) == 2
+
+    def test_events_without_the_value_pass_and_do_not_count(self):
+        decorator = made(FirstN, "{n: 1, by: '%{id}'}")
+        events = [event_of("x"), event_of("x"), event_of("x", {"id": ""}), event_of("x", {"id": ""})]
+        assert [decorator.decorate(event) for event in events] == [True, True, True, False]
+
+    @pytest.mark.parametrize(
+        ("settings", "expected"),
+        [
+            ("{}", [("missing", ("n",))]),
+            ("{n: 0}", [("greater_than_equal", ("n",))]),
+            ("{n: 1, max_values: 0}", [("greater_than_equal", ("max_values",))]),
+        ],
+    )
+    def test_wrong_options_are_refused(self, errors_of, settings, expected):
+        assert errors_of(FirstN, settings) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"), [(Dedupe, "{}"), (FirstN, "{n: 1, by: '%{body}'}")], ids=["dedupe", "first_n"]
+)
+class TestShares:
+    @given(bodies=BODIES, given_up=BODIES)
+    def test_each_begins_with_nothing_remembered(self, kind, text, bodies, given_up):
+        decorator = made(kind, text)
+        passed(decorator, given_up)
+        assert passed(decorator, bodies) == passed(made(kind, text), bodies)
+
+    def test_a_batch_whose_first_attempt_failed_loses_no_event(self, kind, text, tmp_path):
+        """The attempt fails when all its events are through the step; the next one runs in the same process."""
+        records = [Record("t", 0, number, b"k%d" % number, b"%d" % (number % 10), 1_000) for number in range(20)]
+        task = live_task(plan(kind, text))
+        assignment = Assignment(5_000, incoming={"logs": str(tmp_path)}, families={("logs", "t"): frozenset({b"f"})})
+
+        def torn():
+            yield from records
+            raise StoreUnavailableError("gone")
+
+        assert task.run(torn(), assignment).verdict is Verdict.BLOCKED
+        receipt = task.run(records, assignment)
+        assert (receipt.verdict, receipt.counts.read, receipt.counts.stored) == (Verdict.DURABLE, 20, 10)
+        assert receipt.counts.dropped == Counter({kind.kind: 10})
+
+    def test_partitions_know_nothing_of_each_other(self, kind, text, tmp_path):
+        records = [Record("t", partition, 0, b"k%d" % partition, b"same", 1_000) for partition in range(3)]
+        assignment = Assignment(5_000, incoming={"logs": str(tmp_path)}, families={("logs", "t"): frozenset({b"f"})})
+        assert live_task(plan(kind, text)).run(records, assignment).counts.stored == 3
+
+
+def plan(kind, text):
+    step = DecoratorPart(
+        kind.kind, f"{kind.__module__}:{kind.__name__}", settings_of(kind.settings_class(), text), OnError.STOP
+    )
+    value = {"attribute": "2hb_", "value": "%{key}"}, {"attribute": "2hb_f:b", "value": "%{body}"}
+    sink = Attr2HBase.settings_class().model_validate({"store": "logs", "table": "t"})
+    return Plan(
+        pipeline="p",
+        fingerprint="f",
+        timezone="UTC",
+        on_error=OnError.STOP,
+        decoding={},
+        decorators=(step, *(values(**options) for options in value)),
+        sinks=(SinkPart("attr2hbase", "sinks.mapping.attr2hbase:Attr2HBase", sink, OnError.STOP, "logs"),),
+        stores={"logs": StorePart("logs", "sinks.memory:MemoryStore", MemorySettings())},
+    )
+
+
+def values(**options):
+    settings = Value.settings_class().model_validate(options)
+    return DecoratorPart("value", "decorators.value:Value", settings, OnError.STOP)

@@ -1,0 +1,264 @@
+"""The redact decorator."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from decorators.redact import Redact
+from ingest.testing.events import event_of, settings_of
+
+
+def redacted(text, find=None, **options):
+    """A body with what is found replaced by #."""
+    settings = Redact.settings_class().model_validate({"find": find or [], "replacement": "#"} | options)
+    event = event_of(text)
+    assert Redact(settings).decorate(event) is True
+    return event.body
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"alice@example.com", b"#"),
+        (b"to <alice.b+x@mail.example.co.uk>, ok", b"to <#>, ok"),
+        (b"alice@example.com-foo", b"#-foo"),
+        (b"mailto:a@b.io.", b"mailto:#."),
+        (b"a@b.io,c@d.io a@b.io", b"#,# #"),
+        ("jörg@müller.de".encode(), b"#"),
+        (b"user=alice@example.com&x", b"user=#&x"),
+        (b"'alice@example.com'", b"'#'"),
+        (b"a@b@c.com", b"a@#"),
+        (b"alice@localhost", b"alice@localhost"),
+        (b"@example.com", b"@example.com"),
+        (b"a @ b.com", b"a @ b.com"),
+        (b"a@b.c", b"a@b.c"),
+        (b"@", b"@"),
+        (b"x" * 300 + b"@a.io", b"x" * 44 + b"#"),
+    ],
+)
+def test_email(text, expected):
+    assert redacted(text, ["email"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"4111111111111111", b"#"),
+        (b"4111 1111 1111 1111", b"#"),
+        (b"4111-1111-1111-1111.", b"#."),
+        (b"378282246310005", b"#"),
+        (b"5555555555554444", b"#"),
+        (b"2223003122003222", b"#"),
+        (b"6011111111111117", b"#"),
+        (b"3530111333300000", b"#"),
+        (b"4222222222222", b"#"),
+        (b"8171999900000000021", b"#"),
+        (b"card=4111111111111111, 5555555555554444", b"card=#, #"),
+        (b"4111111111111111 5555555555554444", b"# #"),
+        (b"12 4111 1111 1111 1111 99", b"12 # 99"),
+        (b"4111 1111 1111 1111 12/29", b"# 12/29"),
+        (b"4111 1111 1111 1111 5th", b"# 5th"),
+        (b"a1 4111 1111 1111 1111", b"a1 #"),
+        (b"4111111111111112", b"4111111111111112"),
+        (b"1308748686334000700", b"1308748686334000700"),
+        (b"0000000000000000", b"0000000000000000"),
+        (b"411111111111111", b"411111111111111"),
+        (b"a4111111111111111", b"a4111111111111111"),
+        (b"4111111111111111a", b"4111111111111111a"),
+        (b"14111111111111111", b"14111111111111111"),
+        (b"1.4111111111111111", b"1.4111111111111111"),
+        (b"9" * 40, b"9" * 40),
+    ],
+)
+def test_card(text, expected):
+    assert redacted(text, ["card"]) == expected
+
+
+def luhn(digits):
+    """The check digit, by the book."""
+    total = 0
+    for place, digit in enumerate(reversed(digits)):
+        value = int(digit) * (2 if place % 2 == 0 else 1)
+        total += value - 9 if value > 9 else value
+    return digits + str(-total % 10)
+
+
+@given(st.text("0123456789", min_size=11, max_size=17), st.lists(st.integers(1, 17), max_size=4), st.sampled_from(" -"))
+def test_card_numbers_are_found_however_they_are_grouped(digits, cuts, separator):
+    number = luhn("4" + digits)
+    pieces = [number[start:stop] for start, stop in zip([0, *sorted(set(cuts))], [*sorted(set(cuts)), 99], strict=True)]
+    text = separator.join(piece for piece in pieces if piece)
+    assert redacted(f"<{text}>".encode(), ["card"]) == b"<#>"
+    wrong = number[:-1] + str((int(number[-1]) + 1) % 10)
+    assert redacted(wrong.encode(), ["card"]) == wrong.encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"10.0.0.1", b"#"),
+        (b"from 203.0.113.9:8080.", b"from #:8080."),
+        (b"10.0.0.1, 10.0.0.2 10.0.0.3/24", b"#, # #/24"),
+        (b"255.255.255.255", b"#"),
+        (b"the end is 10.0.0.1.", b"the end is #."),
+        (b"ip=10.0.0.1", b"ip=#"),
+        (b"256.0.0.1", b"256.0.0.1"),
+        (b"1.2.3", b"1.2.3"),
+        (b"1.2.3.4.5", b"1.2.3.4.5"),
+        (b"1.2.3.1234", b"1.2.3.1234"),
+        (b"1234.1.2.3", b"1234.1.2.3"),
+    ],
+)
+def test_ipv4(text, expected):
+    assert redacted(text, ["ipv4"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"2001:db8::1", b"#"),
+        (b"::1", b"#"),
+        (b"from [2001:DB8::1]:443", b"from [#]:443"),
+        (b"peer 2001:db8:0:0:0:0:2:1: gone", b"peer #: gone"),
+        (b"::ffff:10.0.0.1,", b"#,"),
+        (b"fe80::1%eth0", b"#%eth0"),
+        (b"fd00::/8", b"#/8"),
+        (b"at 12:30:45", b"at 12:30:45"),
+        (b"00:1a:2b:3c:4d:5e", b"00:1a:2b:3c:4d:5e"),
+        (b"std::cout a::", b"std::cout #"),
+        (b"https://x", b"https://x"),
+        (b"::", b"::"),
+        (b"key: value", b"key: value"),
+        (b"1:2:3:4:5:6:7:8:9", b"1:2:3:4:5:6:7:8:9"),
+        (b"xfe80::1", b"xfe80::1"),
+    ],
+)
+def test_ipv6(text, expected):
+    assert redacted(text, ["ipv6"]) == expected
+
+
+@given(st.ip_addresses())
+def test_any_address_is_found(address):
+    text = f"<{address}>".encode()
+    assert redacted(text, ["ipv4", "ipv6"]) == (text if str(address) == "::" else b"<#>")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"Authorization: Bearer mF_9.B5f-4.1JqM==", b"Authorization: Bearer #"),
+        (b"authorization=basic YWxpY2U6c2VjcmV0", b"authorization=basic #"),
+        (b'{"Authorization":"Token abcdef0123"}', b'{"Authorization":"Token #"}'),
+        (b"bearer of bad news", b"bearer of bad news"),
+        (b"basic authentication failed", b"basic authentication failed"),
+        (b"?api_key=abc&page=2", b"?api_key=#&page=2"),
+        (b"x-api-key: abc", b"x-api-key: #"),
+        (b'{"password": "a \\"b\\" c", "x": 1}', b'{"password": "#", "x": 1}'),
+        (b'{\\"password\\":\\"abc\\"}', b'{\\"password\\":\\"#\\"}'),
+        (b"access_token='abc'", b"access_token='#'"),
+        (b"client_secret = abc;", b"client_secret = #;"),
+        (b"token: Bearer abc", b"token: Bearer #"),
+        (b"passwd=abc pwd=abc", b"passwd=# pwd=abc"),
+        (b"the token is gone", b"the token is gone"),
+        (b"jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc_-1 end", b"jwt # end"),
+        (b"AKIAIOSFODNN7EXAMPLE", b"#"),
+        (b"ghp_" + b"a1" * 18, b"#"),
+        (b"xoxb-123456789012-abc", b"#"),
+        (b"sk_live_" + b"a" * 24, b"#"),
+        (b"a high mark", b"a high mark"),
+    ],
+)
+def test_token(text, expected):
+    assert redacted(text, ["token"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("patterns", "text", "expected"),
+    [
+        (["\\d{3}-\\d{4}"], b"call 555-1234 or 555-9876", b"call # or #"),
+        (["user=(\\w+)"], b"user=alice, user=bob", b"user=#, user=#"),
+        (["user=(\\w+)( \\d+)?"], b"user=alice 7", b"user=# 7"),
+        (["(a)?b"], b"ab b", b"#b b"),
+        (["a", "b"], b"abc", b"##c"),
+        (["\\xff+"], b"a\xff\xffb", b"a#b"),
+    ],
+)
+def test_patterns_of_ones_own(patterns, text, expected):
+    assert redacted(text, patterns=patterns) == expected
+
+
+@pytest.mark.parametrize(
+    ("keep_last", "find", "text", "expected"),
+    [
+        (4, ["card"], b"4111 1111 1111 1111", b"#1111"),
+        (4, ["email"], b"alice@example.com", b"#.com"),
+        (4, ["token"], b"api_key=abcdef", b"api_key=#cdef"),
+        (4, ["token"], b"api_key=abcd", b"api_key=#"),
+        (16, ["ipv4"], b"10.0.0.1", b"#"),
+    ],
+)
+def test_the_end_stays_where_asked(keep_last, find, text, expected):
+    assert redacted(text, find, keep_last=keep_last) == expected
+
+
+def test_all_at_once():
+    line = b"10.0.0.1 ::1 alice@example.com 4111-1111-1111-1111 token=abc id=7"
+    assert redacted(line, ["email", "card", "ipv4", "ipv6", "token"]) == b"# # # # token=# id=7"
+
+
+def test_where(attributes_after):
+    text = "{find: [ipv4], body: false, attributes: ['*']}"
+    assert attributes_after(Redact, text, "10.0.0.1", {"a": "10.0.0.1", "b": "x"}) == {"a": b"[redacted]", "b": b"x"}
+    text = "{find: [ipv4], attributes: [b, c]}"
+    assert attributes_after(Redact, text, "", {"a": "10.0.0.1", "b": "10.0.0.1"})["a"] == b"10.0.0.1"
+
+
+def test_also_where_attributes_are_written_once(attributes_after):
+    text = "{find: [ipv4], attributes: [a]}"
+    assert attributes_after(Redact, text, "", {"a": "10.0.0.1"}, write_once=True) == {"a": b"[redacted]"}
+
+
+@given(st.text("ghijklmnop .,_-\n").map(str.encode))
+def test_a_text_with_nothing_in_it_is_the_same(text):
+    assert redacted(text, ["email", "card", "ipv4", "ipv6", "token"]) == text
+
+
+@given(st.binary(max_size=60), st.sampled_from([b"alice@example.com", b"4111111111111111", b"10.0.0.1", b"::1"]))
+def test_what_is_between_any_bytes_is_gone(text, private):
+    assert private not in redacted(text + b" " + private + b" " + text, ["email", "card", "ipv4", "ipv6"])
+
+
+@given(st.text("0123456789abcdef:.@- \n=token", max_size=80))
+@example("::" * 40)
+def test_texts_that_nearly_look_so_pass_too(text):
+    redacted(text.encode(), ["email", "card", "ipv4", "ipv6", "token"])
+
+
+PIECES = [b"a", b"a.", b"@", b"a@", b"a@b.", b"1", b"1 ", b"1.", b":", b"a:", b"token", b"bearer ", b"=", b'"']
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_no_text_takes_time_that_grows_with_its_square(piece):
+    """This would take minutes."""
+    text = piece * (200_000 // len(piece))
+    assert redacted(text, ["email", "card", "ipv4", "ipv6", "token"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ("{}", [("missing", ())]),
+        ("{find: [phone]}", [("enum", ("find", 0))]),
+        ("{patterns: ['(']}", [("bad_pattern", ("patterns", 0))]),
+        ("{find: [email], body: false}", [("missing", ())]),
+        ("{find: [email], attributes: ['*', a]}", [("conflict", ())]),
+        ("{find: [email], keep_last: 17}", [("less_than_equal", ("keep_last",))]),
+    ],
+)
+def test_wrong_options_are_refused(errors_of, settings, expected):
+    assert errors_of(Redact, settings) == expected
+
+
+def test_the_text_of_options_says_the_same():
+    settings = settings_of(Redact.settings_class(), "{find: [email, card]}")
+    assert (settings.replacement, settings.keep_last, settings.body) == ("[redacted]", 0, True)

@@ -1,0 +1,79 @@
+"""The reservoir_sampler decorator."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decorators.reservoir_sampler import ReservoirSampler
+from ingest.api import Event, Origin
+from ingest.chain import Chain, Dropped, Step, Waiting
+from ingest.testing.events import event_of, settings_of
+from ingest.testing.shares import share_of
+
+
+def made(k):
+    return ReservoirSampler(settings_of(ReservoirSampler.settings_class(), f"{{k: {k}}}"))
+
+
+def share(count, first=0, topic="t"):
+    return [event_of(str(number), origin=Origin(topic, 0, first + number)) for number in range(count)]
+
+
+def chosen(sampler, events):
+    return [number for number, found in enumerate(share_of(sampler, events)) if found]
+
+
+@given(st.integers(1, 9), st.integers(0, 60), st.integers(0, 1 << 62))
+def test_so_many_stay_and_no_more(k, count, first):
+    assert len(chosen(made(k), share(count, first))) == min(k, count)
+
+
+def test_each_place_has_the_same_chance():
+    sampler = made(2)
+    found = Counter(place for first in range(0, 400_000, 100) for place in chosen(sampler, share(8, first)))
+    assert {place for place, count in found.items() if 900 < count < 1_100} == set(range(8))
+
+
+@given(st.integers(1, 5), st.integers(0, 40), st.integers(0, 40), st.text(max_size=5))
+def test_a_share_that_runs_again_chooses_the_same(k, count, given_up_after, topic):
+    sampler = made(k)
+    first = chosen(sampler, share(count, 7, topic))
+    for event in share(given_up_after, 3):
+        sampler.decorate(event)
+    assert chosen(sampler, share(count, 7, topic)) == chosen(made(k), share(count, 7, topic)) == first
+
+
+@given(st.integers(1, 6), st.integers(0, 50))
+def test_every_event_is_kept_in_order_or_counted(k, count):
+    chain = Chain([Step(made(k), "sampled")])
+    chain.begin()
+    outcomes = [outcome for event in share(count) for outcome in chain.run(event)]
+    outcomes += [outcome for _, late in chain.finish() for outcome in late]
+    kept = [outcome.origin.offset for outcome in outcomes if isinstance(outcome, Event)]
+    dropped = [outcome.event.origin.offset for outcome in outcomes if isinstance(outcome, Dropped)]
+    assert kept == sorted(kept)
+    assert sorted(kept + dropped) == list(range(count))
+    assert {type(outcome) for outcome in outcomes} <= {Event, Dropped, Waiting}
+    assert {outcome.reason for outcome in outcomes if isinstance(outcome, Dropped)} <= {"reservoir_sampler"}
+
+
+def test_no_more_is_held_than_asked_for():
+    sampler = made(3)
+    sampler.begin()
+    for event in share(1_000):
+        sampler.decorate(event)
+    assert len(sampler._places) == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ("{}", [("missing", ("k",))]),
+        ("{k: 0}", [("greater_than_equal", ("k",))]),
+        ("{k: 100001}", [("less_than_equal", ("k",))]),
+    ],
+)
+def test_wrong_options_are_refused(errors_of, settings, expected):
+    assert errors_of(ReservoirSampler, settings) == expected
