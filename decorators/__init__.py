@@ -1,6 +1,7 @@
 """The built-in decorators: one file each, named as in YAML. Only names here, so importing the package is free."""
 
 BUILTIN = {
+    "access_log": "decorators.access_log:AccessLog",
     "csv": "decorators.csv:Csv",
     "digest": "decorators.digest:Digest",
     "ex_date": "decorators.ex_date:ExDate",

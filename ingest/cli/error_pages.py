@@ -25,6 +25,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         api.DecorateError,
         "A step sets an attribute that has a value, under attributes: existing: error.",
     ),
+    "bad_access_line": (api.DecorateError, "The text is no line of an access log in the step's format."),
     "bad_avro": (api.DecodeError, "The record's value is no AvroFlumeEvent, though the source's format says so."),
     "bad_batch": (api.DecorateError, "The attributes batchSize and batchData hold no events that Flume has batched."),
     "bad_csv": (
