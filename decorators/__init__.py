@@ -15,6 +15,7 @@ BUILTIN = {
     "mask": "decorators.mask:Mask",
     "mult": "decorators.mult:Mult",
     "prob_sampler": "decorators.prob_sampler:ProbSampler",
+    "query": "decorators.query:Query",
     "regex": "decorators.regex:Regex",
     "rename": "decorators.rename:Rename",
     "select": "decorators.select:Select",
@@ -22,5 +23,6 @@ BUILTIN = {
     "syslog": "decorators.syslog:Syslog",
     "timestamp": "decorators.timestamp:Timestamp",
     "unbatch": "decorators.unbatch:Unbatch",
+    "url": "decorators.url:Url",
     "value": "decorators.value:Value",
 }

@@ -51,6 +51,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         api.MappingError,
         "The event's time can not be the time of a cell: it is before 1970, or has no 64 bits.",
     ),
+    "bad_url": (api.DecorateError, "The text is no URL: it has blanks or control characters in it, or no good port."),
     "bare_key": (api.DecorateError, "A key of the text has no value, and the step says on_bare: error."),
     "batch_slow": (
         IngestError,
