@@ -24,5 +24,6 @@ BUILTIN = {
     "timestamp": "decorators.timestamp:Timestamp",
     "unbatch": "decorators.unbatch:Unbatch",
     "url": "decorators.url:Url",
+    "user_agent": "decorators.user_agent:UserAgent",
     "value": "decorators.value:Value",
 }
