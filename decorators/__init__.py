@@ -2,10 +2,12 @@
 
 BUILTIN = {
     "access_log": "decorators.access_log:AccessLog",
+    "avro": "decorators.avro:Avro",
     "csv": "decorators.csv:Csv",
     "digest": "decorators.digest:Digest",
     "ex_date": "decorators.ex_date:ExDate",
     "filter": "decorators.filter:Filter",
+    "flume_avro": "decorators.flume_avro:FlumeAvro",
     "format": "decorators.format:Format",
     "gunzip": "decorators.gunzip:Gunzip",
     "interval_droppy_append": "decorators.interval_droppy_append:IntervalDroppyAppend",

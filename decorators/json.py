@@ -1,31 +1,13 @@
 """Turn the members of a JSON object into attributes."""
 
 import json
-from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
 
 import orjson
 
-from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-
-_DEEPEST = 100  # levels of nesting; orjson itself allows 1024, a decoder in Python less
-
-
-class Arrays(StrEnum):
-    """What becomes of an array."""
-
-    TEXT = "text"
-    INDEX = "index"
-    UNSET = "unset"
-
-
-class OnNull(StrEnum):
-    """What a null leads to."""
-
-    UNSET = "unset"
-    EMPTY = "empty"
-    ERROR = "error"
+from ingest.api import DecorateError, Decorator, Event, Example, option
+from ingest.nested import Flattening, NestedSettings, OnNull
 
 
 class OnInvalid(StrEnum):
@@ -36,23 +18,9 @@ class OnInvalid(StrEnum):
     DROP = "drop"
 
 
-class JsonSettings(Settings):
+class JsonSettings(NestedSettings):
     """Options of the json decorator."""
 
-    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="payload")
-    prefix: str = option("Put before every attribute name.", default="", example="2hb_app:")
-    separator: str = option("Stands between the names of nested members.", default=".")
-    only: list[str] | None = option(
-        "Only these members, as named before the prefix; all when left out.",
-        default=None,
-        example=["level", "user.id"],
-        min_length=1,
-    )
-    arrays: Arrays = option(
-        "An array becomes its JSON `text`, or an attribute for each element named by its `index`, or stays `unset`.",
-        default="text",
-        strict=False,
-    )
     on_null: OnNull = option(
         "A null sets nothing (`unset`), an `empty` value, or fails the event (`error`).", default="unset", strict=False
     )
@@ -100,10 +68,7 @@ class Json(Decorator[JsonSettings]):
     def __init__(self, settings: JsonSettings) -> None:
         super().__init__(settings)
         self._source = settings.source
-        self._prefix = settings.prefix
-        self._separator = settings.separator
-        self._by_index = settings.arrays is Arrays.INDEX
-        self._only = None if settings.only is None else frozenset(settings.only)
+        self._flattening = Flattening(settings, _written, settings.on_null)
 
     @property
     def drop_reason(self) -> str:
@@ -131,47 +96,21 @@ class Json(Decorator[JsonSettings]):
             raise DecorateError(f"not JSON: {error}", code="bad_json") from error
         if type(content) is not dict:
             raise DecorateError("not a JSON object", code="bad_json")
-        found: dict[str, bytes] = {}
         try:
-            self._flatten(content.items(), "", found, _DEEPEST)
+            return self._flattening.attributes(content)
         except _NumberWithManyWritingsError:
-            found.clear()
-            self._flatten(_with_numbers_as_written(text).items(), "", found, _DEEPEST)
-        return found
+            return self._flattening.attributes(_with_numbers_as_written(text))
 
-    def _flatten(self, members: Iterable[tuple[str, object]], path: str, found: dict[str, bytes], levels: int) -> None:
-        """Put the leaves of members below a path into `found`, going no more than so many levels deeper."""
-        if not levels:
-            raise DecorateError(f"nested deeper than {_DEEPEST} levels", code="too_deep")
-        only = self._only
-        for member, value in members:
-            name = path + member
-            if isinstance(value, str):
-                if only is None or name in only:
-                    found[self._prefix + name] = value.encode()
-            elif isinstance(value, dict):
-                self._flatten(value.items(), name + self._separator, found, levels - 1)
-            elif isinstance(value, list) and self._by_index:
-                elements = [(str(index), element) for index, element in enumerate(value)]
-                self._flatten(elements, name + self._separator, found, levels - 1)
-            elif only is None or name in only:
-                leaf = self._leaf(value, name)
-                if leaf is not None:
-                    found[self._prefix + name] = leaf
 
-    def _leaf(self, value: object, name: str) -> bytes | None:
-        match value:
-            case bool():
-                return b"true" if value else b"false"
-            case int():
-                return b"%d" % value
-            case float():
-                raise _NumberWithManyWritingsError
-            case list():
-                return None if self.settings.arrays is Arrays.UNSET else _text(value)
-        if self.settings.on_null is OnNull.ERROR:
-            raise DecorateError(f'"{name}" is null', code="null_value")
-        return b"" if self.settings.on_null is OnNull.EMPTY else None
+def _written(value: object) -> bytes:
+    match value:
+        case bool():
+            return b"true" if value else b"false"
+        case int():
+            return b"%d" % value
+        case list():
+            return _text(value)
+    raise _NumberWithManyWritingsError
 
 
 class _NumberWithManyWritingsError(Exception):

@@ -26,7 +26,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         "A step sets an attribute that has a value, under attributes: existing: error.",
     ),
     "bad_access_line": (api.DecorateError, "The text is no line of an access log in the step's format."),
-    "bad_avro": (api.DecodeError, "The record's value is no AvroFlumeEvent, though the source's format says so."),
+    "bad_avro": (
+        api.DecodeError,
+        "The value is no Avro of the step's schema, or no AvroFlumeEvent where that is said.",
+    ),
     "bad_batch": (api.DecorateError, "The attributes batchSize and batchData hold no events that Flume has batched."),
     "bad_csv": (
         api.DecorateError,
@@ -106,7 +109,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         api.ExpressionError,
         "A function that computes, or a cell with a number as its encoding, was given text that is no such number.",
     ),
-    "null_value": (api.DecorateError, "A member of the JSON object is null, and the step says that this is an error."),
+    "null_value": (
+        api.DecorateError,
+        "A member of the JSON or Avro is null, and the step says on_null: error.",
+    ),
     "number_too_large": (api.ExpressionError, "The result of a function, or the number of a cell, does not fit."),
     "os": (IngestError, "The operating system refused: the message says what and where."),
     "package_missing": (api.CatalogError, "A component needs a package that is not installed."),
@@ -133,13 +139,14 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         "More than 20 events of one partition and micro-batch took longer than 3 s in a step; mend the step.",
     ),
     "tombstone": (api.DecodeError, "The record has no value, and the source says tombstones: error."),
-    "too_deep": (api.DecorateError, "The JSON is nested deeper than any event should be."),
+    "too_deep": (api.DecorateError, "The JSON, record or message is nested deeper than any event should be."),
     "too_large": (api.DecodeError, "The value is larger than max_event_bytes, or than the topic takes."),
     "too_many_columns": (api.MappingError, "The event has more cells than columns: max_per_row allows."),
     "unknown_component": (api.CatalogError, "There is no decorator, sink, store or source of this name."),
     "unknown_family": (api.MappingError, "The table has no such column family, and families: on_unknown says error."),
     "unmatched_group": (api.DecorateError, "A group took no part in the match, and the step says on_unmatched: error."),
     "value_too_large": (api.MappingError, "A value is larger than columns: max_value_bytes allows."),
+    "wrong_schema": (api.DecorateError, "The header of a value names another schema than the step has."),
 }
 
 

@@ -1,0 +1,132 @@
+"""Nested content, such as records of records, as attributes: members of members get dotted names."""
+
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from enum import StrEnum
+
+import orjson
+
+from ingest.api.errors import DecorateError
+from ingest.api.notation import to_notation
+from ingest.api.settings import Settings, option
+
+_DEEPEST = 100  # levels; orjson itself allows 1024, a decoder in Python less
+
+
+class Arrays(StrEnum):
+    """What becomes of an array."""
+
+    TEXT = "text"
+    INDEX = "index"
+    UNSET = "unset"
+
+
+class OnNull(StrEnum):
+    """What a null leads to."""
+
+    UNSET = "unset"
+    EMPTY = "empty"
+    ERROR = "error"
+
+
+class NestedSettings(Settings):
+    """Options of every decorator that makes attributes of nested content."""
+
+    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="payload")
+    prefix: str = option("Put before every attribute name.", default="", example="2hb_app:")
+    separator: str = option("Stands between the names of nested members.", default=".")
+    only: list[str] | None = option(
+        "Only these members, as named before the prefix; all when left out.",
+        default=None,
+        example=["level", "user.id"],
+        min_length=1,
+    )
+    arrays: Arrays = option(
+        "An array becomes its JSON `text`, or an attribute for each element named by its `index`, or stays `unset`.",
+        default="text",
+        strict=False,
+    )
+
+
+class Flattening:
+    """
+    Attributes of the members of an object.
+
+    Objects are dicts with names of text, arrays are lists. Text becomes its UTF-8, a lone surrogate the byte it stands
+    for.
+
+    Args:
+        write: the bytes of what is neither text nor null nor object, and of arrays where they become text.
+    """
+
+    def __init__(
+        self, settings: NestedSettings, write: Callable[[object], bytes], on_null: OnNull = OnNull.UNSET
+    ) -> None:
+        self._prefix = settings.prefix
+        self._separator = settings.separator
+        self._only = None if settings.only is None else frozenset(settings.only)
+        self._arrays = settings.arrays
+        self._write = write
+        self._on_null = on_null
+
+    def attributes(self, content: dict[str, object]) -> dict[str, bytes]:
+        """
+        The attributes of an object.
+
+        Raises:
+            DecorateError: it is nested too deep, or a member is null where it must not be.
+        """
+        found: dict[str, bytes] = {}
+        self._flatten(content.items(), "", found, _DEEPEST)
+        return found
+
+    def _flatten(self, members: Iterable[tuple[str, object]], path: str, found: dict[str, bytes], levels: int) -> None:
+        """Put the leaves of members below a path into `found`, going no more than so many levels deeper."""
+        if not levels:
+            raise DecorateError(f"nested deeper than {_DEEPEST} levels", code="too_deep")
+        only = self._only
+        for member, value in members:
+            name = path + member
+            if isinstance(value, str):
+                if only is None or name in only:
+                    found[self._prefix + name] = value.encode("utf-8", "surrogateescape")
+            elif isinstance(value, dict):
+                self._flatten(value.items(), name + self._separator, found, levels - 1)
+            elif isinstance(value, list) and self._arrays is not Arrays.TEXT:
+                if self._arrays is Arrays.INDEX:
+                    elements = [(str(index), element) for index, element in enumerate(value)]
+                    self._flatten(elements, name + self._separator, found, levels - 1)
+            elif only is None or name in only:
+                if value is not None:
+                    found[self._prefix + name] = self._write(value)
+                elif self._on_null is OnNull.EMPTY:
+                    found[self._prefix + name] = b""
+                elif self._on_null is OnNull.ERROR:
+                    raise DecorateError(f'"{name}" is null', code="null_value")
+
+
+def written(value: object) -> bytes:
+    """
+    A number, truth value, bytes or an array of anything as an attribute holds it.
+
+    Bytes stay as they are; in the JSON of an array they are text where they are UTF-8, else `{"b64": …}`.
+    """
+    match value:
+        case bytes():
+            return value
+        case bool():
+            return b"true" if value else b"false"
+        case int():
+            return b"%d" % value
+        case list():
+            try:
+                return orjson.dumps(value, default=_in_json)
+            except orjson.JSONEncodeError as error:
+                raise DecorateError(f"an array is nested too deep: {error}", code="too_deep") from error
+        case Decimal():
+            return format(value, "f").encode()
+    return repr(value).encode()
+
+
+def _in_json(value: object) -> object:
+    return to_notation(value) if isinstance(value, bytes) else orjson.Fragment(written(value))
