@@ -17,6 +17,7 @@ BUILTIN = {
     "mask": "decorators.mask:Mask",
     "mult": "decorators.mult:Mult",
     "prob_sampler": "decorators.prob_sampler:ProbSampler",
+    "protobuf": "decorators.protobuf:Protobuf",
     "query": "decorators.query:Query",
     "regex": "decorators.regex:Regex",
     "rename": "decorators.rename:Rename",

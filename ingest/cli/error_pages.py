@@ -46,6 +46,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "bad_json": (api.DecodeError, "A text that was to be JSON is not, or is no object."),
     "bad_notation": (api.DecodeError, 'Bytes in JSON are a string, or {"b64": "…"} for what is not text.'),
     "bad_pairs": (api.DecorateError, "The text is no list of keys and values, or a quote in it is not closed."),
+    "bad_protobuf": (
+        api.DecorateError,
+        "The value is no message of the step's type, or lacks the header it should have.",
+    ),
     "bad_record": (IngestError, "A record can not be sent to Kafka as it is."),
     "bad_syslog": (api.DecorateError, "The text is no syslog message of RFC 5424, nor of RFC 3164."),
     "bad_table_name": (api.MappingError, "The template of the table gives what no store takes as a name."),
