@@ -172,6 +172,8 @@ def _group(field: Field, after: list[str | Field]) -> str:
     """A pattern for the text of a field, which ends where what comes after it begins."""
     if _NUMBER.fullmatch(field.name):
         return r"(-|\d+(?:\.\d+)?)"
+    if field.kind == "clf":
+        return r'([^]"]{0,40})'  # bounded, or a long line that is none would be tried for each of its brackets
     stops = ""
     if after and isinstance(after[0], Field):  # only a query, which begins with its own character
         stops, after = "?", after[1:]
