@@ -1,6 +1,8 @@
 """The built-in decorators: one file or folder each, named as in YAML. Only names here, so importing is free."""
 
 BUILTIN = {
+    "access_log": "decorators.access_log:AccessLog",
+    "avro": "decorators.avro:Avro",
     "case": "decorators.case:Case",
     "cef": "decorators.cef:Cef",
     "convert": "decorators.convert:Convert",
@@ -15,6 +17,7 @@ BUILTIN = {
     "filter": "decorators.filter:Filter",
     "first_n": "decorators.first_n:FirstN",
     "flatten": "decorators.flatten:Flatten",
+    "flume_avro": "decorators.flume_avro:FlumeAvro",
     "format": "decorators.format:Format",
     "geoip": "decorators.geoip:Geoip",
     "grok": "decorators.grok:Grok",
@@ -38,6 +41,8 @@ BUILTIN = {
     "null_deco": "decorators.null_deco:NullDeco",
     "prefix": "decorators.prefix:Prefix",
     "prob_sampler": "decorators.prob_sampler:ProbSampler",
+    "protobuf": "decorators.protobuf:Protobuf",
+    "query": "decorators.query:Query",
     "redact": "decorators.redact:Redact",
     "regex": "decorators.regex:Regex",
     "remove": "decorators.remove:Remove",
@@ -57,6 +62,8 @@ BUILTIN = {
     "truncate": "decorators.truncate:Truncate",
     "truncate_time": "decorators.truncate_time:TruncateTime",
     "unbatch": "decorators.unbatch:Unbatch",
+    "url": "decorators.url:Url",
+    "user_agent": "decorators.user_agent:UserAgent",
     "uuid": "decorators.uuid:Uuid",
     "value": "decorators.value:Value",
 }

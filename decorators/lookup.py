@@ -104,7 +104,7 @@ class LookupSettings(Settings):
         return self.format or _BY_ENDING.get(Path(self.path).suffix.lower())
 
 
-_FILES = {"services.csv": "name,team,tier\nshop,red,1\nsearch,blue,2\n"}
+_FILES: dict[str, str | bytes] = {"services.csv": "name,team,tier\nshop,red,1\nsearch,blue,2\n"}
 
 
 class Lookup(Decorator[LookupSettings]):

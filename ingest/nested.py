@@ -109,7 +109,8 @@ def written(value: object) -> bytes:
     """
     A number, truth value, bytes or an array of anything as an attribute holds it.
 
-    Bytes stay as they are; in the JSON of an array they are text where they are UTF-8, else `{"b64": …}`.
+    Bytes stay as they are; in the JSON of an array they are text where they are UTF-8, else `{"b64": …}`, and what is
+    not finite is null.
     """
     match value:
         case bytes():

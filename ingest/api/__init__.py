@@ -44,6 +44,7 @@ from ingest.api.errors import (
     WriteRejectedError,
 )
 from ingest.api.event import Event, Origin, Priority, Record, RecordPlace, WriteOnceEvent, nanos_of
+from ingest.api.files import SmallFile
 from ingest.api.scans import Scan, successor
 from ingest.api.settings import ByteSize, Duration, Model, OnError, Secret, Settings, StoreSettings, option
 from ingest.api.store import Capabilities, FileStore, Store
@@ -95,6 +96,7 @@ __all__ = [
     "SchemaError",
     "Secret",
     "Settings",
+    "SmallFile",
     "SourceError",
     "SourceUnavailableError",
     "Stability",

@@ -26,8 +26,12 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         api.DecorateError,
         "A step sets an attribute that has a value, under attributes: existing: error.",
     ),
+    "bad_access_line": (api.DecorateError, "The text is no line of an access log in the step's format."),
     "bad_address": (api.DecorateError, "The text is no IP address, and the step says on_invalid: error."),
-    "bad_avro": (api.DecodeError, "The record's value is no AvroFlumeEvent, though the source's format says so."),
+    "bad_avro": (
+        api.DecodeError,
+        "The value is no Avro of the step's schema, or no AvroFlumeEvent where that is said.",
+    ),
     "bad_batch": (api.DecorateError, "The attributes batchSize and batchData hold no events that Flume has batched."),
     "bad_cef": (
         api.DecorateError,
@@ -63,6 +67,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     ),
     "bad_notation": (api.DecodeError, 'Bytes in JSON are a string, or {"b64": "…"} for what is not text.'),
     "bad_pairs": (api.DecorateError, "The text is no list of keys and values, or a quote in it is not closed."),
+    "bad_protobuf": (
+        api.DecorateError,
+        "The value is no message of the step's type, or lacks the header it should have.",
+    ),
     "bad_record": (IngestError, "A record can not be sent to Kafka as it is."),
     "bad_syslog": (api.DecorateError, "The text is no syslog message of RFC 5424, nor of RFC 3164."),
     "bad_table_name": (api.MappingError, "The template of the table gives what no store takes as a name."),
@@ -71,6 +79,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         api.MappingError,
         "The event's time can not be the time of a cell: it is before 1970, or has no 64 bits.",
     ),
+    "bad_url": (api.DecorateError, "The text is no URL: it has blanks or control characters in it, or no good port."),
     "bad_value": (api.DecorateError, "What a pattern captured is no value of the type its tag asks for."),
     "bare_key": (api.DecorateError, "A key of the text has no value, and the step says on_bare: error."),
     "batch_slow": (
@@ -145,7 +154,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         api.ExpressionError,
         "A function that computes, or a step or cell that writes a number, was given text that is no such number.",
     ),
-    "null_value": (api.DecorateError, "A member of the JSON object is null, and the step says that this is an error."),
+    "null_value": (
+        api.DecorateError,
+        "A member of the JSON or Avro is null, and the step says on_null: error.",
+    ),
     "number_too_large": (
         api.ExpressionError,
         "The result of a function, or a number of a step or cell, does not fit.",
@@ -179,7 +191,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         "More than 20 events of one partition and micro-batch took longer than 3 s in a step; mend the step.",
     ),
     "tombstone": (api.DecodeError, "The record has no value, and the source says tombstones: error."),
-    "too_deep": (api.DecorateError, "The JSON is nested deeper than any event should be."),
+    "too_deep": (api.DecorateError, "The JSON, record or message is nested deeper than any event should be."),
     "too_large": (api.DecodeError, "The value is larger than max_event_bytes, or than the topic takes."),
     "too_many_columns": (api.MappingError, "The event has more cells than columns: max_per_row allows."),
     "too_many_parts": (api.DecorateError, "The text to explode has more parts than the step's max_events."),
@@ -187,6 +199,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "unknown_family": (api.MappingError, "The table has no such column family, and families: on_unknown says error."),
     "unmatched_group": (api.DecorateError, "A group took no part in the match, and the step says on_unmatched: error."),
     "value_too_large": (api.MappingError, "A value is larger than columns: max_value_bytes allows."),
+    "wrong_schema": (api.DecorateError, "The header of a value names another schema than the step has."),
 }
 
 

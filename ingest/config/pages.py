@@ -13,7 +13,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from ingest.api import Example, IngestError, Model
+from ingest.api import Example, IngestError, Model, SmallFile
 from ingest.api.settings import ByteSize, Duration
 from ingest.config.binder import TOP_KEYS
 from ingest.config.cases import CaseOptions
@@ -37,6 +37,7 @@ _WORDS: dict[Any, str] = {
     float: "number",
     bool: "true or false",
     SecretStr: "secret",
+    SmallFile: "path of a file",
     object: "any",
 }
 _UNITS = [(get_args(kind)[1:], word) for kind, word in ((Duration, "duration"), (ByteSize, "size"), (Share, "share"))]

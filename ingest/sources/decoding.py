@@ -18,21 +18,15 @@ Formats:
 Source: the envelopes are those of Flume's JSON and Avro events.
 """
 
-import io
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cache
-from typing import Any
 
 import orjson
 
 from ingest.api import DecodeError, Event, Origin, Priority, Record, WriteOnceEvent
-from ingest.api.notation import from_notation, name_from_bytes, name_to_bytes
-
-_PRIORITIES = {priority.value.encode(): priority for priority in Priority}
-_INT64 = range(-(2**63), 2**63)
-_LONGEST_INT64 = 20  # digits and sign; longer text is refused before it is turned into a number
-_SHOWN_BYTES = 40  # of a wrong value in a message
+from ingest.api.notation import from_notation
+from ingest.headers import take_core_fields
 
 
 class Format(StrEnum):
@@ -128,43 +122,8 @@ class Decoder:
             event.body, inner = self._content(value)
             event.attributes.update(inner)
         if event.attributes:
-            _take_core_fields(event)
+            take_core_fields(event.attributes).give(event)
         return event
-
-
-def _take_core_fields(event: Event) -> None:
-    attributes = event.attributes
-    host = attributes.pop("host", None)
-    if host is not None:
-        event.host = name_from_bytes(host)
-    priority = attributes.pop("priority", None)
-    if priority is not None:
-        event.priority = _priority(priority)
-    nanos = attributes.pop("nanos", None)
-    if nanos is not None:
-        event.nanos = _nanos(nanos)
-
-
-def _priority(text: bytes) -> Priority:
-    priority = _PRIORITIES.get(text) or _PRIORITIES.get(text.upper())
-    if priority is None:
-        raise DecodeError(
-            f"the header priority holds {text[:_SHOWN_BYTES]!r}",
-            code="bad_header",
-            hint=f"it must be one of {', '.join(Priority)}",
-        )
-    return priority
-
-
-def _nanos(text: bytes) -> int:
-    digits = text[1:] if text[:1] == b"-" else text
-    if digits.isdigit() and len(text) <= _LONGEST_INT64 and (nanos := int(text)) in _INT64:
-        return nanos
-    raise DecodeError(
-        f"the header nanos holds {text[:_SHOWN_BYTES]!r}",
-        code="bad_header",
-        hint="it must be a whole number of 64 bits",
-    )
 
 
 def _from_envelope(value: bytes) -> tuple[bytes, Mapping[str, bytes]]:
@@ -193,30 +152,14 @@ def _header(content: object) -> bytes:
 
 
 def _from_avro(value: bytes) -> tuple[bytes, Mapping[str, bytes]]:
-    read, schema = _avro()
-    stream = io.BytesIO(value)
     try:
-        content: dict[str, Any] = read(stream, schema, None, handle_unicode_errors="surrogateescape")
-    except (EOFError, ValueError, IndexError, OverflowError, MemoryError) as error:
-        raise DecodeError(f"the value is no AvroFlumeEvent: {type(error).__name__} {error}", code="bad_avro") from error
-    rest = len(value) - stream.tell()
-    if rest:
-        raise DecodeError(f"{rest} bytes follow the AvroFlumeEvent", code="bad_avro")
-    return content["body"], {name: name_to_bytes(text) for name, text in content["headers"].items()}
+        return _flume_event()(value)
+    except ValueError as error:
+        raise DecodeError(f"the value is no AvroFlumeEvent: {error}", code="bad_avro") from error
 
 
 @cache
-def _avro() -> tuple[Callable[..., Any], object]:
-    import fastavro  # only pipelines of this format pay for it
+def _flume_event() -> _Content:
+    from ingest.avro import flume_event  # only pipelines of this format pay for it
 
-    schema = fastavro.parse_schema(
-        {
-            "type": "record",
-            "name": "AvroFlumeEvent",
-            "fields": [
-                {"name": "headers", "type": {"type": "map", "values": "string"}},
-                {"name": "body", "type": "bytes"},
-            ],
-        }
-    )
-    return fastavro.schemaless_reader, schema
+    return flume_event

@@ -1,0 +1,242 @@
+"""Take a line of a web server's access log apart."""
+
+import re
+from collections.abc import Callable
+from enum import StrEnum
+from functools import lru_cache
+from typing import Annotated, NamedTuple
+
+from pydantic import AfterValidator, BeforeValidator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.log_format import LogFormat
+
+_SHOWN_BYTES = 60  # of what is no such line, in a message
+_NOTHING = b"-"
+
+_REQUEST = re.compile(rb"([!#-'*+.^-z|~\dA-Z-]+) (?:(\S.*) (HTTP/\d(?:\.\d)?)|(/.*))", re.DOTALL)
+_ESCAPED = re.compile(rb'\\(x[\dA-Fa-f]{2}|["\\bnrtv])')
+_ESCAPES = {b'"': b'"', b"\\": b"\\", b"b": b"\b", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
+
+_MOST_TIMES = 4_096  # remembered: lines that follow each other often have the same
+
+Attributes = dict[str, bytes]
+Split = Callable[[Attributes, bytes], None]
+
+
+class _Form(NamedTuple):
+    """
+    A format with the names of attributes.
+
+    Attributes:
+        fields: for each group its attribute, and what makes several of it.
+        time: number of the group that `read_time` reads.
+    """
+
+    fullmatch: Callable[[bytes], re.Match[bytes] | None]
+    fields: tuple[tuple[str, Split | None], ...]
+    time: int
+    read_time: Callable[[bytes], int] | None
+
+
+class OnDash(StrEnum):
+    """What a `-` leads to."""
+
+    UNSET = "unset"
+    EMPTY = "empty"
+    KEEP = "keep"
+
+
+def _as_list(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+def _known_format(text: str) -> str:
+    try:
+        LogFormat(text)
+    except ValueError as error:
+        raise PydanticCustomError("bad_pattern", "{problem}", {"problem": str(error)}) from error
+    return text
+
+
+class AccessLogSettings(Settings):
+    """Options of the access_log decorator."""
+
+    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="line")
+    format: Annotated[list[Annotated[str, AfterValidator(_known_format)]], BeforeValidator(_as_list)] = option(
+        "One or several; the first that fits counts. `common`, `combined`, `vhost_common`, `vhost_combined`, or the "
+        "server's own: Apache's LogFormat with its %h, or nginx's log_format with its $remote_addr.",
+        default=["combined", "common"],
+        example='$remote_addr [$time_local] "$request" $status $request_time',
+        min_length=1,
+    )
+    prefix: str = option("Put before every attribute name.", default="", example="2hb_web:")
+    on_dash: OnDash = option(
+        "A `-`, which stands for what there is not (no user, no bytes): no attribute (`unset`), an `empty` one, or it "
+        "is kept (`keep`).",
+        default="unset",
+        strict=False,
+    )
+    set_time: bool = option("The time of the line becomes that of the event.", default=True)
+
+
+class AccessLog(Decorator[AccessLogSettings]):
+    r"""
+    Make attributes of the fields of an access log's line, as Apache and nginx write it.
+
+    Names: client, ident, user, time, status, bytes, referrer, user_agent, vhost, port, host, and of the request method,
+    path, query (without the question mark) and protocol; a request that is no such thing becomes `request` as a whole.
+    Of an own format also bytes_in, bytes_out, duration_s, duration_ms, duration_us, client_port, server, pid and the
+    like. Headers are http_NAME, those of the answer sent_http_NAME, cookies cookie_NAME, in small letters and with
+    underscores; what else nginx knows keeps nginx's name.
+
+    What the servers escaped (`\"`, `\x16`, `\n`) is undone, so a value is the bytes the server saw. In a format a
+    `$name` makes it nginx's; for lines that are JSON use the decorator json.
+
+    Source: ours; the formats are those of Apache's mod_log_config and nginx's ngx_http_log_module, with the escapes of
+    Apache's ap_escape_logitem and nginx's `escape=default`.
+    """
+
+    kind = "access_log"
+    examples = (
+        Example(
+            "the combined format",
+            settings="{prefix: '2hb_web:'}",
+            body='203.0.113.9 - ann [10/Oct/2000:13:55:36 -0700] "GET /shop/42?page=7 HTTP/1.1" 200 5120 '
+            '"https://example.com/" "Mozilla/5.0 \\"x\\""',
+            after={
+                "2hb_web:client": "203.0.113.9",
+                "2hb_web:user": "ann",
+                "2hb_web:time": "10/Oct/2000:13:55:36 -0700",
+                "2hb_web:method": "GET",
+                "2hb_web:path": "/shop/42",
+                "2hb_web:query": "page=7",
+                "2hb_web:protocol": "HTTP/1.1",
+                "2hb_web:status": "200",
+                "2hb_web:bytes": "5120",
+                "2hb_web:referrer": "https://example.com/",
+                "2hb_web:user_agent": 'Mozilla/5.0 "x"',
+            },
+            timestamp_ms_after=971211336000,
+        ),
+        Example(
+            "an own format of nginx",
+            settings="{format: '$host $remote_addr [$time_iso8601] \"$request\" $status $request_time'}",
+            body='example.com 2001:db8::1 [2000-10-10T13:55:36-07:00] "\\x16\\x03\\x01" 400 0.005',
+            after={
+                "host": "example.com",
+                "client": "2001:db8::1",
+                "time": "2000-10-10T13:55:36-07:00",
+                "request": "\x16\x03\x01",
+                "status": "400",
+                "duration_s": "0.005",
+            },
+            timestamp_ms_after=971211336000,
+        ),
+        Example(
+            "an own format of Apache",
+            settings="{format: '%v %h %>s %D \"%m %U%q\" %{X-Request-Id}i', set_time: false}",
+            body='example.com 10.0.0.1 404 1520 "GET /a?b=1" 7f3c',
+            after={
+                "vhost": "example.com",
+                "client": "10.0.0.1",
+                "status": "404",
+                "duration_us": "1520",
+                "method": "GET",
+                "path": "/a",
+                "query": "b=1",
+                "http_x_request_id": "7f3c",
+            },
+        ),
+        Example("what is no such line", body="it works", error="bad_access_line"),
+        Example("no day of the calendar", body='h - - [31/Feb/2000:13:55:36 +0000] "-" 400 -', error="bad_time"),
+        Example("an absent attribute", settings="{source: line}", error="no_attribute"),
+    )
+
+    def __init__(self, settings: AccessLogSettings) -> None:
+        super().__init__(settings)
+        self._source = settings.source
+        self._forms = tuple(_form(LogFormat(text), settings.prefix) for text in settings.format)
+        self._dash = {OnDash.EMPTY: b"", OnDash.KEEP: _NOTHING}.get(settings.on_dash)
+
+    def decorate(self, event: Event) -> bool:
+        """Set the attributes, and the time."""
+        text = event.text_of(self._source, "to read a line from")
+        line = text.removesuffix(b"\n").removesuffix(b"\r")
+        for form in self._forms:
+            match = form.fullmatch(line)
+            if match is not None and b"\n" not in line:
+                break
+        else:
+            raise DecorateError(f"{line[:_SHOWN_BYTES]!r} is no line of an access log", code="bad_access_line")
+        values = match.groups()
+        attributes = self._attributes(form, values, is_escaped=b"\\" in line)
+        timestamp_ms = None
+        if form.read_time is not None and self.settings.set_time and values[form.time] != _NOTHING:
+            try:
+                timestamp_ms = form.read_time(values[form.time])
+            except (ValueError, OverflowError, KeyError) as error:
+                shown = values[form.time][:_SHOWN_BYTES]
+                raise DecorateError(f"{shown!r} is no time of an access log", code="bad_time") from error
+        event.update(attributes)
+        if timestamp_ms is not None:
+            event.timestamp_ms = timestamp_ms
+        return True
+
+    def _attributes(self, form: _Form, values: tuple[bytes, ...], *, is_escaped: bool) -> Attributes:
+        dash = self._dash
+        attributes: Attributes = {}
+        for (name, split), value in zip(form.fields, values, strict=True):
+            if value == _NOTHING:
+                if dash is not None:
+                    attributes[name] = dash
+                continue
+            plain = _ESCAPED.sub(_unescaped, value) if is_escaped and b"\\" in value else value
+            if split is None:
+                attributes[name] = plain
+            else:
+                split(attributes, plain)
+        return attributes
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    escape = found[1]
+    return _ESCAPES.get(escape) or bytes((int(escape[1:], 16),))
+
+
+def _form(log_format: LogFormat, prefix: str) -> _Form:
+    time, read_time = log_format.time or (0, None)
+    return _Form(
+        log_format.fullmatch,
+        tuple((prefix + field.name, _split(field.kind, prefix)) for field in log_format.fields),
+        time,
+        None if read_time is None else lru_cache(_MOST_TIMES)(read_time),
+    )
+
+
+def _split(kind: str, prefix: str) -> Split | None:
+    method_name, protocol_name, whole_name = prefix + "method", prefix + "protocol", prefix + "request"
+    path_name, query_name = prefix + "path", prefix + "query"
+
+    def split_request(attributes: Attributes, text: bytes) -> None:
+        found = _REQUEST.fullmatch(text)
+        if found is None:
+            attributes[whole_name] = text
+            return
+        method, target, protocol, bare_target = found.groups()
+        attributes[method_name] = method
+        split_target(attributes, target or bare_target)
+        if protocol is not None:
+            attributes[protocol_name] = protocol
+
+    def split_target(attributes: Attributes, text: bytes) -> None:
+        attributes[path_name], mark, query = text.partition(b"?")
+        if mark:
+            attributes[query_name] = query
+
+    def set_query(attributes: Attributes, text: bytes) -> None:
+        if text:
+            attributes[query_name] = text[1:]
+
+    return {"request": split_request, "target": split_target, "query": set_query}.get(kind)

@@ -1,0 +1,162 @@
+"""Turn the fields of an Avro record into attributes."""
+
+from enum import StrEnum
+from typing import Self
+
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import DecorateError, Decorator, Event, Example, SmallFile, option
+from ingest.avro import AvroSchema
+from ingest.nested import Flattening, NestedSettings, OnNull, written
+
+_SINGLE_OBJECT = b"\xc3\x01"
+_CONFLUENT_BYTES = 5  # a zero, and the schema's id
+
+
+class Header(StrEnum):
+    """What stands in front of a value."""
+
+    NONE = "none"
+    SINGLE_OBJECT = "single_object"
+    CONFLUENT = "confluent"
+
+
+class AvroSettings(NestedSettings):
+    """Options of the avro decorator."""
+
+    schema_file: SmallFile | None = option(
+        "File with the schema that values are written with (.avsc), all types it names in it; it is read with the "
+        "configuration and goes with it to the workers.",
+        default=None,
+        example="user.avsc",
+    )
+    schema_text: str | None = option("The schema itself, in the place of a file.", default=None)
+    header: Header = option(
+        "What stands in front of a value: nothing (`none`), the marker and fingerprint of `single_object` encoding, or "
+        "the zero and the schema's id of a `confluent` registry.",
+        default="none",
+        strict=False,
+    )
+    schema_ids: list[int] | None = option(
+        "Ids of the schema in the registry; values with another id fail. Any id is good when left out.",
+        default=None,
+        example=[42],
+        min_length=1,
+    )
+    on_null: OnNull = option(
+        "A null sets nothing (`unset`), an `empty` value, or fails the event (`error`).", default="unset", strict=False
+    )
+
+    @model_validator(mode="after")
+    def _one_good_schema(self) -> Self:
+        name = "schema_text" if self.schema_file is None else "schema_file"
+        if (self.schema_file is None) is (self.schema_text is None):
+            raise PydanticCustomError("conflict", "one of `schema_file` and `schema_text` says what the schema is")
+        if self.schema_ids is not None and self.header is not Header.CONFLUENT:
+            raise PydanticCustomError(
+                "conflict", "only values with `header: confluent` have an id", {"option": "schema_ids"}
+            )
+        try:
+            _schema(self)
+        except ValueError as error:
+            raise PydanticCustomError(
+                "wrong_type", "{option} holds no Avro schema: {error}", {"option": name, "error": str(error)}
+            ) from error
+        return self
+
+
+class Avro(Decorator[AvroSettings]):
+    """
+    Set an attribute for each field of an Avro record; records in it and maps give dotted names.
+
+    Text is UTF-8, enums are their symbols, bytes stay bytes, true and false are written so, decimals have the digits of
+    their scale; dates and times stay the numbers they are, which the decorator timestamp reads (epoch_ms, epoch_us).
+    A float of 32 bits is written with all digits of its value. In the JSON of an array, bytes that are not UTF-8 are
+    `{"b64": …}`.
+
+    Values are read with the one schema given, so it has to be the one they were written with: `header` tells values of
+    another one from these where there is something to tell them by. Whole files of Avro, with their schema in them, are
+    no events.
+
+    Source: ours; the Avro specification, and the wire format of Confluent's serializers.
+    """
+
+    kind = "avro"
+    examples = (
+        Example(
+            "a column for each field",
+            settings="""{prefix: '2hb_app:', schema_text: '{"type": "record", "name": "Access", "fields": [
+              {"name": "status", "type": "int"},
+              {"name": "user", "type": {"type": "record", "name": "User", "fields": [
+                {"name": "name", "type": ["null", "string"]}]}}]}'}""",
+            body=b"\x90\x03\x02\x06ann",
+            after={"2hb_app:status": "200", "2hb_app:user.name": "ann"},
+        ),
+        Example(
+            "behind the header of a registry's serializer",
+            settings="""{header: confluent, schema_ids: [7], schema_text: '{"type": "record", "name": "T", "fields": [
+              {"name": "tags", "type": {"type": "array", "items": "string"}}]}'}""",
+            body=b"\0\0\0\0\x07\x04\x02x\x02y\0",
+            after={"tags": '["x","y"]'},
+        ),
+        Example(
+            "cut off",
+            settings="""{schema_text: '{"type": "record", "name": "A", "fields": [
+              {"name": "a", "type": "string"}]}'}""",
+            body=b"\x06an",
+            error="bad_avro",
+        ),
+        Example(
+            "of another schema, as its fingerprint says",
+            settings="""{header: single_object, schema_text: '{"type": "record", "name": "A", "fields": []}'}""",
+            body=b"\xc3\x01\0\0\0\0\0\0\0\0",
+            error="wrong_schema",
+        ),
+        Example(
+            "a null where none may be",
+            settings="""{on_null: error, schema_text: '{"type": "record", "name": "A", "fields": [
+              {"name": "a", "type": ["null", "string"]}]}'}""",
+            body=b"\0",
+            error="null_value",
+        ),
+    )
+
+    def __init__(self, settings: AvroSettings) -> None:
+        super().__init__(settings)
+        self._source = settings.source
+        self._schema = _schema(settings)
+        self._marker = _SINGLE_OBJECT + self._schema.fingerprint
+        self._ids = None if settings.schema_ids is None else frozenset(settings.schema_ids)
+        self._flattening = Flattening(settings, written, settings.on_null)
+
+    def decorate(self, event: Event) -> bool:
+        """Set the attributes."""
+        value = event.text_of(self._source, "to read a record from")
+        if self.settings.header is not Header.NONE:
+            value = self._without_header(value)
+        try:
+            content = self._schema.read(value)
+        except ValueError as error:
+            raise DecorateError(f"the value is no Avro of this schema: {error}", code="bad_avro") from error
+        except RecursionError as error:
+            raise DecorateError("the record is nested too deep", code="too_deep") from error
+        event.update(self._flattening.attributes(content))
+        return True
+
+    def _without_header(self, value: bytes) -> bytes:
+        if self.settings.header is Header.SINGLE_OBJECT:
+            if value.startswith(self._marker):
+                return value[len(self._marker) :]
+            if value.startswith(_SINGLE_OBJECT):
+                raise DecorateError(f"the fingerprint {value[2:10].hex()} is not the schema's", code="wrong_schema")
+            raise DecorateError("the value does not begin as single-object encoding does", code="bad_avro")
+        if value[:1] != b"\0" or len(value) < _CONFLUENT_BYTES:
+            raise DecorateError("the value does not begin with a zero and the id of a schema", code="bad_avro")
+        if self._ids is not None and (schema_id := int.from_bytes(value[1:_CONFLUENT_BYTES], "big")) not in self._ids:
+            raise DecorateError(f"the schema of the value has the id {schema_id}", code="wrong_schema")
+        return value[_CONFLUENT_BYTES:]
+
+
+def _schema(settings: AvroSettings) -> AvroSchema:
+    return AvroSchema(settings.schema_text or "" if settings.schema_file is None else settings.schema_file.content)

@@ -1,0 +1,55 @@
+"""Take the event out of Flume's Avro wrapper."""
+
+from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.avro import flume_event
+from ingest.headers import take_core_fields
+
+
+class FlumeAvroSettings(Settings):
+    """Options of the flume_avro decorator."""
+
+    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="payload")
+
+
+class FlumeAvro(Decorator[FlumeAvroSettings]):
+    """
+    Take an AvroFlumeEvent apart: its headers become attributes, its body the body.
+
+    The headers host, priority and nanos become the event's own. It does what the source's `format: flume_avro` does,
+    for events that are wrapped in some records only, or within other formats; use `when` for those.
+
+    Source: Flume's Kafka sink and channel with `useFlumeEventFormat` or `parseAsFlumeEvent`.
+    """
+
+    kind = "flume_avro"
+    examples = (
+        Example(
+            "headers and body",
+            body=b"\x02\x06app\x06web\0\x0ahello",
+            after={"app": "web"},
+            body_after="hello",
+        ),
+        Example(
+            "an event in an attribute",
+            settings="{source: payload}",
+            attributes={"payload": "\0\x0ahello"},
+            body="old",
+            body_after="hello",
+        ),
+        Example("cut off", body=b"\0\x0ahel", error="bad_avro"),
+        Example("a priority that is none", body=b"\x02\x10priority\x06LOW\0\0", error="bad_header"),
+        Example("an absent attribute", settings="{source: payload}", error="no_attribute"),
+    )
+
+    def decorate(self, event: Event) -> bool:
+        """Set attributes and body."""
+        value = event.text_of(self.settings.source, "to read an event from")
+        try:
+            body, headers = flume_event(value)
+        except ValueError as error:
+            raise DecorateError(f"the value is no AvroFlumeEvent: {error}", code="bad_avro") from error
+        core = take_core_fields(headers)
+        event.update(headers)
+        core.give(event)
+        event.body = body
+        return True

@@ -1,0 +1,104 @@
+"""Make attributes of the names and values of a query string."""
+
+from enum import StrEnum
+from urllib.parse import unquote_to_bytes
+
+from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.notation import name_from_bytes, name_to_bytes
+
+_MOST_NAMES = 4_096  # remembered, so that data that makes names does not fill the memory
+
+
+class Repeated(StrEnum):
+    """Which value counts of a name that comes several times."""
+
+    LAST = "last"
+    FIRST = "first"
+    JOIN = "join"
+
+
+class QuerySettings(Settings):
+    """Options of the query decorator."""
+
+    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="query")
+    prefix: str = option("Put before every name to make the attribute's name.", default="", example="2hb_arg:")
+    keys: list[str] | None = option(
+        "Only these names become attributes; all when left out.", default=None, example=["q", "page"], min_length=1
+    )
+    repeated: Repeated = option(
+        "Of a name that comes several times the `last` value counts, or the `first`, or all of them (`join`).",
+        default="last",
+        strict=False,
+    )
+    joiner: str = option("Stands between the values where they are joined.", default=",")
+    plus_is_blank: bool = option("A plus sign is a blank, as HTML forms write it.", default=True)
+
+
+class Query(Decorator[QuerySettings]):
+    """
+    Make an attribute of each name and value of a query string, or of a form in a body.
+
+    A question mark in front is no part of it. Names and values are bytes with their percent signs undone; one without
+    two hexadecimal digits behind it stays. A name without a value has an empty one; what has no name is passed over.
+
+    Source: ours; the form is application/x-www-form-urlencoded of the URL Standard.
+    """
+
+    kind = "query"
+    examples = (
+        Example(
+            "a column for each name",
+            settings="{source: query, prefix: '2hb_arg:'}",
+            attributes={"query": "q=black+boots&size=4%322&new"},
+            after={"2hb_arg:q": "black boots", "2hb_arg:size": "422", "2hb_arg:new": ""},
+        ),
+        Example(
+            "all values of one name",
+            settings="{keys: [tag], repeated: join}",
+            body="?tag=a&page=2&tag=b",
+            after={"tag": "a,b"},
+        ),
+        Example("an absent attribute", settings="{source: query}", error="no_attribute"),
+    )
+
+    def __init__(self, settings: QuerySettings) -> None:
+        super().__init__(settings)
+        self._source = settings.source
+        self._prefix = name_to_bytes(settings.prefix)
+        self._wanted = None if settings.keys is None else frozenset(map(name_to_bytes, settings.keys))
+        self._joiner = name_to_bytes(settings.joiner)
+        self._names: dict[bytes, str] = {}
+
+    def decorate(self, event: Event) -> bool:
+        """Set the attributes."""
+        text = event.text_of(self._source, "to read names and values from").removeprefix(b"?")
+        if self.settings.plus_is_blank:
+            text = text.replace(b"+", b" ")
+        names = self._names
+        repeated = self.settings.repeated
+        is_escaped = b"%" in text
+        found: dict[str, bytes] = {}
+        for pair in text.split(b"&"):
+            key, _, value = pair.partition(b"=")
+            name = names.get(key)
+            if name is None:
+                name = self._named(key)
+            if not name:
+                continue
+            if is_escaped and b"%" in value:
+                value = unquote_to_bytes(value)
+            if repeated is Repeated.LAST or name not in found:
+                found[name] = value
+            elif repeated is Repeated.JOIN:
+                found[name] += self._joiner + value
+        event.update(found)
+        return True
+
+    def _named(self, key: bytes) -> str:
+        """The attribute of a name as it is written, "" for one that becomes none; those that come again are at hand."""
+        plain = unquote_to_bytes(key)
+        is_wanted = plain != b"" and (self._wanted is None or plain in self._wanted)
+        name = name_from_bytes(self._prefix + plain) if is_wanted else ""
+        if len(self._names) < _MOST_NAMES:
+            self._names[key] = name
+        return name

@@ -1,0 +1,108 @@
+"""Take a URL apart."""
+
+import re
+from enum import StrEnum
+from urllib.parse import unquote_to_bytes
+
+from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+
+_SHOWN_BYTES = 60  # of what is no URL, in a message
+_URL = re.compile(
+    rb"(?:([A-Za-z][A-Za-z0-9+.-]*):)?+"
+    rb"(?://(?:([^/?#]*)@)?(\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]]*)(?::([0-9]{0,5}))?(?=[/?#]|\Z)|(?!//))"
+    rb"([^?#]*)(?:\?([^#]*))?(?:#(.*))?"
+)
+_NO_URL = re.compile(rb"[\0-\x20\x7f]")
+_LAST_PORT = 65_535
+
+
+class OnInvalid(StrEnum):
+    """What a text that is no URL leads to."""
+
+    ERROR = "error"
+    UNSET = "unset"
+
+
+class UrlSettings(Settings):
+    """Options of the url decorator."""
+
+    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="referrer")
+    prefix: str = option(
+        "Put before scheme, user, host, port, path, query and fragment.", default="", example="2hb_ref:"
+    )
+    decode: bool = option("Undo the percent signs in user, path and fragment (not in the query).", default=False)
+    on_invalid: OnInvalid = option(
+        "A text that is no URL: the event fails (`error`), or nothing is set (`unset`).", default="error", strict=False
+    )
+
+
+class Url(Decorator[UrlSettings]):
+    """
+    Make attributes of the parts of a URL, whole or relative.
+
+    Parts that are not there become no attribute; an empty query or fragment behind its `?` or `#` becomes an empty one.
+    Scheme and host are written in small letters, an IPv6 address without its brackets. A password becomes no
+    attribute. For the names and values in the query use the decorator query.
+
+    Source: ours; RFC 3986, but bytes beyond ASCII may stand for themselves, as in logs.
+    """
+
+    kind = "url"
+    examples = (
+        Example(
+            "all of the parts",
+            settings="{prefix: '2hb_ref:'}",
+            body="https://ann:secret@Example.com:8443/shop/a%20b?q=boots&page=2#top",
+            after={
+                "2hb_ref:scheme": "https",
+                "2hb_ref:user": "ann",
+                "2hb_ref:host": "example.com",
+                "2hb_ref:port": "8443",
+                "2hb_ref:path": "/shop/a%20b",
+                "2hb_ref:query": "q=boots&page=2",
+                "2hb_ref:fragment": "top",
+            },
+        ),
+        Example(
+            "the target of a request",
+            settings="{source: target, decode: true}",
+            attributes={"target": "/shop/a%20b?"},
+            after={"path": "/shop/a b", "query": ""},
+        ),
+        Example("a port that is none", body="http://example.com:http/", error="bad_url"),
+        Example("and nothing is set", settings="{on_invalid: unset}", body="not a URL"),
+        Example("an absent attribute", settings="{source: referrer}", error="no_attribute"),
+    )
+
+    def __init__(self, settings: UrlSettings) -> None:
+        super().__init__(settings)
+        self._source = settings.source
+        names = ("scheme", "user", "host", "port", "path", "query", "fragment")
+        self._names = tuple(settings.prefix + name for name in names)
+
+    def decorate(self, event: Event) -> bool:
+        """Set the attributes."""
+        text = event.text_of(self._source, "to read a URL from")
+        found = None if _NO_URL.search(text) else _URL.fullmatch(text)
+        if found is None or int(found[4] or 0) > _LAST_PORT:
+            if self.settings.on_invalid is OnInvalid.UNSET:
+                return True
+            raise DecorateError(f"{text[:_SHOWN_BYTES]!r} is no URL", code="bad_url")
+        scheme, user, host, port, path, query, fragment = found.groups()
+        if user is not None:
+            user = user.partition(b":")[0]
+        if self.settings.decode and b"%" in text:
+            path = unquote_to_bytes(path)
+            user = user and unquote_to_bytes(user)
+            fragment = fragment and unquote_to_bytes(fragment)
+        parts = (
+            scheme and scheme.lower(),
+            user or None,
+            host and host.strip(b"[]").lower(),
+            port or None,
+            path or None,
+            query,
+            fragment,
+        )
+        event.update({name: part for name, part in zip(self._names, parts, strict=True) if part is not None})
+        return True

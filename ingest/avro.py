@@ -1,0 +1,147 @@
+"""
+Avro's binary form, and the events that Flume writes in it.
+
+Source: the Apache Avro specification; Flume's AvroFlumeEvent.
+"""
+
+import io
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, cast
+
+import fastavro
+from fastavro._read_py import schemaless_reader as read_in_python
+from fastavro.schema import SchemaParseException, fingerprint, parse_schema, to_parsing_canonical_form
+
+from ingest.api.notation import name_to_bytes
+
+_KEPT_LOGICAL = "decimal"  # the one whose bytes say nothing by themselves
+_INNER = frozenset({"type", "items", "values", "fields"})
+_OF_VALUES = (EOFError, ValueError, IndexError, ArithmeticError, MemoryError)
+_OF_SCHEMAS = (SchemaParseException, ValueError, TypeError, KeyError, AttributeError)
+
+
+class AvroSchema:
+    """
+    A record's schema, or a union of records, with all types it names in one text.
+
+    Values come as Python has them: bytes for bytes and fixed, text for strings and enums (what is not UTF-8 as lone
+    surrogates), Decimal for decimals. All other logical types stay the numbers or texts they are written as.
+
+    Attributes:
+        fingerprint: CRC-64-AVRO of its canonical form, little-endian, as in single-object encoding.
+
+    Raises:
+        ValueError: it is no such schema; says why.
+    """
+
+    def __init__(self, text: str | bytes) -> None:
+        try:
+            self._schema: Any = parse_schema(_stripped(json.loads(text)))
+            recursive = _Look(self._schema).recursive
+            self.fingerprint = bytes.fromhex(fingerprint(to_parsing_canonical_form(self._schema), "CRC-64-AVRO"))
+        except _OF_SCHEMAS as error:
+            raise ValueError(str(error)) from error
+        except RecursionError as error:
+            raise ValueError("it is nested too deep") from error
+        branches = self._schema if isinstance(self._schema, list) else [self._schema]
+        if not branches or any(not isinstance(each, dict) or each["type"] != "record" for each in branches):
+            raise ValueError("it is no record")
+        # a record within itself can be nested as deep as there are bytes: fastavro's C code then ends the process
+        self._read = read_in_python if recursive else fastavro.schemaless_reader
+
+    def read(self, value: bytes) -> dict[str, object]:
+        """
+        The fields of a record.
+
+        Raises:
+            ValueError: the value is not of this schema; says why.
+            RecursionError: it is nested too deep.
+        """
+        stream = io.BytesIO(value)
+        try:
+            fields: Any = self._read(stream, self._schema, None, handle_unicode_errors="surrogateescape")
+        except _OF_VALUES as error:
+            raise ValueError(f"{type(error).__name__} {error}") from error
+        rest = len(value) - stream.tell()
+        if rest:
+            raise ValueError(f"{rest} bytes follow it")
+        return cast("dict[str, object]", fields)
+
+
+def flume_event(value: bytes) -> tuple[bytes, dict[str, bytes]]:
+    """
+    Body and headers of an AvroFlumeEvent, as Flume's Kafka sink and channel write it.
+
+    Raises:
+        ValueError: the value is none; says why.
+    """
+    content = _flume_schema().read(value)
+    body, headers = content["body"], content["headers"]
+    assert isinstance(body, bytes) and isinstance(headers, Mapping)  # noqa: S101, PT018 - by its schema
+    return body, {name: name_to_bytes(text) for name, text in headers.items()}
+
+
+@cache
+def _flume_schema() -> AvroSchema:
+    headers = {"name": "headers", "type": {"type": "map", "values": "string"}}
+    fields = [headers, {"name": "body", "type": "bytes"}]
+    return AvroSchema(json.dumps({"type": "record", "name": "AvroFlumeEvent", "fields": fields}))
+
+
+def _stripped(schema: Any) -> Any:
+    """The schema without logical types, for values as they are written."""
+    if isinstance(schema, list):
+        return [_stripped(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _stripped(value) if key in _INNER else value
+        for key, value in schema.items()
+        if key != "logicalType" or value == _KEPT_LOGICAL
+    }
+
+
+class _Look:
+    """
+    A look at all types of a parsed schema, for what must not be read as it is.
+
+    Attributes:
+        recursive: a record may hold itself.
+
+    Raises:
+        ValueError: an array has items that take no bytes, so it could say that it has any number of them.
+    """
+
+    def __init__(self, schema: Any) -> None:
+        self.recursive = False
+        self._named: dict[str, bool | None] = {}  # what takes bytes; None while its fields are looked at
+        self._takes_bytes(schema)
+
+    def _takes_bytes(self, schema: Any) -> bool:
+        if isinstance(schema, str):
+            takes = self._named.get(schema, schema != "null")
+            self.recursive = self.recursive or takes is None
+            return takes is not False
+        if isinstance(schema, list):
+            for branch in schema:
+                self._takes_bytes(branch)
+            return True
+        match schema["type"]:
+            case "record" | "error":
+                self._named[schema["name"]] = None
+                of_fields = [self._takes_bytes(field["type"]) for field in schema["fields"]]
+                self._named[schema["name"]] = takes = any(of_fields)
+            case "fixed" | "enum":
+                self._named[schema["name"]] = takes = schema.get("size") != 0
+            case "map":
+                self._takes_bytes(schema["values"])
+                takes = True
+            case "array":
+                takes = True
+                if not self._takes_bytes(schema["items"]):
+                    raise ValueError("it has an array of items that take no bytes")
+            case inner:
+                takes = self._takes_bytes(inner)
+        return takes

@@ -1,0 +1,283 @@
+"""The access_log decorator."""
+
+import random
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decorators.access_log import AccessLog
+from ingest.api import DecorateError
+from ingest.testing.events import event_of, settings_of
+
+TIME = b"10/Oct/2000:13:55:36 -0700"
+TIME_MS = 971211336000
+HEAD = b"h - - [" + TIME + b"] "
+
+
+def read(settings, line, **options):
+    event = event_of(line, **options)
+    assert AccessLog(settings_of(AccessLog.settings_class(), settings)).decorate(event) is True
+    return event
+
+
+@pytest.mark.parametrize(
+    ("tail", "expected"),
+    [
+        (b'"GET / HTTP/1.1" 200 5\n', {"method": b"GET", "path": b"/", "protocol": b"HTTP/1.1", "bytes": b"5"}),
+        (b'"GET / HTTP/1.1" 200 5\r\n', {"method": b"GET", "path": b"/", "protocol": b"HTTP/1.1", "bytes": b"5"}),
+        (b'"GET /?a=?b HTTP/2.0" 200 -', {"method": b"GET", "path": b"/", "query": b"a=?b", "protocol": b"HTTP/2.0"}),
+        (b'"GET /x? HTTP/1.0" 200 -', {"method": b"GET", "path": b"/x", "query": b"", "protocol": b"HTTP/1.0"}),
+        (b'"GET /a b HTTP/1.0" 200 -', {"method": b"GET", "path": b"/a b", "protocol": b"HTTP/1.0"}),
+        (b'"GET /old" 200 -', {"method": b"GET", "path": b"/old"}),
+        (b'"OPTIONS * HTTP/1.1" 200 -', {"method": b"OPTIONS", "path": b"*", "protocol": b"HTTP/1.1"}),
+        (b'"CONNECT h:443 HTTP/1.1" 200 -', {"method": b"CONNECT", "path": b"h:443", "protocol": b"HTTP/1.1"}),
+        (b'"M-SEARCH * HTTP/1.1" 200 -', {"method": b"M-SEARCH", "path": b"*", "protocol": b"HTTP/1.1"}),
+        (b'"-" 200 -', {}),
+        (b'"" 200 -', {"request": b""}),
+        (b'"hello world" 200 -', {"request": b"hello world"}),
+        (rb'"\x16\x03\x01\n" 200 -', {"request": b"\x16\x03\x01\n"}),
+        (rb'"\"\\\x5C\t" 200 -', {"request": b'"\\\\\t'}),
+        (rb'"-" 200 - "\x22\xC3\xA4" "a\qb"', {"referrer": b'"\xc3\xa4', "user_agent": rb"a\qb"}),
+        (b'"-" 200 - "-" ""', {"user_agent": b""}),
+        (b'"-" 200 - "\xff" "-"', {"referrer": b"\xff"}),
+    ],
+)
+def test_lines(tail, expected):
+    event = read("{}", HEAD + tail)
+    assert (event.attributes, event.timestamp_ms) == (
+        {"client": b"h", "time": TIME, "status": b"200"} | expected,
+        TIME_MS,
+    )
+
+
+def test_a_name_of_a_user_may_have_blanks():
+    assert read("{}", b"h - john doe [" + TIME + b'] "-" 401 -').attributes["user"] == b"john doe"
+
+
+@pytest.mark.parametrize("name", ["vhost_common", "vhost_combined"])
+def test_virtual_host_in_front(name):
+    tail = b' "-" "-"' if name == "vhost_combined" else b""
+    event = read(f"{{format: {name}}}", b"2001:db8::1:443 ::1 " + HEAD[2:] + b'"-" 200 7' + tail)
+    assert {name: event.attributes[name] for name in ("vhost", "port", "client", "bytes")} == {
+        "vhost": b"2001:db8::1",
+        "port": b"443",
+        "client": b"::1",
+        "bytes": b"7",
+    }
+
+
+@pytest.mark.parametrize(
+    ("on_dash", "expected"),
+    [
+        ("unset", {}),
+        ("empty", {"ident": b"", "user": b"", "request": b"", "bytes": b""}),
+        ("keep", {"ident": b"-", "user": b"-", "request": b"-", "bytes": b"-"}),
+    ],
+)
+def test_dash(on_dash, expected):
+    event = read(f"{{on_dash: {on_dash}}}", HEAD + b'"-" 200 -')
+    assert event.attributes == {"client": b"h", "time": TIME, "status": b"200"} | expected
+
+
+@pytest.mark.parametrize(
+    ("form", "line", "expected", "time_ms"),
+    [
+        ("%h %D", b"h 5", {"client": b"h", "duration_us": b"5"}, 0),
+        (r"%h \"%r\"\t%!200,304>s", b'h "-"\t500', {"client": b"h", "status": b"500"}, 0),
+        ("%{c}a:%{remote}p", b"::1:80", {"peer": b"::1", "client_port": b"80"}, 0),
+        ("%U%q", b"/a?b?c", {"path": b"/a", "query": b"b?c"}, 0),
+        ("%U%q %H", b"/a HTTP/1.1", {"path": b"/a", "protocol": b"HTTP/1.1"}, 0),
+        ('"%U%q"', rb'"/\"?\""', {"path": b'/"', "query": b'"'}, 0),
+        ("%{begin:sec}t %{end:usec}t", b"5 1500000", {"time_s": b"5", "time_us": b"1500000"}, 1500),
+        ("%{msec}t|%{%F}t", b"7|2000-01-01", {"time_ms": b"7", "time": b"2000-01-01"}, 7),
+        ("%{X-A}i;%{X-A}o;%{Id}C;%{V}e;%{N}n;%{SSL_PROTOCOL}x", b"1;2;3;4;5;6", {
+            "http_x_a": b"1", "sent_http_x_a": b"2", "cookie_id": b"3", "env_v": b"4", "note_n": b"5",
+            "ssl_protocol": b"6"}, 0),
+        ("%{Host}i 100%% %^FB", b"h 100% 5", {"host": b"h", "first_byte_us": b"5"}, 0),
+        ("$remote_addr - $remote_user [$time_local]", b"h - u [" + TIME + b"]",
+            {"client": b"h", "user": b"u", "time": TIME}, TIME_MS),
+        ("$msec $request_time", b"971211336.125 0.001", {"msec": b"971211336.125", "duration_s": b"0.001"},
+            TIME_MS + 125),
+        ("[$time_iso8601] $status", b"[2000-10-10T13:55:36-07:00] 200",
+            {"time": b"2000-10-10T13:55:36-07:00", "status": b"200"}, TIME_MS),
+        ("$request_method $request_uri $http_x_forwarded_for", b"GET /a?b=1 x", {
+            "method": b"GET", "path": b"/a", "query": b"b=1", "http_x_forwarded_for": b"x"}, 0),
+        ("$uri $args", b"/a ?b", {"path": b"/a", "query": b"?b"}, 0),
+        ("$upstream_addr $upstream_response_time $status", b"a:1, b:2 : c:3 0.1, - 200", {
+            "upstream_addr": b"a:1, b:2 : c:3", "upstream_response_time": b"0.1, -", "status": b"200"}, 0),
+        ("${scheme}://${host}$request_uri", b"https://h/a", None, 0),
+        ("$scheme://$host, $request_uri", b"https://h, /a", {"scheme": b"https", "host": b"h", "path": b"/a"}, 0),
+        ("é$status", "é200".encode(), {"status": b"200"}, 0),
+    ],
+)  # fmt: skip
+def test_own_formats(errors_of, form, line, expected, time_ms):
+    settings = "{format: '" + form.replace("'", "''") + "'}"
+    if expected is None:
+        assert errors_of(AccessLog, settings) == [("bad_pattern", ("format", 0))]
+        return
+    event = read(settings, line)
+    assert (event.attributes, event.timestamp_ms) == (expected, time_ms)
+
+
+@pytest.mark.parametrize("form", ["", "combind", "%", "%Z", "%{x}", "%h%u", "%h %a", "%r %m", "$args $request", "%{}i"])
+def test_what_is_no_format_is_an_error(errors_of, form):
+    assert errors_of(AccessLog, f"{{format: [common, '{form}']}}") == [("bad_pattern", ("format", 1))]
+
+
+def test_time_of_the_event_stays_where_asked():
+    event = read("{set_time: false, prefix: '2hb_l:'}", HEAD + b'"-" 200 -', timestamp_ms=5)
+    assert (event.timestamp_ms, event.attributes["2hb_l:time"]) == (5, TIME)
+
+
+@pytest.mark.parametrize(
+    ("settings", "line", "code"),
+    [
+        ("{}", b"", "bad_access_line"),
+        ("{}", HEAD + b'"GET / HTTP/1.1" 200', "bad_access_line"),
+        ("{}", HEAD + b'"GET "/" HTTP/1.1" 200 5', "bad_access_line"),
+        ("{}", HEAD + b'"GET / HTTP/1.1" OK 5', "bad_access_line"),
+        ("{}", HEAD + b'"-" 200 5\n' + HEAD + b'"-" 200 5', "bad_access_line"),
+        ("{format: common}", HEAD + b'"-" 200 5 "-" "-"', "bad_access_line"),
+        ("{}", b'h - - [30/Feb/2000:13:55:36 -0700] "-" 200 5', "bad_time"),
+        ("{}", b'h - - [10/Foo/2000:13:55:36 -0700] "-" 200 5', "bad_time"),
+        ("{}", b'h - - [10/Oct/2000:13:55:36 -2400] "-" 200 5', "bad_time"),
+        ("{}", b'h - - [now] "-" 200 5', "bad_time"),
+        ("{format: '$time_iso8601'}", b"2000-10-10T13:55:36", "bad_time"),
+        ("{format: '$time_iso8601'}", b"\xff", "bad_time"),
+        ("{format: '$msec'}", b"9" * 30, "bad_time"),
+        ("{source: line}", b"", "no_attribute"),
+    ],
+)
+def test_what_is_no_line_is_an_error(refusal_of, settings, line, code):
+    assert refusal_of(AccessLog, settings, line) == code
+
+
+def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+    line = HEAD + b'"-" 200 5'
+    assert refusal_of(AccessLog, "{}", line, {"status": "x"}, write_once=True) == "attribute_exists"
+
+
+def as_apache(text):
+    escapes = {0x22: rb"\"", 0x5C: rb"\\", 8: rb"\b", 9: rb"\t", 10: rb"\n", 11: rb"\v", 13: rb"\r"}
+    return b"".join(escapes.get(byte) or (bytes((byte,)) if 32 <= byte < 127 else b"\\x%02x" % byte) for byte in text)
+
+
+def as_nginx(text):
+    return b"".join(bytes((byte,)) if 32 <= byte < 127 and byte not in b'"\\' else b"\\x%02X" % byte for byte in text)
+
+
+@given(st.sampled_from([as_apache, as_nginx]), st.binary(), st.binary())
+def test_escapes_of_both_servers_are_undone(escaped, referrer, agent):
+    line = HEAD + b'"-" 200 5 "%b" "%b"' % (escaped(referrer), escaped(agent))
+    attributes = read("{on_dash: keep}", line).attributes
+    assert (attributes["referrer"], attributes["user_agent"]) == (referrer, agent)
+
+
+@given(st.binary(), st.sampled_from(["{}", "{format: '%h \"%r\"'}", "{format: '$args, $msec $upstream_addr $uri'}"]))
+def test_any_bytes_are_a_line_or_an_error(line, settings):
+    try:
+        read(settings, line)
+    except DecorateError:
+        return
+
+
+LINES = 10_000
+WORDS = [b"shop", b"cart", b"%20x", b"index.html", b"a+b", "größe".encode(), b'q"uote', b"back\\slash", b"tab\there"]
+AGENTS = [b"-", b"", b"curl/8.4.0", b'Mozilla/5.0 (X11; "Linux") \\o/', b"\xff\xfe bot", b"x" * 300]
+
+
+class Generator:
+    """Lines as a server writes them, each with what stands in it; some are broken."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+
+    def fields(self):
+        one_of = self.random.choice
+        moment = datetime(2020, 1, 1, tzinfo=UTC) + timedelta(seconds=self.random.randrange(10**8))
+        zone = timezone(timedelta(minutes=self.random.choice([0, 60, -420, 330, -30])))
+        fields = {
+            "client": one_of([b"203.0.113.9", b"2001:db8::1", b"host.example.com"]),
+            "user": one_of([b"-", b"-", b"ann", b"john doe", "jörg".encode()]),
+            "time": moment.astimezone(zone).strftime("%d/%b/%Y:%H:%M:%S %z").encode(),
+            "status": one_of([b"200", b"301", b"404", b"500"]),
+            "bytes": one_of([b"-", b"0", b"5120", b"%d" % self.random.randrange(10**12)]),
+            "referrer": one_of([b"-", b"https://example.com/?q=1", b'"', "https://ä.example/".encode()]),
+            "user_agent": one_of(AGENTS),
+        }
+        fields |= {"ident": b"-"}
+        kind = self.random.random()
+        if kind < 0.05:
+            fields["request"] = one_of([b"-", b"", b"\x16\x03\x01\x02", b"SSH-2.0-Go"])
+        else:
+            path = b"/" + b"/".join(self.random.choices(WORDS, k=self.random.randrange(4)))
+            fields |= {"method": one_of([b"GET", b"POST", b"PROPFIND"]), "path": path}
+            if kind < 0.4:
+                fields["query"] = one_of([b"", b"page=7", b"a=?&b=%3F", b"x y"])
+            if kind < 0.95:
+                fields["protocol"] = one_of([b"HTTP/1.0", b"HTTP/1.1", b"HTTP/2.0"])
+        return fields, round(moment.timestamp()) * 1000
+
+    def line(self, fields, form, escaped):
+        whole = fields.get("request")
+        if whole is None:
+            whole = fields["method"] + b" " + fields["path"]
+            if "query" in fields:
+                whole += b"?" + fields["query"]
+            if "protocol" in fields:
+                whole += b" " + fields["protocol"]
+        written = {name: escaped(value) for name, value in fields.items()}
+        line = b'%b - %b [%b] "%b" %b %b' % (
+            written["client"],
+            written["user"],
+            fields["time"],
+            escaped(whole),
+            fields["status"],
+            fields["bytes"],
+        )
+        if form.endswith("combined"):
+            line += b' "%b" "%b"' % (written["referrer"], written["user_agent"])
+        return b"www.example.com:443 " + line if form.startswith("vhost") else line
+
+    def broken(self, line):
+        quote = line.index(b'"')
+        return self.random.choice(
+            [
+                b"",
+                line[: self.random.randrange(quote)],
+                line[:quote] + line[quote + 1 :],
+                line.replace(b"[", b"(", 1),
+                line + b" and more",
+                line.replace(b'" ', b'" OK', 1),
+                bytes(self.random.randrange(128, 256) for _ in range(40)),
+            ]
+        )
+
+
+@pytest.mark.parametrize("escaped", [as_apache, as_nginx])
+@pytest.mark.parametrize("form", ["common", "combined", "vhost_common", "vhost_combined"])
+def test_ten_thousand_lines(form, escaped):
+    generator = Generator(f"{form} {escaped.__name__}")
+    decorator = AccessLog(settings_of(AccessLog.settings_class(), f"{{format: {form}}}"))
+    broken = 0
+    for _ in range(LINES):
+        fields, time_ms = generator.fields()
+        line = generator.line(fields, form, escaped)
+        if generator.random.random() < 0.1:
+            broken += 1
+            event = event_of(generator.broken(line))
+            with pytest.raises(DecorateError) as caught:
+                decorator.decorate(event)
+            assert (caught.value.code, event.attributes, event.timestamp_ms) == ("bad_access_line", {}, 0)
+            continue
+        event = event_of(line)
+        assert decorator.decorate(event) is True
+        if form.endswith("common"):
+            del fields["referrer"], fields["user_agent"]
+        if form.startswith("vhost"):
+            fields |= {"vhost": b"www.example.com", "port": b"443"}
+        expected = {name: value for name, value in fields.items() if value != b"-"}
+        assert (event.attributes, event.timestamp_ms) == (expected, time_ms)
+    assert LINES // 20 < broken < LINES // 5

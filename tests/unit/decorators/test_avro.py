@@ -1,0 +1,246 @@
+"""The avro decorator."""
+
+import io
+import json
+from decimal import Decimal
+
+import fastavro
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decorators.avro import Avro
+from ingest.api import DecorateError
+from ingest.testing.events import event_of
+
+NODE = {
+    "type": "record",
+    "name": "Node",
+    "namespace": "a.b",
+    "fields": [{"name": "v", "type": "int"}, {"name": "next", "type": ["null", "Node"]}],
+}
+
+
+def record(*fields, **more):
+    return {"type": "record", "name": "R", "fields": [{"name": name, "type": kind} for name, kind in fields]} | more
+
+
+def settings_with(schema, text="{}"):
+    return "{" + ", ".join(filter(None, [text[1:-1], f"schema_text: {json.dumps(json.dumps(schema))}"])) + "}"
+
+
+def avro(schema, content):
+    stream = io.BytesIO()
+    fastavro.schemaless_writer(stream, fastavro.parse_schema(schema), content)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("string", "größe", {"x": "größe".encode()}),
+        ("bytes", b"\x00\xff", {"x": b"\x00\xff"}),
+        ("int", -5, {"x": b"-5"}),
+        ("long", 2**63 - 1, {"x": b"9223372036854775807"}),
+        ("double", 0.1, {"x": b"0.1"}),
+        ("float", 0.5, {"x": b"0.5"}),
+        ("boolean", True, {"x": b"true"}),
+        ("boolean", False, {"x": b"false"}),
+        ("null", None, {}),
+        (["null", "string"], None, {}),
+        (["null", "string"], "", {"x": b""}),
+        ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, "B", {"x": b"B"}),
+        ({"type": "fixed", "name": "F", "size": 2}, b"\xff\x00", {"x": b"\xff\x00"}),
+        ({"type": "map", "values": "int"}, {"a": 1, "b.c": 2}, {"x.a": b"1", "x.b.c": b"2"}),
+        ({"type": "array", "items": "int"}, [1, 2], {"x": b"[1,2]"}),
+        ({"type": "array", "items": ["null", "bytes"]}, [None, b"a", b"\xff"], {"x": b'[null,"a",{"b64":"/w=="}]'}),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}, Decimal("1.50"), {"x": b"1.50"}),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 20}, Decimal(10**19), {"x": b"1" + b"0" * 19}),
+        (
+            {"type": "array", "items": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 1}},
+            [Decimal("0.5")],
+            {"x": b"[0.5]"},
+        ),
+        ({"type": "int", "logicalType": "date"}, 19_000, {"x": b"19000"}),
+        ({"type": "long", "logicalType": "timestamp-millis"}, 1308748686334, {"x": b"1308748686334"}),
+        ({"type": "string", "logicalType": "uuid"}, "no uuid", {"x": b"no uuid"}),
+        ({"type": "record", "name": "I", "fields": [{"name": "y", "type": "int"}]}, {"y": 1}, {"x.y": b"1"}),
+    ],
+)
+def test_types(attributes_after, kind, value, expected):
+    schema = record(("x", kind))
+    # what has a logical type is written as what it is without
+    is_decimal = "decimal" in json.dumps(kind)
+    plain = schema if is_decimal else json.loads(json.dumps(schema).replace("logicalType", "was"))
+    assert attributes_after(Avro, settings_with(schema), avro(plain, {"x": value})) == expected
+
+
+def test_text_that_is_not_utf_8_keeps_its_bytes(attributes_after):
+    assert attributes_after(Avro, settings_with(record(("x", "string"))), b"\x02\xff") == {"x": b"\xff"}
+
+
+def test_names_and_choice(attributes_after):
+    schema = record(("a", "int"), ("m", {"type": "map", "values": "int"}), ("l", {"type": "array", "items": "int"}))
+    value = avro(schema, {"a": 1, "m": {"b": 2, "c": 3}, "l": [4, 5]})
+    text = "{prefix: '2hb_f:', separator: _, only: [m_b, l_1], arrays: index}"
+    assert attributes_after(Avro, settings_with(schema, text), value) == {"2hb_f:m_b": b"2", "2hb_f:l_1": b"5"}
+    assert attributes_after(Avro, settings_with(schema, "{arrays: unset, only: [a, l]}"), value) == {"a": b"1"}
+
+
+def test_a_record_of_several(attributes_after):
+    schemas = [record(("a", "int")), record(("b", "int"), name="S")]
+    assert attributes_after(Avro, settings_with(schemas), b"\x02\x02") == {"b": b"1"}
+
+
+@pytest.mark.parametrize(("on_null", "expected"), [("unset", {}), ("empty", {"x": b""})])
+def test_nulls(attributes_after, on_null, expected):
+    settings = settings_with(record(("x", ["null", "int"])), f"{{on_null: {on_null}}}")
+    assert attributes_after(Avro, settings, b"\0") == expected
+
+
+def test_a_record_in_itself_is_read_as_deep_as_any_event_should_be(attributes_after, refusal_of):
+    settings = settings_with(NODE)
+    assert attributes_after(Avro, settings, b"\x02\x02\x04\0") == {"v": b"1", "next.v": b"2"}
+    for depth in (150, 5_000, 500_000):
+        assert refusal_of(Avro, settings, b"\x02\x02" * depth + b"\x02\0") == "too_deep"
+
+
+def test_headers(attributes_after, refusal_of):
+    schema = record(("x", "int"))
+    single = settings_with(schema, "{header: single_object}")
+    # the fingerprint of the schema's canonical form, worked out apart from the product's code
+    canonical = b'{"name":"R","type":"record","fields":[{"name":"x","type":"int"}]}'
+    marked = b"\xc3\x01" + fingerprint(canonical).to_bytes(8, "little")
+    assert attributes_after(Avro, single, marked + b"\x02") == {"x": b"1"}
+    assert refusal_of(Avro, single, marked[:-1] + b"\x02\x02") == "wrong_schema"
+    assert refusal_of(Avro, single, b"\x02") == "bad_avro"
+    confluent = settings_with(schema, "{header: confluent}")
+    assert attributes_after(Avro, confluent, b"\0\0\0\x01\x02\x02") == {"x": b"1"}
+    assert refusal_of(Avro, confluent, b"\x01\0\0\x01\x02\x02") == "bad_avro"
+    assert refusal_of(Avro, confluent, b"\0\0\0\x01") == "bad_avro"
+    known = settings_with(schema, "{header: confluent, schema_ids: [1, 258]}")
+    assert attributes_after(Avro, known, b"\0\0\0\x01\x02\x02") == {"x": b"1"}
+    assert refusal_of(Avro, known, b"\0\0\0\x01\x03\x02") == "wrong_schema"
+
+
+def fingerprint(text):
+    """CRC-64-AVRO bit by bit, as the specification describes it."""
+    empty = crc = 0xC15D213AA4D7A795
+    for byte in text:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (empty if crc & 1 else 0)
+    return crc
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("string", b""),
+        ("string", b"\x06ab"),
+        ("string", b"\x01"),
+        ("string", b"\x02ab"),
+        ("long", b"\xff" * 20),
+        ("double", b"1234"),
+        (["null", "int"], b"\x08"),
+        ({"type": "enum", "name": "E", "symbols": ["A"]}, b"\x08"),
+        ({"type": "array", "items": "int"}, b"\xfe\xff\xff\xff\x0f\x02"),
+    ],
+)
+def test_what_is_no_avro_is_an_error(refusal_of, kind, value):
+    assert refusal_of(Avro, settings_with(record(("x", kind))), value) == "bad_avro"
+
+
+def test_an_absent_attribute_is_an_error(refusal_of):
+    assert refusal_of(Avro, settings_with(record(("x", "int")), "{source: y}"), b"\x02") == "no_attribute"
+
+
+def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+    settings = settings_with(record(("x", "int")))
+    assert refusal_of(Avro, settings, b"\x02", {"x": "old"}, write_once=True) == "attribute_exists"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "int",
+        [],
+        {},
+        5,
+        None,
+        {"type": "map", "values": "int"},
+        [record(), "null"],
+        record(("x", "Unknown")),
+        record(("x", {"type": "array", "items": "null"})),
+        record(("x", {"type": "map", "values": {"type": "array", "items": {"type": "fixed", "name": "F", "size": 0}}})),
+        record(("x", {"type": "array", "items": record(("y", "null"), name="I")})),
+        record(("x", {"type": "bytes", "logicalType": "decimal", "precision": "x"})),
+    ],
+)
+def test_what_is_no_schema_is_an_error(errors_of, schema):
+    assert errors_of(Avro, settings_with(schema)) == [("wrong_type", ())]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 100_000])
+def test_what_is_no_json_is_no_schema(errors_of, text):
+    assert errors_of(Avro, f"{{schema_text: '{text}'}}") == [("wrong_type", ())]
+
+
+def test_options_go_together(errors_of):
+    assert errors_of(Avro, "{}") == [("conflict", ())]
+    assert errors_of(Avro, settings_with(record(), "{schema_ids: [1]}")) == [("conflict", ())]
+
+
+FIELDS = {
+    "s": st.text(),
+    "b": st.binary(),
+    "l": st.integers(-(2**63), 2**63 - 1),
+    "d": st.floats(allow_nan=False),
+    "t": st.booleans(),
+    "o": st.none() | st.text(),
+    "m": st.dictionaries(st.text(max_size=4), st.binary(max_size=4), max_size=3),
+}
+SCHEMA = record(
+    ("s", "string"),
+    ("b", "bytes"),
+    ("l", "long"),
+    ("d", "double"),
+    ("t", "boolean"),
+    ("o", ["null", "string"]),
+    ("m", {"type": "map", "values": "bytes"}),
+)
+
+
+@given(st.fixed_dictionaries(FIELDS))
+def test_what_was_written_is_read(content):
+    event = event_of(avro(SCHEMA, content))
+    DECORATOR.decorate(event)
+    expected = {
+        "s": content["s"].encode(),
+        "b": content["b"],
+        "l": str(content["l"]).encode(),
+        "d": repr(content["d"]).encode(),
+        "t": b"true" if content["t"] else b"false",
+    }
+    if content["o"] is not None:
+        expected["o"] = content["o"].encode()
+    expected |= {f"m.{key}": value for key, value in content["m"].items()}
+    assert event.attributes == expected
+
+
+@given(st.binary())
+def test_any_bytes_are_a_record_or_an_error(value):
+    for decorator in (DECORATOR, NODES):
+        event = event_of(value)
+        try:
+            decorator.decorate(event)
+        except DecorateError:
+            assert event.attributes == {}
+
+
+def made(schema):
+    return Avro(Avro.settings_class().model_validate({"schema_text": json.dumps(schema)}))
+
+
+DECORATOR = made(SCHEMA)
+NODES = made(NODE)

@@ -1,0 +1,79 @@
+"""The user_agent decorator."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decorators.user_agent import UserAgent
+from ingest.testing.events import event_of, settings_of
+
+CHROME = b"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%b Safari/537.36"
+
+
+@pytest.mark.parametrize(
+    ("agent", "expected"),
+    [
+        (b"", {}),
+        (b"\xff\xfe", {}),
+        (
+            CHROME % b"120.0.6099.71",
+            {"browser": b"Chrome", "browser_version": b"120.0.6099.71", "os": b"Windows", "os_version": b"10"},
+        ),
+        (
+            b"Mozilla/5.0 (X11; Linux x86_64; rv:109.0) Gecko/20100101 Firefox/115.0",
+            {"browser": b"Firefox", "browser_version": b"115.0", "os": b"Linux"},
+        ),
+        (
+            b"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+            {
+                "browser": b"Googlebot",
+                "browser_version": b"2.1",
+                "device": b"Spider",
+                "device_brand": b"Spider",
+                "device_model": b"Desktop",
+            },
+        ),
+    ],
+)
+def test_agents(attributes_after, agent, expected):
+    assert attributes_after(UserAgent, "{}", agent) == expected
+
+
+def test_an_absent_attribute_is_an_error(refusal_of):
+    assert refusal_of(UserAgent, "{source: agent}", b"curl/8.4.0") == "no_attribute"
+
+
+def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+    assert refusal_of(UserAgent, "{}", b"curl/8.4.0", {"browser": "x"}, write_once=True) == "attribute_exists"
+
+
+def test_what_is_remembered_is_bounded_and_true():
+    decorator = UserAgent(settings_of(UserAgent.settings_class()))
+    for number in (1, 2, 1, 2):
+        event = event_of(CHROME % b"%d.0" % number)
+        decorator.decorate(event)
+        assert event.attributes["browser_version"] == b"%d.0" % number
+    known = decorator._attributes.cache_info()
+    assert (known.hits, known.misses, known.maxsize) == (2, 2, 10_000)
+
+
+def test_an_event_can_not_change_what_is_remembered():
+    decorator = UserAgent(settings_of(UserAgent.settings_class()))
+    for _ in range(2):
+        event = event_of(b"curl/8.4.0")
+        decorator.decorate(event)
+        assert event.attributes == {"browser": b"curl", "browser_version": b"8.4.0"}
+        event.set("browser", b"other")
+
+
+def test_no_agent_is_too_long(attributes_after):
+    assert attributes_after(UserAgent, "{}", b"curl/8.4.0 " + b"x" * 1_000_000)["browser"] == b"curl"
+
+
+@given(st.binary(max_size=60) | st.text(max_size=60).map(lambda text: f"Mozilla/5.0 ({text}) {text}/5.1".encode()))
+def test_any_bytes_are_an_agent(agent):
+    decorator = UserAgent(settings_of(UserAgent.settings_class()))
+    first, second = event_of(agent), event_of(agent)
+    assert decorator.decorate(first)
+    assert decorator.decorate(second)
+    assert first == second
