@@ -42,6 +42,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "bad_json": (api.DecodeError, "A text that was to be JSON is not, or is no object."),
     "bad_notation": (api.DecodeError, 'Bytes in JSON are a string, or {"b64": "…"} for what is not text.'),
     "bad_pairs": (api.DecorateError, "The text is no list of keys and values, or a quote in it is not closed."),
+    "bad_plugin": (
+        api.CatalogError,
+        "A plugin's component breaks the rules for components, or can not be made; the message says which and how.",
+    ),
     "bad_record": (IngestError, "A record can not be sent to Kafka as it is."),
     "bad_syslog": (api.DecorateError, "The text is no syslog message of RFC 5424, nor of RFC 3164."),
     "bad_table_name": (api.MappingError, "The template of the table gives what no store takes as a name."),
@@ -93,6 +97,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         IngestError,
         "The Java process of Spark does not answer: it is stopped, starved, or out of memory. It is waited for.",
     ),
+    "name_taken": (api.CatalogError, "Two components, or two modules, have one name; the message names both."),
     "negative_number": (api.ExpressionError, "A negative number has no place in an inverted order."),
     "no_attribute": (api.DecorateError, "A step or a cell reads an attribute the event does not have."),
     "no_match": (api.DecorateError, "The regular expression was not found, and the step says on_no_match: error."),
@@ -108,6 +113,8 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "number_too_large": (api.ExpressionError, "The result of a function, or the number of a cell, does not fit."),
     "os": (IngestError, "The operating system refused: the message says what and where."),
     "package_missing": (api.CatalogError, "A component needs a package that is not installed."),
+    "plugin_differs": (api.CatalogError, "A worker has another version of a plugin than the driver."),
+    "plugin_missing": (api.CatalogError, "A worker lacks a plugin that the pipeline uses, or can not import it."),
     "query_failed": (
         IngestError,
         "A micro-batch failed in Spark again and again, and not by the pipeline's own doing; the log has the reason.",

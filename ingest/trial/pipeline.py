@@ -11,6 +11,7 @@ from ingest.config.cases import Given
 from ingest.config.model import TestCase
 from ingest.expressions import Condition
 from ingest.sources.decoding import Decoder
+from ingest.time_limit import TimeLimit
 from ingest.trial.expected import Difference, differences
 from ingest.trial.inputs import event_of, given_of, record_of
 from ingest.trial.shown import Line, Output, changed_by, output_of, shown_event, shown_mutation
@@ -46,6 +47,7 @@ class Trial:
         self._decoder = decoder
         self._history: dict[Origin, tuple[Line, ...]] = {}
         self._chain = Chain(chain.steps, watcher=self._watch)
+        self._time_limit = TimeLimit(self._chain.guarded)
         self._mappers = [
             (name, mapper, None if mapper.settings.when is None else Condition.parse(mapper.settings.when, timezone))
             for name, mapper in mappers
@@ -98,7 +100,9 @@ class Trial:
             event = decoded
         before = shown_event(event)
         batch_time_ms = event.timestamp_ms
-        for outcome in self._chain.run(event):
+        with self._time_limit:
+            outcomes = self._chain.run(event)
+        for outcome in outcomes:
             yield self._became(number, outcome, before, None if until_decorators else batch_time_ms)
 
     def _became(self, number: int, outcome: Outcome, before: Line, batch_time_ms: int | None) -> Output:

@@ -21,8 +21,8 @@ import pytest
 import decorators
 import sinks
 from ingest.api import Decorator, Event, EventError
-from ingest.catalog import load_class
 from ingest.expressions import FUNCTIONS, Template
+from ingest.plugin import class_at
 from ingest.testing.events import copy_of, event_before, random_events, settings_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,13 +38,13 @@ CLOCKS_AND_CHANCE = {
 def uses() -> Iterator[tuple[str, Callable[[], object]]]:
     """(name, call) of each use of each part."""
     for path in decorators.BUILTIN.values():
-        kind = load_class(path)
+        kind = class_at(path)
         for example in kind.examples:
             decorator = kind(settings_of(kind.settings_class(), example.settings))
             for event in (event_before(example), *random_events()):
                 yield kind.kind, lambda decorator=decorator, event=event: decorated(decorator, copy_of(event))
     for path in sinks.BUILTIN_SINKS.values():
-        kind = load_class(path)
+        kind = class_at(path)
         for example in kind.examples:
             mapper = kind(settings_of(kind.settings_class(), example.settings))
             for event in (event_before(example), *random_events()):
