@@ -209,16 +209,32 @@ def check_event(event: Event, origin: Origin) -> None:
     Raises:
         TypeError: what is wrong with it.
     """
+    attributes = event.attributes
+    if not (
+        event.body.__class__ is bytes
+        and attributes.__class__ is dict
+        and _NAMES.issuperset(map(type, attributes))
+        and _VALUES.issuperset(map(type, attributes.values()))
+        and event.origin is origin
+        and event.timestamp_ms.__class__ is int
+        and event.nanos.__class__ is int
+        and event.host.__class__ is str
+        and event.priority.__class__ is Priority
+        and event.key.__class__ is bytes
+        and event.tombstone.__class__ is bool
+    ):
+        raise TypeError(_what_is_wrong(event))
+
+
+def _what_is_wrong(event: Event) -> str:
     for name, kind in _FIELDS:
         value = getattr(event, name)
         if value.__class__ is not kind:
-            raise TypeError(f"the step left {short(value)} as the event's {name}; it must be {kind.__name__}")
-    attributes = event.attributes
-    if not _NAMES.issuperset(map(type, attributes)) or not _VALUES.issuperset(map(type, attributes.values())):
-        name, value = next(pair for pair in attributes.items() if not _is_attribute(*pair))
-        raise TypeError(f"the step set attribute {short(name)} to {short(value)}; names are str, values are bytes")
-    if event.origin is not origin:
-        raise TypeError("the step changed the event's origin, which tells it from all others")
+            return f"the step left {short(value)} as the event's {name}; it must be {kind.__name__}"
+    for attribute, text in event.attributes.items():
+        if not _is_attribute(attribute, text):
+            return f"the step set attribute {short(attribute)} to {short(text)}; names are str, values are bytes"
+    return "the step changed the event's origin, which tells it from all others"
 
 
 def without_rubbish(event: Event) -> Event:
