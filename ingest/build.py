@@ -7,14 +7,14 @@ the live pipeline of it once. Names from YAML are never imported in a worker, on
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from ingest.api import FileStore, OnError, Settings, Store, StoreSettings
+from ingest.api import CatalogError, FileStore, OnError, Settings, Store, StoreSettings
 from ingest.catalog import Catalog
 from ingest.chain import Chain, Step
 from ingest.config.model import Component, Configuration, Pipeline, names_of
 from ingest.expressions import Condition
+from ingest.plugin import FAILURES, PluginFile, class_at, told
 from ingest.sources.decoding import Decoder
 from sinks.mapping.mapper import Mapper, SinkSettings
 
@@ -34,12 +34,14 @@ class DecoratorPart:
         name: label, or what tells it from others of its kind, for errors and metrics.
         component: import path, `module:Class`.
         on_error: the pipeline's rule filled in.
+        provider: what brings it, as in `ingest.catalog.Entry`.
     """
 
     name: str
     component: str
     settings: Settings
     on_error: OnError
+    provider: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +57,12 @@ class SinkPart:
 
 @dataclass(frozen=True, slots=True)
 class StorePart:
-    """A store that sinks of the plan use."""
+    """A store that sinks of the plan use; attributes as DecoratorPart."""
 
     name: str
     component: str
     settings: StoreSettings
+    provider: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,7 @@ class Plan:
     Attributes:
         decoding: keyword arguments of Decoder.
         stores: name -> store, for those its sinks use.
+        files: modules that lie beside the pipeline file.
     """
 
     pipeline: str
@@ -80,6 +84,7 @@ class Plan:
     decorators: tuple[DecoratorPart, ...]
     sinks: tuple[SinkPart, ...]
     stores: Mapping[str, StorePart]
+    files: tuple[PluginFile, ...] = ()
 
 
 def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) -> Plan:
@@ -100,7 +105,8 @@ def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) 
     for name, component in _named(pipeline.decorators):
         options = cast("Settings", component.settings)
         path = _path(catalog.load("decorators", component.kind))
-        decorators.append(DecoratorPart(name, path, options, options.on_error or pipeline.on_error))
+        provider = catalog.entry("decorators", component.kind).provider
+        decorators.append(DecoratorPart(name, path, options, options.on_error or pipeline.on_error, provider))
     return Plan(
         pipeline=pipeline.name,
         fingerprint=pipeline.fingerprint,
@@ -110,19 +116,29 @@ def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) 
         decorators=tuple(decorators),
         sinks=tuple(sinks),
         stores={sink.store: store_part(configuration, sink.store, catalog) for sink in sinks},
+        files=catalog.files,
     )
 
 
 def store_part(configuration: Configuration, name: str, catalog: Catalog) -> StorePart:
     """A store of the configuration as part of a plan; its class, which brings its driver, is not imported."""
     component = configuration.stores[name]
-    return StorePart(name, catalog.path("stores", component.kind), cast("StoreSettings", component.settings))
+    entry = catalog.entry("stores", component.kind)
+    return StorePart(name, entry.path, cast("StoreSettings", component.settings), entry.provider)
 
 
 def live_chain(plan: Plan) -> Chain:
-    """The decorators of a plan, compiled."""
+    """
+    The decorators of a plan, compiled.
+
+    Raises:
+        CatalogError: a plugin can not be made with its settings.
+    """
     return Chain(
-        [Step(_made(part), part.name, _condition(part.settings, plan), part.on_error) for part in plan.decorators]
+        [
+            Step(_made(part), part.name, _condition(part.settings, plan), part.on_error, part.provider)
+            for part in plan.decorators
+        ]
     )
 
 
@@ -220,5 +236,26 @@ def _path(component: type) -> str:
 
 
 def _made(part: DecoratorPart | SinkPart | StorePart) -> Any:
-    module, _, name = part.component.partition(":")
-    return getattr(import_module(module), name)(part.settings)
+    component = class_at(part.component)
+    if isinstance(part, SinkPart) or not part.provider:
+        return component(part.settings)
+    try:
+        made = component(part.settings)
+        if isinstance(part, DecoratorPart):
+            _check_made(made, part)
+    except MemoryError:  # the machine's trouble, not the plugin's
+        raise
+    except FAILURES as error:
+        raise CatalogError(
+            f'"{part.name}" can not be made: {told(error, component.__module__, part.provider)}',
+            code="bad_plugin",
+            hint="its constructor begins with super().__init__(settings), and may read files that are here too",
+        ) from error
+    return made
+
+
+def _check_made(made: Any, part: DecoratorPart) -> None:
+    if getattr(made, "settings", None) is not part.settings:
+        raise TypeError("it does not keep its settings")
+    if not isinstance(made.drop_reason, str):
+        raise TypeError(f"its drop_reason is {made.drop_reason!r}, and must be text")

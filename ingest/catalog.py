@@ -3,21 +3,42 @@ Which components there are, and where their code is: names to classes, imported 
 
 Built-in names are tables of strings, so asking for one imports that one alone. Installed packages add to them by entry
 points (`ingest.decorators`, `ingest.stores`), and a file by `plugins: [module]`: there the module's `DECORATORS` and
-`STORES` count, or else the classes with a `kind` that are defined in it. A built-in name can not be taken by others.
+`STORES` count, or else the classes with a `kind` that are defined in it. A name means one component: where several
+have it, whoever asks for it is told of all of them, and nobody else.
 """
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module, metadata
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import metadata
 from typing import Any
 
 from ingest.api import CatalogError, Decorator, FanOut, Model, Store
+from ingest.plugin import Plugin, PluginFile, check_component, class_at, file_of, import_plugin
 
 ROOMS = ("decorators", "sinks", "stores", "sources")
+SINGULAR = {"decorators": "decorator", "sinks": "sink", "stores": "store", "sources": "source"}
 BUILTIN_SOURCES = {"files": "ingest.sources.files:FilesSource", "kafka": "ingest.sources.kafka:KafkaSource"}
 
-_SINGULAR = {"decorators": "decorator", "sinks": "sink", "stores": "store", "sources": "source"}
 _GROUPS = {"decorators": "ingest.decorators", "stores": "ingest.stores"}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """
+    Where a component is.
+
+    Attributes:
+        path: of its class, `module:Class`.
+        provider: the package and its version, or the module, that brings it; "" when it is built in.
+    """
+
+    path: str
+    provider: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.provider} ({self.path})" if self.provider else "built in"
 
 
 class Catalog:
@@ -25,59 +46,85 @@ class Catalog:
     Components by name; each is imported once, when it is first asked for.
 
     Answers `ingest.config` what options a component has, and `ingest.build` what its class is.
+
+    Args:
+        plugins: modules named in a pipeline file.
+        with_packages: also what installed packages add.
+
+    Attributes:
+        files: those of the plugins that are files beside a pipeline.
+
+    Raises:
+        CatalogError: a plugin can not be imported, or takes a name that is taken.
     """
 
-    def __init__(self, plugins: Sequence[str] = ()) -> None:
+    def __init__(self, plugins: Sequence[Plugin] = (), *, with_packages: bool = True) -> None:
         self._plugins = tuple(plugins)
-        self._added: dict[str, dict[str, str]] = {room: {} for room in ROOMS}
-        for module in self._plugins:
-            self._add_plugin(module)
-        self._entry_points: dict[str, dict[str, str]] | None = None
+        self._with_packages = with_packages
+        self._added: dict[str, dict[str, list[Entry]]] = {room: {} for room in ROOMS}
+        self.files: tuple[PluginFile, ...] = ()
+        for plugin in self._plugins:
+            self._add(plugin)
 
     def __call__(self, room: str, name: str) -> type[Model] | None:
         """
         The options of a component; None when there is none of that name.
 
         Raises:
-            CatalogError: it can not be imported.
+            CatalogError: it can not be imported, or several have this name.
         """
-        return self.settings(room, name) if self._path(room, name) is not None else None
+        return self.settings(room, name) if self._entries(room, name) else None
 
     def names(self, room: str) -> tuple[str, ...]:
         """All names of a room, sorted."""
-        return tuple(sorted(_builtin(room).keys() | self._installed(room).keys() | self._added[room].keys()))
+        return tuple(sorted(_builtin(room).keys() | self._installed.get(room, {}).keys() | self._added[room].keys()))
 
-    def with_plugins(self, modules: Sequence[str]) -> "Catalog":
+    def with_plugins(self, plugins: Sequence[Plugin]) -> "Catalog":
         """
         The same with the components of some modules.
 
         Raises:
             CatalogError: a module can not be imported, or takes a name that is taken.
         """
-        return Catalog((*self._plugins, *modules))
+        return Catalog((*self._plugins, *plugins), with_packages=self._with_packages)
 
-    def path(self, room: str, name: str) -> str:
+    def entry(self, room: str, name: str) -> Entry:
         """
-        Where the class of a component is, `module:Class`; what a plan carries to the workers.
+        Where a component is; what a plan carries to the workers.
 
         Raises:
-            CatalogError: there is no such component.
+            CatalogError: there is no such component, or there are several.
         """
-        path = self._path(room, name)
-        if path is None:
+        entries = self._entries(room, name)
+        if not entries:
             near = difflib.get_close_matches(name, self.names(room), n=1)
             hint = f'did you mean "{near[0]}"?' if near else "'ingest describe' lists them"
-            raise CatalogError(f'there is no {_SINGULAR[room]} "{name}"', code="unknown_component", hint=hint)
-        return path
+            raise CatalogError(f'there is no {SINGULAR[room]} "{name}"', code="unknown_component", hint=hint)
+        if len(entries) > 1:
+            raise CatalogError(
+                f'there are {len(entries)} {SINGULAR[room]}s named "{name}": {" and ".join(map(str, entries))}',
+                code="name_taken",
+                hint="give one of them another kind, or remove its package",
+            )
+        return entries[0]
 
     def load(self, room: str, name: str) -> type[Any]:
         """
         The class of a component.
 
         Raises:
-            CatalogError: there is no such component, or it can not be imported.
+            CatalogError: there is no such component, it can not be imported, or it breaks the rules for plugins.
         """
-        return load_class(self.path(room, name))
+        entry = self.entry(room, name)
+        if not entry.provider:
+            return class_at(entry.path)
+        try:
+            component = class_at(entry.path)
+            check_component(component, room, name)
+        except CatalogError as error:
+            about = f'{SINGULAR[room]} "{name}" of {entry}'
+            raise CatalogError(f"{about}: {error.message}", code=error.code, hint=error.hint) from error
+        return component
 
     def is_deterministic(self, name: str) -> bool:
         """
@@ -95,73 +142,53 @@ class Catalog:
         Raises:
             CatalogError: there is no such component, or it can not be imported.
         """
-        apart = _stores()[name][0] if room == "stores" and name in _stores() else None
-        found = load_class(apart or self.path(room, name))
+        is_built_in = not self.entry(room, name).provider
+        found = class_at(_stores()[name][0]) if room == "stores" and is_built_in else self.load(room, name)
         of_component = getattr(found, "settings_class", None)
-        settings = found if of_component is None else of_component()
-        if not (isinstance(settings, type) and issubclass(settings, Model)):
-            raise CatalogError(f'{_SINGULAR[room]} "{name}" has no settings', hint="see ingest.api.Settings")
+        settings: type[Model] = found if of_component is None else of_component()
         return settings
 
-    def _path(self, room: str, name: str) -> str | None:
-        built_in = _builtin(room).get(name)
-        return built_in or self._added[room].get(name) or self._installed(room).get(name)
+    def _entries(self, room: str, name: str) -> list[Entry]:
+        """Every component of a name; one that is found in two ways is one."""
+        path = _builtin(room).get(name)
+        entries = [] if path is None else [Entry(path)]
+        for entry in (*self._added[room].get(name, ()), *self._installed.get(room, {}).get(name, ())):
+            if entry.path not in (known.path for known in entries):
+                entries.append(entry)
+        return entries
 
-    def _installed(self, room: str) -> Mapping[str, str]:
-        if self._entry_points is None:
-            self._entry_points = {
-                room: {point.name: point.value for point in metadata.entry_points(group=group)}
-                for room, group in _GROUPS.items()
-            }
-        return self._entry_points.get(room, {})
+    @cached_property
+    def _installed(self) -> Mapping[str, Mapping[str, Sequence[Entry]]]:
+        found: dict[str, dict[str, list[Entry]]] = {room: {} for room in _GROUPS}
+        if self._with_packages:
+            for room, group in _GROUPS.items():
+                for point in metadata.entry_points(group=group):
+                    provider = f"{point.dist.name} {point.dist.version}" if point.dist is not None else point.module
+                    found[room].setdefault(point.name, []).append(Entry(f"{point.module}:{point.attr}", provider))
+        return found
 
-    def _add_plugin(self, name: str) -> None:
-        module = _imported(name)
-        listed = {
-            "decorators": getattr(module, "DECORATORS", None),
-            "stores": getattr(module, "STORES", None),
-        }
-        own = [value for value in vars(module).values() if _is_own_component(value, name)]
-        if all(components is None for components in listed.values()):
-            listed["decorators"] = [component for component in own if not issubclass(component, Store)]
-            listed["stores"] = [component for component in own if issubclass(component, Store)]
-        for room, components in listed.items():
-            for kind, path in _named(name, components or ()):
-                if kind in _builtin(room) or self._added[room].get(kind, path) != path:
-                    raise CatalogError(
-                        f'plugin "{name}": the {_SINGULAR[room]} "{kind}" exists already', hint="give it another kind"
-                    )
-                self._added[room][kind] = path
-
-
-def load_class(path: str) -> type[Any]:
-    """
-    The class at `module:Class`.
-
-    Raises:
-        CatalogError: the module can not be imported or has no such class.
-    """
-    module, _, name = path.partition(":")
-    found = getattr(_imported(module), name, None)
-    if not isinstance(found, type):
-        raise CatalogError(f'there is no class "{name}" in "{module}"', code="import_failed")
-    return found
+    def _add(self, plugin: Plugin) -> None:
+        file = file_of(plugin)
+        if file is not None:
+            self.files = (*self.files, file)
+        module = import_plugin(plugin.module) if file is None else file.load()
+        provider = f'"{plugin.module}"' if file is None else f'"{plugin.module}.py"'
+        for room, components in _components_of(module).items():
+            for kind, path in _named(plugin.module, components):
+                self._added[room].setdefault(kind, []).append(Entry(path, provider))
+                self.entry(room, kind)
 
 
-def _imported(module: str) -> Any:
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        missing = error.name or module
-        if module == missing or module.startswith(f"{missing}."):
-            raise CatalogError(
-                f'there is no module "{module}"', code="import_failed", hint="install the package it is in"
-            ) from error
-        raise CatalogError(
-            f'"{module}" needs the module "{missing}"', code="package_missing", hint=f'install what "{missing}" is in'
-        ) from error
-    except (ImportError, SyntaxError, ValueError, TypeError) as error:
-        raise CatalogError(f'"{module}" can not be imported: {error}', code="import_failed") from error
+def _components_of(module: Any) -> dict[str, list[object]]:
+    """Room -> the classes a module lists, or else has."""
+    listed = {"decorators": getattr(module, "DECORATORS", None), "stores": getattr(module, "STORES", None)}
+    if any(components is not None for components in listed.values()):
+        return {room: list(components or ()) for room, components in listed.items()}
+    own = [value for value in vars(module).values() if _is_own_component(value, module.__name__)]
+    return {
+        "decorators": [component for component in own if not issubclass(component, Store)],
+        "stores": [component for component in own if issubclass(component, Store)],
+    }
 
 
 def _is_own_component(value: object, module: str) -> bool:
@@ -177,7 +204,11 @@ def _named(module: str, components: Iterable[object]) -> Iterable[tuple[str, str
     for component in components:
         kind = getattr(component, "kind", None)
         if not isinstance(component, type) or not isinstance(kind, str):
-            raise CatalogError(f'plugin "{module}": {component!r} is no component', hint="list classes with a `kind`")
+            raise CatalogError(
+                f'plugin "{module}": {component!r} is no component',
+                code="bad_plugin",
+                hint="list classes with a `kind`",
+            )
         yield kind, f"{component.__module__}:{component.__qualname__}"
 
 

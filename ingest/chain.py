@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from reprlib import repr as short
 from typing import Any, NamedTuple, Protocol
 
 from ingest.api import (
@@ -17,6 +18,7 @@ from ingest.api import (
     OnError,
     Origin,
 )
+from ingest.plugin import FAILURES, check_event, told, without_rubbish
 from ingest.time_limit import LIMIT_S, OutOfTimeError
 
 
@@ -42,12 +44,15 @@ class Step:
         name: the step's label or, without one, what tells it from the others; for errors and metrics.
         condition: the step is passed over for events that do not meet it.
         on_error: what becomes of an event that fails here, the pipeline's own rule already filled in.
+        provider: the plugin it comes from, for its errors; "" for a built-in one. What a plugin leaves of an event is
+            looked at after each call, which built-in decorators, having been tested with any bytes, are spared.
     """
 
     decorator: Decorator[Any] | FanOut[Any]
     name: str
     condition: Condition | None = None
     on_error: OnError = OnError.DEAD_LETTER
+    provider: str = ""
 
 
 class Dropped(NamedTuple):
@@ -90,6 +95,8 @@ class Waiting(NamedTuple):
 
 Outcome = Event | Dropped | Failed | Waiting
 """What became of an event; one that came out of the chain is there itself."""
+
+_CAUGHT = (*FAILURES, OutOfTimeError)
 
 Watcher = Callable[[Step, Event, Sequence[Event]], None]
 """
@@ -158,8 +165,9 @@ class Chain:
                 raise
             except MemoryError:
                 raise
-            except Exception as bug:
-                raise BeginFailedError(f'"{step.name}": {type(bug).__name__}: {bug}') from bug
+            except FAILURES as bug:
+                about = told(bug, type(step.decorator).__module__, step.provider)
+                raise BeginFailedError(f'"{step.name}": {about}') from bug
 
     def run(self, event: Event) -> Sequence[Outcome]:
         """
@@ -177,8 +185,8 @@ class Chain:
                     return (_not_kept(kept, step, event),)
         except MemoryError:  # the machine's trouble, not the event's
             raise
-        except (Exception, OutOfTimeError) as error:  # noqa: BLE001 - the boundary: a bug must not end the pipeline
-            return (_failed(error, step, event),)
+        except _CAUGHT as error:  # the boundary: a bug must not end the pipeline
+            return (_failed(error, step, event, event.origin),)
         return (event,)
 
     def finish(self) -> Iterator[tuple[Event, Sequence[Outcome]]]:
@@ -194,12 +202,12 @@ class Chain:
                 given = _given(step, held)
             except MemoryError:
                 raise
-            except Exception as error:
+            except FAILURES as error:
                 if isinstance(error, IngestError) and not isinstance(error, EventError):
                     _name(error, step)
                     raise
                 for event, _ in held.values():
-                    yield event, (_failed(error, step, event),)
+                    yield event, (_failed(error, step, event, event.origin),)
             else:
                 for event in given:
                     yield event, self._run_in_stages([event], index + 1, held.pop(id(event)).numbers)
@@ -214,6 +222,7 @@ class Chain:
             after: list[Event] = []
             for current in live:
                 before = None if self._watcher is None else _copy(current)
+                origin = current.origin
                 try:
                     if step.condition is not None and not step.condition.holds(current):
                         after.append(current)
@@ -226,8 +235,8 @@ class Chain:
                         outcomes.append(Dropped(step.decorator.drop_reason, step.name, current))
                 except MemoryError:
                     raise
-                except (Exception, OutOfTimeError) as error:  # noqa: BLE001 - the chain boundary, as in `run`
-                    outcomes.append(_failed(error, step, current))
+                except _CAUGHT as error:  # the chain boundary, as in `run`
+                    outcomes.append(_failed(error, step, current, origin))
                     continue
                 after.extend(made)
                 if self._watcher is not None and before is not None:
@@ -250,18 +259,29 @@ class Chain:
     @staticmethod
     def _apply(step: Step, event: Event, numbers: Iterator[int]) -> list[Event] | Held:
         decorator = step.decorator
+        origin = event.origin
         if isinstance(decorator, Decorator):
             kept = decorator.decorate(event)
             if kept is not True and kept is not False:
                 raise _no_answer(kept)
+            if step.provider and kept:
+                check_event(event, origin)
             return [event] if kept else []
-        origin = event.origin
         answer = decorator.decorate(event)
         if isinstance(answer, Held):
             return answer
+        if not hasattr(answer, "__iter__"):
+            raise TypeError(f"decorate returned {short(answer)}; a fan-out returns events")
         made = list(answer)
         if len({id(each) for each in made}) != len(made):
             raise TypeError("a fan-out gave the same event twice; each must be a copy of its own")
+        for each in made:
+            if not isinstance(each, Event):
+                raise TypeError(f"a fan-out gave {short(each)}, which is no event")
+            if step.provider:
+                check_event(each, each.origin)
+        if len({id(each.attributes) for each in made}) != len(made):
+            raise TypeError("a fan-out gave two events the same attributes; copy them: dict(event.attributes)")
         for each in made:
             each.origin = origin._replace(fan_out=next(numbers))
         return made
@@ -290,7 +310,7 @@ def _call(step: Step) -> Callable[[Event], bool]:
     decorator = step.decorator
     if not isinstance(decorator, Decorator):
         raise TypeError(f"{step.name} is no decorator")
-    decorate: Callable[[Event], bool] = decorator.decorate
+    decorate: Callable[[Event], bool] = _checked(decorator.decorate) if step.provider else decorator.decorate
     if step.condition is None:
         return decorate
     holds = step.condition.holds
@@ -301,26 +321,47 @@ def _call(step: Step) -> Callable[[Event], bool]:
     return decorate_when
 
 
+def _checked(decorate: Callable[[Event], bool]) -> Callable[[Event], bool]:
+    def decorate_and_check(event: Event) -> bool:
+        origin = event.origin
+        kept = decorate(event)
+        if kept is True:
+            check_event(event, origin)
+        return kept
+
+    return decorate_and_check
+
+
 def _not_kept(answer: object, step: Step, event: Event) -> Outcome:
     if answer is False:
         return Dropped(step.decorator.drop_reason, step.name, event)
-    return _failed(_no_answer(answer), step, event)
+    return _failed(_no_answer(answer), step, event, event.origin)
 
 
 def _no_answer(answer: object) -> TypeError:
-    return TypeError(f"decorate returned {answer!r}; it must return True to keep the event or False to drop it")
+    return TypeError(f"decorate returned {short(answer)}; it must return True to keep the event or False to drop it")
 
 
-def _failed(error: BaseException, step: Step | None, event: Event) -> Failed:
+def _failed(error: BaseException, step: Step | None, event: Event, origin: Origin) -> Failed:
     if step is None:  # no step ran, so nothing of an event can have failed
         raise error
+    module = type(step.decorator).__module__
     if isinstance(error, OutOfTimeError):
-        error = DecorateError(f"the step did not come to an end within {LIMIT_S:g} s", code="decorator_timeout")
-    if not isinstance(error, EventError):
-        bug = DecorateBugError(f"{type(error).__name__}: {error}")
+        where = told(error, module, step.provider).removeprefix(OutOfTimeError.__name__)
+        error = DecorateError(f"the step did not come to an end within {LIMIT_S:g} s{where}", code="decorator_timeout")
+    if not isinstance(error, EventError) or (step.provider and not _can_be_told(error)):
+        bug = DecorateBugError(told(error, module, step.provider))
         bug.__cause__ = error
         error = bug
-    return Failed(event.origin, error, step.name, step.on_error, event)
+    if step.provider:
+        event = without_rubbish(event)
+        origin = origin if isinstance(origin, Origin) else Origin("", 0, 0)
+    return Failed(origin, error, step.name, step.on_error, event)
+
+
+def _can_be_told(error: EventError) -> bool:
+    """Whether an error that a plugin made has what a dead letter and a metric need."""
+    return isinstance(error.code, str) and isinstance(getattr(error, "message", None), str)
 
 
 def _copy(event: Event) -> Event:

@@ -1,5 +1,6 @@
 """What decorators, sinks, stores and sources have in common."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeVar, get_args
@@ -62,9 +63,17 @@ class Example:
 
 def settings_class_of(component: type, bound: type[M]) -> type[M]:
     """The settings model in the type argument of a component class, as in `class Split(Decorator[SplitSettings])`."""
+    return next(_arguments(component, bound), bound)
+
+
+def names_settings(component: type) -> bool:
+    """Whether a component class says which settings it has; one that does not has those of all its kind."""
+    return next(_arguments(component, BaseModel), None) is not None
+
+
+def _arguments(component: type, bound: type[M]) -> Iterator[type[M]]:
     for parent in component.__mro__:
         for base in getattr(parent, "__orig_bases__", ()):
             for argument in get_args(base):
                 if isinstance(argument, type) and issubclass(argument, bound):
-                    return argument
-    return bound
+                    yield argument

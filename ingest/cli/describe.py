@@ -45,10 +45,21 @@ def _list(out: Output) -> None:
 
     found = pages()
     if out.is_json:
-        out.json([{"room": page.room, "name": page.name, "summary": page.summary} for page in found])
+        out.json([_in_list(page) for page in found])
         return
-    out.table(("", "name", "what it does"), [(page.singular, page.name, page.summary) for page in found])
+    out.table(("", "name", "what it does"), [(page.singular, page.name, _summary(page)) for page in found])
     out.next("ingest describe NAME", "ingest describe error CODE")
+
+
+def _summary(page: "Page") -> str:
+    if page.is_broken:
+        return f"CAN NOT BE USED: {page.summary}"
+    return page.summary + (f" (of {page.provider})" if page.provider else "")
+
+
+def _in_list(page: "Page") -> dict[str, str]:
+    about = {"provider": page.provider} if page.provider else {}
+    return {"room": page.room, "name": page.name, "error" if page.is_broken else "summary": page.summary} | about
 
 
 def _one(out: Output, name: str) -> None:
@@ -65,6 +76,8 @@ def _one(out: Output, name: str) -> None:
 
 def _show(out: Output, page: "Page") -> None:
     out.parts((page.name, "bold"), (f"  {page.singular}, {page.stability}", "dim"))
+    if page.provider:
+        out.line(f"Of {page.provider}.", "dim")
     out.line()
     for line in page.text.splitlines():
         out.line(line)
@@ -87,6 +100,7 @@ def _plain(page: "Page") -> dict[str, Any]:
         "name": page.name,
         "stability": page.stability,
         "text": page.text,
+        "provider": page.provider,
         "options": [
             {"name": each.name, "type": each.type, "default": each.default, "doc": each.doc, "example": each.example}
             for each in page.options

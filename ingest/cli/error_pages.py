@@ -67,6 +67,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     ),
     "bad_notation": (api.DecodeError, 'Bytes in JSON are a string, or {"b64": "…"} for what is not text.'),
     "bad_pairs": (api.DecorateError, "The text is no list of keys and values, or a quote in it is not closed."),
+    "bad_plugin": (
+        api.CatalogError,
+        "A plugin's component breaks the rules for components, or can not be made; the message says which and how.",
+    ),
     "bad_protobuf": (
         api.DecorateError,
         "The value is no message of the step's type, or lacks the header it should have.",
@@ -133,6 +137,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         IngestError,
         "The Java process of Spark does not answer: it is stopped, starved, or out of memory. It is waited for.",
     ),
+    "name_taken": (api.CatalogError, "Two components, or two modules, have one name; the message names both."),
     "negative_number": (api.ExpressionError, "A negative number has no place in an inverted order."),
     "no_attribute": (api.DecorateError, "A step or a cell reads an attribute the event does not have."),
     "no_entry": (
@@ -164,6 +169,8 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     ),
     "os": (IngestError, "The operating system refused: the message says what and where."),
     "package_missing": (api.CatalogError, "A component needs a package that is not installed."),
+    "plugin_differs": (api.CatalogError, "A worker has another version of a plugin than the driver."),
+    "plugin_missing": (api.CatalogError, "A worker lacks a plugin that the pipeline uses, or can not import it."),
     "query_failed": (
         IngestError,
         "A micro-batch failed in Spark again and again, and not by the pipeline's own doing; the log has the reason.",

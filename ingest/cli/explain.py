@@ -43,7 +43,7 @@ def explain(
     Example: ingest explain pipeline.yaml --events events.jsonl --output json
     """
     from ingest.build import plan_of
-    from ingest.cli.loading import loaded, pipeline_of
+    from ingest.cli.loading import loaded, pipeline_of, tell_plugins
     from ingest.trial import Trial
 
     configuration, catalog = loaded(file)
@@ -52,6 +52,7 @@ def explain(
     given = _given(
         events, [event for case in configuration.tests if case.pipeline == chosen.name for event in case.given]
     )
+    tell_plugins(out, configuration, catalog)
     outcomes: dict[str, int] = {}
     for output in trial.run(given, until_decorators=until is Until.DECORATORS):
         outcome = str(output.line["outcome"])

@@ -7,7 +7,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ingest.api import ConfigError, NotFoundError, Store
-from ingest.catalog import Catalog
+from ingest.catalog import SINGULAR, Catalog
+from ingest.cli.output import Output
 from ingest.config import load
 
 if TYPE_CHECKING:
@@ -24,6 +25,22 @@ def loaded(file: str) -> "tuple[Configuration, Catalog]":
     """
     configuration = load(file, env=os.environ, lookup=Catalog())
     return configuration, Catalog(configuration.plugins)
+
+
+def used_plugins(configuration: "Configuration", catalog: Catalog) -> list[dict[str, str]]:
+    """What in a file is of plugins: room, name and the provider of each such component, sorted."""
+    parts = [("stores", store.kind) for store in configuration.stores.values()]
+    for pipeline in configuration.pipelines.values():
+        parts += [("decorators", step.kind) for step in pipeline.decorators]
+    found = ((room, name, catalog.entry(room, name).provider) for room, name in sorted(set(parts)))
+    return [{"room": room, "name": name, "provider": provider} for room, name, provider in found if provider]
+
+
+def tell_plugins(out: Output, configuration: "Configuration", catalog: Catalog) -> None:
+    """Say which parts of a file are of plugins; text mode only."""
+    if not out.is_json:
+        for part in used_plugins(configuration, catalog):
+            out.note(f'{SINGULAR[part["room"]]} "{part["name"]}" is of {part["provider"]}', "dim")
 
 
 def pipeline_of(configuration: "Configuration", name: str | None) -> "Pipeline":

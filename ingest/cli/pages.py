@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 import orjson
 
-from ingest.api import Example, Model, NotFoundError, Settings
+from ingest.api import CatalogError, Example, Model, NotFoundError, Settings
 from ingest.api.notation import to_notation
-from ingest.catalog import ROOMS, Catalog
+from ingest.catalog import ROOMS, SINGULAR, Catalog
 from ingest.config.pages import OptionRow, option_rows
 
-_SINGULAR = {"decorators": "decorator", "sinks": "sink", "stores": "store", "sources": "source"}
 _IN_LISTS = ("decorators", "sinks")
 
 
@@ -31,7 +30,9 @@ class Page:
 
     Attributes:
         room: decorators, sinks, stores or sources.
-        text: the docstring; its first line is the summary.
+        text: the docstring; its first line is the summary. Of a plugin that can not be used, why.
+        provider: the package and its version that brings it; "" when it is built in.
+        is_broken: it can not be used.
     """
 
     room: str
@@ -40,11 +41,13 @@ class Page:
     text: str
     options: tuple[OptionRow, ...]
     examples: tuple[ShownExample, ...]
+    provider: str = ""
+    is_broken: bool = False
 
     @property
     def singular(self) -> str:
         """The room's name for one of its components."""
-        return _SINGULAR[self.room]
+        return SINGULAR[self.room]
 
     @property
     def summary(self) -> str:
@@ -53,9 +56,16 @@ class Page:
 
 
 def pages(catalog: Catalog | None = None) -> list[Page]:
-    """A page for every component, room by room, sorted."""
+    """A page for every component, room by room, sorted; for a plugin that can not be used, one that says why."""
     catalog = catalog or Catalog()
-    return [page_of(catalog, room, name) for room in ROOMS for name in catalog.names(room)]
+    return [_page(catalog, room, name) for room in ROOMS for name in catalog.names(room)]
+
+
+def _page(catalog: Catalog, room: str, name: str) -> Page:
+    try:
+        return page_of(catalog, room, name)
+    except CatalogError as error:
+        return Page(room, name, "", str(error), (), (), is_broken=True)
 
 
 def pages_named(name: str, catalog: Catalog | None = None) -> list[Page]:
@@ -76,7 +86,12 @@ def pages_named(name: str, catalog: Catalog | None = None) -> list[Page]:
 
 
 def page_of(catalog: Catalog, room: str, name: str) -> Page:
-    """The page of a component."""
+    """
+    The page of a component.
+
+    Raises:
+        CatalogError: it can not be used.
+    """
     component = catalog.load(room, name)
     settings = catalog.settings(room, name)
     stability = getattr(component, "stability", None)
@@ -90,6 +105,7 @@ def page_of(catalog: Catalog, room: str, name: str) -> Page:
             _shown(f"- {name}" if room in _IN_LISTS else name, example)
             for example in getattr(component, "examples", ())
         ),
+        provider=catalog.entry(room, name).provider,
     )
 
 

@@ -31,7 +31,7 @@ def validate(
     """
     from ingest.api import ConfigError
     from ingest.build import live_chain, plan_of
-    from ingest.cli.loading import loaded
+    from ingest.cli.loading import loaded, tell_plugins, used_plugins
 
     try:
         configuration, catalog = loaded(file)
@@ -50,10 +50,13 @@ def validate(
         found = list(answers(configuration, catalog))
     failures = [answer.error for answer in found if answer.error is not None]
     if out.is_json:
-        about = {"connections": [_plain(answer) for answer in found]} if connect else {}
+        about: dict[str, object] = {"connections": [_plain(answer) for answer in found]} if connect else {}
+        of_plugins = used_plugins(configuration, catalog)
+        about |= {"plugins": of_plugins} if of_plugins else {}
         out.json({"valid": not failures, "problems": configuration.report.to_json()} | about)
     else:
         out.problems(configuration.report)
+        tell_plugins(out, configuration, catalog)
         for answer in found:
             _show(out, answer)
     if failures:

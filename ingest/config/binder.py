@@ -17,12 +17,14 @@ from ingest.config.pipelines import Pipelines
 from ingest.config.problems import Kind, Report, Severity, did_you_mean, listed, report_of
 from ingest.config.reading import Document, read
 from ingest.config.resolving import resolve
+from ingest.plugin import Plugin
 
 VERSION = 1
 TOP_KEYS = {
     "version": "Version of the file format: 1.",
     "include": "Another file, or a list of them, that this one is laid over: mappings merge, all else is replaced.",
-    "plugins": "Python modules with components of your own; the only way to import code by name.",
+    "plugins": "Modules with components of your own, each a file NAME.py beside this one or installed; "
+    "the only way to import code by name.",
     "secrets": "Where `${secret:NAME}` is read from.",
     "state_dir": "Folder for checkpoints, dead letters and all else a pipeline remembers.",
     "service": "The process: its endpoint, its log, how it stops.",
@@ -149,16 +151,18 @@ class _Binder:
                 self._problem(Kind.WRONG_TYPE, item.place, f"an item of {key} wants text")
         return texts
 
-    def _plugins(self) -> tuple[str, ...]:
-        modules = []
+    def _plugins(self) -> tuple[Plugin, ...]:
+        plugins = []
         for item in self._texts("plugins"):
+            # stdin is in no folder: there the present one is meant
+            plugin = Plugin(item.text, Path(item.place.file).parent)
             try:
-                self._binding.lookup = self._binding.lookup.with_plugins([item.text])
+                self._binding.lookup = self._binding.lookup.with_plugins([plugin])
             except CatalogError as error:
                 self._problem(Kind.UNKNOWN_REFERENCE, item.place, error.message, error.hint or "")
             else:
-                modules.append(item.text)
-        return tuple(modules)
+                plugins.append(plugin)
+        return tuple(plugins)
 
     def _state_dir(self) -> str:
         node = self._root.entries.get("state_dir")

@@ -13,6 +13,7 @@ from ingest.config.problems import Kind, Masks, Place, Problem, Severity, did_yo
 from ingest.config.scalars import resolve
 from ingest.config.translate import Placed, problems_of, secret_scalars
 from ingest.expressions import Condition, ExpressionSyntaxError, Pattern
+from ingest.plugin import Plugin
 
 
 class Lookup(Protocol):
@@ -27,7 +28,7 @@ class Lookup(Protocol):
     def is_deterministic(self, name: str) -> bool:
         """Whether a decorator gives the same for the same event."""
 
-    def with_plugins(self, modules: AbstractSequence[str]) -> "Lookup":
+    def with_plugins(self, plugins: AbstractSequence[Plugin]) -> "Lookup":
         """The same and what some modules add; CatalogError when one can not be imported."""
 
 

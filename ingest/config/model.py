@@ -10,6 +10,7 @@ from ingest.config.cases import Expect
 from ingest.config.nodes import Path as NodePath
 from ingest.config.options import ErrorBudget, ServiceOptions, SparkOptions, TableOptions
 from ingest.config.problems import Masks, Place, Report
+from ingest.plugin import Plugin
 
 Places = Mapping[NodePath, Place]
 """Keys and indexes inside a part of the file -> where that stands."""
@@ -121,7 +122,7 @@ class Configuration:
 
     path: str
     state_dir: Path
-    plugins: tuple[str, ...]
+    plugins: tuple[Plugin, ...]
     service: ServiceOptions
     spark: SparkOptions
     stores: dict[str, Component]

@@ -1,6 +1,5 @@
 """From a configuration to a running service: everything is opened here, in order, and closed in reverse."""
 
-import pickle
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from ingest.dead_letters.queue import DeadLetterQueue
 from ingest.observe.health import Health
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
+from ingest.parcel import packed
 from ingest.receipt import Counts
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.http import HttpEndpoint
@@ -118,7 +118,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             used = {store: stores[store] for store in plans[name].stores if store in stores}
             job = Job(
                 pipeline=name,
-                plan=pickle.dumps(plans[name]),
+                plan=packed(plans[name]),
                 batch_times=times[name],
                 stores=used,
                 families=family_registry(configuration, plans[name], used),

@@ -80,7 +80,7 @@ class Job:
 
     Args:
         pipeline: its name.
-        plan: the pickled plan, unpickled once by each worker process.
+        plan: as `ingest.parcel.packed` gives it, unpacked once by each worker process.
         stores: those of the pipeline that the driver has, by name.
         incoming: store name -> folder for files that tasks hand over.
         publish: makes dead letters durable, after asking the error budget; called once a batch with all letters and

@@ -6,7 +6,6 @@ once in each and kept in the one module-level cache of this product; see the ADR
 """
 
 import gc
-import pickle
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -14,9 +13,12 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark import TaskContext
 
+from ingest.api import CatalogError
 from ingest.build import live_task
 from ingest.observe.drain import Drain
 from ingest.observe.logs import LogLevel, logger, set_up
+from ingest.parcel import unpacked
+from ingest.receipt import Receipt, Verdict
 from ingest.spark.rows import records_of, rows_of
 from ingest.task import Assignment, Task
 
@@ -26,13 +28,17 @@ _live: dict[str, tuple[bytes, Task]] = {}
 def process(
     pipeline: str, plan: bytes, assignment: Assignment, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Run one partition and give its receipt as rows."""
-    task = _task(pipeline, plan)
+    """Run one partition and give its receipt as rows; one that says stop where this process lacks a part of it."""
     context = TaskContext.get()
     if context is not None:
         assignment = replace(assignment, task_id=f"{context.partitionId():06d}-{context.taskAttemptId()}")
     remaining = iter(batches)
-    receipt = task.run(records_of(remaining), assignment)
+    try:
+        task = _task(pipeline, plan)
+    except CatalogError as error:
+        receipt = Receipt(Verdict.STOP, error.code, str(error))
+    else:
+        receipt = task.run(records_of(remaining), assignment)
     for _ in remaining:
         # a worker that leaves input unread is thrown away by Spark, and with it the connections and what is in flight
         pass
@@ -46,8 +52,8 @@ def _task(pipeline: str, plan: bytes) -> Task:
     if known is not None:
         known[1].close()
     _log_without_waiting()
-    # the plan comes from our own driver, over the channel that brought this very function
-    task = live_task(pickle.loads(plan))  # noqa: S301
+    # it comes from our own driver, over the channel that brought this very function
+    task = live_task(unpacked(plan))
     _live[pipeline] = (plan, task)
     if TaskContext.get() is not None:  # a process of Spark's, and of nobody else
         _collect_garbage_rarely()

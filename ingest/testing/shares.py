@@ -23,8 +23,10 @@ def share_of(decorator: AnyDecorator, events: Iterable[Event]) -> list[list[Even
         except EventError as error:
             found.append(error)
             continue
-        if isinstance(answer, bool):
+        if answer is True or answer is False:
             found.append([event] if answer else [])
+        elif isinstance(decorator, Decorator):
+            raise AssertionError(f"decorate returned {answer!r}; it must return True or False")
         elif isinstance(answer, Held):
             held[id(event)] = len(found)
             found.append([])

@@ -12,6 +12,7 @@ from ingest.config.cases import Given
 from ingest.config.model import TestCase
 from ingest.expressions import Condition
 from ingest.sources.decoding import Decoder
+from ingest.time_limit import TimeLimit
 from ingest.trial.expected import Difference, differences
 from ingest.trial.inputs import event_of, given_of, record_of
 from ingest.trial.shown import Line, Output, changed_by, output_of, shown_event, shown_mutation
@@ -59,6 +60,7 @@ class Trial:
         self._history: dict[Origin, tuple[Line, ...]] = {}
         self._held: dict[int, _Input] = {}
         self._chain = Chain(chain.steps, watcher=self._watch)
+        self._time_limit = TimeLimit(self._chain.guarded)
         self._mappers = [
             (name, mapper, None if mapper.settings.when is None else Condition.parse(mapper.settings.when, timezone))
             for name, mapper in mappers
@@ -121,7 +123,9 @@ class Trial:
             event = decoded
         batch_time_ms = None if until_decorators else event.timestamp_ms
         taken = _Input(number, shown_event(event), batch_time_ms, event.origin)
-        yield from self._became(self._chain.run(event), taken)
+        with self._time_limit:
+            outcomes = self._chain.run(event)
+        yield from self._became(outcomes, taken)
 
     def _became(self, outcomes: Sequence[Outcome], taken: _Input) -> Iterator[Output]:
         for outcome in outcomes:

@@ -1,5 +1,6 @@
 """Every built-in decorator keeps the contract, and stands where its name says."""
 
+import inspect
 from importlib import import_module
 
 import pytest
@@ -17,6 +18,14 @@ class TestBuiltIn(DecoratorContract):
     @pytest.fixture(params=BUILTIN)
     def kind_of_decorator(self, request):
         return load(BUILTIN[request.param])
+
+    def test_another_process_gives_the_same(self):
+        """All of them in one process each, with functions and sinks: test_deterministic."""
+
+    def test_it_says_where_it_comes_from(self, kind_of_decorator):
+        doc = inspect.getdoc(kind_of_decorator)
+        assert doc.splitlines()[0].endswith(".")
+        assert "Source:" in doc
 
 
 @pytest.mark.parametrize("name", BUILTIN)

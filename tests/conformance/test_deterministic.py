@@ -6,7 +6,6 @@ that must not matter: the moment, the hash seed, the time zone, the language. An
 for chance.
 """
 
-import gc
 import hashlib
 import json
 import os
@@ -14,39 +13,28 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType
 
 import pytest
 
 import decorators
 import sinks
-from ingest.api import Event, EventError
-from ingest.catalog import load_class
 from ingest.expressions import FUNCTIONS, Template
-from ingest.testing.events import copy_of, event_before, files_of, random_events, settings_of
-from ingest.testing.shares import AnyDecorator, share_of
+from ingest.plugin import class_at
+from ingest.testing import purity
+from ingest.testing.events import copy_of, event_before, random_events, settings_of
+from ingest.testing.purity import asked_for, outcome
 
 ROOT = Path(__file__).resolve().parents[2]
-# what builtin functions say they are; code in Python ends in one of them
-CLOCKS_AND_CHANCE = {
-    *(f"time.{name}" for name in ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "clock_gettime")),
-    *(f"datetime.{name}" for name in ("now", "utcnow", "today")),
-    *("date.today", "posix.urandom", "posix.getpid", "posix.getrandom", "_random.random", "_random.getrandbits"),
-    *("Random.random", "Random.getrandbits", "_uuid.generate_time_safe"),
-}
 
 
 def uses() -> Iterator[tuple[str, Callable[[], object]]]:
     """(name, call) of each use of each part."""
     for path in decorators.BUILTIN.values():
-        kind = load_class(path)
-        with files_of(kind.examples):
-            for example in kind.examples:
-                decorator = kind(settings_of(kind.settings_class(), example.settings))
-                for event in (event_before(example), *random_events()):
-                    yield kind.kind, lambda decorator=decorator, event=event: decorated(decorator, copy_of(event))
+        kind = class_at(path)
+        for use in purity.uses(kind):
+            yield kind.kind, use
     for path in sinks.BUILTIN_SINKS.values():
-        kind = load_class(path)
+        kind = class_at(path)
         for example in kind.examples:
             mapper = kind(settings_of(kind.settings_class(), example.settings))
             for event in (event_before(example), *random_events()):
@@ -57,49 +45,12 @@ def uses() -> Iterator[tuple[str, Callable[[], object]]]:
             yield function.name, lambda template=template, example=example: template.render(example.input())
 
 
-def decorated(decorator: AnyDecorator, event: Event) -> object:
-    (found,) = share_of(decorator, [event])
-    if isinstance(found, EventError):
-        raise found
-    return [
-        (each.body, list(each.attributes.items()), each.timestamp_ms, each.nanos, each.host, each.key) for each in found
-    ]
-
-
-def outcome(call: Callable[[], object]) -> object:
-    try:
-        return call()
-    except EventError as error:
-        return error.code, str(error)
-
-
 def digests() -> dict[str, str]:
     """Part -> what all its uses gave."""
     found: dict[str, list[object]] = {}
     for name, call in uses():
         found.setdefault(name, []).append(outcome(call))
     return {name: hashlib.sha256(repr(results).encode()).hexdigest() for name, results in found.items()}
-
-
-def asked_for(call: Callable[[], object]) -> set[str]:
-    """Clocks and chance that a call asks for, however deep."""
-    asked = set()
-
-    def profile(_frame: FrameType, event: str, function: object) -> None:
-        if event == "c_call":
-            name = getattr(function, "__qualname__", "")
-            module = getattr(function, "__module__", None)
-            asked.update({name, f"{module}.{name}"} & CLOCKS_AND_CHANCE)
-
-    # what other libraries hang into the collector of garbage would be taken for the call's own
-    gc.disable()
-    sys.setprofile(profile)
-    try:
-        outcome(call)
-    finally:
-        sys.setprofile(None)
-        gc.enable()
-    return asked
 
 
 def test_two_processes_give_the_same() -> None:

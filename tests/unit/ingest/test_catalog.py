@@ -6,32 +6,17 @@ import sys
 import pytest
 
 from ingest.api import CatalogError, Decorator, Model, Store
-from ingest.catalog import ROOMS, Catalog
+from ingest.catalog import ROOMS, Catalog, Entry
+from ingest.plugin import Plugin
 from ingest.sources.kafka import KafkaSource
-
-PLUGIN = """\
-from ingest.api import Decorator, Settings, Store, StoreSettings, option
-
-class ShoutSettings(Settings):
-    mark: str = option("What is added.", default="!")
-
-class Shout(Decorator[ShoutSettings]):
-    kind = "KIND"
-    def decorate(self, event):
-        event.body = event.body.upper() + self.settings.mark.encode()
-        return True
-
-class _Hidden(Decorator[ShoutSettings]):
-    def decorate(self, event):
-        return True
-"""
+from tests.support.plugins import install, shout
 
 
 @pytest.fixture
 def plugin(tmp_path, monkeypatch):
     def write(name, text):
         (tmp_path / f"{name}.py").write_text(text)
-        return name
+        return Plugin(name)
 
     monkeypatch.syspath_prepend(tmp_path)
     return write
@@ -45,7 +30,7 @@ def test_every_built_in_has_options_and_a_class(room):
         settings = catalog(room, name)
         assert settings is not None
         assert issubclass(settings, Model)
-        assert ":" in catalog.path(room, name)
+        assert ":" in catalog.entry(room, name).path
 
 
 def test_decorator_is_loaded_under_its_own_name():
@@ -80,14 +65,15 @@ def test_nothing_heavy_is_loaded():
 
 class TestPlugins:
     def test_classes_with_a_kind_are_found(self, plugin):
-        catalog = Catalog().with_plugins([plugin("shouting_a", PLUGIN.replace("KIND", "shout"))])
+        hidden = "\nclass _Hidden(Decorator[ShoutSettings]):\n    def decorate(self, event):\n        return True\n"
+        catalog = Catalog().with_plugins([plugin("shouting_a", shout("shout") + hidden)])
         assert "shout" in catalog.names("decorators")
         assert issubclass(catalog.load("decorators", "shout"), Decorator)
-        assert catalog.path("decorators", "shout") == "shouting_a:Shout"
+        assert catalog.entry("decorators", "shout") == Entry("shouting_a:Shout", '"shouting_a"')
         assert "mark" in catalog("decorators", "shout").model_fields
 
     def test_listed_classes_alone_count(self, plugin):
-        text = PLUGIN.replace("KIND", "shout") + "DECORATORS = [Shout]\nclass Other(Shout):\n    kind = 'other'\n"
+        text = shout("shout") + "DECORATORS = [Shout]\nclass Other(Shout):\n    kind = 'other'\n"
         catalog = Catalog([plugin("shouting_b", text)])
         assert {"shout", "other"} & set(catalog.names("decorators")) == {"shout"}
 
@@ -98,35 +84,111 @@ class TestPlugins:
         assert catalog("stores", "mine").__name__ == "MemorySettings"
 
     def test_built_in_name_can_not_be_taken(self, plugin):
-        with pytest.raises(CatalogError, match='the decorator "split" exists already'):
-            Catalog([plugin("shouting_c", PLUGIN.replace("KIND", "split"))])
+        with pytest.raises(CatalogError) as caught:
+            Catalog([plugin("shouting_c", shout("split"))])
+        assert caught.value.code == "name_taken"
+        assert caught.value.message == (
+            'there are 2 decorators named "split": built in and "shouting_c" (shouting_c:Shout)'
+        )
+
+    def test_name_of_another_plugin_can_not_be_taken(self, plugin):
+        first, second = plugin("shouting_d", shout("shout")), plugin("shouting_e", shout("shout"))
+        with pytest.raises(CatalogError) as caught:
+            Catalog([first, second])
+        assert '"shouting_d" (shouting_d:Shout) and "shouting_e" (shouting_e:Shout)' in caught.value.message
+
+    def test_the_same_module_twice_is_one(self, plugin):
+        one = plugin("shouting_f", shout("shout"))
+        assert Catalog([one, one]).load("decorators", "shout").kind == "shout"
+
+    @pytest.mark.parametrize(
+        ("name", "text", "code", "message"),
+        [
+            (
+                "broken_a",
+                "import no_such_package_at_all",
+                "package_missing",
+                'needs the module "no_such_package_at_all"',
+            ),
+            ("broken_b", "def", "import_failed", '"broken_b" can not be imported: SyntaxError: invalid syntax'),
+            ("broken_c", "DECORATORS = ['x']", "bad_plugin", "is no component"),
+            ("broken_d", "from ingest.api import nothing_here", "import_failed", "cannot import name 'nothing_here'"),
+            ("broken_e", "\n1 / 0", "import_failed", r"ZeroDivisionError: division by zero \(broken_e:2\)"),
+            ("broken_f", "import sys; sys.exit(3)", "import_failed", r"SystemExit: 3 \(broken_f:1\)"),
+        ],
+    )
+    def test_module_that_is_broken(self, plugin, name, text, code, message):
+        broken = plugin(name, text)
+        with pytest.raises(CatalogError, match=message) as caught:
+            Catalog([broken])
+        assert caught.value.code == code
+
+    def test_module_that_is_not_there(self):
+        with pytest.raises(CatalogError) as caught:
+            Catalog([Plugin("no_such_module.inside")])
+        assert caught.value.hint == "install the package it is in, or write its file beside the pipeline file"
+
+
+class TestPackages:
+    """What is installed adds components, and disturbs nobody who does not use them."""
+
+    @pytest.fixture
+    def packages(self, tmp_path, monkeypatch):
+        monkeypatch.syspath_prepend(tmp_path)
+        return tmp_path
+
+    def test_entry_point_is_a_component(self, packages):
+        (packages / "packaged_a.py").write_text(shout("packaged"))
+        install(packages, "louder", "packaged = packaged_a:Shout")
+        catalog = Catalog()
+        assert "packaged" in catalog.names("decorators")
+        assert catalog("decorators", "packaged").__name__ == "ShoutSettings"
+        assert catalog.entry("decorators", "packaged") == Entry("packaged_a:Shout", "louder 1.0")
+
+    def test_entry_point_is_a_store(self, packages):
+        text = "from sinks.memory import MemoryStore\nclass Mine(MemoryStore):\n    kind = 'packaged'\n"
+        (packages / "packaged_b.py").write_text(text)
+        install(packages, "keeper", "packaged = packaged_b:Mine", group="ingest.stores")
+        assert issubclass(Catalog().load("stores", "packaged"), Store)
+        assert Catalog()("stores", "packaged").__name__ == "MemorySettings"
+
+    def test_packages_can_be_left_out(self, packages):
+        install(packages, "louder", "packaged = packaged_a:Shout")
+        assert "packaged" not in Catalog(with_packages=False).with_plugins([]).names("decorators")
+
+    def test_clash_names_both_and_hurts_those_alone_who_use_the_name(self, packages):
+        (packages / "packaged_c.py").write_text(shout("split"))
+        install(packages, "louder", "split = packaged_c:Shout")
+        catalog = Catalog()
+        with pytest.raises(CatalogError) as caught:
+            catalog("decorators", "split")
+        assert caught.value.code == "name_taken"
+        assert 'named "split": built in and louder 1.0 (packaged_c:Shout)' in caught.value.message
+        assert catalog.load("decorators", "value").kind == "value"
+
+    def test_clash_of_two_packages(self, packages):
+        install(packages, "louder", "packaged = packaged_a:Shout")
+        install(packages, "quieter", "packaged = packaged_q:Whisper", version="2.1")
+        with pytest.raises(CatalogError) as caught:
+            Catalog().load("decorators", "packaged")
+        assert "louder 1.0 (packaged_a:Shout)" in caught.value.message
+        assert "quieter 2.1 (packaged_q:Whisper)" in caught.value.message
 
     @pytest.mark.parametrize(
         ("name", "text", "message"),
         [
-            ("broken_a", "import no_such_package_at_all", 'needs the module "no_such_package_at_all"'),
-            ("broken_b", "def", "can not be imported"),
-            ("broken_c", "DECORATORS = ['x']", "is no component"),
-            ("broken_d", "from ingest.api import nothing_here", "can not be imported"),
+            ("packaged_d", "1 / 0", "ZeroDivisionError: division by zero (packaged_d:1)"),
+            ("packaged_e", "import no_such_package_at_all", '"packaged_e" needs the module "no_such_package_at_all"'),
+            ("packaged_f", "", 'there is no class "Shout" in "packaged_f"'),
         ],
     )
-    def test_module_that_is_broken(self, plugin, name, text, message):
-        with pytest.raises(CatalogError, match=message):
-            Catalog([plugin(name, text)])
-
-    def test_module_that_is_not_there(self):
+    def test_one_that_is_broken_is_named_when_it_is_asked_for(self, packages, name, text, message):
+        (packages / f"{name}.py").write_text(text)
+        install(packages, "louder", f"packaged = {name}:Shout")
+        catalog = Catalog()
+        assert "packaged" in catalog.names("decorators")
+        assert catalog.load("decorators", "split").kind == "split"
         with pytest.raises(CatalogError) as caught:
-            Catalog(["no_such_module.inside"])
-        assert caught.value.hint == "install the package it is in"
-
-
-def test_installed_package_adds_components(tmp_path, monkeypatch):
-    (tmp_path / "packaged.py").write_text(PLUGIN.replace("KIND", "packaged"))
-    info = tmp_path / "packaged-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: packaged\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[ingest.decorators]\npackaged = packaged:Shout\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    catalog = Catalog()
-    assert "packaged" in catalog.names("decorators")
-    assert catalog("decorators", "packaged").__name__ == "ShoutSettings"
+            catalog("decorators", "packaged")
+        assert caught.value.message.startswith(f'decorator "packaged" of louder 1.0 ({name}:Shout): ')
+        assert message in caught.value.message

@@ -65,6 +65,9 @@ class Buggy(Decorator[Settings]):
         return event.attributes["missing"]
 
 
+LINE_OF_BUG = Buggy.decorate.__code__.co_firstlineno + 1
+
+
 class Forgetful(Decorator[Settings]):
     kind = "forgetful"
 
@@ -167,7 +170,10 @@ class TestOutcomes:
     def test_a_bug_keeps_its_traceback(self, watcher):
         (outcome,) = chain(Buggy(), watcher=watcher).run(event())
         assert isinstance(outcome.error, DecorateBugError)
-        assert (outcome.error.code, outcome.error.message) == ("decorator_bug", "KeyError: 'missing'")
+        assert (outcome.error.code, outcome.error.message) == (
+            "decorator_bug",
+            f"KeyError: 'missing' ({__name__}:{LINE_OF_BUG})",
+        )
         assert 'event.attributes["missing"]' in "".join(traceback.format_exception(outcome.error))
 
     def test_no_answer_is_a_bug_and_not_a_drop(self, watcher):
@@ -327,7 +333,9 @@ class TestShares:
             chain(Append(b"a"), CanNotBegin(error)).begin()
 
     def test_a_bug_before_the_first_event_stops(self):
-        with pytest.raises(BeginFailedError, match=r"^\"append-0\": KeyError: 'x'$"):
+        with pytest.raises(
+            BeginFailedError, match=r"^\"append-0\": KeyError: 'x' \(tests.unit.ingest.test_chain:\d+\)$"
+        ):
             chain(CanNotBegin(KeyError("x"))).begin()
 
 

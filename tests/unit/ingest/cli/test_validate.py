@@ -189,11 +189,14 @@ def test_json_error_carries_the_problems(ingest, folder):
 
 
 PLUGIN = """
-from ingest.api import Decorator, NotFoundError, Settings
+from ingest.api import Decorator, Example, NotFoundError, Settings
 
 
 class Reader(Decorator[Settings]):
+    "Reads zones."
+
     kind = "reader"
+    examples = (Example("nothing"), Example("nothing again"))
 
     def begin(self):
         raise NotFoundError("there is no file of zones")
@@ -204,9 +207,8 @@ class Reader(Decorator[Settings]):
 
 
 @pytest.mark.parametrize("command", ["validate", "explain", "test"])
-def test_a_step_that_can_not_begin_is_told_before_the_first_run(ingest, folder, monkeypatch, command):
+def test_a_step_that_can_not_begin_is_told_before_the_first_run(ingest, folder, command):
     (folder / "zone_plugin.py").write_text(PLUGIN)
-    monkeypatch.syspath_prepend(folder)
     content = """\
 version: 1
 plugins: [zone_plugin]

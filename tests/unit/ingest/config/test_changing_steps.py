@@ -8,13 +8,16 @@ from ingest.config import load
 
 PLUGIN = """\
 import random
-from ingest.api import Decorator, Settings, option
+from ingest.api import Decorator, Example, Settings, option
 
 class DrawSettings(Settings):
     attribute: str = option("Where it goes.", default="lot")
 
 class Draw(Decorator[DrawSettings]):
+    "Draw a number."
+
     kind = "draw"
+    examples = (Example("one of nine"),)
     deterministic = False
     def decorate(self, event):
         event.set(self.settings.attribute, b"%d" % random.randrange(9))

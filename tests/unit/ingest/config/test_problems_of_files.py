@@ -455,7 +455,12 @@ CASES = {
     "unknown-reference, plugin": (
         "tables:",
         "plugins: [no_such_module]\ntables:",
-        ['5:11: unknown-reference: there is no module "no_such_module"; install the package it is in'],
+        [
+            (
+                '5:11: unknown-reference: there is no module "no_such_module"; '
+                "install the package it is in, or write its file beside the pipeline file"
+            )
+        ],
     ),
     "unknown-reference, include": (
         "tables:",

@@ -1,6 +1,5 @@
 """What makes a micro-batch durable, with tasks run in this process instead of Spark's workers."""
 
-import pickle
 import time
 import traceback
 from collections import Counter
@@ -18,6 +17,7 @@ from decorators.value import Value
 from ingest.api import IngestError, OnError, Record, Scan, Store, StoreUnavailableError, TableSpec
 from ingest.build import DecoratorPart, Plan, SinkPart, StorePart
 from ingest.dead_letters.envelope import DeadLetter
+from ingest.parcel import packed
 from ingest.receipt import Counts, Receipt, Verdict
 from ingest.spark import job as job_module
 from ingest.spark import worker
@@ -156,40 +156,47 @@ class Bench:
         self.published: list[tuple[list[bytes], int]] = []
         self.publish_errors: list[IngestError] = []
         options = {"store": "logs", "table": "t", "families": {"max_created": max_created}}
-        self.job = Job(
+        self.plan = Plan(
             pipeline="p",
-            plan=pickle.dumps(
-                Plan(
-                    pipeline="p",
-                    fingerprint="f",
-                    timezone="UTC",
-                    on_error=on_error,
-                    decoding={},
-                    decorators=(
-                        part(Split, separator=":", index=0, attribute="2hb_f:ts"),
-                        part(Split, separator=":", index=1, attribute="2hb_g:value"),
-                        part(Value, attribute="2hb_", value="%{key}"),
-                    ),
-                    sinks=(
-                        SinkPart(
-                            "attr2hbase",
-                            "sinks.mapping.attr2hbase:Attr2HBase",
-                            Attr2HBase.settings_class().model_validate(options),
-                            on_error,
-                            "logs",
-                        ),
-                    ),
-                    stores={"logs": StorePart("logs", path, self.store.settings)},
-                )
+            fingerprint="f",
+            timezone="UTC",
+            on_error=on_error,
+            decoding={},
+            decorators=(
+                part(Split, separator=":", index=0, attribute="2hb_f:ts"),
+                part(Split, separator=":", index=1, attribute="2hb_g:value"),
+                part(Value, attribute="2hb_", value="%{key}"),
             ),
-            batch_times=BatchTimes(folder / "times", lambda: 5_000),
+            sinks=(
+                SinkPart(
+                    "attr2hbase",
+                    "sinks.mapping.attr2hbase:Attr2HBase",
+                    Attr2HBase.settings_class().model_validate(options),
+                    on_error,
+                    "logs",
+                ),
+            ),
+            stores={"logs": StorePart("logs", path, self.store.settings)},
+        )
+        self.folder = folder
+        self.max_created = max_created
+        self.most_tasks = most_tasks
+        self.clock = clock
+        self.job = self.job_of(self.plan)
+
+    def job_of(self, plan: Plan) -> Job:
+        """A job that runs a plan into this store."""
+        return Job(
+            pipeline="p",
+            plan=packed(plan),
+            batch_times=BatchTimes(self.folder / "times", lambda: 5_000),
             stores={"logs": self.held},
-            families=FamilyRegistry({"logs": self.held}, {}, {("logs", "t"): max_created}, {}),
-            incoming={"logs": folder / "incoming"},
+            families=FamilyRegistry({"logs": self.held}, {}, {("logs", "t"): self.max_created}, {}),
+            incoming={"logs": self.folder / "incoming"},
             publish=self.publish,
             watch=self.watch,
-            most_tasks=most_tasks,
-            clock=clock,
+            most_tasks=self.most_tasks,
+            clock=self.clock,
         )
 
     def publish(self, letters, batch_id: int, counts: Counts, batch_time_ms: int) -> None:
@@ -397,3 +404,16 @@ def test_store_of_the_driver_that_is_away_blocks_until_it_is_there(tmp_path: Pat
     bench.job.on_batch(Frame([records(*TICK)]), 0)
     assert bench.watch.told[:3] == ["store_unavailable"] * 3
     assert bench.keys() == [b"a", b"b"]
+
+
+def test_plugin_that_a_worker_lacks_stops_the_pipeline_and_says_what_to_do(tmp_path):
+    bench = Bench(tmp_path)
+    gone = part(Split, separator=":", index=0, attribute="2hb_f:ts")
+    gone = replace(gone, component="no_such_plugin:Split", provider="splitter 1.0")
+    bench.job = bench.job_of(replace(bench.plan, decorators=(gone,)))
+    frame = Frame([records(*TICK), records(*TICK, partition=1)])
+    with pytest.raises(StoppedError) as caught:
+        bench.job.on_batch(frame, 0)
+    assert (caught.value.code, frame.attempts) == ("plugin_missing", 1)
+    assert '"split" is of splitter 1.0 (no_such_plugin:Split), and worker ' in caught.value.message
+    assert "install it, with all it needs, for " in caught.value.message

@@ -1,0 +1,41 @@
+"""What the guide to plugins says to type does what it says."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDE = ROOT / "docs" / "guides" / "plugins.md"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    step, file, test = re.findall(
+        r"^```(?:python|yaml)\n(.*?)^```$", GUIDE.read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+    (tmp_path / "steps.py").write_text(step)
+    (tmp_path / "pipeline.yaml").write_text(file)
+    (tmp_path / "test_steps.py").write_text(test)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("ingest", "validate", "pipeline.yaml"), 'decorator "level" is of "steps.py"'),
+        (("ingest", "test", "pipeline.yaml"), "1 test passed"),
+        (("pytest", "-q", "-p", "no:cacheprovider"), " passed"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_command(folder: Path, command: tuple[str, ...], said: str) -> None:
+    # safe path: the folder is no place for modules, as for the installed command
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, said in done.stdout + done.stderr) == (0, True), done.stdout + done.stderr

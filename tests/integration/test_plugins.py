@@ -1,0 +1,74 @@
+"""Plugins in real workers of Spark: a file beside the pipeline gets there, a package that is not there is named."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.environments import ROOT, environment_with, wheel_of
+
+GUIDE = ROOT / "docs" / "guides" / "plugins.md"
+LOCAL = '\nservice: {http: {listen: "127.0.0.1:0"}}\nspark: {master: "local[2,4]"}\n'
+
+
+def run_once(folder: Path, ingest: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    usual = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK"))}
+    command = [ingest, "run", "--once", "pipeline.yaml", "--output", "json"]
+    return subprocess.run(command, cwd=folder, env=usual | environment, capture_output=True, text=True, check=False)
+
+
+def test_file_of_the_guide_runs_in_workers(tmp_path: Path) -> None:
+    step, file = re.findall(r"^```(?:python|yaml)\n(.*?)^```$", GUIDE.read_text("utf-8"), re.MULTILINE | re.DOTALL)[:2]
+    (tmp_path / "steps.py").write_text(step)
+    (tmp_path / "pipeline.yaml").write_text(file + LOCAL)
+    (tmp_path / "a.log").write_text("503 /cart\n200 /cart\n")
+    ingest = Path(sys.executable).with_name("ingest")
+    done = run_once(tmp_path, ingest)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["faults"]["stored"] == 2
+    got = subprocess.run(
+        [ingest, "get", "pipeline.yaml", "faults", "a.log:0", "--output", "json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert [cell[1::2] for cell in json.loads(got.stdout)["cells"]] == [["level", "urgent"]]
+
+
+@pytest.fixture(scope="module")
+def environments(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """One with the plugin of the example, one without."""
+    ours = wheel_of(ROOT, tmp_path_factory.mktemp("ours"))
+    plugin = wheel_of(ROOT / "deploy" / "examples" / "plugin", tmp_path_factory.mktemp("plugin"))
+    folder = tmp_path_factory.mktemp("environments")
+    return environment_with(folder / "with", ours, plugin), environment_with(folder / "without", ours)
+
+
+def test_package_that_workers_lack_stops_the_pipeline_and_is_named(
+    tmp_path: Path, environments: tuple[Path, Path]
+) -> None:
+    text = (ROOT / "deploy" / "examples" / "plugin" / "pipeline.yaml").read_text("utf-8")
+    source = '{kafka: {brokers: "${KAFKA:localhost:9092}", topics: [positions]}}'
+    assert source in text
+    (tmp_path / "pipeline.yaml").write_text(text.replace(source, '{files: {path: "./*.jsonl"}}') + LOCAL)
+    (tmp_path / "a.jsonl").write_text('{"bus": "N7", "lat": 57.64911, "lon": 10.40744}\n')
+    complete, lacking = (folder / "bin" for folder in environments)
+
+    done = run_once(tmp_path, complete / "ingest", PYSPARK_PYTHON=str(lacking / "python"))
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert '"geohash" is of attr2hbase-geohash 1.0.0 (attr2hbase_geohash:Geohash), and worker ' in _plain(done.stderr)
+    assert f"install it, with all it needs, for {lacking / 'python'} on every machine with workers" in done.stderr
+
+    done = run_once(tmp_path, complete / "ingest", PYSPARK_PYTHON=str(complete / "python"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["positions"]["stored"] == 1
+
+
+def _plain(text: str) -> str:
+    """Without what JSON puts before quotes."""
+    return text.replace('\\"', '"')

@@ -1,0 +1,57 @@
+"""Plugins for tests: a module with one step, and an installed package made of nothing but its metadata."""
+
+from pathlib import Path
+
+SHOUT = """\
+from ingest.api import Decorator, Example, Settings, option
+
+class ShoutSettings(Settings):
+    mark: str = option("What is added.", default="!")
+
+class Shout(Decorator[ShoutSettings]):
+    "Say it louder."
+
+    kind = "KIND"
+    examples = (Example("a word", body="hey", body_after="HEY!"),)
+
+    def decorate(self, event):
+        event.body = event.body.upper() + self.settings.mark.encode()
+        return True
+"""
+
+PIPELINE = """\
+version: 1
+PLUGINS
+stores: {m: {memory: {}}}
+pipelines:
+  p:
+    source: {kafka: {brokers: "localhost:9092", topics: [t]}}
+    decorators:
+      - STEP
+      - value: {attribute: "2hb_f:body", value: "%{body}"}
+      - value: {attribute: "2hb_", value: "%{key}"}
+    sinks: [{attr2hbase: {table: t}}]
+tests:
+  - name: louder
+    pipeline: p
+    given: [{body: hey, key: k}]
+    expect: {kept: 1, puts: [{table: t, row: k, cells: {"f:body": "HEY!"}}]}
+"""
+
+
+def shout(kind: str) -> str:
+    """The text of a module with one decorator of this kind, `Shout`."""
+    return SHOUT.replace("KIND", kind)
+
+
+def pipeline(step: str, plugins: str = "") -> str:
+    """A pipeline file with one step of a plugin, and a test that wants the body louder."""
+    return PIPELINE.replace("STEP", step).replace("PLUGINS", plugins)
+
+
+def install(folder: Path, package: str, points: str, *, group: str = "ingest.decorators", version: str = "1.0") -> None:
+    """Make what an installer leaves of a package: its name, version and entry points, a line each."""
+    info = folder / f"{package}-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
+    (info / "entry_points.txt").write_text(f"[{group}]\n{points}\n")

@@ -1,0 +1,186 @@
+"""Plugins as their user meets them: found, named with package and version, and told apart when something is wrong."""
+
+import pytest
+
+from tests.support.plugins import install, pipeline, shout
+
+
+@pytest.fixture
+def packages(folder, monkeypatch):
+    """A folder of installed packages; the present folder is another one."""
+    found = folder / "packages"
+    found.mkdir()
+    monkeypatch.syspath_prepend(found)
+    return found
+
+
+@pytest.fixture
+def louder(packages):
+    """An installed plugin with the decorator `loud`."""
+    (packages / "cli_louder.py").write_text(shout("loud"))
+    install(packages, "louder", "loud = cli_louder:Shout", version="1.2")
+
+
+@pytest.mark.usefixtures("louder")
+class TestPackage:
+    def test_list(self, ingest):
+        (entry,) = [each for each in ingest("describe", "--output", "json").json if each["name"] == "loud"]
+        expected = {"room": "decorators", "name": "loud", "summary": "Say it louder.", "provider": "louder 1.2"}
+        assert entry == expected
+        assert "Say it louder. (of louder 1.2)" in ingest("describe").out
+
+    def test_page(self, ingest):
+        page = ingest("describe", "loud", "--output", "json").json[0]
+        assert (page["provider"], page["options"][0]["name"]) == ("louder 1.2", "mark")
+        assert "\nOf louder 1.2.\n" in ingest("describe", "loud").out
+
+    def test_validate(self, ingest, folder):
+        (folder / "p.yaml").write_text(pipeline("loud"))
+        result = ingest("validate", "p.yaml")
+        assert (result.code, result.err.splitlines()[0]) == (0, 'decorator "loud" is of louder 1.2')
+        found = ingest("validate", "p.yaml", "--output", "json").json
+        assert found["plugins"] == [{"room": "decorators", "name": "loud", "provider": "louder 1.2"}]
+
+    def test_options_are_checked(self, ingest, folder):
+        (folder / "p.yaml").write_text(pipeline("loud: {marc: 5}"))
+        result = ingest("validate", "p.yaml")
+        assert 'unknown-field: "marc" is not a setting of loud; did you mean "mark"?' in result.err
+
+    def test_explain_and_test(self, ingest, folder):
+        (folder / "p.yaml").write_text(pipeline("loud"))
+        explained = ingest("explain", "p.yaml")
+        assert explained.err.startswith('decorator "loud" is of louder 1.2\n')
+        assert "f:body = HEY!" in explained.out
+        assert ingest("test", "p.yaml").code == 0
+
+    def test_schema_for_editors_has_it(self, ingest):
+        assert '"loud"' in ingest("config", "schema").out
+
+
+class TestBrokenPackage:
+    @pytest.fixture(autouse=True)
+    def _broken(self, packages):
+        (packages / "cli_broken.py").write_text("import no_such_library\n")
+        install(packages, "broken", "loud = cli_broken:Shout")
+
+    def test_others_do_not_notice(self, ingest, pipeline):
+        assert ingest("test", "pipeline.yaml").code == 0
+        assert ingest("describe", "split").code == 0
+
+    def test_list_says_so(self, ingest):
+        result = ingest("describe")
+        reason = (
+            'decorator "loud" of broken 1.0 (cli_broken:Shout): "cli_broken" needs the module "no_such_library"; '
+            'install what "no_such_library" is in'
+        )
+        assert (result.code, f"CAN NOT BE USED: {reason}" in result.out) == (0, True)
+        (entry,) = [each for each in ingest("describe", "--output", "json").json if each["name"] == "loud"]
+        assert entry == {"room": "decorators", "name": "loud", "error": reason}
+
+    def test_page_is_an_error(self, ingest):
+        result = ingest("describe", "loud")
+        assert (result.code, 'needs the module "no_such_library"' in result.err) == (2, True)
+
+    def test_pipeline_that_uses_it_is_told_where(self, ingest, folder):
+        (folder / "p.yaml").write_text(pipeline("loud"))
+        result = ingest("validate", "p.yaml")
+        assert result.code == 2
+        assert result.err.startswith(
+            'p.yaml:8:9: unknown-component: decorator "loud" of broken 1.0 (cli_broken:Shout): '
+            '"cli_broken" needs the module "no_such_library"; install what "no_such_library" is in\n'
+        )
+
+
+class TestFile:
+    def test_file_beside_the_pipeline(self, ingest, folder, monkeypatch):
+        (folder / "jobs").mkdir()
+        (folder / "jobs" / "cli_steps.py").write_text(shout("loud"))
+        (folder / "jobs" / "p.yaml").write_text(pipeline("loud", "plugins: [cli_steps]"))
+        assert ingest("test", "jobs/p.yaml").code == 0
+        assert 'decorator "loud" is of "cli_steps.py"' in ingest("validate", "jobs/p.yaml").err
+        monkeypatch.chdir(folder / "jobs")
+        assert ingest("test", "p.yaml").code == 0
+
+    def test_file_beside_the_file_that_names_it(self, ingest, folder):
+        (folder / "shared").mkdir()
+        (folder / "shared" / "cli_shared.py").write_text(shout("loud"))
+        (folder / "shared" / "plugins.yaml").write_text("plugins: [cli_shared]\n")
+        (folder / "p.yaml").write_text(pipeline("loud", "include: shared/plugins.yaml"))
+        assert ingest("test", "p.yaml").code == 0
+
+    def test_its_faults_are_told_with_their_lines(self, ingest, folder):
+        (folder / "cli_faulty.py").write_text("\n\nraise KeyError('x')\n")
+        (folder / "p.yaml").write_text(pipeline("loud", "plugins: [cli_faulty]"))
+        result = ingest("validate", "p.yaml")
+        assert result.code == 2
+        assert (
+            "p.yaml:2:11: unknown-reference: \"cli_faulty\" can not be imported: KeyError: 'x' (cli_faulty:3)\n"
+            in result.err
+        )
+
+    def test_rules_are_told_where_the_step_is(self, ingest, folder):
+        (folder / "cli_untold.py").write_text(shout("loud").replace('    "Say it louder."\n', ""))
+        (folder / "p.yaml").write_text(pipeline("loud", "plugins: [cli_untold]"))
+        result = ingest("validate", "p.yaml")
+        assert (
+            'p.yaml:8:9: unknown-component: decorator "loud" of "cli_untold.py" (cli_untold:Shout): "Shout" has no '
+            "docstring; say what it does" in result.err
+        )
+
+    def test_it_fails_with_its_name_and_line(self, ingest, folder):
+        (folder / "cli_bug.py").write_text(shout("loud").replace("event.body = ", "event.body = 1 / 0 or "))
+        (folder / "p.yaml").write_text(pipeline("loud", "plugins: [cli_bug]"))
+        (line,) = ingest("explain", "p.yaml", "--output", "json").lines
+        assert line["error"] == {
+            "code": "decorator_bug",
+            "message": 'ZeroDivisionError: division by zero (cli_bug:13, "cli_bug.py")',
+            "decorator": "loud",
+        }
+
+    def test_one_that_hangs_is_ended_and_named(self, ingest, folder):
+        (folder / "cli_hang.py").write_text(shout("loud").replace("        return True", "        while True: pass"))
+        (folder / "p.yaml").write_text(pipeline("loud", "plugins: [cli_hang]"))
+        (line,) = ingest("explain", "p.yaml", "--output", "json").lines
+        assert line["error"] == {
+            "code": "decorator_timeout",
+            "message": 'the step did not come to an end within 3 s (cli_hang:14, "cli_hang.py")',
+            "decorator": "loud",
+        }
+
+    def test_one_that_can_not_be_made_is_named(self, ingest, folder):
+        constructor = "    def __init__(self, settings):\n        raise ValueError('no table')\n\n    def decorate"
+        (folder / "cli_unmade.py").write_text(shout("loud").replace("    def decorate", constructor))
+        (folder / "p.yaml").write_text(pipeline("loud", "plugins: [cli_unmade]"))
+        result = ingest("test", "p.yaml")
+        assert result.code == 2
+        assert '"loud" can not be made: ValueError: no table (cli_unmade:13, "cli_unmade.py")' in result.err
+
+
+class TestNoOtherWay:
+    """YAML names code under `plugins` alone."""
+
+    @pytest.mark.parametrize(
+        "step",
+        ['"cli_trap:Shout"', '"cli_trap.Shout"', '"cli_trap"', '{"cli_trap:Shout": {}}', '{"../cli_trap": {}}'],
+    )
+    def test_a_path_is_no_decorator(self, ingest, folder, monkeypatch, step):
+        monkeypatch.syspath_prepend(folder)
+        (folder / "cli_trap.py").write_text("open('sprung', 'w').close()\n" + shout("loud"))
+        (folder / "p.yaml").write_text(pipeline(step))
+        result = ingest("validate", "p.yaml")
+        assert (result.code, "unknown-component" in result.err) == (2, True)
+        assert not (folder / "sprung").exists()
+
+    @pytest.mark.parametrize("plugin", ["./cli_trap", "../cli_trap.py", "/tmp/cli_trap", "cli_trap.py:Shout"])
+    def test_a_path_is_no_plugin(self, ingest, folder, plugin):
+        (folder / "cli_trap.py").write_text("open('sprung', 'w').close()\n" + shout("loud"))
+        (folder / "p.yaml").write_text(pipeline("loud", f'plugins: ["{plugin}"]'))
+        result = ingest("validate", "p.yaml")
+        assert (result.code, "is no name of a module" in result.err) == (2, True)
+        assert not (folder / "sprung").exists()
+
+    def test_file_that_nobody_names_is_not_run(self, ingest, folder):
+        (folder / "cli_trap.py").write_text("open('sprung', 'w').close()\n" + shout("loud"))
+        (folder / "p.yaml").write_text(pipeline("loud"))
+        assert ingest("validate", "p.yaml").code == 2
+        assert not (folder / "sprung").exists()
