@@ -19,7 +19,7 @@ from ingest.catalog import ROOMS, Catalog
 from ingest.cli.app import application
 from ingest.config.pages import component_page, configuration_page, errors_page
 from ingest.config.schema import json_schema
-from ingest.expressions import grammar
+from ingest.expressions import CONDITION_EXAMPLES, DATE_DOCS, grammar
 from ingest.expressions.functions import FUNCTIONS, Function, FunctionExample
 from ingest.observe.metrics import reference as metrics_table
 
@@ -87,7 +87,19 @@ def cell(text: str) -> str:
 def expressions_page() -> str:
     """Every function with its parameters and examples; the examples run as tests."""
     language = inspect.cleandoc(grammar.__doc__ or "").partition("\n\n")[2].removeprefix("::\n\n")
-    parts = ["# Expressions", "The grammar:", language, "The functions, each with examples that are run as tests:"]
+    parts = ["# Expressions", "The grammar:", language]
+    parts += [
+        "## Conditions",
+        "As `when:` and rules have them; all of these are run as tests, on an event of offset 7:",
+    ]
+    rows = [
+        f"| {code(each.written)} | {given(each.attributes)} | {'yes' if each.holds else 'no'} | {each.says} |"
+        for each in CONDITION_EXAMPLES
+    ]
+    parts.append("\n".join(["| written | where | holds | |", "|---|---|---|---|", *rows]))
+    parts += ["## Date letters", "They write the event's timestamp, in the pipeline's `timezone`."]
+    parts.append("\n".join(["| | |", "|---|---|", *(f"| `%{letter}` | {doc} |" for letter, doc in DATE_DOCS.items())]))
+    parts += ["## Functions", "Each with examples that are run as tests:"]
     for function in FUNCTIONS.values():
         parts += [f"## {function.name}", f"`%{{{function.signature}}}`", function.doc, *parameters(function)]
         parts.append("\n".join(["| written | where | gives |", "|---|---|---|", *map(example, function.examples)]))
@@ -107,9 +119,13 @@ def parameters(function: Function) -> Iterator[str]:
 
 def example(shown: FunctionExample) -> str:
     """A row of the table of examples."""
-    where = ", ".join(f"`{name}` is {code(value)}" for name, value in shown.attributes.items())
     gives = f"error `{shown.error}`" if shown.error else code(shown.result)
-    return f"| {code(shown.template)} | {where} | {gives} |"
+    return f"| {code(shown.template)} | {given(shown.attributes)} | {gives} |"
+
+
+def given(attributes: dict[str, str]) -> str:
+    """The attributes of an example in a cell."""
+    return ", ".join(f"`{name}` is {code(value)}" for name, value in attributes.items())
 
 
 def code(value: str | bytes) -> str:

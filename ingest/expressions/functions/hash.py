@@ -3,8 +3,10 @@
 import base64
 import binascii
 import hashlib
+import hmac
 import zlib
 from collections.abc import Callable
+from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from ingest.api.errors import ExpressionError
 from ingest.expressions.functions.function import Function, FunctionExample, Kind, Parameter
@@ -16,11 +18,14 @@ _WRITERS: dict[str, Change] = {
     "base64": base64.b64encode,
     "base64url": base64.urlsafe_b64encode,
     "bytes": lambda data: data,
+    "percent": lambda data: quote_from_bytes(data, safe="").encode("ascii"),
 }
+_ENCODINGS = ("hex", "base64", "base64url", "percent")
 _READERS: dict[str, Change] = {
     "hex": binascii.unhexlify,
     "base64": lambda data: base64.b64decode(data, validate=True),
     "base64url": lambda data: base64.b64decode(data, altchars=b"-_", validate=True),
+    "percent": unquote_to_bytes,
 }
 
 
@@ -32,6 +37,11 @@ def _digest(algorithm: Callable[..., "hashlib._Hash"]) -> Callable[[str], Change
         return lambda value: write(algorithm(value, usedforsecurity=False).digest())
 
     return make
+
+
+def _hmac(key: bytes, form: str) -> Change:
+    write = _WRITERS[form]
+    return lambda value: write(hmac.digest(key, value, "sha256"))
 
 
 def _encode(form: str) -> Change:
@@ -62,7 +72,7 @@ _FORM = Parameter(
     "how the digest is written; hex when left out",
     required=False,
     default="hex",
-    choices=tuple(_WRITERS),
+    choices=("hex", "base64", "base64url", "bytes"),
 )
 
 FUNCTIONS = (
@@ -99,6 +109,20 @@ FUNCTIONS = (
         ),
     ),
     Function(
+        "hmac_sha256",
+        "The digest with a key (HMAC, SHA-256): equal for equal values, and who lacks the key can not check a guess.",
+        _hmac,
+        (_VALUE, Parameter("key", Kind.TEXT, "the key, such as '${secret:pepper}'", minimum=1), _FORM),
+        (
+            FunctionExample(
+                "%{hmac_sha256(text, 'Jefe')}",
+                "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+                {"text": "what do ya want for nothing?"},
+            ),
+            FunctionExample("%{substring(hmac_sha256(user, 'pepper'), 0, 8)}", "62ac51de", {"user": "ann"}),
+        ),
+    ),
+    Function(
         "crc32",
         "The CRC-32 checksum, in eight hexadecimal digits.",
         lambda: lambda value: b"%08x" % zlib.crc32(value),
@@ -120,20 +144,23 @@ FUNCTIONS = (
         "encode",
         "Bytes written as text.",
         _encode,
-        (_VALUE, Parameter("form", Kind.CHOICE, "how", choices=("hex", "base64", "base64url"))),
+        (_VALUE, Parameter("form", Kind.CHOICE, "how", choices=_ENCODINGS)),
         (
             FunctionExample("%{encode(id, 'hex')}", "616263", {"id": "abc"}),
             FunctionExample("%{encode(id, 'base64')}", "YWJj", {"id": "abc"}),
+            FunctionExample("%{encode(q, 'percent')}", "a%20%26%20b", {"q": "a & b"}),
         ),
     ),
     Function(
         "decode",
-        "The bytes that a text stands for.",
+        "The bytes that a text stands for. In `percent` a plus sign stays as it is, and so does a percent sign without "
+        "two digits behind it.",
         _decode,
-        (_VALUE, Parameter("form", Kind.CHOICE, "how it is written", choices=tuple(_READERS))),
+        (_VALUE, Parameter("form", Kind.CHOICE, "how it is written", choices=_ENCODINGS)),
         (
             FunctionExample("%{decode('00ff', 'hex')}", b"\x00\xff"),
             FunctionExample("%{decode(id, 'base64')}", "abc", {"id": "YWJj"}),
+            FunctionExample("%{decode(q, 'percent')}", "a & b", {"q": "a%20%26%20b"}),
             FunctionExample("%{decode(id, 'hex')}", attributes={"id": "xyz"}, error="bad_encoding"),
         ),
     ),
