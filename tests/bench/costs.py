@@ -1,0 +1,54 @@
+"""Nanoseconds an event of every decorator there is, each at the hardest of its own examples and of a usual line."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from ingest.api import Decorator, Event, EventError, FanOut
+from ingest.catalog import Catalog
+from ingest.testing.events import copy_of, event_before, settings_of
+from tests.bench.timing import LOOPS, measured
+
+LINE = (
+    b'203.0.113.9 - alice [26/Jul/2026:11:48:05 +0000] "GET /shop/item/42?page=7&sort=price HTTP/1.1" 200 5120 '
+    b'"https://shop.example/start" "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140"'
+)[:200]
+SLOW_NS = 20_000
+_ROUGHLY = 200  # calls that find the hardest case; the figure comes of more
+
+
+def decorators(loops: int = LOOPS) -> dict[str, float]:
+    """Decorator -> ns an event, for the case that costs most: an example of its own, or its options on a line."""
+    catalog = Catalog()
+    return {name: _cost(catalog.load("decorators", name), loops) for name in catalog.names("decorators")}
+
+
+def told(figures: dict[str, float]) -> str:
+    """Which of them take longer than they should."""
+    slow = [name for name, cost in sorted(figures.items()) if cost > SLOW_NS]
+    return f"Over {SLOW_NS // 1000} µs: {', '.join(slow) or 'none'}."
+
+
+def _cost(component: type[Any], loops: int) -> float:
+    rough = {number: measured(*case, loops=_ROUGHLY) for number, case in enumerate(_cases(component))}
+    hardest = max(rough, key=lambda number: rough[number])
+    return measured(*list(_cases(component))[hardest], loops=loops)
+
+
+def _cases(component: type[Any]) -> Iterator[tuple[Callable[[Event], object], Callable[[], Event]]]:
+    """A call and what makes its events, for every use that an event passes or is dropped by."""
+    for example in component.examples:
+        call = _call(component(settings_of(component.settings_class(), example.settings)))
+        event = event_before(example)
+        for each in (event, replace(copy_of(event), body=LINE)):
+            try:
+                call(copy_of(each))
+            except EventError:
+                continue
+            yield call, lambda each=each: copy_of(each)
+
+
+def _call(decorator: Decorator[Any] | FanOut[Any]) -> Callable[[Event], object]:
+    if isinstance(decorator, Decorator):
+        return decorator.decorate
+    return lambda event: list(decorator.decorate(event))
