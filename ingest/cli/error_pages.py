@@ -136,6 +136,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         api.ExpressionError,
         "A function that computes, or a cell with a number as its encoding, was given text that is no such number.",
     ),
+    "not_updated": (
+        api.ConfigError,
+        "A test can not be updated in the way its file is written; the file is as it was.",
+    ),
     "null_value": (api.DecorateError, "A member of the JSON object is null, and the step says that this is an error."),
     "number_too_large": (api.ExpressionError, "The result of a function, or the number of a cell, does not fit."),
     "os": (IngestError, "The operating system refused: the message says what and where."),
