@@ -176,7 +176,8 @@ class _Writer:
     def _cut(self, span: Span, count: int) -> None:
         kept = len(span.items) - count
         if kept == 0:
-            self._edits.append(_Edit(span.start, span.end, "[]"))
+            # dashes may stand right under their key, brackets may not
+            self._edits.append(_Edit(span.start, span.end, "[]" if span.style == "flow" else " []"))
         elif span.style == "flow":
             self._edits.append(_Edit(span.items[kept - 1].end, span.items[-1].end, ""))
         else:

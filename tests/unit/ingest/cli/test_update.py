@@ -142,10 +142,21 @@ LAYOUTS = {
             "{row: a}   # the first\n": '{row: a}   # the first\n        - {row: "b"}\n        - {row: "c"}\n',
             "        - row: b   # goes\n          table: t\n": "",
             "        - {row: c}\n": "",
-            "        - {row: a}\n        - {row: b}\n  - {name: in": "        []\n  - {name: in",
+            "        - {row: a}\n        - {row: b}\n  - {name: in": "         []\n  - {name: in",
             "[{row: a}, {row: b}, {row: c}]": "[{row: a}]",
             "puts: []": 'puts: [{table: "t", row: "a", cells: {"f:q": "1"}}]',
         },
+    ),
+    "dashes-under-their-key": (
+        """\
+  - name: one
+    given: [{body: drop}]
+    expect:
+      puts:
+      - row: a
+      kept: 0
+""",
+        {"      - row: a\n": "       []\n"},
     ),
     "nothing-expected-yet": (
         """\
