@@ -28,7 +28,7 @@ ROW_KEY = {"value": {"attribute": "2hb_", "value": "%{key}"}}
 CELL = {"value": {"attribute": "2hb_f:x", "value": "1"}}
 NEVER = r"(a+)+$"
 EVIL = b"a" * 60 + b"!"
-GROK = r"^(?P<host>(?:[0-9A-Za-z]+[.-]?)+) (?P<user>\S+)$"  # what a library of named patterns makes of a line
+FIELDS = r"^(?P<host>(?:[0-9A-Za-z]+[.-]?)+) (?P<user>\S+)$"  # what a library of named patterns makes of a line
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +79,8 @@ def records(*bodies: bytes) -> list[Record]:
         {"value": {"attribute": "x", "value": f"%{{extract(body, '{NEVER}')}}"}},
         {"value": {"attribute": "x", "value": "1", "when": f"%{{body}} matches '{NEVER}'"}},
         {"value": {"attribute": "x", "value": "1", "when": f"%{{n}} == 1 or not (%{{body}} not matches '{NEVER}')"}},
-        {"regex": {"pattern": GROK}},
+        {"regex": {"pattern": FIELDS}},
+        {"grok": {"definitions": {"AS": "(a+)+"}, "patterns": ["^%{AS:x}$"], "on_no_match": "unset"}},
         {"regex": {"pattern": r"^(a|aa)+\1?$", "attributes": ["x"]}},
         {"regex": {"pattern": r"^(?=((?:a|a)*))(?:a|a)*[b-z]", "attributes": ["x"]}},
     ],
@@ -91,6 +92,7 @@ def records(*bodies: bytes) -> list[Record]:
         "condition",
         "condition-with-parts",
         "regex-of-named-fields",
+        "grok",
         "regex-with-back-reference",
         "regex-with-look-around",
     ],
