@@ -1,12 +1,13 @@
 """Nanoseconds an event of every decorator there is, each at the hardest of its own examples and of a usual line."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from ingest.api import Decorator, Event, EventError, FanOut
+from ingest.api import Decorator, Event, EventError, Example, FanOut
 from ingest.catalog import Catalog
-from ingest.testing.events import copy_of, event_before, settings_of
+from ingest.testing.events import copy_of, event_before, files_of, settings_of
 from tests.bench.timing import LOOPS, measured
 
 LINE = (
@@ -15,6 +16,8 @@ LINE = (
 )[:200]
 SLOW_NS = 20_000
 _ROUGHLY = 200  # calls that find the hardest case; the figure comes of more
+
+Case = tuple[Callable[[Event], object], Callable[[], Event]]
 
 
 def decorators(loops: int = LOOPS) -> dict[str, float]:
@@ -30,22 +33,26 @@ def told(figures: dict[str, float]) -> str:
 
 
 def _cost(component: type[Any], loops: int) -> float:
-    rough = {number: measured(*case, loops=_ROUGHLY) for number, case in enumerate(_cases(component))}
-    hardest = max(rough, key=lambda number: rough[number])
-    return measured(*list(_cases(component))[hardest], loops=loops)
+    rough = {
+        (number, body): measured(*case, loops=_ROUGHLY)
+        for number, example in enumerate(component.examples)
+        for body, case in _cases(component, example)
+    }
+    number, body = max(rough, key=lambda case: rough[case])
+    return next(
+        measured(*case, loops=loops) for of, case in _cases(component, component.examples[number]) if of == body
+    )
 
 
-def _cases(component: type[Any]) -> Iterator[tuple[Callable[[Event], object], Callable[[], Event]]]:
-    """A call and what makes its events, for every use that an event passes or is dropped by."""
-    for example in component.examples:
+def _cases(component: type[Any], example: Example) -> Iterator[tuple[bytes, Case]]:
+    """Body -> a call and what makes its events, where an event passes or is dropped; the example's files are there."""
+    with files_of(example):
         call = _call(component(settings_of(component.settings_class(), example.settings)))
         event = event_before(example)
         for each in (event, replace(copy_of(event), body=LINE)):
-            try:
+            with suppress(EventError):
                 call(copy_of(each))
-            except EventError:
-                continue
-            yield call, lambda each=each: copy_of(each)
+                yield each.body, (call, lambda each=each: copy_of(each))
 
 
 def _call(decorator: Decorator[Any] | FanOut[Any]) -> Callable[[Event], object]:
