@@ -17,7 +17,6 @@ from ingest.api import (
     Event,
     EventError,
     IngestError,
-    MappingError,
     OnError,
     Record,
     RecordPlace,
@@ -28,7 +27,7 @@ from ingest.expressions import Condition
 from ingest.observe.logs import logger
 from ingest.receipt import Receipt, RefusedRows, Verdict
 from ingest.sources.decoding import Decoder
-from ingest.time_limit import LIMIT_S, MAX_ENDED, OutOfTimeError, TimeLimit
+from ingest.time_limit import LIMIT_S, MAX_ENDED, OutOfTimeError, TimeLimit, sink_timeout
 from sinks.handover import Handover
 from sinks.mutator import BufferedMutator, WriteContext
 from sinks.writer import Writer
@@ -278,8 +277,7 @@ class Task:
             except EventError as error:
                 failures.append((error, outlet))
             except OutOfTimeError:
-                late = MappingError(f"the sink did not come to an end within {LIMIT_S:g} s", code="sink_timeout")
-                failures.append((late, outlet))
+                failures.append((sink_timeout(), outlet))
             except (IngestError, MemoryError):
                 raise
             except Exception as bug:  # noqa: BLE001 - as in the chain: a bug costs its event, not the pipeline

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable
 from types import CodeType, FrameType, TracebackType
 from typing import Self
 
+from ingest.api import MappingError
+
 TICK_S = 0.5
 TICKS = 6  # two and a half to three seconds, for what takes microseconds; a MiB of JSON takes 20 ms
 LIMIT_S = TICK_S * TICKS
@@ -26,6 +28,11 @@ class OutOfTimeError(BaseException):
 
     No Exception: a step that catches those to try again would else keep it.
     """
+
+
+def sink_timeout() -> MappingError:
+    """What an event fails with that a sink's condition or mapping did not come to an end for."""
+    return MappingError(f"the sink did not come to an end within {LIMIT_S:g} s", code="sink_timeout")
 
 
 class TimeLimit:

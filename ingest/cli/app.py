@@ -11,6 +11,7 @@ from ingest.cli import (
     describe,
     explain,
     get,
+    graph,
     init,
     jars,
     produce,
@@ -41,6 +42,7 @@ def application() -> typer.Typer:
     register(commands, validate.validate, "validate", "Write")
     register(commands, test.test, "test", "Write")
     register(commands, explain.explain, "explain", "Write")
+    register(commands, graph.graph, "graph", "Write")
     group = _group(commands, "config", "Show a pipeline file as it is understood, and the schema for editors.", "Write")
     register(group, config.show, "show")
     register(group, config.schema, "schema")

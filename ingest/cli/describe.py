@@ -87,6 +87,8 @@ def _show(out: Output, page: "Page") -> None:
         out.table(("option", "type", "default", "what it says"), rows)
     else:
         out.line("It has no options.")
+    if page.cost is not None:
+        out.line(f"It takes about {page.cost}.", "dim")
     for example in page.examples:
         out.line()
         out.line(example.title, "cyan")
@@ -99,6 +101,7 @@ def _plain(page: "Page") -> dict[str, Any]:
         "room": page.room,
         "name": page.name,
         "stability": page.stability,
+        "cost_ns": None if page.cost is None else page.cost.ns,
         "text": page.text,
         "provider": page.provider,
         "options": [

@@ -159,6 +159,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         api.ExpressionError,
         "A function that computes, or a step or cell that writes a number, was given text that is no such number.",
     ),
+    "not_updated": (
+        api.ConfigError,
+        "A test can not be updated in the way its file is written; the file is as it was.",
+    ),
     "null_value": (
         api.DecorateError,
         "A member of the JSON or Avro is null, and the step says on_null: error.",

@@ -87,12 +87,8 @@ def _show(out: Output, line: Mapping[str, Any]) -> None:
     out.parts((f"event {line['input']} ", "bold"), (outcome + why, _STYLES[outcome]))
     width = max((len(_name(step)) for step in line["steps"]), default=0)
     for step in line["steps"]:
-        changes = _changes(step["changed"]) or ["no change"]
-        for number, change in enumerate(changes):
-            out.parts(
-                (f"  {_name(step) if number == 0 else '':<{width}}  ", "cyan"),
-                (change, "dim" if not step["changed"] else ""),
-            )
+        for number, change in enumerate(_changes(step["changed"]) or [("no change", "dim")]):
+            out.parts((f"  {_name(step) if number == 0 else '':<{width}}  ", "cyan"), change)
     for name, error in _failures(line):
         out.parts((f"  {name}: {error['code']}: ", "red"), (error["message"], ""))
     for put in line.get("puts", ()):
@@ -114,11 +110,13 @@ def _name(step: Mapping[str, Any]) -> str:
     return str(step["decorator"]) + (f" ({step['label']})" if step["label"] else "")
 
 
-def _changes(changed: Mapping[str, Any]) -> list[str]:
+def _changes(changed: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a step did, with a colour: to the event itself, to attributes it set, to those it removed."""
     fields = dict(changed)
     attributes = fields.pop("attributes", {})
-    return [f"{name} = {_text(value)}" for name, value in fields.items()] + [
-        f"{name} removed" if value is None else f"{name} = {_text(value)}" for name, value in attributes.items()
+    return [(f"{name} = {_text(value)}", "yellow") for name, value in fields.items()] + [
+        (f"{name} removed", "red") if value is None else (f"{name} = {_text(value)}", "green")
+        for name, value in attributes.items()
     ]
 
 

@@ -2,8 +2,11 @@
 
 import difflib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
 import orjson
 
@@ -24,6 +27,24 @@ class ShownExample:
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """
+    What an event costs in a decorator, as the bench measured it.
+
+    Attributes:
+        ns: nanoseconds, in the hardest of its examples.
+        machine: processor, Python and day of that run.
+    """
+
+    ns: int
+    machine: str
+
+    def __str__(self) -> str:
+        time = f"{self.ns} ns" if self.ns < 1_000 else f"{self.ns / 1_000:.1f} µs"  # noqa: PLR2004 - ns in a µs
+        return f"{time} an event ({self.machine})"
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """
     What there is to know about a component.
@@ -33,6 +54,7 @@ class Page:
         text: the docstring; its first line is the summary. Of a plugin that can not be used, why.
         provider: the package and its version that brings it; "" when it is built in.
         is_broken: it can not be used.
+        cost: of a decorator that the bench knows.
     """
 
     room: str
@@ -43,6 +65,7 @@ class Page:
     examples: tuple[ShownExample, ...]
     provider: str = ""
     is_broken: bool = False
+    cost: Cost | None = None
 
     @property
     def singular(self) -> str:
@@ -106,7 +129,20 @@ def page_of(catalog: Catalog, room: str, name: str) -> Page:
             for example in getattr(component, "examples", ())
         ),
         provider=catalog.entry(room, name).provider,
+        cost=cost_in(_costs(), name) if room == "decorators" else None,
     )
+
+
+def cost_in(costs: Mapping[str, Any], decorator: str) -> Cost | None:
+    """What a decorator costs; None for one that is newer than the last run of the bench."""
+    ns = costs["ns"].get(decorator)
+    return None if ns is None else Cost(ns, costs["machine"])
+
+
+@cache
+def _costs() -> dict[str, Any]:
+    content: dict[str, Any] = orjson.loads(files("ingest.cli").joinpath("costs.json").read_bytes())
+    return content
 
 
 def _rank(settings: type[Model]) -> Callable[[OptionRow], int]:
@@ -139,6 +175,8 @@ def _shown(heading: str, example: Example) -> ShownExample:
         given = {"earlier": [_plain(body) for body in example.earlier]} | given
     if given:
         lines.append(f"before  {orjson.dumps(given).decode()}")
+    if example.offset:
+        lines.append(f"offset  {example.offset}")
     after: dict[str, object] = {"attributes": example.after} if example.after else {}
     if example.body_after is not None:
         after["body"] = _plain(example.body_after)
@@ -148,6 +186,12 @@ def _shown(heading: str, example: Example) -> ShownExample:
         lines.append("after   dropped")
     elif example.error is not None:
         lines.append(f"after   fails with {example.error}")
+    elif example.made is not None:
+        made = (
+            {"body": _plain(body)} | ({"attributes": attributes} if attributes else {})
+            for body, attributes in example.made
+        )
+        lines += [f"after   {orjson.dumps(each).decode()}" for each in made]
     elif after:
         lines.append(f"after   {orjson.dumps(after).decode()}")
     return ShownExample(example.title, tuple(lines))

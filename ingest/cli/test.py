@@ -7,8 +7,10 @@ import typer
 
 from ingest.cli.command import FileArgument
 from ingest.cli.output import Output, counted
+from ingest.cli.updating import shown_path, update_tests
 
 if TYPE_CHECKING:
+    from ingest.config.model import Configuration
     from ingest.trial import CaseResult, Difference
 
 
@@ -17,20 +19,26 @@ def test(
     file: FileArgument,
     *,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the results as JUnit XML.")] = None,  # noqa: PT028 - a command, no test of ours
+    update: Annotated[
+        bool,
+        typer.Option(
+            "--update",
+            help="First write what comes out into `expect` of tests that fail, or that expect nothing yet; the rest of "
+            "the file stays as it is.",
+        ),
+    ] = False,  # noqa: PT028 - a command, no test of ours
 ) -> None:
     """
     Run the tests of a pipeline file, from raw record to final cells; exit code 1 when one fails.
 
     Example: ingest test pipeline.yaml --junit report.xml
-    """
-    from ingest.build import plan_of
-    from ingest.cli.loading import loaded
-    from ingest.trial import Trial
 
-    configuration, catalog = loaded(file)
-    tested = dict.fromkeys(case.pipeline for case in configuration.tests)
-    trials = {name: Trial.of(plan_of(configuration, configuration.pipelines[name], catalog)) for name in tested}
-    results = [trials[case.pipeline].test(case) for case in configuration.tests]
+    Example: ingest test pipeline.yaml --update
+    """
+    updated: list[dict[str, object]] = []
+    if update:
+        updated = update_tests(out, file, results_of)
+    results, _ = results_of(file)
     failed = sum(not result.passed for result in results)
     if junit is not None:
         from ingest.cli.junit import junit_of
@@ -39,11 +47,25 @@ def test(
             junit_of(file, [(result.case.name, result.case.pipeline, told(result)) for result in results])
         )
     if out.is_json:
-        out.json({"passed": len(results) - failed, "failed": failed, "tests": [_plain(result) for result in results]})
+        about = {"updated": updated} if update else {}
+        tests = [_plain(result) for result in results]
+        out.json({"passed": len(results) - failed, "failed": failed, "tests": tests} | about)
     else:
         _show(out, file, results, failed)
     if failed:
         raise typer.Exit(1)
+
+
+def results_of(file: str) -> "tuple[list[CaseResult], Configuration]":
+    """What the tests of a file come to."""
+    from ingest.build import plan_of
+    from ingest.cli.loading import loaded
+    from ingest.trial import Trial
+
+    configuration, catalog = loaded(file)
+    tested = dict.fromkeys(case.pipeline for case in configuration.tests)
+    trials = {name: Trial.of(plan_of(configuration, configuration.pipelines[name], catalog)) for name in tested}
+    return [trials[case.pipeline].test(case) for case in configuration.tests], configuration
 
 
 def told(result: "CaseResult") -> list[str]:
@@ -79,7 +101,7 @@ def _where(result: "CaseResult", difference: "Difference") -> str:
 
 
 def _difference(difference: "Difference") -> str:
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in difference.path).lstrip(".")
+    path = shown_path(difference.path)
     if difference.expected is None:
         return f"{path}: nothing expected, got {_value(difference.actual)}"
     if difference.actual is None:

@@ -147,7 +147,7 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def component_page(name: str, component: type[Any], settings: type[Model]) -> str:
+def component_page(name: str, component: type[Any], settings: type[Model], cost: object = None) -> str:
     """
     The page of a decorator, sink, store or source.
 
@@ -155,11 +155,14 @@ def component_page(name: str, component: type[Any], settings: type[Model]) -> st
         name: as in YAML.
         component: the class with docstring, stability and examples; for a store or source it may be its settings.
         settings: its options.
+        cost: what an event costs in it, where that was measured.
     """
     stability = getattr(component, "stability", None)
     parts = [f"# {name}", inspect.cleandoc(component.__doc__ or "")]
     if stability is not None:
         parts.append(f"Stability: {stability.value}.")
+    if cost is not None:
+        parts.append(f"It takes about {cost}.")
     parts += ["## Options", options_table(settings)]
     examples: Iterable[Example] = getattr(component, "examples", ())
     shown = [_example(name, example) for example in examples]

@@ -4,7 +4,8 @@ The `%{...}` language: templates, conditions and patterns, all compiled before t
 - `Template`: text with tags. `%{name}` is a part of the event (body, host, hostname, key, nanos, offset, partition,
   priority, timestamp, topic) or an attribute; `%{'any name'}` is always the attribute; `%{lower(host)}` calls a
   function; `%Y-%m-%d` writes the event's timestamp in the pipeline's zone; `%%` is a percent sign.
-- `Condition`: `%{priority} == 'DEBUG' and not exists(user)`, with `< <= > >= != in matches` and parentheses.
+- `Condition`: `%{priority} == 'DEBUG' and not exists(user)`, with `< <= > >= != in matches contains
+  starts_with ends_with` and parentheses.
 - `Pattern`: a regular expression on bytes.
 - `FUNCTIONS`: every function with its parameters, documentation and examples.
 - `ExpressionSyntaxError`: text that is none of these, with the column.
@@ -14,7 +15,7 @@ are; an absent attribute is empty. The grammar is in `grammar`; text becomes nod
 `compiler`.
 """
 
-from ingest.expressions.condition import Condition
+from ingest.expressions.condition import CONDITION_EXAMPLES, Condition, ConditionExample
 from ingest.expressions.dates import DATE_DOCS, date_format, zone_of
 from ingest.expressions.functions import FUNCTIONS, Function, FunctionExample, Parameter
 from ingest.expressions.grammar import CORE_NAMES, ExpressionSyntaxError, quoted, suggestion
@@ -24,10 +25,12 @@ from ingest.expressions.pattern import Match, Pattern
 from ingest.expressions.template import Template
 
 __all__ = [
+    "CONDITION_EXAMPLES",
     "CORE_NAMES",
     "DATE_DOCS",
     "FUNCTIONS",
     "Condition",
+    "ConditionExample",
     "ExpressionSyntaxError",
     "Function",
     "FunctionExample",

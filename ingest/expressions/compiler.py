@@ -9,8 +9,8 @@ from ingest.api.errors import ExpressionError
 from ingest.api.event import Event, Priority
 from ingest.api.notation import name_to_bytes
 from ingest.expressions.dates import date_format, date_pieces, zone_of
-from ingest.expressions.functions import FUNCTIONS, OF_EVENT, Function, Kind, Parameter
-from ingest.expressions.grammar import ExpressionSyntaxError, quoted, suggestion
+from ingest.expressions.functions import FUNCTIONS, OF_EVENT, OURS, Function, Kind, Parameter
+from ingest.expressions.grammar import TEXT_COMPARISONS, ExpressionSyntaxError, quoted, suggestion
 from ingest.expressions.nodes import Attribute, Call, Core, DateLetter, Node, Number, Text
 from ingest.expressions.numbers import Number as Numeric
 from ingest.expressions.numbers import read_number, write_number
@@ -100,7 +100,7 @@ class Compiler:
     def _call(self, call: Call) -> Expression:
         function = FUNCTIONS.get(call.name)
         if function is None:
-            near = suggestion(call.name, FUNCTIONS) or "; docs/reference/expressions.md lists them"
+            near = _near(call.name)
             raise self._error(f'unknown function "{call.name}"{near}', call.column)
         values: list[Expression] = []
         getters: list[Callable[[Event], object]] = []
@@ -253,6 +253,15 @@ class Compiler:
 
     def _error(self, message: str, column: int) -> ExpressionSyntaxError:
         return ExpressionSyntaxError(message, column, self._text)
+
+
+def _near(name: str) -> str:
+    """What may have been meant by a name no function has."""
+    if name in TEXT_COMPARISONS:
+        return f"; in a condition write %{{name}} {name} 'text'"
+    if name in OURS:
+        return f'; did you mean "{OURS[name]}"'
+    return suggestion(name, FUNCTIONS) or "; docs/reference/expressions.md lists them"
 
 
 def _takes_text(parameters: Sequence[Parameter]) -> bool:

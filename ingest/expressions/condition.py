@@ -13,6 +13,7 @@ from ingest.api.event import Event
 from ingest.api.notation import name_to_bytes
 from ingest.expressions import nodes
 from ingest.expressions.compiler import Compiler, Count, Expression
+from ingest.expressions.grammar import TEXT_COMPARISONS
 from ingest.expressions.numbers import read_number
 from ingest.expressions.option_type import DEFAULT_ZONE, option_schema
 from ingest.expressions.parser import parse_condition
@@ -28,7 +29,49 @@ _OPERATORS: dict[str, _Compare] = {
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
+    "contains": operator.contains,
+    "starts_with": bytes.startswith,
+    "ends_with": bytes.endswith,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionExample:
+    """
+    A condition on an event with these attributes and whether it holds; shown in the reference and run as a test.
+
+    The event's priority is DEBUG and its offset is 7.
+    """
+
+    written: str
+    attributes: dict[str, str] = field(default_factory=dict, hash=False)
+    holds: bool = True
+    says: str = ""
+
+
+CONDITION_EXAMPLES = (
+    ConditionExample("%{priority} == 'DEBUG'", says="text is equal byte for byte"),
+    ConditionExample("%{status} >= 500", {"status": "503"}, says="a number without quotes: both sides are numbers"),
+    ConditionExample("%{status} >= '500'", {"status": "60"}, says="quoted text: both sides are bytes"),
+    ConditionExample("%{status} < 500", {"status": "-"}, holds=False, says="what is no number is not smaller"),
+    ConditionExample("%{status} != 500", {"status": "-"}, says="and equal to none"),
+    ConditionExample("%{n} == 7.0", {"n": "7"}, says="numbers are equal as numbers"),
+    ConditionExample("%{offset} == %{n}", {"n": "7"}, says="two values; an offset is a number by nature"),
+    ConditionExample("%{level} in ('WARN', 'ERROR')", {"level": "INFO"}, holds=False, says="one of a list"),
+    ConditionExample("%{level} not in ('WARN', 3)", {"level": "INFO"}, says="text and numbers in one list"),
+    ConditionExample("%{path} matches '^/api/v[0-9]+/'", {"path": "/api/v2/x"}, says="a pattern is found anywhere"),
+    ConditionExample("%{path} not matches '\\.css$'", {"path": "/a.css"}, holds=False, says="or is not"),
+    ConditionExample("%{path} starts_with '/health'", {"path": "/healthz"}, says="text as it is, no pattern"),
+    ConditionExample("%{host} not ends_with '.internal'", says="the same at the end"),
+    ConditionExample("%{lower(agent)} contains 'bot'", {"agent": "GoogleBot/2.1"}, says="or anywhere"),
+    ConditionExample("exists(user)", {"user": ""}, says="an empty attribute is there"),
+    ConditionExample("%{user} == ''", says="an absent one is empty"),
+    ConditionExample("exists('2hb_cf:q')", {"2hb_cf:q": "x"}, says="any name, in quotes"),
+    ConditionExample("exists(%{extract(path, '[0-9]+')})", {"path": "/x"}, holds=False, says="what a function gives"),
+    ConditionExample("exists(a) or exists(b) and not exists(a)", {"a": "1"}, says="not, then and, then or"),
+    ConditionExample("(exists(a) or exists(b)) and not exists(a)", {"a": "1"}, holds=False, says="parentheses"),
+    ConditionExample("%{name} == 'it''s'", {"name": "it's"}, says="a quote inside is written twice"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +81,8 @@ class Condition:
 
     Values compare as bytes, and as numbers when one side is a number (written without quotes, or a number by nature
     such as `%{offset}`) and the other side is not quoted text. What is not a number equals none and is neither smaller
-    nor greater. An absent attribute is empty, as everywhere; `exists` tells the difference. A core value exists when it
-    is not empty.
+    nor greater. `contains`, `starts_with` and `ends_with` look at bytes alone. An absent attribute is empty, as
+    everywhere; `exists` tells the difference. A core value exists when it is not empty.
 
     Equal to another of the same text and zone; pickled as those two.
 
@@ -126,7 +169,7 @@ class _Builder:
     def _comparison(self, clause: nodes.Comparison) -> Holds:
         left, right = self._expression(clause.left), self._expression(clause.right)
         compare = _OPERATORS[clause.operator]
-        if _compares_numbers((clause.left, left), (clause.right, right)):
+        if clause.operator not in TEXT_COMPARISONS and _compares_numbers((clause.left, left), (clause.right, right)):
             return _of_numbers(compare, _count(left), _count(right), otherwise=clause.operator == "!=")
         fixed = right.constant
         match clause.left:

@@ -13,6 +13,7 @@ The grammar of the `%{...}` language, its tokens, and the error for text that do
     negation   = "not" negation | "(" condition ")" | exists | comparison
     exists     = "exists" "(" ( name | quoted | tag ) ")"
     comparison = operand ( "==" | "!=" | "<" | "<=" | ">" | ">=" ) operand
+               | operand [ "not" ] ( "contains" | "starts_with" | "ends_with" ) operand
                | operand [ "not" ] "in" "(" constant { "," constant } ")"
                | operand [ "not" ] "matches" quoted
     operand    = tag | constant
@@ -50,6 +51,9 @@ CORE_NAMES = (
 
 DATE_LETTERS = "aAbBcdmyYjDHIklMSpstz"
 """Letters that may follow a percent sign."""
+
+TEXT_COMPARISONS = ("contains", "starts_with", "ends_with")
+"""Words that compare bytes and stand between two operands of a condition."""
 
 MAX_DEPTH = 40  # far above what anybody writes, far below what Python's stack holds
 

@@ -7,6 +7,7 @@ from ingest.expressions.grammar import (
     CORE_NAMES,
     DATE_LETTERS,
     MAX_DEPTH,
+    TEXT_COMPARISONS,
     ExpressionSyntaxError,
     Token,
     TokenKind,
@@ -36,7 +37,8 @@ _PLAIN = re.compile(r"[^%]+")
 _FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 _SPELLINGS = {"=": "==", "!": "not", "&": "and", "&&": "and", "|": "or", "||": "or", "=~": "matches"}
-_KEYWORDS = ("and", "or", "not", "in", "matches", "exists")
+_BETWEEN = ("in", "matches", *TEXT_COMPARISONS)
+_KEYWORDS = ("and", "or", "not", "exists", *_BETWEEN)
 
 
 def parse_template(text: str) -> tuple[Node, ...]:
@@ -251,8 +253,10 @@ class _Parser:
                 clause = Membership(left, self._items())
             case (TokenKind.WORD, "matches", _, _):
                 clause = Match(left, self._pattern())
+            case (TokenKind.WORD, word, _, _) if word in TEXT_COMPARISONS:
+                clause = Comparison(word, left, self._operand())
             case _:
-                raise self._unexpected(token, "a comparison (== != < <= > >= in matches)")
+                raise self._unexpected(token, f"a comparison ({' '.join((*_COMPARISONS, *_BETWEEN))})")
         return Not(clause) if negated else clause
 
     def _pattern(self) -> Text:
@@ -295,6 +299,8 @@ class _Parser:
                     f"{quoted(token.value)} for the text",
                     token.start,
                 )
+            if token.value in _BETWEEN and self._peek().kind is TokenKind.OPEN:
+                raise self._error(f'"{token.value}" stands between: %{{name}} {token.value} …', token.start)
         raise self._unexpected(token, "a value (%{name}, 'text' or 5)")
 
     # tokens

@@ -38,11 +38,16 @@ def differences(expect: Expect, outputs: Sequence[Output]) -> Iterator[Differenc
     if expect.events is not None:
         yield from _in_list("events", expect.events, [output.line["event"] for output in outputs if output.came_out])
     if expect.puts is not None:
-        puts: list[object] = []
-        for output in outputs:
-            found = output.line.get("puts")
-            puts.extend(map(_with_cells_by_name, found) if isinstance(found, list) else ())
-        yield from _in_list("puts", expect.puts, puts)
+        yield from _in_list("puts", expect.puts, puts_of(outputs))
+
+
+def puts_of(outputs: Sequence[Output]) -> list[Line]:
+    """The puts of all events, cells by their names as a test has them."""
+    puts: list[Line] = []
+    for output in outputs:
+        found = output.line.get("puts")
+        puts.extend(map(_with_cells_by_name, found) if isinstance(found, list) else ())
+    return puts
 
 
 def _in_list(name: str, expected: Sequence[Any], actual: Sequence[object]) -> Iterator[Difference]:

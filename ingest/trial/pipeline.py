@@ -12,7 +12,7 @@ from ingest.config.cases import Given
 from ingest.config.model import TestCase
 from ingest.expressions import Condition
 from ingest.sources.decoding import Decoder
-from ingest.time_limit import TimeLimit
+from ingest.time_limit import OutOfTimeError, TimeLimit, sink_timeout
 from ingest.trial.expected import Difference, differences
 from ingest.trial.inputs import event_of, given_of, record_of
 from ingest.trial.shown import Line, Output, changed_by, output_of, shown_event, shown_mutation
@@ -65,6 +65,8 @@ class Trial:
             (name, mapper, None if mapper.settings.when is None else Condition.parse(mapper.settings.when, timezone))
             for name, mapper in mappers
         ]
+        conditions = [condition.holds for _, _, condition in self._mappers if condition is not None]
+        self._time_limit = TimeLimit([*self._chain.guarded, *(mapper.map for _, mapper in mappers), *conditions])
 
     @classmethod
     def of(cls, plan: Plan) -> Self:
@@ -158,11 +160,15 @@ class Trial:
         reason = "no_sink"
         for name, mapper, condition in self._mappers:
             try:
-                if condition is not None and not condition.holds(event):
-                    continue
-                mapped = mapper.map(event, batch_time_ms)
+                with self._time_limit:
+                    if condition is not None and not condition.holds(event):
+                        continue
+                    mapped = mapper.map(event, batch_time_ms)
             except EventError as refused:
                 refusals.append((name, refused))
+                continue
+            except OutOfTimeError:
+                refusals.append((name, sink_timeout()))
                 continue
             if isinstance(mapped, Skipped):
                 reason = mapped.reason

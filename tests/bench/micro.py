@@ -1,10 +1,7 @@
-"""Nanoseconds an event, in this process: decorators and sinks at work, and the chain of four that the goal names."""
+"""Nanoseconds an event, in this process: sinks at work, and the chain of four that the goal names."""
 
-import statistics
 import time
-from collections.abc import Callable
 
-import yaml
 from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
 from thriftpy2.transport import TBufferedTransport
 
@@ -16,9 +13,8 @@ from sinks.hbase.encoding import Encoder
 from sinks.hbase.message import METHOD
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.thrift1 import BatchMutation, Hbase, ThriftMutation
+from tests.bench.timing import ROUNDS, measured
 
-LOOPS = 20_000
-ROUNDS = 5
 BODY = (
     b'203.0.113.9 - alice [26/Jul/2026:11:48:05 +0000] "GET /shop/item/42?page=7 HTTP/1.1" 200 5120 "-" "Mozilla/5.0"'
 )
@@ -60,21 +56,6 @@ SINKS = {
 }
 
 
-def decorators() -> dict[str, float]:
-    """Decorator -> ns an event, for the first example of each."""
-    catalog = Catalog()
-    found = {}
-    for name in catalog.names("decorators"):
-        component = catalog.load("decorators", name)
-        example = component.examples[0]
-        settings = component.settings_class().model_validate(yaml.safe_load(example.settings))
-        body = example.body.encode() if isinstance(example.body, str) else example.body
-        attributes = {key: value.encode() for key, value in example.attributes.items()}
-        decorate = component(settings).decorate
-        found[name] = _measured(decorate, lambda body=body, attributes=attributes: Event(body, dict(attributes)))
-    return found
-
-
 def sinks() -> dict[str, float]:
     """Sink and its work -> ns an event."""
     attributes = {"2hb_": b"k1-1308748686334000700"} | {f"2hb_web:{name}": b"5120" for name in NINE}
@@ -82,7 +63,7 @@ def sinks() -> dict[str, float]:
     for name, (kind, options) in SINKS.items():
         component = Catalog().load("sinks", kind)
         map_one = component(component.settings_class().model_validate(options)).map
-        found[name] = _measured(lambda event, map_one=map_one: map_one(event, 1), lambda: Event(BODY, dict(attributes)))
+        found[name] = measured(lambda event, map_one=map_one: map_one(event, 1), lambda: Event(BODY, dict(attributes)))
     return found
 
 
@@ -141,15 +122,4 @@ def chain_of_four() -> float:
         component = catalog.load("decorators", name)
         settings = component.settings_class().model_validate(options)
         steps.append(Step(component(settings), name, None, OnError.DEAD_LETTER))
-    return 1e9 / _measured(Chain(steps).run, lambda: Event(BODY, {}, key=b"k1"))
-
-
-def _measured(call: Callable[[Event], object], make: Callable[[], Event]) -> float:
-    rounds = []
-    for _ in range(ROUNDS):
-        events = [make() for _ in range(LOOPS)]
-        started = time.perf_counter_ns()
-        for event in events:
-            call(event)
-        rounds.append((time.perf_counter_ns() - started) / LOOPS)
-    return statistics.median(rounds)
+    return 1e9 / measured(Chain(steps).run, lambda: Event(BODY, {}, key=b"k1"))

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from ingest.expressions.functions import event, hash, number, text, time  # noqa: A004 - a family, not the builtin
+from ingest.expressions.functions.elsewhere import OURS
 from ingest.expressions.functions.function import OF_EVENT, Function, FunctionExample, Kind, Parameter
 
 FUNCTIONS: Mapping[str, Function] = MappingProxyType(
@@ -27,4 +28,4 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
 )
 """Name -> function, in the order of the names."""
 
-__all__ = ["FUNCTIONS", "OF_EVENT", "Function", "FunctionExample", "Kind", "Parameter"]
+__all__ = ["FUNCTIONS", "OF_EVENT", "OURS", "Function", "FunctionExample", "Kind", "Parameter"]

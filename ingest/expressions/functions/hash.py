@@ -1,6 +1,7 @@
 """Functions that make digests and encodings of bytes."""
 
 import hashlib
+import hmac
 import zlib
 from collections.abc import Callable
 
@@ -9,8 +10,8 @@ from ingest.expressions.functions.function import Function, FunctionExample, Kin
 
 Change = Callable[[bytes], bytes]
 
-_ENCODINGS = ("hex", "base64", "base64url")
-_FORMS = (*_ENCODINGS, "bytes")
+_ENCODINGS = ("hex", "base64", "base64url", "percent")
+_FORMS = ("hex", "base64", "base64url", "bytes")
 
 
 def _digest(algorithm: Callable[..., "hashlib._Hash"]) -> Callable[[str], Change]:
@@ -23,6 +24,11 @@ def _digest(algorithm: Callable[..., "hashlib._Hash"]) -> Callable[[str], Change
         return lambda value: write(algorithm(value, usedforsecurity=False).digest())
 
     return make
+
+
+def _hmac(key: bytes, form: str) -> Change:
+    write = WRITE[form]
+    return lambda value: write(hmac.digest(key, value, "sha256"))
 
 
 def _encode(form: str) -> Change:
@@ -82,6 +88,20 @@ FUNCTIONS = (
         ),
     ),
     Function(
+        "hmac_sha256",
+        "The digest with a key (HMAC, SHA-256): equal for equal values, and who lacks the key can not check a guess.",
+        _hmac,
+        (_VALUE, Parameter("key", Kind.TEXT, "the key, such as '${secret:pepper}'", minimum=1), _FORM),
+        (
+            FunctionExample(
+                "%{hmac_sha256(text, 'Jefe')}",
+                "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+                {"text": "what do ya want for nothing?"},
+            ),
+            FunctionExample("%{substring(hmac_sha256(user, 'pepper'), 0, 8)}", "62ac51de", {"user": "ann"}),
+        ),
+    ),
+    Function(
         "crc32",
         "The CRC-32 checksum, in eight hexadecimal digits.",
         lambda: lambda value: b"%08x" % zlib.crc32(value),
@@ -107,16 +127,19 @@ FUNCTIONS = (
         (
             FunctionExample("%{encode(id, 'hex')}", "616263", {"id": "abc"}),
             FunctionExample("%{encode(id, 'base64')}", "YWJj", {"id": "abc"}),
+            FunctionExample("%{encode(q, 'percent')}", "a%20%26%20b", {"q": "a & b"}),
         ),
     ),
     Function(
         "decode",
-        "The bytes that a text stands for.",
+        "The bytes that a text stands for. In `percent` a plus sign stays as it is, and so does a percent sign without "
+        "two digits behind it.",
         _decode,
         (_VALUE, Parameter("form", Kind.CHOICE, "how it is written", choices=_ENCODINGS)),
         (
             FunctionExample("%{decode('00ff', 'hex')}", b"\x00\xff"),
             FunctionExample("%{decode(id, 'base64')}", "abc", {"id": "YWJj"}),
+            FunctionExample("%{decode(q, 'percent')}", "a & b", {"q": "a%20%26%20b"}),
             FunctionExample("%{decode(id, 'hex')}", attributes={"id": "xyz"}, error="bad_encoding"),
         ),
     ),

@@ -7,6 +7,7 @@ from ingest.expressions.functions.function import Function, FunctionExample, Kin
 from ingest.expressions.pattern import Pattern
 from ingest.expressions.texts import bytes_of, characters_of, lower, upper
 
+_FROM_END = -(2**31)  # the least number of what may be counted from the end
 _MAX_WIDTH = 4096  # characters; a pad wider than this is a slip of the pen
 
 Change = Callable[[bytes], bytes]
@@ -21,10 +22,21 @@ def _length(value: bytes) -> int:
 
 
 def _substring(start: int, length: int | None) -> Change:
+    if start < 0:
+        return _from_the_end(-start, length)
     stop = None if length is None else start + length
 
     def cut(value: bytes) -> bytes:
         return value[start:stop] if value.isascii() else bytes_of(characters_of(value)[start:stop])
+
+    return cut
+
+
+def _from_the_end(count: int, length: int | None) -> Change:
+    def cut(value: bytes) -> bytes:
+        if value.isascii():
+            return value[-count:][:length]
+        return bytes_of(characters_of(value)[-count:][:length])
 
     return cut
 
@@ -63,6 +75,14 @@ def _extract(pattern: Pattern, group: int) -> Callable[[bytes], bytes | None]:
 
 
 def _piece(separator: bytes, index: int) -> Callable[[bytes], bytes | None]:
+    if index < 0:
+
+        def from_the_end(value: bytes) -> bytes | None:
+            pieces = value.rsplit(separator, -index)
+            return pieces[index] if -index <= len(pieces) else None
+
+        return from_the_end
+
     def piece(value: bytes) -> bytes | None:
         pieces = value.split(separator, index + 1)
         return pieces[index] if index < len(pieces) else None
@@ -152,12 +172,13 @@ FUNCTIONS = (
         _substring,
         (
             _TEXT,
-            Parameter("start", Kind.INTEGER, "first character, from 0"),
+            Parameter("start", Kind.INTEGER, "first character, from 0; from the end when negative", minimum=_FROM_END),
             Parameter("length", Kind.INTEGER, "how many; to the end when left out", required=False),
         ),
         (
             FunctionExample("%{substring(id, 2, 3)}", "cde", {"id": "abcdef"}),
             FunctionExample("%{substring(id, 4)}", "ef", {"id": "abcdef"}),
+            FunctionExample("%{substring(card, -4)}", "1111", {"card": "4111111111111111"}),
             FunctionExample("%{substring(id, 9)}", "", {"id": "abcdef"}),
         ),
     ),
@@ -211,10 +232,11 @@ FUNCTIONS = (
         (
             _TEXT,
             Parameter("separator", Kind.TEXT, "text between two pieces", minimum=1),
-            Parameter("index", Kind.INTEGER, "which piece, from 0"),
+            Parameter("index", Kind.INTEGER, "which piece, from 0; -1 is the last", minimum=_FROM_END),
         ),
         (
             FunctionExample("%{piece(host, '.', 0)}", "web1", {}, lambda: Event(b"", host="web1.example.com")),
+            FunctionExample("%{piece(path, '/', -1)}", "app.log", {"path": "/var/log/app.log"}),
             FunctionExample("[%{piece(x, ':', 5)}]", "[]", {"x": "a:b"}),
         ),
     ),

@@ -22,11 +22,13 @@ from ingest.dead_letters.envelope import DeadLetter
 from ingest.receipt import Verdict
 from ingest.task import Assignment
 from ingest.time_limit import MAX_ENDED, OutOfTimeError, TimeLimit
+from ingest.trial import Trial
 
 ROW_KEY = {"value": {"attribute": "2hb_", "value": "%{key}"}}
 CELL = {"value": {"attribute": "2hb_f:x", "value": "1"}}
 NEVER = r"(a+)+$"
 EVIL = b"a" * 60 + b"!"
+FIELDS = r"^(?P<host>(?:[0-9A-Za-z]+[.-]?)+) (?P<user>\S+)$"  # what a library of named patterns makes of a line
 
 
 @pytest.fixture(autouse=True)
@@ -74,9 +76,26 @@ def records(*bodies: bytes) -> list[Record]:
         {"regex": {"pattern": f"(?P<x>{NEVER})"}},
         {"split": {"separator": NEVER, "index": 0, "attribute": "x"}},
         {"value": {"attribute": "x", "value": f"%{{replace_pattern(%{{body}}, '{NEVER}', '')}}"}},
+        {"value": {"attribute": "x", "value": f"%{{extract(body, '{NEVER}')}}"}},
         {"value": {"attribute": "x", "value": "1", "when": f"%{{body}} matches '{NEVER}'"}},
+        {"value": {"attribute": "x", "value": "1", "when": f"%{{n}} == 1 or not (%{{body}} not matches '{NEVER}')"}},
+        {"regex": {"pattern": FIELDS}},
+        {"grok": {"definitions": {"AS": "(a+)+"}, "patterns": ["^%{AS:x}$"], "on_no_match": "unset"}},
+        {"regex": {"pattern": r"^(a|aa)+\1?$", "attributes": ["x"]}},
+        {"regex": {"pattern": r"^(?=((?:a|a)*))(?:a|a)*[b-z]", "attributes": ["x"]}},
     ],
-    ids=["regex", "split", "expression", "condition"],
+    ids=[
+        "regex",
+        "split",
+        "expression",
+        "extract",
+        "condition",
+        "condition-with-parts",
+        "regex-of-named-fields",
+        "grok",
+        "regex-with-back-reference",
+        "regex-with-look-around",
+    ],
 )
 def test_pattern_that_backtracks_costs_its_events_alone(planned, assignment, step):
     task = live_task(planned(step))
@@ -88,6 +107,35 @@ def test_pattern_that_backtracks_costs_its_events_alone(planned, assignment, ste
     assert [letter.record.offset for letter in letters] == [1, 3]
     assert {letter.component.partition("#")[0] for letter in letters} == set(step)
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("when", [None, f"%{{body}} matches '{NEVER}'"], ids=["step", "condition"])
+def test_pattern_behind_a_fan_out_costs_the_events_it_hangs_for(planned, assignment, when):
+    """With a fan-out a chain runs step by step, and conditions are guarded by themselves."""
+    step = {"value": {"attribute": "x", "value": f"%{{extract(body, '{NEVER}')}}"}}
+    if when is not None:
+        step = {"value": {"attribute": "x", "value": "1", "when": when}}
+    receipt = live_task(planned({"mult": {"n": 2}}, step)).run(records(b"a", EVIL, b"b"), assignment)
+    assert (receipt.verdict, receipt.counts.stored) == (Verdict.DURABLE, 4)
+    assert receipt.counts.dead_lettered == Counter(decorator_timeout=2)
+
+
+def test_rule_of_a_sink_that_does_not_come_to_an_end(planned, assignment):
+    plan = planned(rules=[{"when": f"%{{body}} matches '{NEVER}'", "write_to_wal": False}])
+    receipt = live_task(plan).run(records(b"", EVIL), assignment)
+    assert (receipt.verdict, receipt.counts.dead_lettered) == (Verdict.DURABLE, Counter(sink_timeout=1))
+
+
+def test_trial_comes_to_an_end_as_the_service_does(planned):
+    """`ingest explain` is where a user looks for the step that hangs."""
+    given = [{"body": "b", "key": "k"}, {"body": EVIL.decode(), "key": "k"}]
+    for plan, code in (
+        (planned({"regex": {"pattern": f"(?P<x>{NEVER})"}}), "decorator_timeout"),
+        (planned(when=f"not %{{body}} matches '{NEVER}'"), "sink_timeout"),
+        (planned(rules=[{"when": f"%{{body}} matches '{NEVER}'", "write_to_wal": False}]), "sink_timeout"),
+    ):
+        lines = [output.line for output in Trial.of(plan).run(given)]
+        assert [line["error"] and line["error"]["code"] for line in lines] == [None, code]
 
 
 def test_condition_of_a_sink_that_does_not_come_to_an_end(planned, assignment):

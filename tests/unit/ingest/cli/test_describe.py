@@ -1,4 +1,5 @@
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import ingest as product
 import sinks
 from ingest.catalog import ROOMS, Catalog
 from ingest.cli.error_pages import error_page, error_pages
+from ingest.cli.pages import cost_in
 
 
 def test_list_has_every_component(ingest):
@@ -39,6 +41,27 @@ def test_page_shows_options_and_examples(ingest):
         'before  {"body":"2238947398:56"}',
         'after   {"attributes":{"ts":"2238947398"}}',
     ]
+
+
+def test_page_shows_what_an_event_costs_where_that_was_measured(ingest):
+    page = ingest("describe", "split", "--output", "json").json[0]
+    assert 10 < page["cost_ns"] < 1_000_000
+    assert re.search(
+        r"^It takes about [0-9.]+ (ns|µs) an event \(.*Python 3", ingest("describe", "split").out, re.MULTILINE
+    )
+    assert ingest("describe", "memory", "--output", "json").json[0]["cost_ns"] is None
+    costs = {"machine": "a core", "ns": {"quick": 999, "slow": 20_449}}
+    assert [str(cost_in(costs, name)) for name in ("quick", "slow", "newer")] == [
+        "999 ns an event (a core)",
+        "20.4 µs an event (a core)",
+        "None",
+    ]
+
+
+def test_page_shows_what_a_fan_out_makes_and_where_a_record_stood(ingest):
+    pages = {name: ingest("describe", name, "--output", "json").json[0] for name in ("mult", "interval_sampler")}
+    assert pages["mult"]["examples"][0]["lines"][2:] == ['after   {"body":"x","attributes":{"a":"1"}}'] * 3
+    assert pages["interval_sampler"]["examples"][1]["lines"][2:] == ["offset  7", "after   dropped"]
 
 
 def test_unknown_component_gets_the_nearest_name(ingest):

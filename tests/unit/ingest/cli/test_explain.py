@@ -2,6 +2,8 @@ import io
 import json
 import sys
 
+import pytest
+
 
 def test_text_shows_each_step(ingest, pipeline):
     result = ingest("explain", "pipeline.yaml", "--events", "events.jsonl")
@@ -22,6 +24,45 @@ def test_text_shows_each_step(ingest, pipeline):
         "  regex: no_match: the pattern was not found\n"
     )
     assert result.err == "1 kept, 1 dropped, 1 failed\nnext: ingest run --once pipeline.yaml\n"
+
+
+class TestColors:
+    FILE = """
+version: 1
+stores: {logs: {memory: {}}}
+pipelines:
+  p:
+    source: {files: {path: ./in}}
+    decorators:
+      - filter: {drop: "%{body} == 'x'"}
+      - value: {attribute: "2hb_", value: "%{body}"}
+      - mask: {attributes: [secret]}
+      - format: {template: "[%{body}]"}
+    sinks: [{attr2hbase: {table: t}}]
+"""
+    ARGUMENTS = ("explain", "p.yaml", "--events", "e.jsonl")
+
+    @pytest.fixture(autouse=True)
+    def _files(self, folder):
+        (folder / "p.yaml").write_text(self.FILE)
+        (folder / "e.jsonl").write_text('{"body": "k", "attributes": {"secret": "s"}}')
+
+    def test_what_a_step_did_has_its_color_on_a_terminal(self, terminal):
+        lines = terminal(*self.ARGUMENTS).splitlines()
+        assert lines[1:5] == [
+            "\x1b[36m  filter  \x1b[0m\x1b[2mno change\x1b[0m",
+            "\x1b[36m  value   \x1b[0m\x1b[32m2hb_ = k\x1b[0m",
+            "\x1b[36m  mask    \x1b[0m\x1b[1;31msecret removed\x1b[0m",
+            "\x1b[36m  format  \x1b[0m\x1b[33mbody = [k]\x1b[0m",
+        ]
+
+    @pytest.mark.parametrize(
+        ("arguments", "environment"), [((), {"NO_COLOR": "1"}), (("--no-color",), {}), (("--output", "json"), {})]
+    )
+    def test_none_where_nobody_wants_them(self, terminal, arguments, environment):
+        shown = terminal(*self.ARGUMENTS, *arguments, **environment)
+        assert "k" in shown
+        assert "\x1b" not in shown
 
 
 def test_json_is_a_line_an_event(ingest, pipeline):

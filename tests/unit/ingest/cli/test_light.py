@@ -28,6 +28,7 @@ sys.exit(code)
         "validate pipeline.yaml",
         "test pipeline.yaml",
         "explain pipeline.yaml --events events.jsonl",
+        "graph pipeline.yaml",
         "config show pipeline.yaml",
         "--version",
     ],

@@ -92,3 +92,69 @@ def test_root_file_that_is_not_there(tmp_path):
     with pytest.raises(NotFoundError) as caught:
         loaded(tmp_path)
     assert caught.value.exit_code == 3
+
+
+class TestChains:
+    """Steps that several pipelines share, in a file of their own."""
+
+    ROOT = """\
+include: chains.yaml
+version: 1
+stores: {m: {memory: {}}}
+pipelines:
+  a:
+    source: {files: {path: x}}
+    decorators: [{chain: clean}, {chain: keyed}]
+    sinks: [{attr2hbase: {table: t}}]
+  b:
+    source: {files: {path: y}}
+    decorators: [{chain: clean}, {chain: clean}]
+    sinks: [{attr2hbase: {table: t}}]
+"""
+    CHAINS = """\
+chains:
+  clean:
+    - filter: {drop: "%{body} == 'x'"}
+  keyed:
+    - chain: clean
+    - value: {attribute: "2hb_", value: "%{key}"}
+"""
+
+    @pytest.fixture
+    def told(self, tmp_path):
+        def told(chains: str) -> list[str]:
+            (tmp_path / "root.yaml").write_text(self.ROOT)
+            (tmp_path / "chains.yaml").write_text(chains)
+            return problems(tmp_path)
+
+        return told
+
+    def test_are_put_in_where_they_are_used(self, tmp_path):
+        (tmp_path / "root.yaml").write_text(self.ROOT)
+        (tmp_path / "chains.yaml").write_text(self.CHAINS)
+        pipelines = loaded(tmp_path).pipelines
+        assert [(step.kind, step.chain) for step in pipelines["a"].decorators] == [
+            ("filter", ("clean",)),
+            ("filter", ("keyed", "clean")),
+            ("value", ("keyed",)),
+        ]
+        assert [step.where.file.rpartition("/")[2] for step in pipelines["b"].decorators] == ["chains.yaml"] * 2
+
+    @pytest.mark.parametrize(
+        ("before", "after", "expected"),
+        [
+            ("drop", "dorp", ['3:16: unknown-field: "dorp" is not a setting of filter; did you mean "drop"?']),
+            ("'x'", "'x", ["3:34: bad-expression: the quote is never closed"]),
+            ("%{key}", "%{lenght(key)}", ['6:44: bad-expression: unknown function "lenght"; did you mean "length"']),
+            ("filter", "fliter", ['3:7: unknown-component: there is no decorator "fliter"; did you mean "filter"?']),
+            ("chain: clean", "chain: claen", ['5:14: unknown-reference: there is no chain "claen"; did you mean']),
+            ("chain: clean", "chain: keyed", ['5:14: conflict: chain "keyed" uses itself']),
+            ("'x'\"}", "'x'\", label: l}", ["3:47: duplicate-label: the label", "3:47: duplicate-label: the label"]),
+            ("- chain: clean", "- chain: [", ["6:5: syntax:"]),
+        ],
+    )
+    def test_problems_stand_in_their_file_once(self, told, before, after, expected):
+        found = told(self.CHAINS.replace(before, after, 1))
+        assert [line.startswith(f"chains.yaml:{start}") for line, start in zip(found, expected, strict=True)] == [
+            True
+        ] * len(expected), found

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import Event, ExpressionError, Origin, Priority
-from ingest.expressions import Condition, ExpressionSyntaxError
+from ingest.expressions import CONDITION_EXAMPLES, Condition, ConditionExample, ExpressionSyntaxError
 
 
 def event(**attributes: bytes) -> Event:
@@ -63,6 +63,20 @@ TRUE = [
     "%{body} matches ' [0-9]{3}$'",
     "%{body} not matches '^POST'",
     "%{absent} matches '^$'",
+    "%{body} contains ' /index'",
+    "%{body} contains ''",
+    "%{body} not contains 'POST'",
+    "%{body} starts_with 'GET '",
+    "%{body} starts_with %{absent}",
+    "%{a} starts_with %{same}",
+    "%{body} not starts_with 'get'",
+    "%{lower(body)} starts_with 'get'",
+    "%{body} ends_with 200",
+    "%{body} not ends_with 'GET'",
+    "%{a} not ends_with 'xx'",
+    "%{timestamp} ends_with '8123'",
+    "'.example.com' ends_with '.com'",
+    "%{absent} not contains 'x'",
     "exists(a)",
     "exists('a')",
     "exists(%{a})",
@@ -93,6 +107,12 @@ def test_holds(text: str) -> None:
     of = event(a=b"x", same=b"x", n=b"7", d=b"0.50", empty=b"", **{"2hb_cf:q": b"v"})
     assert Condition.parse(text).holds(of) is True
     assert Condition.parse(f"not ({text})").holds(of) is False
+
+
+@pytest.mark.parametrize("example", CONDITION_EXAMPLES, ids=lambda example: example.written)
+def test_example(example: ConditionExample) -> None:
+    attributes = {name: value.encode() for name, value in example.attributes.items()}
+    assert holds(example.written, **attributes) is example.holds
 
 
 @pytest.mark.parametrize("value", [b"", b"x", b"7x", b" 7", b"\xff", b"0x7", b"1_0", b"nan", b"inf", b"9" * 101])

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.expressions import ExpressionSyntaxError, nodes, quoted
-from ingest.expressions.grammar import CORE_NAMES, DATE_LETTERS, MAX_DEPTH, is_number
+from ingest.expressions.grammar import CORE_NAMES, DATE_LETTERS, MAX_DEPTH, TEXT_COMPARISONS, is_number
 from ingest.expressions.nodes import Attribute, Call, Core, DateLetter, Node, Number, Text
 from ingest.expressions.parser import parse_condition, parse_template
 
@@ -93,7 +93,19 @@ class TestCondition:
             ("%{a} == 'x' || %{b} == 'y'", 13, 'did you mean "or"'),
             ("! exists(a)", 1, 'did you mean "not"'),
             ("%{a} =~ 'x'", 6, 'did you mean "matches"'),
+            ("%{a} like 'x'", 6, "expected a comparison (== != < <= > >= in matches contains starts_with ends_with)"),
+            ("%{a} starts_with", 17, "expected a value"),
+            ("%{a} contains b", 15, "write %{b} for the value, 'b' for the text"),
+            ("%{a} not contains", 18, "found the end"),
+            ("%{a} not == 'x'", 10, "expected a comparison"),
+            ("starts_with(%{a}, 'x')", 1, "stands between: %{name} starts_with"),
+            ("%{a} ends_with ('x')", 16, "expected a value"),
             ("%{a} in 'x'", 9, "expected a list"),
+            ("%{a} in ('b'", 13, 'expected "," or ")"'),
+            ("%{a} matches '(' and exists(b", 30, 'expected ")"'),
+            ("not", 4, "expected a value"),
+            ("%{a == 1", 1, 'a "}" is missing'),
+            ("%{} == 1", 1, "empty tag"),
             ("%{a} in ()", 10, "expected a value"),
             ("%{a} in (%{b})", 10, "quoted text and numbers only"),
             ("%{a} in ('b' 'c')", 14, 'expected "," or ")"'),
@@ -154,7 +166,9 @@ def _texts_joined(parts: list[Node]) -> tuple[Node, ...]:
 OPERANDS = st.one_of(TAGS, TEXTS.map(Text), NUMBERS)
 CLAUSES = st.recursive(
     st.one_of(
-        st.builds(nodes.Comparison, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), OPERANDS, OPERANDS),
+        st.builds(
+            nodes.Comparison, st.sampled_from(["==", "!=", "<", "<=", ">", ">=", *TEXT_COMPARISONS]), OPERANDS, OPERANDS
+        ),
         st.builds(nodes.Membership, OPERANDS, st.lists(st.one_of(TEXTS.map(Text), NUMBERS), min_size=1).map(tuple)),
         st.builds(nodes.Match, OPERANDS, TEXTS.map(Text)),
         st.builds(nodes.Exists, TAGS),

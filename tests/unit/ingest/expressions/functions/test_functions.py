@@ -1,6 +1,7 @@
 """Every function does what its examples say, and each misuse is an error where it stands."""
 
 import hashlib
+import hmac
 import uuid
 import zlib
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import Event, ExpressionError, Origin
-from ingest.expressions import FUNCTIONS, ExpressionSyntaxError, Function, FunctionExample, Template, functions
+from ingest.expressions import FUNCTIONS, ExpressionSyntaxError, Function, FunctionExample, Template, functions, quoted
 
 EXAMPLES = [
     pytest.param(example, id=f"{function.name}-{number}")
@@ -70,6 +71,11 @@ def test_too_few_arguments_are_refused(function: Function) -> None:
         Template.parse(f"%{{{function.name}()}}")
 
 
+def test_names_of_other_tools_lead_to_ours() -> None:
+    assert set(functions.OURS.values()) <= set(FUNCTIONS)
+    assert not set(functions.OURS) & set(FUNCTIONS)
+
+
 def test_names_are_in_order() -> None:
     assert list(FUNCTIONS) == sorted(FUNCTIONS)
 
@@ -92,7 +98,23 @@ def test_signature_shows_what_may_be_left_out() -> None:
         ("%{substring(a, 'x')}", 16, "must be a whole number"),
         ("%{substring(a, 1.5)}", 16, "must be a whole number"),
         ("%{substring(a, b)}", 16, "must be a whole number"),
-        ("%{substring(a, -1)}", 16, "must be 0 to"),
+        ("%{substring(a, 0, -1)}", 19, "must be 0 to"),
+        ("%{substring(a, 99999999999)}", 16, "must be -2147483648 to 2147483647"),
+        ("%{substring(a", 14, 'expected "," or ")" after an argument of substring, found the end'),
+        ("%{substring(a, 1}", 17, 'expected "," or ")" after an argument of substring'),
+        ("%{substring(a 1)}", 15, 'expected "," or ")"'),
+        ("%{substring(a,, 1)}", 15, "expected an argument"),
+        ("%{substring('a, 1)}", 13, "never closed"),
+        ("%{1st(a)}", 3, "can not be the name of a function"),
+        ("%{coalesce(a, b)}", 3, 'unknown function "coalesce"; did you mean "default"'),
+        ("%{len(a)}", 3, 'did you mean "length"'),
+        ("%{substr(a, 1)}", 3, 'did you mean "substring"'),
+        ("%{starts_with(a, 'x')}", 3, "in a condition write %{name} starts_with 'text'"),
+        ("%{encode(a, 'url')}", 13, "is not one of hex, base64, base64url, percent"),
+        ("%{encode(a, b)}", 13, "must be one of the listed words"),
+        ("%{hmac_sha256(a, '')}", 18, "must not be empty"),
+        ("%{hmac_sha256(a, key)}", 18, "must be quoted text"),
+        ("%{piece(a, ':', 1.0)}", 17, "must be a whole number"),
         ("%{bucket(a, 0)}", 13, "must be 1 to 65536"),
         ("%{pad_left(a, 100000)}", 15, "must be 0 to 4096"),
         ("%{pad_left(a, 5, '')}", 18, "must not be empty"),
@@ -131,10 +153,12 @@ class TestText:
     @given(st.binary())
     def test_bytes_that_are_not_text_survive(self, value: bytes) -> None:
         assert rendered("%{concat(substring(x, 0, 3), substring(x, 3))}", x=value) == value
+        assert rendered("%{substring(x, -99999)}", x=value) == value
         assert rendered("%{pad_left(x, 0)}%{pad_right(x, 0)}", x=value) == value * 2
         assert rendered("%{decode(encode(x, 'base64'), 'base64')}", x=value) == value
         assert rendered("%{decode(encode(x, 'base64url'), 'base64url')}", x=value) == value
         assert rendered("%{decode(encode(x, 'hex'), 'hex')}", x=value) == value
+        assert rendered("%{decode(encode(x, 'percent'), 'percent')}", x=value) == value
 
     @given(st.text())
     def test_works_on_characters(self, text: str) -> None:
@@ -144,7 +168,19 @@ class TestText:
         assert rendered("%{reverse(x)}", x=value) == text[::-1].encode()
         assert rendered("%{length(x)}", x=value) == str(len(text)).encode()
         assert rendered("%{substring(x, 1, 2)}", x=value) == text[1:3].encode()
+        assert rendered("%{substring(x, -3, 2)}", x=value) == text[-3:][:2].encode()
         assert rendered("%{pad_left(x, 5, 'é')}", x=value) == text.rjust(5, "é").encode()
+
+    @given(st.text(alphabet="ab:", max_size=8), st.integers(0, 8))
+    def test_pieces_are_counted_from_both_ends(self, text: str, index: int) -> None:
+        pieces = text.split(":")
+        value = text.encode()
+        if index < len(pieces):
+            for number in (index, index - len(pieces)):
+                assert rendered(f"%{{piece(x, ':', {number})}}", x=value) == pieces[index].encode()
+        for number in (len(pieces), -len(pieces) - 1):
+            absent = Template.parse(f"%{{piece(x, ':', {number})}}")
+            assert absent.missing(Event(b"", {"x": value})) == "x"
 
     def test_group_that_took_no_part_is_absent(self) -> None:
         assert rendered("%{default(extract(x, '(a)|b', 1), 'none')}", x=b"b") == b"none"
@@ -157,6 +193,11 @@ class TestHash:
             digest = hashlib.new(name, value)
             assert rendered(f"%{{{name}(x)}}", x=value) == digest.hexdigest().encode()
             assert rendered(f"%{{{name}(x, 'bytes')}}", x=value) == digest.digest()
+
+    @given(st.binary(), st.text(min_size=1).filter(lambda key: "%" not in key))
+    def test_digest_with_a_key_is_that_of_the_library(self, value: bytes, key: str) -> None:
+        digest = hmac.new(key.encode(), value, "sha256")
+        assert rendered(f"%{{hmac_sha256(x, {quoted(key)})}}", x=value) == digest.hexdigest().encode()
 
     @given(st.binary(), st.integers(1, 1000))
     def test_bucket_is_in_range_and_of_one_width(self, value: bytes, count: int) -> None:

@@ -1,0 +1,220 @@
+"""A pipeline file as boxes and arrows: where events come from, what they pass, where they go."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from ingest.api import OnError, Settings
+from ingest.config.model import Component, Configuration, Pipeline, names_of
+from sinks.mapping.mapper import SinkSettings
+
+
+class Shape(StrEnum):
+    """What a box stands for."""
+
+    SOURCE = "source"
+    STEP = "step"
+    SINK = "sink"
+    TABLE = "table"
+    DEAD_LETTERS = "dead_letters"
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """
+    Something events come to.
+
+    Attributes:
+        lines: what is written in it.
+        pipeline: "" for tables, which several pipelines may share.
+    """
+
+    id: str
+    shape: Shape
+    lines: tuple[str, ...]
+    pipeline: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """A way events take; those that fail take others than those that pass."""
+
+    start: str
+    end: str
+    text: str = ""
+    failed: bool = False
+
+
+@dataclass(slots=True)
+class Drawing:
+    """Boxes in the order events come to them, and the arrows between them."""
+
+    boxes: list[Box] = field(default_factory=list)
+    arrows: list[Arrow] = field(default_factory=list)
+
+    def pipelines(self) -> list[str]:
+        """Names of the pipelines in it."""
+        return list(dict.fromkeys(box.pipeline for box in self.boxes if box.pipeline))
+
+    def of(self, pipeline: str) -> list[Box]:
+        """The boxes of a pipeline; of "" those that belong to none."""
+        return [box for box in self.boxes if box.pipeline == pipeline]
+
+
+def drawing_of(configuration: Configuration, pipelines: Iterable[Pipeline]) -> Drawing:
+    """The drawing of some pipelines of a file; secrets are masked."""
+    drawing = Drawing()
+    tables: dict[tuple[str, str], Box] = {}
+    for number, pipeline in enumerate(pipelines, 1):
+        _add(drawing, tables, pipeline, f"p{number}", configuration.masks.hide)
+    drawing.boxes.extend(tables.values())
+    return drawing
+
+
+def _add(
+    drawing: Drawing,
+    tables: dict[tuple[str, str], Box],
+    pipeline: Pipeline,
+    prefix: str,
+    hide: Callable[[str], str],
+) -> None:
+    letters = Box(f"{prefix}_dead_letters", Shape.DEAD_LETTERS, ("dead letters", _letters(pipeline)), pipeline.name)
+
+    failing: list[Arrow] = []
+
+    def add(name: str, shape: Shape, lines: Sequence[str], on_error: OnError) -> str:
+        box = Box(f"{prefix}_{name}", shape, tuple(hide(line) for line in lines if line), pipeline.name)
+        drawing.boxes.append(box)
+        if on_error is OnError.DEAD_LETTER:
+            failing.append(Arrow(box.id, letters.id, failed=True))
+        return box.id
+
+    last = add("source", Shape.SOURCE, _source(pipeline.source), pipeline.on_error)
+    for number, (name, step) in enumerate(_named(pipeline.decorators), 1):
+        lines, on_error = _step(name, step, pipeline.on_error)
+        box = add(f"step{number}", Shape.STEP, lines, on_error)
+        drawing.arrows.append(Arrow(last, box))
+        last = box
+    for number, (name, sink) in enumerate(_named(pipeline.sinks), 1):
+        settings = sink.settings
+        assert isinstance(settings, SinkSettings)  # noqa: S101 - for mypy: a sink's settings are
+        box = add(f"sink{number}", Shape.SINK, (name, *_own(name, sink)), settings.on_error or pipeline.on_error)
+        drawing.arrows.append(Arrow(last, box, hide(f"when {settings.when}") if settings.when else ""))
+        store, table = hide(settings.store or ""), hide(str(getattr(settings, "table", "")))
+        place = tables.setdefault((store, table), Box(f"table{len(tables) + 1}", Shape.TABLE, (table, f"in {store}")))
+        drawing.arrows.append(Arrow(box, place.id))
+    if failing:
+        drawing.boxes.append(letters)
+        drawing.arrows += failing
+
+
+def _named(components: Sequence[Component]) -> Iterator[tuple[str, Component]]:
+    return zip(names_of(components), components, strict=True)
+
+
+def _source(source: Component) -> tuple[str, ...]:
+    options = source.settings
+    topics = getattr(options, "topics", None)
+    what = ", ".join(topics) if topics else getattr(options, "topics_pattern", None) or getattr(options, "path", "")
+    return (source.kind, str(what))
+
+
+def _letters(pipeline: Pipeline) -> str:
+    topic = getattr(pipeline.dead_letters.settings, "topic", None)
+    return f"{pipeline.dead_letters.kind}: {topic}" if topic else pipeline.dead_letters.kind
+
+
+def _step(name: str, step: Component, otherwise: OnError) -> tuple[list[str], OnError]:
+    settings = step.settings
+    assert isinstance(settings, Settings)  # noqa: S101 - for mypy: a step's settings are
+    lines = [name, *_own(name, step)]
+    if step.chain:
+        lines.append(f"chain {' > '.join(step.chain)}")
+    if settings.when:
+        lines.append(f"when {settings.when}")
+    if settings.on_error is not None and settings.on_error is not otherwise:
+        lines.append(f"on_error: {settings.on_error}")
+    return lines, settings.on_error or otherwise
+
+
+def _own(name: str, component: Component) -> tuple[str, ...]:
+    """The kind, where the name does not say it."""
+    return () if name.partition("#")[0] == component.kind else (component.kind,)
+
+
+def plain(drawing: Drawing) -> dict[str, object]:
+    """The drawing as plain data."""
+    boxes = [{"id": box.id, "shape": box.shape, "lines": box.lines, "pipeline": box.pipeline} for box in drawing.boxes]
+    arrows = [
+        {"start": arrow.start, "end": arrow.end, "text": arrow.text, "failed": arrow.failed} for arrow in drawing.arrows
+    ]
+    return {"boxes": boxes, "arrows": arrows}
+
+
+_MERMAID = {
+    Shape.SOURCE: ("([", "])"),
+    Shape.STEP: ("[", "]"),
+    Shape.SINK: ("[/", "/]"),
+    Shape.TABLE: ("[(", ")]"),
+    Shape.DEAD_LETTERS: ("[[", "]]"),
+}
+_DOT = {
+    Shape.SOURCE: "shape=box, style=rounded",
+    Shape.STEP: "shape=box",
+    Shape.SINK: "shape=parallelogram",
+    Shape.TABLE: "shape=cylinder",
+    Shape.DEAD_LETTERS: "shape=note",
+}
+# what Mermaid takes for the end of a text, for HTML, Markdown or a formula
+_MERMAID_CODES = str.maketrans({char: f"#{ord(char)};" for char in '"#<>&`$\\'} | {"\n": " ", "\r": " "})
+
+
+def mermaid(drawing: Drawing) -> str:
+    """The drawing as a flowchart of Mermaid, which Markdown pages show."""
+    lines = ["flowchart LR"]
+    for pipeline in drawing.pipelines():
+        boxes = drawing.of(pipeline)
+        lines.append(f'  subgraph {boxes[0].id.partition("_")[0]}["{_mermaid_text(pipeline)}"]')
+        lines += [f"    {_mermaid_box(box)}" for box in boxes]
+        lines.append("  end")
+    lines += [f"  {_mermaid_box(box)}" for box in drawing.of("")]
+    for arrow in drawing.arrows:
+        line = "-.->" if arrow.failed else "-->"
+        text = f'|"{_mermaid_text(arrow.text)}"|' if arrow.text else ""
+        lines.append(f"  {arrow.start} {line}{text} {arrow.end}")
+    return "\n".join(lines) + "\n"
+
+
+def _mermaid_box(box: Box) -> str:
+    opening, closing = _MERMAID[box.shape]
+    text = "<br>".join(map(_mermaid_text, box.lines))
+    return f'{box.id}{opening}"{text}"{closing}'
+
+
+def _mermaid_text(text: str) -> str:
+    return text.translate(_MERMAID_CODES).replace("%%", "#37;#37;")  # two of them begin a comment
+
+
+def dot(drawing: Drawing) -> str:
+    """The drawing in the language of Graphviz."""
+    lines = ["digraph pipelines {", "  rankdir=LR;", '  node [fontname="sans-serif"];']
+    for pipeline in drawing.pipelines():
+        boxes = drawing.of(pipeline)
+        lines.append(f"  subgraph cluster_{boxes[0].id.partition('_')[0]} {{")
+        lines.append(f"    label={_dot_text(pipeline)};")
+        lines += [f"    {_dot_box(box)}" for box in boxes]
+        lines.append("  }")
+    lines += [f"  {_dot_box(box)}" for box in drawing.of("")]
+    for arrow in drawing.arrows:
+        about = ([f"label={_dot_text(arrow.text)}"] if arrow.text else []) + (["style=dashed"] if arrow.failed else [])
+        lines.append(f"  {arrow.start} -> {arrow.end}{' [' + ', '.join(about) + ']' if about else ''};")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _dot_box(box: Box) -> str:
+    return f"{box.id} [{_DOT[box.shape]}, label={_dot_text(*box.lines)}];"
+
+
+def _dot_text(*lines: str) -> str:
+    escaped = (line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") for line in lines)
+    return '"' + "\\n".join(escaped) + '"'

@@ -1,0 +1,96 @@
+"""What `ingest test --update` does to a file, and what it says of that."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ingest.cli.output import Output, counted
+
+if TYPE_CHECKING:
+    from ingest.config.model import Configuration
+    from ingest.config.nodes import Path as NodePath
+    from ingest.trial import CaseResult
+
+_MARK = "\ufeff"  # byte order mark; some editors of Windows write it
+
+Run = Callable[[str], "tuple[list[CaseResult], Configuration]"]
+
+
+def update_tests(out: Output, file: str, run: Run) -> list[dict[str, object]]:
+    """
+    Write what comes out into tests that fail or expect nothing yet.
+
+    Returns:
+        What was changed and what was left, test by test, for `--output json`.
+
+    Raises:
+        ConfigError: the configuration is that of stdin, or can not be changed safely; nothing is written.
+        NotFoundError: the file can not be written.
+    """
+    from ingest.api import ConfigError
+    from ingest.trial.update import is_open, updated
+
+    if file == "-":
+        raise ConfigError("tests of stdin can not be updated", hint="give the file itself")
+    results, configuration = run(file)
+    chosen = [(number, result) for number, result in enumerate(results) if is_open(result) or not result.passed]
+    if not chosen:
+        return []
+    holder = results[0].case.where.file  # of several files one has all the tests: lists replace each other
+    whole = _read(holder)
+    text = whole.removeprefix(_MARK)
+    found = updated(text, chosen, configuration.masks.hide)
+    if found.text != text:
+        _write(holder, whole.removesuffix(text) + found.text)
+    told: list[dict[str, object]] = []
+    for number, result in chosen:
+        changes, refused = found.changes.get(number, []), found.refused.get(number, [])
+        told.append(
+            {
+                "name": result.case.name,
+                "changes": [
+                    {"path": list(change.path), "before": change.before, "after": change.after} for change in changes
+                ],
+                "left": [{"path": list(path), "reason": why} for path, why in refused],
+            }
+        )
+        if not out.is_json:
+            out.parts(("updated " if changes else "left    ", "yellow"), (result.case.name, ""))
+            for change in changes:
+                out.line(f"  {shown_path(change.path)}: {_shown(change.before)} -> {_shown(change.after)}")
+            for path, why in refused:
+                out.line(f"  {shown_path(path)}: left as it is, {why}", "red")
+    if found.text != text:
+        out.done(f"{holder}: {counted(len(found.changes), 'test')} updated; look at the difference before you keep it")
+    return told
+
+
+def shown_path(path: "NodePath") -> str:
+    """A path as messages show it: `puts[0].row`."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".") or "expect"
+
+
+def _shown(value: object) -> str:
+    import orjson
+
+    return "nothing" if value is None else orjson.dumps(value).decode()
+
+
+def _read(file: str) -> str:
+    from pathlib import Path
+
+    return Path(file).read_bytes().decode("utf-8")  # newlines stay what they are
+
+
+def _write(file: str, text: str) -> None:
+    from pathlib import Path
+
+    from ingest.api import NotFoundError
+    from ingest.durable import write_durably
+
+    path = Path(file).resolve()  # a link stays one
+    try:
+        mode = path.stat().st_mode
+        write_durably(path, text.encode("utf-8"))
+        path.chmod(mode)
+    except OSError as error:
+        raise NotFoundError(f'can not write "{file}": {error.strerror}', hint="the file is as it was") from error

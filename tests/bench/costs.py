@@ -1,0 +1,66 @@
+"""Nanoseconds an event of every decorator there is, each at the hardest of its own examples and of a usual line."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from ingest.api import Decorator, Event, EventError, Example, FanOut, Held
+from ingest.catalog import Catalog
+from ingest.testing.events import copy_of, event_before, files_of, settings_of
+from tests.bench.timing import LOOPS, measured
+
+LINE = (
+    b'203.0.113.9 - alice [26/Jul/2026:11:48:05 +0000] "GET /shop/item/42?page=7&sort=price HTTP/1.1" 200 5120 '
+    b'"https://shop.example/start" "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140"'
+)[:200]
+SLOW_NS = 20_000
+_ROUGHLY = 200  # calls that find the hardest case; the figure comes of more
+
+Case = tuple[Callable[[Event], object], Callable[[], Event]]
+
+
+def decorators(loops: int = LOOPS) -> dict[str, float]:
+    """Decorator -> ns an event, for the case that costs most: an example of its own, or its options on a line."""
+    catalog = Catalog()
+    return {name: _cost(catalog.load("decorators", name), loops) for name in catalog.names("decorators")}
+
+
+def told(figures: dict[str, float]) -> str:
+    """Which of them take longer than they should."""
+    slow = [name for name, cost in sorted(figures.items()) if cost > SLOW_NS]
+    return f"Over {SLOW_NS // 1000} µs: {', '.join(slow) or 'none'}."
+
+
+def _cost(component: type[Any], loops: int) -> float:
+    rough = {
+        (number, body): measured(*case, loops=_ROUGHLY)
+        for number, example in enumerate(component.examples)
+        for body, case in _cases(component, example)
+    }
+    number, body = max(rough, key=lambda case: rough[case])
+    return next(
+        measured(*case, loops=loops) for of, case in _cases(component, component.examples[number]) if of == body
+    )
+
+
+def _cases(component: type[Any], example: Example) -> Iterator[tuple[bytes, Case]]:
+    """Body -> a call and what makes its events, where an event passes or is dropped; the example's files are there."""
+    with files_of([example]):
+        call = _call(component(settings_of(component.settings_class(), example.settings)))
+        event = event_before(example)
+        for each in (event, replace(copy_of(event), body=LINE)):
+            with suppress(EventError):
+                call(copy_of(each))
+                yield each.body, (call, lambda each=each: copy_of(each))
+
+
+def _call(decorator: Decorator[Any] | FanOut[Any]) -> Callable[[Event], object]:
+    if isinstance(decorator, Decorator):
+        return decorator.decorate
+
+    def made(event: Event) -> object:
+        answer = decorator.decorate(event)
+        return answer if isinstance(answer, Held) else list(answer)
+
+    return made

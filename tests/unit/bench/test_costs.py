@@ -1,0 +1,40 @@
+"""Every decorator is measured, new ones too, at what costs it most."""
+
+import time
+
+from decorators import BUILTIN
+from ingest.api import DecorateError, Decorator, Event, Example, Settings
+from tests.bench import costs
+
+
+def test_every_decorator_has_its_figure():
+    figures = costs.decorators(loops=3)
+    assert figures.keys() == BUILTIN.keys()
+    assert min(figures.values()) > 0
+
+
+class Moody(Decorator[Settings]):
+    """Refuses some events, and is slow with those of 200 bytes."""
+
+    kind = "moody"
+    examples = (
+        Example("refused", body="no", error="no_match"),
+        Example("quick", body="yes"),
+    )
+
+    def decorate(self, event: Event) -> bool:
+        if event.body == b"no":
+            raise DecorateError("no", code="no_match")
+        if event.body == costs.LINE:
+            time.sleep(0.001)
+        return True
+
+
+def test_what_counts_is_the_hardest_case_that_passes():
+    assert costs._cost(Moody, 3) > 1_000_000
+
+
+def test_slow_ones_are_named():
+    assert costs.told({"b": 20_001.0, "a": 30_000.0, "c": 20_000.0}) == "Over 20 µs: a, b."
+    assert costs.told({"c": 5.0}) == "Over 20 µs: none."
+    assert len(costs.LINE) == 200

@@ -1,0 +1,318 @@
+"""`ingest test --update`: what came out stands in the file, and every other byte is the one that was there."""
+
+import json
+import os
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.config.nodes import compose, plain
+from ingest.trial.update import _escaped, _flow
+
+HEAD = """\
+version: 1   # a comment   with blanks
+stores: {logs: {memory: {}}}
+pipelines:
+  p:
+    source: {files: {path: ./in}}
+    decorators:
+      - filter: {drop: "%{body} == 'drop'", reason: unwanted}
+      - value: {attribute: "2hb_", value: "%{key}"}
+      - value: {attribute: "2hb_f:q", value: "%{body}"}
+    sinks: [{attr2hbase: {store: logs, table: t}}]
+# tests come now
+tests:
+"""
+
+
+@pytest.fixture
+def update(ingest, folder):
+    """Write a file with these tests, update it, and give its tests as they are then."""
+
+    def run(tests: str, code: int = 0, newline: str = "\n", mark: str = "") -> str:
+        text = mark + HEAD + tests
+        (folder / "p.yaml").write_bytes(text.replace("\n", newline).encode())
+        result = ingest("test", "p.yaml", "--update")
+        assert result.code == code, result.err
+        after = (folder / "p.yaml").read_bytes().decode()
+        head = mark + HEAD.replace("\n", newline)
+        assert after.startswith(head)
+        return after.removeprefix(head)
+
+    return run
+
+
+LAYOUTS = {
+    "values-in-lines": (
+        """\
+  - name: one
+    given: [{body: "56", key: k1}]   # given
+    expect:
+      kept: 2   # how many
+      puts:
+        # the first
+        - table: t        # its table
+          row: 'old'
+          cells: {"f:q": "57", "f:gone": null}   # cells
+""",
+        {"kept: 2 ": "kept: 1 ", "'old'": "'k1'", '"57"': '"56"'},
+    ),
+    "values-in-brackets": (
+        """\
+  - {name: one, given: [{body: "56", key: k1}], expect: {kept: 1, puts: [{row: old, cells: {"f:q": "57"}}]}} # end
+""",
+        {"row: old": "row: k1", '"57"': '"56"'},
+    ),
+    "text-over-lines": (
+        """\
+  - name: one
+    given: [{body: "5\\n6", key: k1}]
+    expect:
+      puts:
+        - cells:
+            "f:q": |
+              57
+              58
+
+          # behind the text
+          row: >-
+            folded
+            text
+""",
+        {"|\n              57\n              58\n": '"5\\n6"\n', ">-\n            folded\n            text": '"k1"'},
+    ),
+    "reason-and-failures": (
+        """\
+  - name: one
+    given: [{body: drop}, {body: "1"}]
+    expect: {dropped: {unwanted: 5}, failed: 7}   # none is kept
+""",
+        {"unwanted: 5": "unwanted: 1", "failed: 7": "failed: 1"},
+    ),
+    "absent-cell-and-absent-expectation": (
+        """\
+  - name: one
+    given: [{body: "56", key: k1}]
+    expect:
+      puts:
+        - cells: {"f:q": null, "f:r": x}
+""",
+        {'"f:q": null': '"f:q": "56"', '"f:r": x': '"f:r": null'},
+    ),
+    "bytes": (
+        """\
+  - name: one
+    given: [{body: {b64: "/w=="}, key: "${X:$}{a}"}]
+    expect: {puts: [{row: "", cells: {"f:q": y}}]}
+""",
+        {"y}}]": '{b64: "/w=="}}}]', 'row: ""': 'row: "$${a}"'},
+    ),
+    "puts-that-come-and-go": (
+        """\
+  - name: more
+    given: [{body: "1", key: a}, {body: "2", key: b}, {body: "3", key: c}]
+    expect:
+      puts:
+        - {row: a}   # the first
+
+  # between
+  - name: fewer
+    given: [{body: "1", key: a}]
+    expect:
+      puts:
+        - {row: a}
+        - row: b   # goes
+          table: t
+        # stays
+        - {row: c}
+      kept: 1
+  - name: none
+    given: [{body: drop}]
+    expect:
+      kept: 0
+      puts:
+        - {row: a}
+        - {row: b}
+  - {name: in brackets, given: [{body: "1", key: a}], expect: {puts: [{row: a}, {row: b}, {row: c}]}}
+  - {name: from nothing, given: [{body: "1", key: a}], expect: {puts: [], events: [{body: "1"}]}}
+""",
+        {
+            "{row: a}   # the first\n": '{row: a}   # the first\n        - {row: "b"}\n        - {row: "c"}\n',
+            "        - row: b   # goes\n          table: t\n": "",
+            "        - {row: c}\n": "",
+            "        - {row: a}\n        - {row: b}\n  - {name: in": "         []\n  - {name: in",
+            "[{row: a}, {row: b}, {row: c}]": "[{row: a}]",
+            "puts: []": 'puts: [{table: "t", row: "a", cells: {"f:q": "1"}}]',
+        },
+    ),
+    "dashes-under-their-key": (
+        """\
+  - name: one
+    given: [{body: drop}]
+    expect:
+      puts:
+      - row: a
+      kept: 0
+""",
+        {"      - row: a\n": "       []\n"},
+    ),
+    "nothing-expected-yet": (
+        """\
+  - name: in lines
+    given: [{body: "56", key: k1}, {body: drop}, {body: "1"}]
+    expect: {}
+  - {name: in brackets, given: [{body: "56", key: k1}], expect: {}}
+""",
+        {
+            "    expect: {}\n": """\
+    expect:
+      kept: 1
+      dropped: {unwanted: 1}
+      failed: 1
+      puts:
+        - {table: "t", row: "k1", cells: {"f:q": "56"}}
+""",
+            "expect: {}}": 'expect: {kept: 1, puts: [{table: "t", row: "k1", cells: {"f:q": "56"}}]}}',
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize(("tests", "replaced"), LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["unix", "windows"])
+def test_only_what_differs_is_written(update, tests, replaced, newline):
+    expected = tests
+    for before, after in replaced.items():
+        assert expected.count(before) == 1, before
+        expected = expected.replace(before, after)
+    assert update(tests, newline=newline) == expected.replace("\n", newline)
+
+
+def test_without_a_newline_at_the_end_and_with_a_byte_order_mark(update):
+    tests = (
+        '  - name: one\n    given: [{body: "1", key: a}, {body: "2", key: b}]\n    expect:\n      puts:\n      - row: a'
+    )
+    assert update(tests, mark="\ufeff") == tests + '\n      - {row: "b"}'
+
+
+def test_what_passes_is_left_alone(ingest, pipeline):
+    before = (pipeline / "pipeline.yaml").stat()
+    result = ingest("test", "pipeline.yaml", "--update")
+    assert (result.code, (pipeline / "pipeline.yaml").stat().st_ino) == (0, before.st_ino)
+    assert "updated" not in result.out + result.err
+
+
+def test_what_was_changed_is_told(update, ingest, folder):
+    tests = '  - {name: one, given: [{body: "56", key: k1}], expect: {kept: 2, puts: [{row: old}, {row: x}]}}\n'
+    (folder / "p.yaml").write_text(HEAD + tests)
+    (folder / "p.yaml").chmod(0o640)
+    (folder / "link.yaml").symlink_to("p.yaml")
+    result = ingest("test", "link.yaml", "--update")
+    assert result.out.splitlines() == [
+        "updated one",
+        '  puts[1]: {"row":"x"} -> nothing',
+        "  kept: 2 -> 1",
+        '  puts[0].row: "old" -> "k1"',
+        "passed  one",
+    ]
+    assert "link.yaml: 1 test updated; look at the difference before you keep it" in result.err
+    assert (folder / "p.yaml").stat().st_mode & 0o777 == 0o640
+    assert (folder / "link.yaml").is_symlink()
+    assert sorted(path.name for path in folder.iterdir()) == ["link.yaml", "p.yaml"]
+
+
+def test_json_says_the_same(ingest, folder):
+    (folder / "p.yaml").write_text(HEAD + '  - {name: one, given: [{body: "56", key: k1}], expect: {kept: 2}}\n')
+    result = ingest("test", "p.yaml", "--update", "--output", "json")
+    assert (result.code, result.json["passed"]) == (0, 1)
+    assert result.json["updated"] == [
+        {"name": "one", "changes": [{"path": ["kept"], "before": 2, "after": 1}], "left": []}
+    ]
+
+
+def test_stdin_is_refused(ingest, monkeypatch, folder):
+    (folder / "p.yaml").write_text(HEAD)
+    with (folder / "p.yaml").open() as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        result = ingest("test", "-", "--update")
+    assert (result.code, result.err.splitlines()[0]) == (2, "error: tests of stdin can not be updated")
+
+
+def test_tests_of_an_included_file_are_changed_there(ingest, folder):
+    (folder / "parts").mkdir()
+    (folder / "p.yaml").write_text("include: parts/tests.yaml\n" + HEAD.replace("tests:\n", ""))
+    (folder / "parts/tests.yaml").write_text(
+        'tests:\n  - {name: one, given: [{body: "56", key: k1}], expect: {kept: 2}}  # here\n'
+    )
+    before = (folder / "p.yaml").read_text()
+    result = ingest("test", "p.yaml", "--update")
+    assert result.code == 0, result.err
+    assert (folder / "p.yaml").read_text() == before
+    assert "expect: {kept: 1}}  # here\n" in (folder / "parts/tests.yaml").read_text()
+
+
+LEFT = {
+    "alias": (
+        """\
+  - {name: one, given: [{body: "56", key: k1}], expect: &e {kept: 2}}
+  - {name: two, given: [{body: drop}], expect: *e}
+""",
+        "it is written with an anchor, an alias or a tag",
+    ),
+    "anchor-inside": (
+        '  - {name: one, given: [{body: "56", key: k1}], expect: {puts: [{row: &r old}]}}\n',
+        "it is written with an anchor, an alias or a tag",
+    ),
+    "variable": (
+        '  - {name: one, given: [{body: "56", key: k1}], expect: {puts: [{row: "${ROW:x}"}]}}\n',
+        "it is written with a variable",
+    ),
+}
+
+
+@pytest.mark.parametrize(("tests", "why"), LEFT.values(), ids=LEFT)
+def test_what_stands_for_more_than_itself_is_left(update, ingest, tests, why):
+    assert update(tests, code=1) == tests
+    result = ingest("test", "p.yaml", "--update")
+    assert (result.code, why in result.out) == (1, True)
+
+
+def test_no_secret_is_written(ingest, folder):
+    (folder / "secrets").mkdir()
+    (folder / "secrets/key").write_text("hunter2")
+    text = HEAD.replace('value: "%{key}"', 'value: "${secret:key}"').replace(
+        "stores:", "secrets: {directory: secrets}\nstores:"
+    )
+    text += '  - {name: one, given: [{body: "56"}], expect: {kept: 3, puts: [{row: x}]}}\n'
+    text += '  - {name: two, given: [{body: "56"}], expect: {}}\n'
+    (folder / "p.yaml").write_text(text)
+    result = ingest("test", "p.yaml", "--update")
+    after = (folder / "p.yaml").read_text()
+    assert "a secret would be written into the file" in result.out
+    assert "hunter2" not in after
+    assert after == text.replace("kept: 3", "kept: 1")
+
+
+def test_file_that_can_not_be_written_stays(ingest, folder, monkeypatch):
+    (folder / "p.yaml").write_text(HEAD + '  - {name: one, given: [{body: "56", key: k1}], expect: {kept: 2}}\n')
+    before = (folder / "p.yaml").read_bytes()
+    (folder / f".p.yaml.{os.getpid()}.tmp").mkdir()  # stands where the new file would be made
+    result = ingest("test", "p.yaml", "--update")
+    assert (result.code, result.err.splitlines()[0]) == (3, 'error: can not write "p.yaml": Is a directory')
+    assert (folder / "p.yaml").read_bytes() == before
+
+
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-(2**63), 2**63), st.text()),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=20), inner, max_size=3)),
+    max_leaves=8,
+)
+
+
+@given(VALUES)
+def test_every_value_is_read_as_it_was_written(value):
+    node = compose(f"x: {_flow(value)}\ny: 1\n", "file", [])
+    assert plain(node) == {"x": value, "y": 1}
+    assert "${" not in json.dumps(_escaped(value)).replace("$${", "")
