@@ -29,6 +29,7 @@ sys.exit(code)
         "test pipeline.yaml",
         "explain pipeline.yaml --events events.jsonl",
         "config show pipeline.yaml",
+        'import-flume --text attr2hbase("t")',
         "--version",
     ],
 )
