@@ -13,7 +13,7 @@ Value = str | int | bool | Sequence["Value"] | Mapping[str, "Value"]
 _WIDTH = 118  # characters of a line, the indentation counted
 _COMMENT_WIDTH = 100
 _MOST_OF_FOUR_DIGITS = 0xFFFF
-_SAFE = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9_./-]*")
+_SAFE = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*|[0-9]+[A-Za-z]+")
 _SIMPLE = re.compile(r"[ !#-&(-~\xa0-\u07ff]*\\[ !#-&(-~\xa0-\u07ff]*")  # a backslash in it, and no quote
 _READABLE = re.compile(
     "[\x20-\x7e\xa0-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\ud7ff\uf900-\ufdcf\U00010000-\U0001fffd]"

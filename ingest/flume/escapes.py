@@ -8,7 +8,6 @@ Source: Event.escapeString of Flume 0.9.
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ingest.expressions.grammar import CORE_NAMES, DATE_LETTERS
@@ -61,8 +60,3 @@ def _attribute(name: str) -> str:
     """A tag that means the attribute also where our language has a part of the event of that name."""
     is_hidden = name in CORE_NAMES and name not in _FLUMES_OWN
     return f"%{{'{name}'}}" if is_hidden else f"%{{{name}}}"
-
-
-def notes_of(templates: Iterable[Translated]) -> str:
-    """All notes as one text."""
-    return "; ".join(dict.fromkeys(note for template in templates for note in template.notes))

@@ -7,6 +7,7 @@ Source: the package org.apache.flume.interceptor of Flume 1.11, and the UUID int
 import re
 from collections.abc import Callable
 
+from ingest.api.notation import name_from_bytes, name_to_bytes
 from ingest.config import Kind
 from ingest.config.problems import did_you_mean
 from ingest.expressions import Pattern
@@ -21,7 +22,7 @@ Steps = list[tuple[str, dict[str, object], str]]
 """Kind, options and a note of each step."""
 
 _MILLIS = "RegexExtractorInterceptorMillisSerializer"
-_PASS_THROUGH = ("", "default", "RegexExtractorInterceptorPassThroughSerializer")
+_PASS_THROUGH = ("", "DEFAULT", "RegexExtractorInterceptorPassThroughSerializer")
 _JODA = {
     "yyyy": "%Y", "YYYY": "%Y", "yy": "%y", "MM": "%m", "M": "%m", "MMM": "%b", "MMMM": "%B", "dd": "%d", "d": "%d",
     "HH": "%H", "H": "%H", "hh": "%I", "h": "%I", "mm": "%M", "m": "%M", "ss": "%S", "s": "%S", "SSS": "%f",
@@ -135,9 +136,9 @@ def _remove_header(options: Options) -> Steps:
     steps: Steps = []
     names = [options.text("withName")] if options.text("withName") else []
     if options.text("fromList"):
-        names += [
-            name for name in re.split(options.text("fromListSeparator", r"\s*,\s*"), options.text("fromList")) if name
-        ]
+        separator = _pattern(options, "fromListSeparator", r"\s*,\s*")
+        pieces = [] if separator is None else separator.split(name_to_bytes(options.text("fromList")))
+        names += [name_from_bytes(piece) for piece in pieces if piece]
     if names:
         steps.append(("mask", {"attributes": names}, ""))
     if options.text("matching"):

@@ -25,7 +25,7 @@ from ingest.flume.lexer import Comment, Token, TokenKind, tokens_of
 from ingest.flume.source import Source
 from ingest.flume.tree import Argument, Call, Chain, Failover, FanOut, File, Node, Scope, Sink, Text
 
-_MAX_DEPTH = 60  # far above what anybody writes, far below what Python's stack holds
+_MAX_DEPTH = 120  # far above what anybody writes, far below what Python's stack holds
 _FEWEST_OF_FAILOVER = 2
 
 

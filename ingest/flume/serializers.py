@@ -93,6 +93,8 @@ def _simple(options: Options, table: str, family: str) -> Sink | None:
 
 def _regex(options: Options, table: str, family: str) -> Sink | None:
     names = options.text("serializer.colNames", "payload").split(",")
+    while len(names) > 1 and not names[-1]:  # as Java's split does
+        names.pop()
     key_index = options.integer("serializer.rowKeyIndex", -1)
     deposits = options.is_true("serializer.depositHeaders", default=False)
     pattern = _pattern(options)

@@ -1,7 +1,6 @@
 """The text that is imported: its places, and what is wrong with it."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ingest.api import ConfigSyntaxError
@@ -44,6 +43,6 @@ class Source:
         self.error(kind, at, message, hint)
         return ConfigSyntaxError(str(self.problems[-1]), report=self.report())
 
-    def report(self, more: Iterable[Problem] = ()) -> Report:
+    def report(self) -> Report:
         """All problems, with the lines they are about."""
-        return report_of([*self.problems, *more], {self.file: self.text}, Masks())
+        return report_of(self.problems, {self.file: self.text}, Masks())

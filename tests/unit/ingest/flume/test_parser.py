@@ -181,8 +181,8 @@ def test_comments_and_blanks_separate(text):
         ("1.2.3.4", "1:8", '":" after the host'),
         ("let x = a in b", "1:7", "`let` was removed"),
         ("a §", "1:3", "'§' can not stand here"),
-        ("{ a => " * 100 + "b" + " }" * 100, "1:421", "nested deeper"),
-        ("a(" + "f(" * 100 + ")" * 101, "1:121", "nested deeper"),
+        ("{ a => " * 200 + "b" + " }" * 200, "1:841", "nested deeper"),
+        ("a(" + "f(" * 200 + ")" * 201, "1:241", "nested deeper"),
     ],
 )
 def test_errors_have_their_place(text, place, message):
@@ -191,6 +191,11 @@ def test_errors_have_their_place(text, place, message):
     assert caught.value.message.startswith(f"f:{place}: ")
     assert message in caught.value.message
     assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize("text", ["[ " * 119 + "a" + " ]" * 119, "< a ? " * 119 + "b" + " >" * 119])
+def test_deep_nesting_is_read(text):
+    assert len(tree(text).written()) == len(text)
 
 
 names = st.from_regex(r"[A-Za-z][A-Za-z0-9._-]{0,5}", fullmatch=True).filter(lambda name: name not in RESERVED)
