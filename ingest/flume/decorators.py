@@ -129,7 +129,8 @@ def _prob_sampler(args: Arguments) -> Translation:
 
 def _reservoir_sampler(args: Arguments) -> Translation:
     args.count(1, 1)
-    return Translation("reservoir_sampler", {"size": args.integer(0, "size", least=1)})
+    note = "the events of a share are those one micro-batch has of a partition; Flume's, those between two flushes"
+    return Translation("reservoir_sampler", {"k": args.integer(0, "size", least=1)}, [note])
 
 
 def _mult(args: Arguments) -> Translation:

@@ -15,7 +15,7 @@ from ingest.expressions.grammar import quoted
 from ingest.flume.document import Component, Verbatim
 from ingest.flume.escapes import literal
 from ingest.flume.ng_kafka import absent
-from ingest.flume.patterns import UntranslatableError, in_full, pattern_of
+from ingest.flume.patterns import UntranslatableError, in_full, pattern_of, replacement_of
 from ingest.flume.properties import Options
 
 Steps = list[tuple[str, dict[str, object], str]]
@@ -48,8 +48,11 @@ def _host(options: Options) -> Steps:
 
 
 def _static(options: Options) -> Steps:
-    name, value = options.text("key", "key"), literal(options.text("value", "value"))
-    return [("value", _value(name, value, keep=options.is_true("preserveExisting", default=True)), "")]
+    name, value = options.text("key", "key"), options.text("value", "value")
+    made: dict[str, object] = {"attributes": {name: value}}
+    if options.is_true("preserveExisting", default=True):
+        made["when"] = absent(name)
+    return [("static", made, "")]
 
 
 def _uuid(options: Options) -> Steps:
@@ -121,15 +124,14 @@ def _strptime(joda: str) -> str | None:
 
 def _search_replace(options: Options) -> Steps:
     pattern = _pattern(options, "searchPattern", "")
-    replacement = options.text("replaceString")
-    if re.search(r"(?<!\\)\$", replacement):
-        hint = "take the body apart with `regex` and make a new one with `format`"
-        options.error(Kind.BAD_PATTERN, "replaceString", "groups in a replacement are not imported", hint)
     if pattern is None:
         return []
-    new = re.sub(r"\\(.)", r"\1", replacement)
-    template = f"%{{replace_pattern(body, {quoted(pattern.text)}, {quoted(new)})}}"
-    return [("format", {"template": template}, "")]
+    try:
+        replacement = replacement_of(options.text("replaceString"), pattern.groups)
+    except UntranslatableError as error:
+        options.error(Kind.BAD_PATTERN, "replaceString", str(error))
+        return []
+    return [("replace", {"pattern": pattern.text, "replacement": replacement}, "")]
 
 
 def _remove_header(options: Options) -> Steps:
@@ -144,9 +146,7 @@ def _remove_header(options: Options) -> Steps:
     if options.text("matching"):
         pattern = _pattern(options, "matching", "", full=True)
         if pattern is not None:
-            note = "all names that match become the empty one, which is then removed"
-            steps.append(("rename", {"pattern": pattern.text, "replacement": ""}, note))
-            steps.append(("mask", {"attributes": [""]}, ""))
+            steps.append(("remove", {"pattern": pattern.text}, ""))
     return steps
 
 

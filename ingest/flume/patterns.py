@@ -59,6 +59,11 @@ _TOKEN = re.compile(
 )
 
 
+_REPLACEMENT = re.compile(
+    r"\\(?P<escaped>.)|\$\{(?P<name>[A-Za-z]\w*)\}|\$(?P<digits>[0-9]{1,9})|[$\\]", re.DOTALL | re.ASCII
+)
+
+
 class UntranslatableError(ValueError):
     """
     A part of the expression has no counterpart.
@@ -122,6 +127,34 @@ def in_full(java: str, flags: str = "") -> Pattern:
     head = re.match(r"\(\?[a-z]+\)", inner)
     letters = head[0] if head else ""
     return Pattern.parse(rf"{letters}\A(?:{inner.removeprefix(letters)})\Z")
+
+
+def replacement_of(java: str, groups: int) -> str:
+    """
+    What stands for places that an expression finds, in our language.
+
+    Args:
+        java: the replacement, `$1` for the first group.
+        groups: how many the expression has.
+
+    Raises:
+        UntranslatableError: it names a group that there is not.
+    """
+
+    def meant(token: re.Match[str]) -> str:
+        if token["escaped"]:
+            return token["escaped"].replace("\\", "\\\\")
+        if token["name"]:
+            return f"\\g<{token['name']}>"
+        digits = token["digits"]
+        if not digits or int(digits[0]) > groups:
+            raise UntranslatableError(f'"{token[0]}" is no group of the expression', token.start() + 1)
+        length = 1  # Java takes as many digits as there are groups for
+        while length < len(digits) and int(digits[: length + 1]) <= groups:
+            length += 1
+        return f"\\g<{digits[:length]}>{digits[length:]}"
+
+    return _REPLACEMENT.sub(meant, java)
 
 
 def _take_flags(token: re.Match[str], state: _State, letters: set[str]) -> None:
