@@ -12,6 +12,7 @@ from ingest.cli import (
     explain,
     get,
     graph,
+    import_flume,
     init,
     jars,
     produce,
@@ -59,6 +60,7 @@ def application() -> typer.Typer:
     register(group, table.plan, "plan")
     register(group, table.apply, "apply")
     register(commands, describe.describe, "describe", "Learn")
+    register(commands, import_flume.import_flume, "import-flume", "Moving")
     group = _group(commands, "jars", "The connector jars Spark needs for Kafka.", "Machine")
     register(group, jars.fetch, "fetch")
     return commands

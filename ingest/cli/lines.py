@@ -27,3 +27,18 @@ def lines_of(name: str) -> Iterator[bytes]:
             yield from (line.rstrip(b"\r\n") for line in file)
     except (FileNotFoundError, IsADirectoryError) as error:
         raise NotFoundError(f'there is no file "{name}"') from error
+
+
+def content_of(name: str) -> bytes:
+    """
+    All of a file; `-` is stdin.
+
+    Raises:
+        NotFoundError: there is no such file.
+    """
+    if name == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(name).read_bytes()
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise NotFoundError(f'there is no file "{name}"') from error

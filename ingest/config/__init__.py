@@ -10,7 +10,7 @@ from ingest.config.binder import bind, load
 from ingest.config.components import Lookup
 from ingest.config.model import Component, Configuration, Pipeline, Table, TestCase
 from ingest.config.problems import Kind, Masks, Place, Problem, Report, Severity
-from ingest.config.reading import Document, read
+from ingest.config.reading import Document, read, read_text
 
 __all__ = [
     "Component",
@@ -29,4 +29,5 @@ __all__ = [
     "bind",
     "load",
     "read",
+    "read_text",
 ]

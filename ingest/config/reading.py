@@ -46,15 +46,24 @@ def read(path: str | Path, env: AbstractMapping[str, str]) -> Document:
         NotFoundError: there is no such file.
     """
     file = str(path)
-    name = "<stdin>" if file == STDIN else file
-    document = Document(name, Mapping(Place(name, 1, 1)))
     try:
         content = sys.stdin.buffer.read(MAX_FILE_BYTES + 1) if file == STDIN else _content(Path(file))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise NotFoundError(f'can not read "{file}": {reason}') from error
+    name, folder = ("<stdin>", Path()) if file == STDIN else (file, Path(file).parent)
+    return _document(content, name, folder, env)
+
+
+def read_text(text: str, name: str, env: AbstractMapping[str, str]) -> Document:
+    """The same for a configuration that stands in no file; `include` is relative to the present folder."""
+    return _document(text.encode(), name, Path(), env)
+
+
+def _document(content: bytes, name: str, folder: Path, env: AbstractMapping[str, str]) -> Document:
+    document = Document(name, Mapping(Place(name, 1, 1)))
     try:
-        root = _Reader(document, env).tree(name, content, Path() if file == STDIN else Path(file).parent, ())
+        root = _Reader(document, env).tree(name, content, folder, ())
     except BadYamlError as error:
         document.problems.append(error.problem)
         document.is_yaml = False

@@ -30,6 +30,7 @@ sys.exit(code)
         "explain pipeline.yaml --events events.jsonl",
         "graph pipeline.yaml",
         "config show pipeline.yaml",
+        'import-flume --text attr2hbase("t")',
         "--version",
     ],
 )

@@ -33,6 +33,7 @@ def test_help_lists_every_command(ingest):
         "get",
         "table",
         "describe",
+        "import-flume",
         "jars",
     ]
     assert result.code == 0

@@ -1,0 +1,113 @@
+"""`ingest import-flume`: a pipeline file made of an old Flume configuration."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ingest.cli.output import Output, counted
+
+if TYPE_CHECKING:
+    from ingest.flume import Imported
+
+_STYLES = {"translated": "green", "replaced": "cyan", "left out": "yellow"}
+
+
+def import_flume(
+    out: Output,
+    file: Annotated[
+        str | None,
+        typer.Argument(metavar="FILE", help="Data-flow text of Flume 0.9, or properties of Flume 1; - is stdin."),
+    ] = None,
+    *,
+    text: Annotated[str | None, typer.Option(metavar="TEXT", help="Data-flow text instead of a file.")] = None,
+    target: Annotated[
+        Path | None,
+        typer.Option("-o", metavar="FILE", help="Pipeline file to write; stdout when left out."),
+    ] = None,
+    timezone: Annotated[str, typer.Option(metavar="ZONE", help="Time zone of the old nodes.")] = "UTC",
+    ast: Annotated[
+        bool, typer.Option("--ast", help="Show how data-flow text is understood; nothing is written.")
+    ] = False,
+) -> None:
+    """
+    Make a pipeline file of an old Flume configuration, and tell what was translated, replaced and left out.
+
+    The pipeline does what the original did; where it can not, comments in it and the report say so. What -o names is
+    overwritten.
+
+    Example: ingest import-flume flume.conf -o pipeline.yaml --timezone Europe/Berlin
+    """
+    from ingest.catalog import Catalog
+    from ingest.flume import import_flume as imported_of
+
+    content, name = _content(file, text)
+    if ast:
+        _show_tree(out, content, name)
+        return
+    _check_zone(timezone)
+    imported = imported_of(content, name, zone=timezone, lookup=Catalog())
+    if target is not None:
+        target.write_text(imported.yaml, encoding="utf-8")
+    if out.is_json:
+        out.json(_plain(imported, target))
+        return
+    if target is None:
+        out.raw(imported.yaml)
+    for entry in imported.entries:
+        show = out.note if target is None else out.line
+        show(str(entry), _STYLES[entry.outcome.value])
+    out.problems(imported.report)
+    if target is not None:
+        out.done(f"{target}: written, {counted(len(imported.entries), 'part')} of {name}")
+        out.next(f"ingest validate {target}", f"ingest explain {target} --events EVENTS.jsonl")
+
+
+def _content(file: str | None, text: str | None) -> tuple[str, str]:
+    from ingest.api import ConfigError
+    from ingest.cli.lines import content_of, shown
+
+    if (file is None) is (text is None):
+        raise ConfigError("import-flume wants a FILE or --text", hint="one of the two")
+    if file is None:
+        return text or "", "<text>"
+    try:
+        return content_of(file).decode("utf-8-sig"), shown(file)
+    except UnicodeDecodeError as error:
+        raise ConfigError(f'"{shown(file)}" is not UTF-8 text: byte {error.start + 1}') from error
+
+
+def _check_zone(zone: str) -> None:
+    from ingest.api import ConfigError
+    from ingest.expressions import zone_of
+
+    try:
+        zone_of(zone)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def _show_tree(out: Output, content: str, name: str) -> None:
+    from ingest.api import ConfigError, ConfigSyntaxError
+    from ingest.flume import is_properties, plain, tree_of
+
+    if is_properties(content):
+        raise ConfigError("a properties file has no tree", hint="leave --ast out")
+    try:
+        tree = tree_of(content, name)
+    except ConfigSyntaxError as error:
+        raise ConfigSyntaxError(error.message) from error  # one line, whoever reads it
+    if out.is_json:
+        out.json(plain(tree))
+    else:
+        out.line(tree.written())
+
+
+def _plain(imported: "Imported", target: Path | None) -> dict[str, object]:
+    return {
+        "file": None if target is None else os.fspath(target),
+        "yaml": imported.yaml,
+        "report": [entry.to_json() for entry in imported.entries],
+        "problems": imported.report.to_json(),
+    }

@@ -1,0 +1,165 @@
+"""Arguments of a Flume component, read as Flume reads them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ingest.config import Kind
+from ingest.expressions import Pattern
+from ingest.flume.escapes import Translated
+from ingest.flume.patterns import UntranslatableError, pattern_of
+from ingest.flume.source import Source
+from ingest.flume.tree import Argument, Call, Text
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_FLOAT = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?\s*")
+_INT32 = range(-(1 << 31), 1 << 31)
+
+Scope = Mapping[str, Argument]
+"""Keywords of the `roll` and `collector` around a component; each with its value."""
+
+
+class BadArgumentError(Exception):
+    """A component can not be translated; the source has the problem."""
+
+
+@dataclass(slots=True)
+class Translation:
+    """
+    What stands for a component.
+
+    Attributes:
+        kind: "" where nothing does.
+        notes: what the reader should know of it.
+    """
+
+    kind: str
+    options: dict[str, object] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+class Arguments:
+    """
+    The arguments of one component.
+
+    Problems go to the source; what can not go on raises BadArgumentError.
+    """
+
+    def __init__(self, source: Source, call: Call, scope: Scope) -> None:
+        self.call = call
+        self._source = source
+        self._scope = scope
+        self._asked: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self.call.args)
+
+    def count(self, least: int, most: int | None = None) -> None:
+        """Refuse a wrong number of arguments."""
+        found = len(self)
+        if found < least or (most is not None and found > most):
+            self.fail(Kind.MISSING_FIELD if found < least else Kind.CONFLICT, self.call.at, self._counted(least, most))
+
+    def _counted(self, least: int, most: int | None) -> str:
+        most_wanted = "" if least == most else f" to {most}"
+        wanted = f"at least {least}" if most is None else f"{least}{most_wanted}"
+        plural = "" if wanted in {"1", "at least 1"} else "s"
+        return f"{self.call.name} has {wanted} argument{plural}, here are {len(self)}"
+
+    def ignore_from(self, most: int) -> None:
+        """Tell that Flume took no notice of further arguments."""
+        if len(self) > most:
+            self.warn(f"{self.call.name} takes no notice of arguments after the first {most}", self.at(most))
+
+    def at(self, index: int) -> int:
+        """Where an argument stands; the component itself when it was left out."""
+        return self.call.args[index].at if index < len(self) else self.call.at
+
+    def text(self, index: int, default: str | None = None) -> str:
+        """An argument."""
+        if index >= len(self):
+            if default is None:
+                self.count(index + 1)
+            return default or ""
+        return self._text(self.call.args[index])
+
+    def texts(self, start: int = 0) -> list[str]:
+        """All arguments from one on."""
+        return [self._text(arg) for arg in self.call.args[start:]]
+
+    def keyword(self, name: str) -> str | None:
+        """A keyword of the component or of what is around it."""
+        self._asked.add(name)
+        value = self.call.kwargs.get(name, self._scope.get(name))
+        return None if value is None else self._text(value)
+
+    def is_true(self, name: str) -> bool:
+        """Whether a keyword says true; anything else is false, as is none."""
+        return (self.keyword(name) or "").lower() == "true"
+
+    def check_keywords(self) -> None:
+        """Tell which keywords Flume took no notice of."""
+        for name in self.call.kwargs:
+            if name not in self._asked:
+                self.warn(f'{self.call.name} has no keyword "{name}": Flume took no notice of it')
+
+    def integer(self, index: int, what: str, *, least: int | None = None) -> int:
+        """An argument that must be a whole number."""
+        return self.as_integer(self.text(index), what, self.at(index), least=least)
+
+    def as_integer(self, text: str, what: str, at: int, *, least: int | None = None) -> int:
+        """A text that must be a whole number."""
+        if not _INTEGER.fullmatch(text) or int(text) not in _INT32:
+            self.fail(Kind.WRONG_TYPE, at, f'the {what} of {self.call.name} is a whole number, not "{text}"')
+        number = int(text)
+        if least is not None and number < least:
+            self.fail(Kind.OUT_OF_RANGE, at, f"the {what} of {self.call.name} is {least} or more, not {number}")
+        return number
+
+    def number(self, index: int, what: str) -> float:
+        """An argument that must be a number."""
+        match = _FLOAT.fullmatch(self.text(index))
+        if match is None:
+            self.fail(
+                Kind.WRONG_TYPE, self.at(index), f'the {what} of {self.call.name} is a number, not "{self.text(index)}"'
+            )
+            return 0.0
+        return float(match[1])
+
+    def pattern(self, index: int, notes: list[str]) -> Pattern:
+        """An argument that is a regular expression of Java; a note has the original where ours reads otherwise."""
+        try:
+            found = pattern_of(self.text(index))
+        except UntranslatableError as error:
+            self.fail(Kind.BAD_PATTERN, self.at(index), f"{error} (column {error.column} of the expression)")
+            raise
+        if found.text != self.text(index):
+            notes.append(f"in Java the expression was {self.text(index)}")
+        return found
+
+    def warn(self, message: str, at: int | None = None, hint: str = "") -> None:
+        """Tell what the reader should look at."""
+        self._source.warning(self.call.at if at is None else at, message, hint)
+
+    def warn_of(self, *templates: Translated) -> None:
+        """Tell what is odd about expressions."""
+        for note in dict.fromkeys(note for template in templates for note in template.notes):
+            self.warn(note)
+
+    def fail(self, kind: Kind, at: int, message: str, hint: str = "") -> None:
+        """
+        Tell what keeps the component from being imported.
+
+        Raises:
+            BadArgumentError: always.
+        """
+        self._source.error(kind, at, message, hint)
+        raise BadArgumentError(message)
+
+    def _text(self, arg: Argument) -> str:
+        if isinstance(arg, Text):
+            return arg.text
+        hint = f'quote it: "{arg.name}"'
+        message = f'{self.call.name} wants text here; "{arg.name}" without quotes is a function'
+        self.fail(Kind.WRONG_TYPE, arg.at, message, hint)
+        return ""

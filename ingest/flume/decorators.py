@@ -1,0 +1,210 @@
+"""
+Flume's decorators: what each becomes, or what takes its place.
+
+Source: the registrations of SinkFactoryImpl in Flume 0.9.5, and the builders of each.
+"""
+
+from collections.abc import Callable
+
+from ingest.config import Kind
+from ingest.flume.arguments import Arguments, Translation
+from ingest.flume.escapes import literal, template_of
+
+_ALGORITHMS = {"MD5": "md5", "SHA": "sha1", "SHA1": "sha1", "SHA256": "sha256", "SHA384": "sha384", "SHA512": "sha512"}
+_COUNTED = "counted by offsets, so that a replay meets the same decision; Flume counted since its start"
+
+
+def _value(args: Arguments) -> Translation:
+    args.count(2, 2)
+    name, text = args.texts()
+    if not args.is_true("escape"):
+        return Translation("value", {"attribute": name, "value": literal(text)})
+    template = template_of(text)
+    args.warn_of(template)
+    return Translation("value", {"attribute": name, "value": template.template})
+
+
+def _select(args: Arguments) -> Translation:
+    args.count(1)
+    return Translation("select", {"attributes": args.texts()})
+
+
+def _mask(args: Arguments) -> Translation:
+    args.count(1)
+    return Translation("mask", {"attributes": args.texts()})
+
+
+def _format(args: Arguments) -> Translation:
+    args.count(1, 1)
+    template = template_of(args.text(0))
+    args.warn_of(template)
+    return Translation("format", {"template": template.template})
+
+
+def _regex(args: Arguments) -> Translation:
+    args.count(3, 3)
+    notes: list[str] = []
+    pattern, index, name = args.pattern(0, notes), args.integer(1, "index", least=0), args.text(2)
+    options = {"pattern": pattern.text, "index": index, "attribute": name, "on_unmatched": "error"}
+    return Translation("regex", options, notes)
+
+
+def _regex_all(args: Arguments) -> Translation:
+    args.count(2)
+    notes: list[str] = []
+    pattern = args.pattern(0, notes)
+    names = ["" if not name.strip() else name for name in args.texts(1)]
+    used = names[: pattern.groups]
+    for number, name in enumerate(used):
+        if name and name in used[:number]:
+            message = f'"{name}" stands twice: Flume failed every event that matched'
+            args.fail(Kind.CONFLICT, args.at(number + 1), message)
+    if len(names) > len(used):
+        notes.append(f"the expression has {pattern.groups} groups; names beyond them never got a value")
+    if not any(used):
+        return Translation("", notes=[*notes, "no group has a name, so it set nothing"])
+    return Translation("regex", {"pattern": pattern.text, "attributes": used, "on_unmatched": "error"}, notes)
+
+
+def _split(args: Arguments) -> Translation:
+    args.count(3, 3)
+    notes: list[str] = []
+    pattern, index, name = args.pattern(0, notes), args.integer(1, "index", least=0), args.text(2)
+    return Translation("split", {"separator": pattern.text, "index": index, "attribute": name}, notes)
+
+
+def _digest(args: Arguments) -> Translation:
+    args.count(2, 2)
+    algorithm = _ALGORITHMS.get(args.text(0).upper().replace("-", ""))
+    if algorithm is None:
+        hint = "there are MD5, SHA-1, SHA-256, SHA-384 and SHA-512"
+        args.fail(Kind.NOT_ONE_OF, args.at(0), f'there is no digest "{args.text(0)}"', hint)
+    options: dict[str, object] = {"algorithm": algorithm, "attribute": args.text(1)}
+    if args.is_true("base64"):
+        options["encoding"] = "base64"
+    return Translation("digest", options)
+
+
+def _ex_date(args: Arguments) -> Translation:
+    args.count(2)
+    args.ignore_from(4)
+    options: dict[str, object] = {"source": args.text(0), "pattern": args.text(1)}
+    if args.text(2, "date") != "date":
+        options["prefix"] = args.text(2)
+    notes = []
+    if args.text(3, "true").lower() != "true":
+        notes.append("Flume never turned padding off, whatever the configuration said; nor does this")
+        args.warn(notes[0], args.at(3), "say `padding: false` in the pipeline if that is what you want")
+    return Translation("ex_date", options, notes)
+
+
+def _null_deco(args: Arguments) -> Translation:
+    args.count(0, 0)
+    return Translation("null_deco")
+
+
+def _interval_sampler(args: Arguments) -> Translation:
+    args.count(1, 1)
+    return Translation("interval_sampler", {"n": args.integer(0, "interval", least=1)}, [_COUNTED])
+
+
+def _interval_droppy_append(args: Arguments) -> Translation:
+    args.count(1, 1)
+    return Translation("interval_droppy_append", {"n": args.integer(0, "interval", least=1)}, [_COUNTED])
+
+
+def _prob_sampler(args: Arguments) -> Translation:
+    args.count(1, 2)
+    share = args.number(0, "probability")
+    notes = ["the k-th number of the series decides for the record with offset k, so that a replay meets the same"]
+    if not 0 <= share <= 1:
+        notes.append(f"a probability of {share:g} lets {'all' if share > 1 else 'no'} events pass")
+    options: dict[str, object] = {"p": min(max(share, 0.0), 1.0)}
+    if len(args) > 1:
+        options["seed"] = args.integer(1, "seed")
+    else:
+        notes.append("Flume's seed was the time; here it is 0")
+    return Translation("prob_sampler", options, notes)
+
+
+def _reservoir_sampler(args: Arguments) -> Translation:
+    args.count(1, 1)
+    note = "the events of a share are those one micro-batch has of a partition; Flume's, those between two flushes"
+    return Translation("reservoir_sampler", {"k": args.integer(0, "size", least=1)}, [note])
+
+
+def _mult(args: Arguments) -> Translation:
+    args.count(0, 1)
+    return Translation("mult", {"n": args.integer(0, "number of copies", least=0) if len(args) else 1})
+
+
+def _gunzip(args: Arguments) -> Translation:
+    args.count(0, 0)
+    return Translation("gunzip")
+
+
+def _unbatch(args: Arguments) -> Translation:
+    args.count(0, 0)
+    return Translation("unbatch")
+
+
+KEPT: dict[str, Callable[[Arguments], Translation]] = {
+    "digest": _digest,
+    "exDate": _ex_date,
+    "format": _format,
+    "gunzip": _gunzip,
+    "intervalDroppyAppend": _interval_droppy_append,
+    "intervalSampler": _interval_sampler,
+    "mask": _mask,
+    "mult": _mult,
+    "nullDeco": _null_deco,
+    "probSampler": _prob_sampler,
+    "regex": _regex,
+    "regexAll": _regex_all,
+    "reservoirSampler": _reservoir_sampler,
+    "select": _select,
+    "split": _split,
+    "unbatch": _unbatch,
+    "value": _value,
+}
+"""Name of a decorator -> what translates it."""
+
+_RETRIED = "a store that is away is waited for: the micro-batch runs again, with back-off, until it is stored"
+_ACKED = "Kafka keeps events until their offsets are committed, which is after they are stored"
+_RATE = "`max_events_per_batch` of the source and `trigger: {every: …}` of the pipeline limit the rate"
+_FAULTS = "a test aid; `docs/guides/failpoints.md` shows how faults are made here"
+_METRICS = "it measured Flume; the service counts events at `/metrics`"
+
+LEFT_OUT: dict[str, str] = {
+    "ackChecker": _ACKED,
+    "ackInjector": _ACKED,
+    "ackedWriteAhead": _ACKED,
+    "batch": "micro-batches, and `write_buffer_size` of the sink, take its place",
+    "benchinject": _METRICS,
+    "benchreport": _METRICS,
+    "bloomCheck": _METRICS,
+    "bloomGen": _METRICS,
+    "choke": _RATE,
+    "delay": _RATE,
+    "diskFailover": "Kafka keeps events while the store is away",
+    "flakeyAppend": _FAULTS,
+    "gzip": "it packed events between nodes; Kafka compresses what its producers send",
+    "inmem": "a micro-batch is what is held at a time",
+    "insistentAppend": _RETRIED,
+    "insistentOpen": _RETRIED,
+    "intervalFlakeyAppend": _FAULTS,
+    "lazyOpen": "a store is opened when it is first needed",
+    "stubbornAppend": _RETRIED,
+}
+"""Name of a decorator -> why it is left out and what takes its place."""
+
+UNPACKED_BY = {"batch": "unbatch", "gzip": "gunzip"}
+"""What packs events -> what has to follow, or the sinks saw packed events alone."""
+
+UNKNOWN: dict[str, str] = {
+    "failchain": "it was removed in Flume 0.9.3; a failover is written < primary ? backup >",
+    "latch": "Flume had it in its source and registered it under no name",
+    "reorder": "Flume had it in its source and registered it under no name",
+    "writeAhead": "Flume's guide names it, and no release had it",
+}
+"""Names people may know that no Flume accepted."""

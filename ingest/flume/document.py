@@ -1,0 +1,234 @@
+"""A pipeline file as values, and as YAML with comments."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ingest.config import Place
+from ingest.config.scalars import resolve
+
+Value = str | int | bool | Sequence["Value"] | Mapping[str, "Value"]
+"""What an option can be."""
+
+_WIDTH = 118  # characters of a line, the indentation counted
+_COMMENT_WIDTH = 100
+_MOST_OF_FOUR_DIGITS = 0xFFFF
+_SAFE = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*|[0-9]+[A-Za-z]+")
+_SIMPLE = re.compile(r"[ !#-&(-~\xa0-\u07ff]*\\[ !#-&(-~\xa0-\u07ff]*")  # a backslash in it, and no quote
+_READABLE = re.compile(
+    "[\x20-\x7e\xa0-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\ud7ff\uf900-\ufdcf\U00010000-\U0001fffd]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """Text in which `${…}` is meant as a variable."""
+
+    text: str
+
+
+@dataclass(slots=True)
+class Component:
+    """
+    A source, step or sink; without a kind only its comments.
+
+    Attributes:
+        comments: stand above it.
+        place: what it was made of.
+    """
+
+    kind: str
+    options: Mapping[str, object] = field(default_factory=dict)
+    comments: Sequence[str] = ()
+    place: Place | None = None
+
+
+@dataclass(slots=True)
+class Pipeline:
+    """
+    One pipeline.
+
+    Attributes:
+        options: `timezone` and the like.
+        chain: name of a chain that runs first, "" for none.
+    """
+
+    name: str
+    source: Component
+    sinks: Sequence[Component]
+    steps: Sequence[Component] = ()
+    options: Mapping[str, object] = field(default_factory=dict)
+    comments: Sequence[str] = ()
+    chain: str = ""
+
+
+@dataclass(slots=True)
+class Document:
+    """
+    A file.
+
+    Attributes:
+        head: comment at its top.
+        chains: steps that several pipelines begin with.
+    """
+
+    pipelines: Sequence[Pipeline]
+    store: Component
+    head: Sequence[str] = ()
+    chains: Mapping[str, Sequence[Component]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """
+    A file as text.
+
+    Attributes:
+        places: for each line what it was made of, as far as known.
+    """
+
+    text: str
+    places: tuple[Place | None, ...]
+
+
+Line = tuple[str, Place | None]
+
+
+def written(document: Document) -> Written:
+    """The file as YAML."""
+    lines = list(_document(document))
+    return Written("".join(f"{text}\n" for text, _ in lines), tuple(place for _, place in lines))
+
+
+def _document(document: Document) -> Iterator[Line]:
+    yield from _comments(document.head, "")
+    yield "version: 1", None
+    yield "", None
+    yield "stores:", None
+    yield from _comments(document.store.comments, "  ")
+    yield f"  hbase: {{hbase: {_flow(document.store.options)}}}", document.store.place
+    yield "", None
+    if document.chains:
+        yield "chains:", None
+        for name, steps in document.chains.items():
+            yield f"  {name}:", None
+            yield from _steps(steps, "    ")
+        yield "", None
+    yield "pipelines:", None
+    for number, pipeline in enumerate(document.pipelines):
+        if number:
+            yield "", None
+        yield from _pipeline(pipeline)
+
+
+def _pipeline(pipeline: Pipeline) -> Iterator[Line]:
+    yield from _comments(pipeline.comments, "  ")
+    yield f"  {_key(pipeline.name)}:", pipeline.source.place
+    for name, value in pipeline.options.items():
+        yield f"    {name}: {_flow(value)}", None
+    source = pipeline.source
+    yield from _comments(source.comments, "    ")
+    yield "    source:", source.place
+    yield from _options(source.kind, source.options, "      ", source.place)
+    if pipeline.chain or any(step.kind for step in pipeline.steps):
+        yield "    decorators:", None
+        if pipeline.chain:
+            yield f"      - chain: {pipeline.chain}", None
+    yield from _steps(pipeline.steps, "      ")
+    yield "    sinks:", None
+    yield from _steps(pipeline.sinks, "      ")
+
+
+def _steps(steps: Sequence[Component], indent: str) -> Iterator[Line]:
+    for step in steps:
+        yield from _comments(step.comments, indent)
+        if step.kind:
+            for number, (text, place) in enumerate(_options(step.kind, step.options, indent + "  ", step.place)):
+                yield (indent + "- " + text.lstrip(" ") if number == 0 else text), place
+
+
+def _options(kind: str, options: Mapping[str, object], indent: str, place: Place | None) -> Iterator[Line]:
+    """A component on one line if it fits, else an option a line."""
+    line = f"{indent}{kind}: {_flow(options)}"
+    if len(line) <= _WIDTH:
+        yield line, place
+        return
+    yield f"{indent}{kind}:", place
+    yield from _block(options, indent + "  ", place)
+
+
+def _block(options: Mapping[str, object], indent: str, place: Place | None) -> Iterator[Line]:
+    for name, value in options.items():
+        line = f"{indent}{_key(name)}: {_flow(value)}"
+        if len(line) <= _WIDTH or not value or isinstance(value, str | Verbatim):
+            yield line, place
+        elif isinstance(value, Mapping):
+            yield f"{indent}{_key(name)}:", place
+            yield from _block(value, indent + "  ", place)
+        elif isinstance(value, Sequence):
+            yield f"{indent}{_key(name)}:", place
+            for item in value:
+                yield f"{indent}  - {_flow(item)}", place
+        else:
+            yield line, place
+
+
+def _comments(comments: Sequence[str], indent: str) -> Iterator[Line]:
+    for comment in comments:
+        for paragraph in re.split(r"\r\n|[\n\r]", comment):
+            line = ""
+            for word in "".join(map(_readable, paragraph)).split():
+                if line and len(line) + 1 + len(word) > _COMMENT_WIDTH:
+                    yield f"{indent}# {line}", None
+                    line = word
+                else:
+                    line = f"{line} {word}" if line else word
+            yield f"{indent}# {line}".rstrip(), None
+
+
+def _readable(character: str) -> str:
+    return character if _READABLE.fullmatch(character) or character == "\t" else f"\\u{ord(character):04x}"
+
+
+def _flow(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_key(name)}: {_flow(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_flow(each) for each in value) + "]"
+    return _scalar(value)
+
+
+def _scalar(value: object) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case Verbatim(text):
+            return _quoted(text)
+        case _:
+            return _text(str(value))
+
+
+def _text(text: str) -> str:
+    return _key(text.replace("${", "$${"))
+
+
+def _key(text: str) -> str:
+    """Text in which nothing stands for something else, as in keys."""
+    return text if _SAFE.fullmatch(text) and isinstance(resolve(text), str) else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    if _SIMPLE.fullmatch(text):
+        return f"'{text}'"
+    return '"' + "".join(_escaped(character) for character in text) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return "\\" + character
+    if _READABLE.fullmatch(character):
+        return character
+    number = ord(character)
+    return f"\\u{number:04x}" if number <= _MOST_OF_FOUR_DIGITS else f"\\U{number:08x}"

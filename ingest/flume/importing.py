@@ -1,0 +1,108 @@
+"""An old configuration in, a pipeline file and a report out; what was made is checked before anybody sees it."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from ingest.api import ConfigError, ConfigInvalidError
+from ingest.config import Lookup, Place, Problem, Severity, bind, read_text
+from ingest.flume.dataflow import DataFlow
+from ingest.flume.document import Component, Document, Pipeline, Verbatim, Written, written
+from ingest.flume.ng import Agents
+from ingest.flume.parser import parse
+from ingest.flume.properties import properties_of
+from ingest.flume.report import Imported
+from ingest.flume.source import Source
+from ingest.flume.tree import File, Sink
+
+_PROPERTIES = re.compile(r"^[ \t]*[A-Za-z0-9_-]+\.(sources|sinks|channels)[ \t]*[=:. ]", re.MULTILINE)
+_STORE = "the Thrift server of the cluster that has the tables; nothing of the old client's settings is needed"
+
+
+def tree_of(text: str, file: str) -> Sink | File:
+    """
+    What a data-flow text says, as a tree.
+
+    Raises:
+        ConfigSyntaxError: it does not follow the grammar.
+    """
+    tree, _ = parse(Source(file, text))
+    return tree
+
+
+def import_flume(text: str, file: str, *, zone: str, lookup: Lookup) -> Imported:
+    """
+    Translate a data-flow text of Flume 0.9 or a properties file of Flume 1.
+
+    Args:
+        text: the whole of it.
+        file: as messages name it.
+        zone: time zone of the old nodes.
+        lookup: who knows the options of components.
+
+    Raises:
+        ConfigSyntaxError: it can not be read.
+        ConfigInvalidError: something in it has no counterpart; all problems are in the report.
+    """
+    source = Source(file, text)
+    if is_properties(text):
+        agents = Agents(source, properties_of(source), zone)
+        pipelines, entries = agents.pipelines(), agents.entries
+        chains: Mapping[str, Sequence[Component]] = {}
+    else:
+        flow = DataFlow(source, *parse(source), zone)
+        pipelines, entries, chains = flow.pipelines(), flow.entries, flow.chains
+    _refuse(source)
+    made = written(_document(pipelines, chains, file))
+    _check(made, source, lookup)
+    entries = sorted(dict.fromkeys(entries), key=lambda entry: entry.place)
+    report = source.report()
+    return Imported(made.text, tuple(entries), report.warnings, report)
+
+
+def is_properties(text: str) -> bool:
+    """Whether a text is a properties file of Flume 1, and no data-flow text of Flume 0.9."""
+    return _PROPERTIES.search(text) is not None
+
+
+def _document(pipelines: Sequence[Pipeline], chains: Mapping[str, Sequence[Component]], file: str) -> Document:
+    head = [
+        f"Imported from Flume by `ingest import-flume`, out of {file}.",
+        "What was replaced or left out is told where it stood. `timezone` is that of the old machines.",
+    ]
+    if any("attributes" in pipeline.options for pipeline in pipelines):
+        head += [
+            "Flume set an attribute once, and took no body over 32 KiB: so do these pipelines (`existing`,",
+            "`max_event_bytes`). Headers of a record named host, priority and nanos are those of Flume's event.",
+        ]
+    store = Component("hbase", {"host": Verbatim("${HBASE:localhost}"), "port": 9090}, [_STORE])
+    return Document(pipelines, store, head, chains)
+
+
+def _refuse(source: Source) -> None:
+    errors = [problem for problem in source.problems if problem.severity is Severity.ERROR]
+    if errors:
+        count = f"{len(errors)} problem{'' if len(errors) == 1 else 's'}"
+        raise ConfigInvalidError(f"{count} in {source.file}; {min(errors, key=_place)}", report=source.report())
+
+
+def _check(made: Written, source: Source, lookup: Lookup) -> None:
+    """Bind the file; what is wrong with it is told where the original says so."""
+    try:
+        problems = bind(read_text(made.text, "the pipeline", {}), lookup).report.problems
+    except ConfigError as error:
+        problems = getattr(error.report, "problems", ())
+        if not problems:
+            raise
+    for problem in problems:
+        where = _origin(made, problem.where.line, source)
+        source.problems.append(Problem(problem.kind, where, problem.message, problem.hint, problem.severity))
+    _refuse(source)
+
+
+def _origin(made: Written, line: int, source: Source) -> Place:
+    known = [place for place in made.places[:line] if place is not None]
+    return known[-1] if known else source.place(0)
+
+
+def _place(problem: Problem) -> Place:
+    return problem.where

@@ -1,0 +1,204 @@
+"""
+Interceptors of Flume 1: what each becomes.
+
+Source: the package org.apache.flume.interceptor of Flume 1.11, and the UUID interceptor of its morphline module.
+"""
+
+import re
+from collections.abc import Callable
+
+from ingest.api.notation import name_from_bytes, name_to_bytes
+from ingest.config import Kind
+from ingest.config.problems import did_you_mean
+from ingest.expressions import Pattern
+from ingest.expressions.grammar import quoted
+from ingest.flume.document import Component, Verbatim
+from ingest.flume.escapes import literal
+from ingest.flume.ng_kafka import absent
+from ingest.flume.patterns import UntranslatableError, in_full, pattern_of, replacement_of
+from ingest.flume.properties import Options
+
+Steps = list[tuple[str, dict[str, object], str]]
+"""Kind, options and a note of each step."""
+
+_MILLIS = "RegexExtractorInterceptorMillisSerializer"
+_PASS_THROUGH = ("", "DEFAULT", "RegexExtractorInterceptorPassThroughSerializer")
+_JODA = {
+    "yyyy": "%Y", "YYYY": "%Y", "yy": "%y", "MM": "%m", "M": "%m", "MMM": "%b", "MMMM": "%B", "dd": "%d", "d": "%d",
+    "HH": "%H", "H": "%H", "hh": "%I", "h": "%I", "mm": "%M", "m": "%M", "ss": "%S", "s": "%S", "SSS": "%f",
+    "a": "%p", "Z": "%z", "ZZ": "%z", "EEE": "%a", "EEEE": "%A", "DDD": "%j",
+}  # fmt: skip
+_JODA_TOKEN = re.compile(r"'((?:[^']|'')*)'|(([A-Za-z])\3*)|([^A-Za-z']+)|(')")
+
+
+def _timestamp(options: Options) -> Steps:
+    name = options.text("headerName", options.text("header", "timestamp"))
+    note = "the event's own time, so that a replay gives the same; Flume took the clock of the agent"
+    keep = options.is_true("preserveExisting", default=False)
+    return [("value", _value(name, "%{timestamp}", keep=keep), note)]
+
+
+def _host(options: Options) -> Steps:
+    name = options.text("hostHeader", "host")
+    what = "address" if options.is_true("useIP", default=True) else "name"
+    note = f"Flume put in the {what} of its agent: set FLUME_HOST to what that was"
+    options.warn("type", note)
+    keep = options.is_true("preserveExisting", default=False)
+    return [("value", _value(name, Verbatim("${FLUME_HOST:localhost}"), keep=keep), note)]
+
+
+def _static(options: Options) -> Steps:
+    name, value = options.text("key", "key"), options.text("value", "value")
+    made: dict[str, object] = {"attributes": {name: value}}
+    if options.is_true("preserveExisting", default=True):
+        made["when"] = absent(name)
+    return [("static", made, "")]
+
+
+def _uuid(options: Options) -> Steps:
+    value = literal(options.text("prefix")) + "%{uuid()}"
+    note = "made of the record's place, so that a replay gives the same; Flume's were random"
+    keep = options.is_true("preserveExisting", default=True)
+    return [("value", _value(options.text("headerName", "id"), value, keep=keep), note)]
+
+
+def _regex_filter(options: Options) -> Steps:
+    is_excluded = options.is_true("excludeEvents", default=False)
+    pattern = _pattern(options, "regex", ".*")
+    if pattern is None:
+        return []
+    condition = f"%{{body}} matches {quoted(pattern.text)}"
+    return [("filter", {"drop" if is_excluded else "keep": condition, "reason": "regex_filter"}, "")]
+
+
+def _regex_extractor(options: Options) -> Steps:
+    pattern = _pattern(options, "regex", "")
+    names: list[str] = []
+    after: Steps = []
+    for each in options.words("serializers"):
+        name = options.text(f"serializers.{each}.name")
+        if not name:
+            options.error(Kind.MISSING_FIELD, "serializers", f'the serializer "{each}" has no name')
+        names.append(name)
+        kind = options.text(f"serializers.{each}.type").rpartition(".")[2]
+        if kind == _MILLIS:
+            after += _millis(options, name, f"serializers.{each}.pattern")
+        elif kind not in _PASS_THROUGH:
+            options.error(
+                Kind.UNKNOWN_COMPONENT, f"serializers.{each}.type", f'the serializer "{kind}" is not imported'
+            )
+    if not names:
+        options.error(Kind.MISSING_FIELD, "type", "a regex_extractor needs serializers")
+    if pattern is None or not names:
+        return []
+    used = names[: pattern.groups]
+    note = f"the expression has {pattern.groups} groups; names beyond them never got a value" * (used != names)
+    if not used:
+        return []
+    return [("regex", {"pattern": pattern.text, "attributes": used}, note), *after]
+
+
+def _millis(options: Options, name: str, key: str) -> Steps:
+    letters = _strptime(options.text(key))
+    if letters is None:
+        options.error(Kind.BAD_PATTERN, key, f'"{options.text(key)}" is no pattern of dates that can be translated')
+        return []
+    there = f"exists({quoted(name)})"
+    note = "it becomes the event's own time, which is then written in milliseconds"
+    return [
+        ("timestamp", {"source": name, "formats": [letters], "when": there}, note),
+        ("value", {"attribute": name, "value": "%{timestamp}", "when": there}, ""),
+    ]
+
+
+def _strptime(joda: str) -> str | None:
+    pieces = []
+    for literal_text, letters, _, plain, unclosed in _JODA_TOKEN.findall(joda):
+        if unclosed or (letters and letters not in _JODA):
+            return None
+        pieces.append(
+            _JODA[letters] if letters else (plain or literal_text.replace("''", "'") or "'").replace("%", "%%")
+        )
+    return "".join(pieces) or None
+
+
+def _search_replace(options: Options) -> Steps:
+    pattern = _pattern(options, "searchPattern", "")
+    if pattern is None:
+        return []
+    try:
+        replacement = replacement_of(options.text("replaceString"), pattern.groups)
+    except UntranslatableError as error:
+        options.error(Kind.BAD_PATTERN, "replaceString", str(error))
+        return []
+    return [("replace", {"pattern": pattern.text, "replacement": replacement}, "")]
+
+
+def _remove_header(options: Options) -> Steps:
+    steps: Steps = []
+    names = [options.text("withName")] if options.text("withName") else []
+    if options.text("fromList"):
+        separator = _pattern(options, "fromListSeparator", r"\s*,\s*")
+        pieces = [] if separator is None else separator.split(name_to_bytes(options.text("fromList")))
+        names += [name_from_bytes(piece) for piece in pieces if piece]
+    if names:
+        steps.append(("mask", {"attributes": names}, ""))
+    if options.text("matching"):
+        pattern = _pattern(options, "matching", "", full=True)
+        if pattern is not None:
+            steps.append(("remove", {"pattern": pattern.text}, ""))
+    return steps
+
+
+def _value(name: str, value: object, *, keep: bool) -> dict[str, object]:
+    return {"attribute": name, "value": value} | ({"when": absent(name)} if keep else {})
+
+
+def _pattern(options: Options, name: str, default: str, *, full: bool = False) -> Pattern | None:
+    text = options.text(name, default)
+    if not text:
+        options.error(Kind.MISSING_FIELD, "type", f'"{name}" is missing')
+        return None
+    try:
+        return in_full(text) if full else pattern_of(text)
+    except UntranslatableError as error:
+        options.error(Kind.BAD_PATTERN, name, f"{error} (column {error.column} of the expression)")
+        return None
+
+
+_KNOWN: dict[str, Callable[[Options], Steps]] = {
+    "timestamp": _timestamp,
+    "host": _host,
+    "static": _static,
+    "uuid": _uuid,
+    "regex_filter": _regex_filter,
+    "regex_extractor": _regex_extractor,
+    "search_replace": _search_replace,
+    "remove_header": _remove_header,
+}
+_CLASSES = {
+    "TimestampInterceptor": "timestamp",
+    "HostInterceptor": "host",
+    "StaticInterceptor": "static",
+    "UUIDInterceptor": "uuid",
+    "RegexFilteringInterceptor": "regex_filter",
+    "RegexExtractorInterceptor": "regex_extractor",
+    "SearchAndReplaceInterceptor": "search_replace",
+    "RemoveHeaderInterceptor": "remove_header",
+}
+
+
+def steps_of(options: Options) -> list[Component]:
+    """The steps an interceptor becomes; problems go to the source."""
+    written = options.text("type")
+    name = _CLASSES.get(written.rpartition(".")[2].partition("$")[0], written.lower())
+    translate = _KNOWN.get(name)
+    if translate is None:
+        hint = did_you_mean(written, _KNOWN) or "write a decorator of your own in Python, or take it out"
+        options.error(Kind.UNKNOWN_COMPONENT, "type", f'the interceptor "{written}" is not imported', hint)
+        return []
+    place = options.source.place(options.at("type"))
+    made = [Component(kind, found, [note] if note else [], place) for kind, found, note in translate(options)]
+    if made:
+        made[0].comments = [*options.comments(), *made[0].comments]
+    return made

@@ -1,0 +1,170 @@
+"""
+Kafka sources and channels of Flume 1 as our source.
+
+Source: KafkaSource and KafkaChannel of Flume 1.11.
+"""
+
+import re
+from typing import get_args
+
+from ingest.config import Kind
+from ingest.flume.document import Component, Verbatim
+from ingest.flume.properties import Options
+from ingest.kafka.settings import ClientOption, is_this_machine
+
+_CLIENT_OPTIONS = frozenset(get_args(ClientOption))
+_SPLIT = re.compile(r"\s*,\s*|\s+")
+_MECHANISMS = {"PLAIN": "plain", "SCRAM-SHA-256": "scram_sha_256", "SCRAM-SHA-512": "scram_sha_512", "GSSAPI": "gssapi"}
+_CORE_FIELDS = ("host", "priority", "nanos")
+_READ_ALREADY = (
+    "security.protocol", "sasl.mechanism", "sasl.jaas.config", "sasl.kerberos.service.name", "group.id",
+    "auto.offset.reset",
+)  # fmt: skip
+
+
+def kafka_source(options: Options) -> Component:
+    """Our source for one of theirs."""
+    found: dict[str, object] = {"brokers": _brokers(options, "kafka.bootstrap.servers", "brokerList")}
+    pattern = options.text("kafka.topics.regex")
+    topics = [name for name in _SPLIT.split(options.text("kafka.topics", options.text("topic"))) if name]
+    if pattern:
+        found["topics_pattern"] = pattern
+    elif topics:
+        found["topics"] = topics
+    else:
+        options.error(
+            Kind.MISSING_FIELD, "type", "the source names no topics", "it needs kafka.topics or kafka.topics.regex"
+        )
+    consumer = options.below("kafka.consumer.")
+    found["group"] = consumer.get("group.id") or options.text("groupId", "flume")
+    _consumer(options, consumer, found)
+    if options.is_true("useFlumeEventFormat", default=False):
+        found["format"] = "flume_avro"
+    said = [
+        *options.comments(),
+        "the group is Flume's: `ingest run --start-from group` goes on where Flume has stopped",
+    ]
+    return Component("kafka", found, said, options.source.place(options.at("type")))
+
+
+def kafka_channel(options: Options) -> Component:
+    """Our source for a channel that is a topic."""
+    found: dict[str, object] = {"brokers": _brokers(options, "kafka.bootstrap.servers", "brokerList")}
+    found["topics"] = [options.text("kafka.topic", options.text("topic", "flume-channel"))]
+    consumer = options.below("kafka.consumer.")
+    found["group"] = consumer.get("group.id") or options.text("groupId", "flume")
+    _consumer(options, consumer, found)
+    if options.is_true("parseAsFlumeEvent", default=True):
+        found["format"] = "flume_avro"
+    said = [*options.comments(), "the topic of the channel, which others go on filling"]
+    return Component("kafka", found, said, options.source.place(options.at("type")))
+
+
+def _brokers(options: Options, name: str, former: str) -> object:
+    text = options.text(name, options.text(former))
+    if not text:
+        options.error(Kind.MISSING_FIELD, "type", f"no brokers are named: {name} is missing")
+        return Verbatim("${KAFKA:localhost:9092}")
+    return ",".join(part for part in _SPLIT.split(text) if part)
+
+
+def _consumer(options: Options, consumer: dict[str, str], found: dict[str, object]) -> None:
+    found["start"] = "earliest" if consumer.get("auto.offset.reset") == "earliest" else "latest"
+    security = _security(options, consumer, str(found["brokers"]))
+    if security:
+        found["security"] = security
+    kept = {name: value for name, value in consumer.items() if name in _CLIENT_OPTIONS}
+    if kept:
+        found["options"] = kept
+    rest = [name for name in consumer if name not in _CLIENT_OPTIONS and name not in _READ_ALREADY]
+    if rest:
+        options.warn("kafka.consumer." + rest[0], f"not passed on to the Kafka client: {', '.join(sorted(rest))}")
+
+
+def _security(options: Options, consumer: dict[str, str], brokers: str) -> dict[str, object]:
+    protocol = consumer.get("security.protocol", "PLAINTEXT").upper()
+    name = "kafka.consumer.security.protocol"
+    security: dict[str, object] = {}
+    if protocol.endswith("SSL"):
+        security["tls"] = {}
+        options.warn(name, "TLS trusts the system's certificates; trust and key stores of Java are not read",
+                     "name PEM files under `security: {tls: {ca_file: …, key_file: …}}`")  # fmt: skip
+    elif not all(is_this_machine(broker.rpartition(":")[0]) for broker in brokers.split(",") if ":" in broker):
+        security["insecure"] = True
+        options.warn("kafka.bootstrap.servers", "events come over the network in the clear, as they did",
+                     "use TLS: `security: {tls: {}}`")  # fmt: skip
+    if protocol.startswith("SASL"):
+        security["sasl"] = _sasl(options, consumer)
+    return security
+
+
+def _sasl(options: Options, consumer: dict[str, str]) -> dict[str, object]:
+    login = consumer.get("sasl.jaas.config", "")
+    written = consumer.get("sasl.mechanism", "GSSAPI")
+    mechanism = _MECHANISMS.get(written.upper())
+    if mechanism is None:
+        options.error(Kind.NOT_ONE_OF, "kafka.consumer.sasl.mechanism", f'the mechanism "{written}" is not imported')
+        return {}
+    if mechanism == "gssapi":
+        options.warn(
+            "kafka.consumer.sasl.mechanism", "set KAFKA_PRINCIPAL and KAFKA_KEYTAB, or write them into the file"
+        )
+        found: dict[str, object] = {
+            "mechanism": mechanism,
+            "principal": _login(login, "principal") or Verbatim("${KAFKA_PRINCIPAL:flume}"),
+            "keytab": _login(login, "keyTab") or Verbatim("${KAFKA_KEYTAB:/etc/flume.keytab}"),
+        }
+        if "sasl.kerberos.service.name" in consumer:
+            found["service_name"] = consumer["sasl.kerberos.service.name"]
+        return found
+    options.warn(
+        "kafka.consumer.sasl.mechanism", "the password is not copied: set KAFKA_PASSWORD, or use `${secret:…}`"
+    )
+    return {
+        "mechanism": mechanism,
+        "username": _login(login, "username") or Verbatim("${KAFKA_USER:flume}"),
+        "password": Verbatim("${KAFKA_PASSWORD:}"),
+    }
+
+
+def _login(text: str, name: str) -> str:
+    match = re.search(rf'\b{name}\s*=\s*"([^"]*)"', text)
+    return match[1] if match else ""
+
+
+def header_steps(options: Options) -> list[Component]:
+    """Steps that give an event the headers Flume's source gave it, and no others."""
+    place = options.source.place(options.at("type"))
+    mapping = options.below("header.")
+    topic = options.text("topicHeader", "topic") if options.is_true("setTopicHeader", default=True) else ""
+    own = {
+        "timestamp": "timestamp",
+        **({topic: "topic"} if topic else {}),
+        "partition": "partition",
+        "offset": "offset",
+    }
+    is_raw = not options.is_true("useFlumeEventFormat", default=False)
+    said = ["headers become columns: those that Flume's Kafka source gave an event, and those it was told to map"]
+    steps: list[Component] = []
+    moved = {header: name for name, header in mapping.items() if header not in _CORE_FIELDS}
+    if is_raw:
+        steps.append(Component("select", {"attributes": [*moved, *own, "key"]}, said, place))
+    renamed = {header: name for header, name in moved.items() if header != name}
+    if renamed:
+        steps.append(Component("rename", {"attributes": renamed}, (), place))
+    for name, header in mapping.items():
+        if header in _CORE_FIELDS:
+            steps.append(Component("value", {"attribute": name, "value": f"%{{{header}}}"}, (), place))
+    for name, part in own.items():
+        made: dict[str, object] = {"attribute": name, "value": f"%{{{part}}}"}
+        if name in mapping or not is_raw:
+            made["when"] = absent(name)
+        steps.append(Component("value", made, (), place))
+    steps.append(Component("value", {"attribute": "key", "value": "%{key}", "when": "%{key} != ''"}, (), place))
+    return steps
+
+
+def absent(name: str) -> str:
+    """The condition that an event has no such attribute."""
+    doubled = name.replace("'", "''")
+    return f"not exists('{doubled}')"

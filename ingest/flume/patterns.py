@@ -1,0 +1,228 @@
+r"""
+Regular expressions of Java as ours.
+
+Most are the same. What is written or means something else is put into other words: named groups, `\Q…\E`, `\p{…}`,
+and what ends a line, which is `\n` alone here, and `\r` too in Java.
+
+Source: the documentation of java.util.regex.Pattern.
+"""
+
+import re
+from dataclasses import dataclass
+
+from ingest.expressions import Pattern
+from ingest.expressions.grammar import ExpressionSyntaxError
+
+_NO_LINE_END = r"[^\n\r]"
+_LINE_END = r"(?:\r\n|[\n\r])"
+_ESCAPES = {
+    "A": r"\A",
+    "z": r"\Z",
+    "Z": rf"(?={_LINE_END}?\Z)",
+    "e": r"\x1b",
+    "h": r"[ \t]",
+    "H": r"[^ \t]",
+    "R": _LINE_END,
+}
+_CLASSES = {
+    "Lower": "a-z",
+    "Upper": "A-Z",
+    "ASCII": r"\x00-\x7f",
+    "Alpha": "a-zA-Z",
+    "Digit": "0-9",
+    "Alnum": "a-zA-Z0-9",
+    "Punct": r"!-/:-@\[-`{-~",
+    "Graph": "!-~",
+    "Print": " -~",
+    "Blank": r" \t",
+    "Cntrl": r"\x00-\x1f\x7f",
+    "XDigit": "0-9a-fA-F",
+    "Space": r"\s",
+}
+_LETTERS_OF_BOTH = frozenset("dDsSwWbBntrfvax")
+_FLAGS_OF_BOTH = frozenset("ims")
+_TOKEN = re.compile(
+    r"""\\Q(?P<quoted>.*?)(?:\\E|\Z)
+    |\\p\{(?:Is)?(?P<property>\w+)\}|\\P\{(?:Is)?(?P<other>\w+)\}
+    |\\k<(?P<reference>\w+)>
+    |\\u(?P<utf16>[0-9a-fA-F]{4})
+    |\\x\{(?P<code>[0-9a-fA-F]{1,6})\}
+    |\\0(?P<octal>[0-3]?[0-7]{1,2})
+    |\\c(?P<control>.)
+    |\\(?P<escaped>.)
+    |\(\?<(?P<group>[A-Za-z]\w*)>
+    |\(\?(?P<flags>[a-zA-Z]+)\)
+    |(?P<dot>\.)|(?P<dollar>\$)
+    |(?P<open>\[\^?\]?)|(?P<close>\])|(?P<both>&&)
+    |(?P<plain>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+_REPLACEMENT = re.compile(
+    r"\\(?P<escaped>.)|\$\{(?P<name>[A-Za-z]\w*)\}|\$(?P<digits>[0-9]{1,9})|[$\\]", re.DOTALL | re.ASCII
+)
+
+
+class UntranslatableError(ValueError):
+    """
+    A part of the expression has no counterpart.
+
+    Attributes:
+        column: of the part, from 1.
+    """
+
+    def __init__(self, message: str, column: int) -> None:
+        super().__init__(message)
+        self.column = column
+
+
+@dataclass(slots=True)
+class _State:
+    """Where in an expression one is."""
+
+    is_class: bool = False
+    is_dotall: bool = False
+    is_multiline: bool = False
+
+
+def pattern_of(java: str, flags: str = "") -> Pattern:
+    """
+    The same expression in our language.
+
+    Args:
+        java: the expression.
+        flags: letters that hold for all of it: `i` for any case, `s` for a dot that is any character.
+
+    Raises:
+        UntranslatableError: it can not be said, or is no expression at all.
+    """
+    state = _State(is_dotall="s" in flags)
+    pieces: list[str] = []
+    letters = set(flags)
+    for token in _TOKEN.finditer(java):
+        if token["flags"] is not None and not state.is_class:
+            _take_flags(token, state, letters)
+            continue
+        piece = _in_class(token, state) if state.is_class else _outside(token, state)
+        follows = java[token.end() : token.end() + 1]
+        if not state.is_class and len(piece.encode("utf-8", "surrogatepass")) > 1 and len(piece) == 1:
+            piece = f"(?:{piece})" if follows and follows in "*+?{" else piece  # several bytes, repeated as one
+        pieces.append(piece)
+    text = (f"(?{''.join(sorted(letters))})" if letters else "") + "".join(pieces)
+    try:
+        return Pattern.parse(text)
+    except ExpressionSyntaxError as error:
+        raise UntranslatableError(error.message, min(error.column, len(java) + 1)) from error
+
+
+def in_full(java: str, flags: str = "") -> Pattern:
+    """
+    An expression that is found only where the original matches all of a text.
+
+    Raises:
+        UntranslatableError: it can not be said.
+    """
+    inner = pattern_of(java, flags).text
+    head = re.match(r"\(\?[a-z]+\)", inner)
+    letters = head[0] if head else ""
+    return Pattern.parse(rf"{letters}\A(?:{inner.removeprefix(letters)})\Z")
+
+
+def replacement_of(java: str, groups: int) -> str:
+    """
+    What stands for places that an expression finds, in our language.
+
+    Args:
+        java: the replacement, `$1` for the first group.
+        groups: how many the expression has.
+
+    Raises:
+        UntranslatableError: it names a group that there is not.
+    """
+
+    def meant(token: re.Match[str]) -> str:
+        if token["escaped"]:
+            return token["escaped"].replace("\\", "\\\\")
+        if token["name"]:
+            return f"\\g<{token['name']}>"
+        digits = token["digits"]
+        if not digits or int(digits[0]) > groups:
+            raise UntranslatableError(f'"{token[0]}" is no group of the expression', token.start() + 1)
+        length = 1  # Java takes as many digits as there are groups for
+        while length < len(digits) and int(digits[: length + 1]) <= groups:
+            length += 1
+        return f"\\g<{digits[:length]}>{digits[length:]}"
+
+    return _REPLACEMENT.sub(meant, java)
+
+
+def _take_flags(token: re.Match[str], state: _State, letters: set[str]) -> None:
+    unknown = set(token["flags"]) - _FLAGS_OF_BOTH
+    if unknown or token.start() != 0:
+        message = f'"{token[0]}" can not be translated: flags stand in front of the expression, and are of i, m and s'
+        raise UntranslatableError(message, token.start() + 1)
+    letters |= set(token["flags"])
+    state.is_dotall |= "s" in letters
+    state.is_multiline |= "m" in letters
+
+
+def _outside(token: re.Match[str], state: _State) -> str:
+    if token["dot"]:
+        return "." if state.is_dotall else _NO_LINE_END
+    if token["dollar"]:
+        return "$" if state.is_multiline else _ESCAPES["Z"]
+    if token["open"]:
+        state.is_class = True
+        return token["open"].replace("]", r"\]")
+    if token["property"] or token["other"]:
+        return f"[{'^' if token['other'] else ''}{_property(token)}]"
+    for name, form in (("group", "(?P<%s>"), ("reference", "(?P=%s)")):
+        if token[name]:
+            return form % token[name]
+    return _ESCAPES.get(token["escaped"]) or _either(token)
+
+
+def _in_class(token: re.Match[str], state: _State) -> str:
+    if token["close"]:
+        state.is_class = False
+        return token[0]
+    if token["open"] or token["both"]:
+        raise UntranslatableError("a class inside a class can not be translated", token.start() + 1)
+    if token["property"]:
+        return _property(token)
+    if token["other"] or token["reference"] or token["escaped"] in {"R", "H", "b", "B"}:
+        raise UntranslatableError(f'"{token[0]}" inside a class can not be translated', token.start() + 1)
+    if token["escaped"] == "h":
+        return r" \t"
+    if token["escaped"] == "e":
+        return r"\x1b"
+    piece = token[0] if token["dot"] or token["dollar"] or token["group"] else _either(token)
+    if not piece.isascii():
+        message = "a class with characters outside ASCII can not be translated: patterns work on bytes"
+        raise UntranslatableError(f"{message}; write (?:a|ä) instead", token.start() + 1)
+    return piece
+
+
+def _either(token: re.Match[str]) -> str:
+    """What is the same inside a class and outside."""
+    if token["quoted"] is not None:
+        return re.escape(token["quoted"])
+    for name, base in (("utf16", 16), ("code", 16), ("octal", 8)):
+        if token[name]:
+            return re.escape(chr(int(token[name], base)))
+    if token["control"]:
+        return f"\\x{ord(token['control']) ^ 64:02x}"
+    escaped = token["escaped"]
+    if escaped is None:
+        return token[0]
+    if escaped.isascii() and escaped.isalpha() and escaped not in _LETTERS_OF_BOTH:
+        raise UntranslatableError(f'"\\{escaped}" can not be translated', token.start() + 1)
+    return token[0] if escaped.isascii() else str(escaped)
+
+
+def _property(token: re.Match[str]) -> str:
+    name = token["property"] or token["other"]
+    if name not in _CLASSES:
+        raise UntranslatableError(f'"{token[0]}" can not be translated: patterns work on bytes', token.start() + 1)
+    return _CLASSES[name]

@@ -1,0 +1,159 @@
+"""
+Properties files of Flume 1, with places.
+
+Source: the format as documented for java.util.Properties.load; Flume trims values.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from ingest.config import Kind
+from ingest.flume.source import Source
+
+_KEY = re.compile(r"(?:[^\\ \t\f=:]|\\.)*", re.DOTALL)
+_SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_ODD_BACKSLASHES = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """
+    A key and its value.
+
+    Attributes:
+        at: offset of the line.
+        comments: what stands above it.
+    """
+
+    value: str
+    at: int
+    comments: tuple[str, ...] = ()
+
+
+def properties_of(source: Source) -> dict[str, Property]:
+    """What the file says; of a key that stands twice the last one counts, with a warning."""
+    found: dict[str, Property] = {}
+    comments: list[str] = []
+    for at, line in _logical_lines(source.text):
+        if not line:
+            continue
+        if line[0] in "#!":
+            comments.append(line[1:].strip())
+            continue
+        match = _KEY.match(line)
+        key = match[0] if match else ""
+        separator = _SEPARATOR.match(line, len(key))
+        value = _unescaped(line[separator.end() if separator else len(key) :]).strip()
+        name = _unescaped(key)
+        if name in found:
+            source.warning(at, f'"{name}" stands twice; the last one counts, as it did')
+        found[name] = Property(value, at, tuple(comment for comment in comments if comment))
+        comments = []
+    if comments and found:
+        last = next(reversed(found))
+        found[last] = replace(found[last], comments=(*found[last].comments, *filter(None, comments)))
+    return found
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines without what surrounds them, those that a backslash continues put together; comments never go on."""
+    joined, start = "", -1
+    at = 0
+    for line in text.splitlines(keepends=True):
+        content = line.strip("\r\n").lstrip(" \t\f")
+        if start < 0:
+            start = at + len(line) - len(line.lstrip(" \t\f"))
+        at += len(line)
+        is_comment = not joined and content[:1] in ("#", "!")
+        if not is_comment and _ODD_BACKSLASHES.search(content):
+            joined += content[:-1]
+            continue
+        yield start, joined + content
+        joined, start = "", -1
+    if joined:
+        yield start, joined
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _CONTROL.get(match[2], match[2]), text)
+
+
+@dataclass(slots=True)
+class Options:
+    """
+    The properties of one component.
+
+    Attributes:
+        prefix: what their names begin with, the last dot included.
+        apart: of the rest, what belongs to components of their own.
+    """
+
+    source: Source
+    properties: Mapping[str, Property]
+    prefix: str
+    apart: tuple[str, ...] = ()
+    _asked: set[str] = field(default_factory=set)
+
+    def text(self, name: str, default: str = "") -> str:
+        """An option."""
+        self._asked.add(name)
+        found = self.properties.get(self.prefix + name)
+        return default if found is None or not found.value else found.value
+
+    def has(self, name: str) -> bool:
+        """Whether an option is there, be it empty."""
+        return self.prefix + name in self.properties
+
+    def is_true(self, name: str, *, default: bool) -> bool:
+        """An option that is true or false."""
+        return self.text(name, "true" if default else "false").lower() == "true"
+
+    def integer(self, name: str, default: int) -> int:
+        """An option that is a whole number."""
+        text = self.text(name, str(default))
+        if re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+            return int(text)
+        self.error(Kind.WRONG_TYPE, name, f'{name} is a whole number, not "{text}"')
+        return default
+
+    def words(self, name: str) -> list[str]:
+        """An option that lists names."""
+        return self.text(name).split()
+
+    def below(self, name: str) -> dict[str, str]:
+        """All options whose names go on after this."""
+        begin = self.prefix + name
+        keys = [key for key in self.properties if key.startswith(begin)]
+        self._asked |= {key.removeprefix(self.prefix) for key in keys}
+        return {key.removeprefix(begin): self.properties[key].value for key in keys}
+
+    def at(self, name: str = "") -> int:
+        """Where an option stands; the component's first when it was left out."""
+        found = self.properties.get(self.prefix + name)
+        if found is not None:
+            return found.at
+        return min((each.at for key, each in self.properties.items() if key.startswith(self.prefix)), default=0)
+
+    def comments(self) -> list[str]:
+        """What stands above its properties."""
+        return [comment for name in self.names() for comment in self.properties[self.prefix + name].comments]
+
+    def names(self) -> list[str]:
+        """The names of its options."""
+        rest = [key.removeprefix(self.prefix) for key in self.properties if key.startswith(self.prefix)]
+        return [name for name in rest if not name.startswith(self.apart)] if self.apart else rest
+
+    def unused(self) -> list[str]:
+        """Names of options that nobody asked for."""
+        return [name for name in self.names() if name not in self._asked]
+
+    def error(self, kind: Kind, name: str, message: str, hint: str = "") -> None:
+        """Note what keeps the component from being imported."""
+        self.source.error(kind, self.at(name), message, hint)
+
+    def warn(self, name: str, message: str, hint: str = "") -> None:
+        """Note what the reader should look at."""
+        self.source.warning(self.at(name), message, hint)

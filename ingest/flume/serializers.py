@@ -1,0 +1,138 @@
+"""
+HBase sinks of Flume 1, by their serializers.
+
+Source: HBase2Sink, SimpleHBase2EventSerializer and RegexHBase2EventSerializer of Flume 1.11; those for HBase 1
+are alike.
+"""
+
+from dataclasses import dataclass, field
+
+from ingest.config import Kind
+from ingest.expressions import Pattern
+from ingest.flume.document import Component
+from ingest.flume.escapes import literal
+from ingest.flume.patterns import UntranslatableError, in_full
+from ingest.flume.properties import Options
+
+TYPES = {"hbase": "hbase", "hbase2": "hbase2", "HBaseSink": "hbase", "HBase2Sink": "hbase2"}
+"""Names and classes of the sinks."""
+
+_SIMPLE = ("SimpleHBase2EventSerializer", "SimpleHbaseEventSerializer")
+_REGEX = ("RegexHBase2EventSerializer", "RegexHbaseEventSerializer")
+_ROW_KEY = "ROW_KEY"
+_KEYS = {
+    "timestamp": (
+        "%{timestamp}",
+        "events of one millisecond share a row, as they did; the time is the event's, not the clock's",
+    ),
+    "nano": ("%{nanos}", "the nanos are the event's, not the clock's"),
+    "random": ("%{uuid()}", "made of the record's place, so that a replay gives the same row; Flume's were random"),
+    "uuid": ("%{uuid()}", "made of the record's place, so that a replay gives the same row; Flume's were random"),
+}
+_DEFAULT_KEY = "%{timestamp}-%{origin()}"
+
+
+@dataclass(slots=True)
+class Sink:
+    """
+    What an HBase sink becomes.
+
+    Attributes:
+        deposits_headers: every header becomes a column.
+        notes: for the report.
+    """
+
+    steps: list[Component] = field(default_factory=list)
+    sink: Component = field(default_factory=lambda: Component(""))
+    deposits_headers: bool = False
+    notes: list[str] = field(default_factory=list)
+
+
+def sink_of(options: Options) -> Sink | None:
+    """The steps and the sink; None when the source has the problem."""
+    table, family = options.text("table"), options.text("columnFamily")
+    for name, value in (("table", table), ("columnFamily", family)):
+        if not value:
+            options.error(Kind.MISSING_FIELD, "type", f'the sink needs "{name}"')
+    written = options.text("serializer", _SIMPLE[0])
+    name = written.rpartition(".")[2]
+    if name in _SIMPLE:
+        made = _simple(options, table, family)
+    elif name in _REGEX:
+        made = _regex(options, table, family)
+    else:
+        hint = f"there are {_SIMPLE[0]} and {_REGEX[0]}; write decorators of your own for others"
+        options.error(Kind.UNKNOWN_COMPONENT, "serializer", f'the serializer "{written}" is not imported', hint)
+        return None
+    if made is not None and not options.is_true("enableWal", default=True):
+        made.sink.options = {**made.sink.options, "write_to_wal": False}
+    return made
+
+
+def _simple(options: Options, table: str, family: str) -> Sink | None:
+    column = "" if options.has("serializer.payloadColumn") and not options.text("serializer.payloadColumn") else "pCol"
+    column = options.text("serializer.payloadColumn", column)
+    if not column:
+        options.error(
+            Kind.MISSING_FIELD, "serializer.payloadColumn", "without a column for the body there is nothing to write"
+        )
+        return None
+    suffix = options.text("serializer.suffix", "uuid")
+    template, note = _KEYS.get(suffix, _KEYS["uuid"])
+    counter = options.text("serializer.incrementColumn", "iCol")
+    options.text("serializer.incrementRow")
+    notes = [note]
+    if not options.has("serializer.incrementColumn") or options.text("serializer.incrementColumn"):
+        notes.append(f"no counter is kept in {counter}: a replay would count twice; `/metrics` counts events")
+    cell = {"family": literal(family), "qualifier": literal(column), "value": "%{body}"}
+    key = {"template": literal(options.text("serializer.rowPrefix", "default")) + template}
+    made: dict[str, object] = {"table": literal(table), "row_key": key, "cells": [cell]}
+    place = options.source.place(options.at("type"))
+    return Sink([], Component("hbase", made, [*options.comments(), *notes], place), notes=notes)
+
+
+def _regex(options: Options, table: str, family: str) -> Sink | None:
+    names = options.text("serializer.colNames", "payload").split(",")
+    while len(names) > 1 and not names[-1]:  # as Java's split does
+        names.pop()
+    key_index = options.integer("serializer.rowKeyIndex", -1)
+    deposits = options.is_true("serializer.depositHeaders", default=False)
+    pattern = _pattern(options)
+    if pattern is None:
+        return None
+    if pattern.groups != len(names):
+        message = (
+            f"the expression has {pattern.groups} groups and there are {len(names)} colNames: Flume dropped every event"
+        )
+        options.error(Kind.CONFLICT, "serializer.colNames", message)
+    if key_index >= len(names) or (key_index >= 0 and names[key_index].upper() != _ROW_KEY):
+        message = f"rowKeyIndex {key_index} is not the place of {_ROW_KEY} in colNames, counted from 0"
+        options.error(Kind.OUT_OF_RANGE, "serializer.rowKeyIndex", message)
+    charset = options.text("serializer.charset", "UTF-8")
+    notes = [] if charset.upper() == "UTF-8" else [f"bytes stay as they are; Flume read and wrote them as {charset}"]
+    place = options.source.place(options.at("type"))
+    steps = []
+    if deposits:
+        replacement = f"2hb_{family}:".replace("\\", "\\\\")
+        steps.append(Component("rename", {"pattern": r"\A", "replacement": replacement}, (), place))
+    attributes = ["2hb_" if number == key_index else f"2hb_{family}:{name}" for number, name in enumerate(names)]
+    found = {"pattern": pattern.text, "attributes": attributes, "on_no_match": "drop", "on_unmatched": "error"}
+    said = "a body that does not match in full is dropped; a group without a match, where Flume stood still, fails it"
+    steps.append(Component("regex", found, [said], place))
+    if key_index < 0:
+        notes.append(
+            "the row key is the event's time and place, so that a replay gives the same row; Flume's was random"
+        )
+        steps.append(Component("value", {"attribute": "2hb_", "value": _DEFAULT_KEY}, [notes[-1]], place))
+    sink = Component("attr2hbase", {"table": literal(table)}, options.comments(), place)
+    return Sink(steps, sink, deposits, notes)
+
+
+def _pattern(options: Options) -> Pattern | None:
+    flags = "is" if options.is_true("serializer.regexIgnoreCase", default=False) else "s"
+    try:
+        return in_full(options.text("serializer.regex", "(.*)"), flags)
+    except UntranslatableError as error:
+        message = f"{error} (column {error.column} of the expression)"
+        options.error(Kind.BAD_PATTERN, "serializer.regex", message)
+        return None

@@ -1,0 +1,48 @@
+"""The text that is imported: its places, and what is wrong with it."""
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from ingest.api import ConfigSyntaxError
+from ingest.config import Kind, Masks, Place, Problem, Severity
+from ingest.config.problems import Report, report_of
+
+
+@dataclass(slots=True)
+class Source:
+    """
+    A text and the problems that were found in it.
+
+    Attributes:
+        file: as messages name it.
+    """
+
+    file: str
+    text: str = field(repr=False)
+    problems: list[Problem] = field(default_factory=list)
+    _lines: list[int] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        self._lines = [0, *(at + 1 for at, character in enumerate(self.text) if character == "\n")]
+
+    def place(self, at: int) -> Place:
+        """Where an offset stands."""
+        line = bisect_right(self._lines, at)
+        return Place(self.file, line, at - self._lines[line - 1] + 1)
+
+    def error(self, kind: Kind, at: int, message: str, hint: str = "") -> None:
+        """Note what keeps the text from being imported."""
+        self.problems.append(Problem(kind, self.place(at), message, hint))
+
+    def warning(self, at: int, message: str, hint: str = "") -> None:
+        """Note what the reader should look at."""
+        self.problems.append(Problem(Kind.CONFLICT, self.place(at), message, hint, Severity.WARNING))
+
+    def syntax_error(self, at: int, message: str, hint: str = "", kind: Kind = Kind.SYNTAX) -> ConfigSyntaxError:
+        """An error to raise where reading can not go on."""
+        self.error(kind, at, message, hint)
+        return ConfigSyntaxError(str(self.problems[-1]), report=self.report())
+
+    def report(self) -> Report:
+        """All problems, with the lines they are about."""
+        return report_of(self.problems, {self.file: self.text}, Masks())

@@ -1,0 +1,133 @@
+import io
+import json
+import sys
+
+import pytest
+
+TICKS = (
+    'split(":",0,"2hb_colfam:ts") split(":",1,"2hb_colfam:value") format("%{nanos}:") split(":",0,"2hb_") '
+    'attr2hbase("mytable","","","2hb_","1000","false")'
+)
+
+
+def test_file_becomes_a_pipeline_that_does_the_same(ingest, folder):
+    (folder / "old.flume").write_text(TICKS)
+    result = ingest("import-flume", "old.flume", "-o", "pipeline.yaml")
+    assert result.code == 0
+    assert result.err.splitlines() == [
+        "pipeline.yaml: written, 5 parts of old.flume",
+        "next: ingest validate pipeline.yaml",
+        "      ingest explain pipeline.yaml --events EVENTS.jsonl",
+    ]
+    assert result.out.splitlines()[0] == 'translated  1:1  split(":",0,"2hb_colfam:ts") -> split'
+    assert ingest("validate", "pipeline.yaml").code == 0
+    (folder / "events.jsonl").write_text('{"body": "2238947398:56", "nanos": 42}\n')
+    (line,) = ingest("explain", "pipeline.yaml", "--events", "events.jsonl", "--output", "json").lines
+    (put,) = line["puts"]
+    assert (put["table"], put["row"], put["wal"]) == ("mytable", "42", False)
+    assert put["cells"] == [["colfam", "ts", "2238947398"], ["colfam", "value", "56"]]
+
+
+def test_text_becomes_a_pipeline_on_stdout(ingest, folder):
+    result = ingest("import-flume", "--text", TICKS)
+    assert result.code == 0
+    (folder / "p.yaml").write_text(result.out)
+    assert ingest("validate", "p.yaml").code == 0
+    assert "translated  1:1  split" in result.err
+
+
+def test_stdin_is_a_file_too(ingest, folder, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TICKS.encode())))
+    assert ingest("import-flume", "-", "-o", "p.yaml").code == 0
+
+
+def test_zone_is_that_of_the_old_nodes(ingest, folder):
+    text = 'value("2hb_","%H",escape=true) value("2hb_f:q","v") attr2hbase("t")'
+    assert ingest("import-flume", "--text", text, "--timezone", "Asia/Tokyo", "-o", "p.yaml").code == 0
+    (folder / "events.jsonl").write_text('{"body": "", "timestamp_ms": 0}\n')
+    (line,) = ingest("explain", "p.yaml", "--events", "events.jsonl", "--output", "json").lines
+    assert line["puts"][0]["row"] == "09"
+
+
+def test_properties_of_flume_1(ingest, folder):
+    (folder / "flume.conf").write_text(
+        "a.sources = r\na.channels = c\na.sinks = k\n"
+        "a.sources.r.type = netcat\na.sources.r.channels = c\na.channels.c.type = memory\n"
+        "a.sinks.k.type = hbase2\na.sinks.k.channel = c\na.sinks.k.table = t\na.sinks.k.columnFamily = cf\n"
+    )
+    assert ingest("import-flume", "flume.conf", "-o", "p.yaml").code == 0
+    assert ingest("validate", "p.yaml").code == 0
+
+
+def test_report_as_json(ingest, folder):
+    result = ingest("import-flume", "--text", 'batch(5) hbase("t","%{host}","f","q","v")', "--output", "json")
+    assert result.err == ""
+    assert [(entry["outcome"], entry["column"], entry["by"]) for entry in result.json["report"]] == [
+        ("left_out", 1, ""),
+        ("translated", 10, "hbase"),
+    ]
+    assert [problem["severity"] for problem in result.json["problems"]] == ["warning", "warning"]
+    assert result.json["yaml"].startswith("# Imported from Flume")
+    assert result.json["file"] is None
+
+
+class TestTree:
+    def test_as_json(self, ingest):
+        result = ingest("import-flume", "--text", '{ a => < b(1, x="y") ? c(d("e")) > }', "--ast", "--output", "json")
+        assert result.json == {
+            "chain": [
+                {"name": "a", "args": [], "kwargs": {}},
+                {
+                    "failover": [
+                        {"sink": {"name": "b", "args": ["1"], "kwargs": {"x": "y"}}},
+                        {"sink": {"name": "c", "args": [{"fn": "d", "args": ["e"]}], "kwargs": {}}},
+                    ]
+                },
+            ]
+        }
+
+    def test_as_text(self, ingest):
+        result = ingest("import-flume", "--text", "{a=>[b,c()]}", "--ast")
+        assert (result.code, result.out, result.err) == (0, "a [ b, c ]\n", "")
+
+    @pytest.mark.parametrize("more", [[], ["--output", "json"]])
+    def test_error_is_one_line(self, ingest, more):
+        result = ingest("import-flume", "--text", "a b\n ] c", "--ast", *more)
+        assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+        assert '<text>:2:2: syntax: found "]"' in result.err.replace("\\", "")
+
+    def test_properties_have_none(self, ingest, folder):
+        (folder / "flume.conf").write_text("a.sinks = k\n")
+        assert "a properties file has no tree" in ingest("import-flume", "flume.conf", "--ast").err
+
+
+class TestErrors:
+    def test_are_told_as_a_compiler_does(self, ingest, folder):
+        (folder / "old.flume").write_text('value("a", "1")\n  spilt(":", 0, "b") attr2hbase(t)')
+        result = ingest("import-flume", "old.flume", "-o", "p.yaml")
+        assert (result.code, result.out) == (2, "")
+        assert result.err == (
+            'old.flume:2:3: unknown-component: there is no decorator "spilt"; did you mean "split"?\n'
+            '    2 |   spilt(":", 0, "b") attr2hbase(t)\n      |   ^\n'
+            'old.flume:2:33: wrong-type: attr2hbase wants text here; "t" without quotes is a function; quote it: "t"\n'
+            '    2 |   spilt(":", 0, "b") attr2hbase(t)\n      |                                 ^\n'
+            "2 errors\n"
+        )
+        assert not (folder / "p.yaml").exists()
+
+    @pytest.mark.parametrize("arguments", [[], ["old.flume", "--text", "x"]])
+    def test_file_or_text(self, ingest, arguments):
+        result = ingest("import-flume", *arguments)
+        assert (result.code, "a FILE or --text" in result.err) == (2, True)
+
+    def test_no_such_file(self, ingest, folder):
+        assert ingest("import-flume", "absent.flume").code == 3
+
+    def test_no_such_zone(self, ingest):
+        result = ingest("import-flume", "--text", 'attr2hbase("t")', "--timezone", "Europe/Berln")
+        assert (result.code, 'did you mean "Europe/Berlin"' in result.err) == (2, True)
+
+    def test_bytes_that_are_no_text(self, ingest, folder):
+        (folder / "old.flume").write_bytes(b"a \xff")
+        result = ingest("import-flume", "old.flume", "--output", "json")
+        assert (result.code, "is not UTF-8 text: byte 3" in json.loads(result.err)["error"]["message"]) == (2, True)

@@ -1,0 +1,323 @@
+"""Flume 1: sources, channels, interceptors and serializers, row by row."""
+
+import re
+
+import pytest
+
+from ingest.api import ConfigInvalidError
+
+BASE = """\
+a.sources = r
+a.channels = c
+a.sinks = k
+a.sources.r.type = org.apache.flume.source.kafka.KafkaSource
+a.sources.r.kafka.bootstrap.servers = localhost:9092
+a.sources.r.kafka.topics = web
+a.sources.r.channels = c
+a.channels.c.type = memory
+a.sinks.k.type = hbase2
+a.sinks.k.channel = c
+a.sinks.k.table = t
+a.sinks.k.columnFamily = cf
+"""
+REGEX = """\
+a.sinks.k.serializer = org.apache.flume.sink.hbase2.RegexHBase2EventSerializer
+a.sinks.k.serializer.regex = (\\\\S+) (.*)
+a.sinks.k.serializer.colNames = ROW_KEY,rest
+a.sinks.k.serializer.rowKeyIndex = 0
+"""
+DEPOSIT = REGEX + "a.sinks.k.serializer.depositHeaders = true\n"
+EVENT = {"body": "r1 text", "topic": "web", "partition": 3, "offset": 7, "timestamp_ms": 5, "key": "k"}
+OWN = {"cf:offset": "7", "cf:partition": "3", "cf:timestamp": "5", "cf:topic": "web", "cf:key": "k", "cf:rest": "text"}
+
+
+def interceptor(**options):
+    lines = [f"a.sources.r.interceptors.i.{name.replace('__', '.')} = {value}" for name, value in options.items()]
+    return BASE + DEPOSIT + "\n".join(["a.sources.r.interceptors = i", *lines]) + "\n"
+
+
+def changed(text, name, value):
+    """The text with another value, or with one more line."""
+    line = f"{name} = {value}\n"
+    found = re.sub(rf"^{re.escape(name)} = .*\n", lambda _: line, text, flags=re.MULTILINE)
+    return found if found != text else text + line
+
+
+@pytest.mark.parametrize(
+    ("options", "event", "expected"),
+    [
+        ({"type": "static"}, {}, {"key": "k"}),
+        ({"type": "static", "key": "dc", "value": "100% ${x}"}, {}, {"dc": "100% ${x}"}),
+        ({"type": "static", "key": "topic", "value": "x", "preserveExisting": "false"}, {}, {"topic": "x"}),
+        ({"type": "static", "key": "topic", "value": "x"}, {}, {"topic": "web"}),
+        ({"type": "timestamp"}, {}, {"timestamp": "5"}),
+        ({"type": "org.apache.flume.interceptor.TimestampInterceptor$Builder", "headerName": "at"}, {}, {"at": "5"}),
+        ({"type": "host", "hostHeader": "agent"}, {}, {"agent": "localhost"}),
+        ({"type": "regex_extractor", "regex": "(\\\\w)(\\\\d)", "serializers": "s1 s2", "serializers__s1__name": "x",
+          "serializers__s2__name": "y"}, {}, {"x": "r", "y": "1"}),
+        ({"type": "regex_extractor", "regex": "(z)", "serializers": "s1", "serializers__s1__name": "x"}, {}, {}),
+        ({"type": "regex_extractor", "regex": "(\\\\w)", "serializers": "s1 s2", "serializers__s1__name": "x",
+          "serializers__s2__name": "y"}, {}, {"x": "r"}),
+        ({"type": "regex_extractor", "regex": "(\\\\d+-\\\\d+)", "serializers": "s1", "serializers__s1__name": "x",
+          "serializers__s1__type": "org.apache.flume.interceptor.RegexExtractorInterceptorMillisSerializer",
+          "serializers__s1__pattern": "yyyy-DDD"}, {"body": "r1 1970-002 text"},
+         {"x": "86400000", "rest": "1970-002 text"}),
+        ({"type": "search_replace", "searchPattern": "t(?=e)", "replaceString": "T"}, {}, {"rest": "Text"}),
+        ({"type": "search_replace", "searchPattern": "[xt]+"}, {}, {"rest": "e"}),
+        ({"type": "search_replace", "searchPattern": "(t)(?<v>e)(z)?", "replaceString": "$2$13\\\\$${v}$3"}, {},
+         {"rest": "et3$ext"}),
+        ({"type": "remove_header", "withName": "topic"}, {}, {"topic": None}),
+        ({"type": "remove_header", "fromList": "topic , offset"}, {}, {"topic": None, "offset": None}),
+        ({"type": "remove_header", "fromList": "topic;offset", "fromListSeparator": ";"}, {},
+         {"topic": None, "offset": None}),
+        ({"type": "remove_header", "matching": "(par|off).*"}, {}, {"partition": None, "offset": None}),
+        ({"type": "regex_filter"}, {}, {}),
+        ({"type": "regex_filter", "regex": "te.t"}, {}, {}),
+    ],
+)  # fmt: skip
+def test_interceptors(options, event, expected, cells):
+    row, found = cells(interceptor(**options), EVENT | event)
+    wanted = OWN | {f"cf:{name}": value for name, value in expected.items()}
+    assert (row, found) == ("r1", {name: value for name, value in wanted.items() if value is not None})
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ({"regex": "it's"}, False),
+        ({"regex": "^r1"}, True),
+        ({"regex": "text", "excludeEvents": "true"}, False),
+        ({"regex": "it's", "excludeEvents": "true"}, True),
+    ],
+)
+def test_filter(options, kept, outcomes):
+    (line,) = outcomes(interceptor(type="regex_filter", **options), EVENT)
+    assert (line["outcome"], line["reason"]) == (("kept", None) if kept else ("dropped", "regex_filter"))
+
+
+def test_uuids_are_the_same_on_a_replay(cells):
+    text = interceptor(type="org.apache.flume.sink.solr.morphline.UUIDInterceptor$Builder", prefix="x-")
+    first, second = cells(text, EVENT), cells(text, EVENT)
+    assert first == second
+    assert re.fullmatch(r"x-[0-9a-f-]{36}", first[1]["cf:id"])
+
+
+@pytest.mark.parametrize(
+    ("more", "row", "expected"),
+    [
+        ({}, r"default[0-9a-f-]{36}", {"cf:pCol": "r1 text"}),
+        ({"rowPrefix": "p%", "suffix": "timestamp"}, "p%5", {"cf:pCol": "r1 text"}),
+        ({"suffix": "nano"}, "default5000703", {"cf:pCol": "r1 text"}),
+        ({"suffix": "random", "payloadColumn": "body"}, r"default[0-9a-f-]{36}", {"cf:body": "r1 text"}),
+    ],
+)
+@pytest.mark.parametrize("sink", ["hbase2", "hbase", "org.apache.flume.sink.hbase2.HBase2Sink"])
+def test_simple_serializer(more, row, expected, sink, cells):
+    text = changed(BASE, "a.sinks.k.type", sink)
+    for name, value in more.items():
+        text += f"a.sinks.k.serializer.{name} = {value}\n"
+    found_row, found = cells(text, EVENT)
+    assert re.fullmatch(row, found_row)
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("more", "body", "expected"),
+    [
+        ({}, "r1 text", ("r1", {"cf:rest": "text"})),
+        ({}, "r1 a\nb", ("r1", {"cf:rest": "a\nb"})),
+        ({}, "r1", "no_match"),
+        ({"regex": "(R1) (.*)", "regexIgnoreCase": "true"}, "r1 x", ("r1", {"cf:rest": "x"})),
+        ({"regex": "(\\\\S+)(?: (.*))?"}, "r1", "unmatched_group"),
+        ({"rowKeyIndex": "-1", "colNames": "a,b"}, "r1 x", ("5-web:3:7", {"cf:a": "r1", "cf:b": "x"})),
+        ({"regex": "(.*)", "colNames": "payload", "rowKeyIndex": "-1"}, "", ("5-web:3:7", {"cf:payload": ""})),
+    ],
+)
+def test_regex_serializer(more, body, expected, cells):
+    text = BASE + REGEX
+    for name, value in more.items():
+        text = changed(text, f"a.sinks.k.serializer.{name}", value)
+    assert cells(text, EVENT | {"body": body}) == expected
+
+
+class TestHeadersOfTheSource:
+    def test_only_those_that_flume_gave(self, cells):
+        event = EVENT | {"attributes": {"trace": "1", "topic": "other"}}
+        assert cells(BASE + DEPOSIT, event) == ("r1", OWN)
+
+    def test_mapped_ones(self, cells):
+        text = BASE + DEPOSIT + "a.sources.r.header.id = trace\na.sources.r.header.from = host\n"
+        event = EVENT | {"attributes": {"trace": "1"}, "host": "h1"}
+        assert cells(text, event) == ("r1", OWN | {"cf:id": "1", "cf:from": "h1"})
+
+    def test_under_another_name_or_not_at_all(self, cells):
+        without = {name: value for name, value in OWN.items() if name != "cf:topic"}
+        assert cells(BASE + DEPOSIT + "a.sources.r.topicHeader = of\n", EVENT)[1] == without | {"cf:of": "web"}
+        assert cells(BASE + DEPOSIT + "a.sources.r.setTopicHeader = false\n", EVENT)[1] == without
+
+    def test_those_of_a_flume_event_stay(self, cells):
+        text = BASE + DEPOSIT + "a.sources.r.useFlumeEventFormat = true\n"
+        event = EVENT | {"attributes": {"trace": "1", "topic": "other"}}
+        assert cells(text, event) == ("r1", OWN | {"cf:trace": "1", "cf:topic": "other"})
+
+
+def source_of(configuration, text):
+    (pipeline,) = configuration(text).pipelines.values()
+    return pipeline.source.settings
+
+
+class TestKafka:
+    def test_defaults_are_flumes(self, configuration):
+        found = source_of(configuration, BASE)
+        assert (found.brokers, found.topics, found.group, found.start.text, found.format.value) == (
+            "localhost:9092",
+            ["web"],
+            "flume",
+            "latest",
+            "raw",
+        )
+
+    def test_what_can_be_said(self, configuration):
+        text = BASE + (
+            "a.sources.r.kafka.topics.regex = web-.*\n"
+            "a.sources.r.kafka.consumer.group.id = g\n"
+            "a.sources.r.kafka.consumer.auto.offset.reset = earliest\n"
+            "a.sources.r.kafka.consumer.fetch.max.bytes = 1000\n"
+            "a.sources.r.useFlumeEventFormat = true\n"
+        )
+        found = source_of(configuration, text)
+        assert (found.topics, found.topics_pattern, found.group, found.start.text, found.format.value) == (
+            None,
+            "web-.*",
+            "g",
+            "earliest",
+            "flume_avro",
+        )
+        assert found.options == {"fetch.max.bytes": "1000"}
+
+    def test_former_names(self, configuration):
+        text = BASE.replace("kafka.topics", "topic").replace("kafka.bootstrap.servers", "brokerList")
+        found = source_of(configuration, text + "a.sources.r.groupId = old\n")
+        assert (found.topics, found.group, found.brokers) == (["web"], "old", "localhost:9092")
+
+    @pytest.mark.parametrize(
+        ("protocol", "tls", "sasl", "insecure"),
+        [
+            ("PLAINTEXT", False, False, True),
+            ("SSL", True, False, False),
+            ("SASL_SSL", True, True, False),
+            ("SASL_PLAINTEXT", False, True, True),
+        ],
+    )
+    @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512", "GSSAPI"])
+    def test_protection(self, protocol, tls, sasl, insecure, mechanism, imported, configuration):
+        text = changed(BASE, "a.sources.r.kafka.bootstrap.servers", "k1:9092, k2:9092")
+        text += f"a.sources.r.kafka.consumer.security.protocol = {protocol}\n"
+        text += f"a.sources.r.kafka.consumer.sasl.mechanism = {mechanism}\n"
+        text += 'a.sources.r.kafka.consumer.sasl.jaas.config = X required username="ann" password="hidden";\n'
+        found = source_of(configuration, text)
+        security = found.security
+        assert found.brokers == "k1:9092,k2:9092"
+        assert (security.tls is not None, security.sasl is not None, security.insecure) == (tls, sasl, insecure)
+        result = imported(text)
+        assert "hidden" not in result.yaml
+        assert result.warnings
+        if sasl and mechanism != "GSSAPI":
+            assert security.sasl.username == "ann"
+
+    def test_channel_that_is_a_topic(self, configuration, imported):
+        text = changed(changed(BASE, "a.sources.r.type", "avro"), "a.channels.c.type", "kafka")
+        text = changed(text, "a.channels.c.type", "org.apache.flume.channel.kafka.KafkaChannel")
+        text += "a.channels.c.kafka.bootstrap.servers = localhost:1\na.channels.c.kafka.topic = held\n"
+        found = source_of(configuration, text)
+        assert (found.topics, found.format.value, found.group) == (["held"], "flume_avro", "flume")
+        assert any(entry.original == "source r (avro)" for entry in imported(text).entries)
+
+    def test_channel_behind_a_kafka_source_is_not_read(self, configuration):
+        text = changed(BASE, "a.channels.c.type", "org.apache.flume.channel.kafka.KafkaChannel")
+        assert source_of(configuration, text).topics == ["web"]
+
+    def test_other_sources_become_a_stub(self, configuration, imported):
+        text = changed(BASE, "a.sources.r.type", "netcat")
+        assert source_of(configuration, text).topics == ["a-k"]
+        assert any(entry.original == "source r (netcat)" for entry in imported(text).entries)
+
+
+class TestSeveral:
+    def test_like_sinks_of_a_channel_are_one(self, configuration, imported):
+        text = changed(BASE, "a.sinks", "k k2") + BASE[BASE.index("a.sinks.k.type") :].replace("sinks.k.", "sinks.k2.")
+        assert list(configuration(text).pipelines) == ["a-k"]
+        assert any("side by side" in entry.why for entry in imported(text).entries)
+
+    def test_unlike_ones_are_refused(self, imported):
+        text = changed(BASE, "a.sinks", "k k2") + BASE[BASE.index("a.sinks.k.type") :].replace("sinks.k.", "sinks.k2.")
+        with pytest.raises(ConfigInvalidError, match="chance decided"):
+            imported(changed(text, "a.sinks.k2.table", "u"))
+
+    def test_each_channel_of_a_source_is_a_pipeline(self, configuration, imported):
+        text = changed(changed(BASE, "a.sinks", "k k2 log"), "a.sources.r.channels", "c c2")
+        text += BASE[BASE.index("a.sinks.k.type") :].replace("sinks.k.", "sinks.k2.").replace("= c\n", "= c2\n")
+        text += "a.channels.c2.type = file\na.sinks.log.type = logger\na.sinks.log.channel = c\n"
+        bound = configuration(text)
+        assert {name: pipeline.source.settings.group for name, pipeline in bound.pipelines.items()} == {
+            "a-k": "flume",
+            "a-k2": "flume-a-k2",
+        }
+        assert any("flume-a-k2" in warning.message for warning in imported(text).warnings)
+
+    def test_each_source_of_a_channel_is_a_pipeline(self, configuration):
+        text = changed(BASE, "a.sources", "r r2") + "a.sources.r2.type = netcat\na.sources.r2.channels = c\n"
+        assert list(configuration(text).pipelines) == ["a-r-k", "a-r2-k"]
+
+    def test_each_agent_has_its_own(self, configuration):
+        other = BASE.replace("a.", "b.", -1)
+        other = re.sub(r"^a\.", "b.", BASE, flags=re.MULTILINE) + "b.sources.r.kafka.consumer.group.id = g\n"
+        assert list(configuration(BASE + other).pipelines) == ["a-k", "b-k"]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        (changed(BASE, "a.sinks.k.type", "logger"), "1:1", "there is no HBase sink in this file"),
+        (changed(BASE, "a.sinks.k.table", ""), "9:1", 'the sink needs "table"'),
+        (changed(BASE, "a.sinks.k.channel", "d"), "10:1", 'no source feeds the channel "d"'),
+        (changed(BASE, "a.sources.r.kafka.topics", ""), "4:1", "the source names no topics"),
+        (changed(BASE, "a.sources.r.kafka.bootstrap.servers", ""), "4:1", "no brokers are named"),
+        (changed(BASE, "a.sources.r.kafka.bootstrap.servers", "k1"), "4:1", "is not a broker"),
+        (changed(BASE, "a.sinks.k.serializer", "com.x.Mine"), "13:1", 'the serializer "com.x.Mine" is not imported'),
+        (changed(BASE, "a.sinks.k.serializer.payloadColumn", ""), "13:1", "there is nothing to write"),
+        (changed(BASE, "a.sources.r.selector.type", "multiplexing"), "13:1", "the selector"),
+        (changed(BASE + REGEX, "a.sinks.k.serializer.colNames", "a"), "15:1", "Flume dropped every event"),
+        (changed(BASE + REGEX, "a.sinks.k.serializer.rowKeyIndex", "1"), "16:1", "is not the place of ROW_KEY"),
+        (changed(BASE + REGEX, "a.sinks.k.serializer.rowKeyIndex", "x"), "16:1", "is a whole number"),
+        (changed(BASE + REGEX, "a.sinks.k.serializer.regex", "(a"), "14:1", "missing )"),
+        (interceptor(type="morphline"), "19:1", "is not imported"),
+        (interceptor(type="com.x.Mine$Builder"), "19:1", "is not imported"),
+        (interceptor(type="regex_extractor", regex="(a)"), "19:1", "needs serializers"),
+        (
+            interceptor(type="search_replace", searchPattern="(a)", replaceString="$2"),
+            "21:1",
+            "is no group of the expression",
+        ),
+        (interceptor(type="regex_filter", regex="("), "20:1", "unterminated"),
+    ],
+)
+def test_what_can_not_be_imported_is_told_with_its_place(text, place, message, imported):
+    with pytest.raises(ConfigInvalidError) as caught:
+        imported(text)
+    found = {f"{each.where.line}:{each.where.column}": each.message for each in caught.value.report.errors}
+    assert message in found[place]
+
+
+def test_comments_stay(imported):
+    text = "# the agent\n" + BASE.replace("a.sinks.k.type", "# the table\na.sinks.k.type") + "# at the end\n"
+    lines = [line.strip() for line in imported(text).yaml.splitlines()]
+    assert lines[lines.index("a-k:") - 1] == "# the agent"
+    assert {"# the table", "# at the end"} <= set(lines[lines.index("sinks:") :])
+
+
+def test_report_names_what_is_not_needed(imported):
+    text = BASE + "a.sinks.k.batchSize = 100\na.sinks.k.zookeeperQuorum = z1\na.sources.r.kafka.consumer.x.y = 1\n"
+    why = {entry.original: entry.why for entry in imported(text).entries}
+    assert "not needed: batchSize" in why["sink k"]
+    assert "nothing is lost in a crash" in why["channel c (memory)"]

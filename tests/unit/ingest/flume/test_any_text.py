@@ -1,0 +1,129 @@
+"""Whatever is given: a pipeline file that is right, or problems with their places, and nothing else."""
+
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from ingest.api import ConfigError
+from ingest.catalog import Catalog
+from ingest.flume import import_flume
+from ingest.flume.decorators import KEPT, LEFT_OUT
+from ingest.flume.tree import Call, Chain, Failover, FanOut, Scope, Text
+
+ODD = [
+    "", "0", "1", "-1", "2hb_", "2hb_f:q", "f:q", "f", ":", "a:b:c", "true",
+    "(", "(a)(b)?", "[ä]", "é+", r"\p{L}", r"\\Q",
+    "%{host}", "%{a:b}", "%P%", "${x}", "MD5", "yyyy-MM-dd", "x\ny", "\0", "\N{GRINNING FACE}", "a b", "hbase:meta",
+    "9" * 20, ".5", "(?i)a", "(?<n>a)", "$", "*", "a{2,1}", "[", "'",
+]  # fmt: skip
+texts = st.sampled_from(ODD) | st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+arguments = st.builds(Text, texts) | st.builds(Call, st.just("fn"))
+keywords = st.dictionaries(
+    st.sampled_from(["escape", "base64", "writeToWal", "writeBufferSize", "x"]), arguments, max_size=2
+)
+
+
+def calls(names, most):
+    return st.builds(Call, st.sampled_from(names), st.lists(arguments, max_size=most).map(tuple), keywords)
+
+
+decorators = calls([*KEPT, *LEFT_OUT, "zap"], 4)
+sinks = st.one_of(
+    st.just(Call("attr2hbase", (Text("t"),))),
+    calls(["attr2hbase", "hbase", "hbase", "console", "zap"], 8),
+)
+
+
+def groups(inner):
+    several = st.lists(inner, min_size=1, max_size=3).map(tuple)
+    return st.one_of(
+        st.builds(Chain, st.lists(decorators, min_size=1, max_size=4).map(tuple), inner)
+        .filter(lambda chain: not isinstance(chain.sink, Chain)),
+        st.builds(FanOut, several),
+        st.builds(lambda a, b: Failover((a, b)), inner, inner),
+        st.builds(Scope, calls(["roll", "collector"], 2), inner),
+    )  # fmt: skip
+
+
+def runs(text):
+    try:
+        result = import_flume(text, "old", zone="UTC", lookup=Catalog())
+    except ConfigError as error:
+        problems = error.report.to_json() if error.report else []
+        return bool(problems) and all(problem["file"] == "old" for problem in problems)
+    return bool(result.entries)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.recursive(sinks, groups, max_leaves=5))
+def test_any_flow(tree):
+    assert runs(tree.written())
+
+
+@settings(max_examples=100)
+@given(st.text(st.sampled_from('ab2()"\\,= {}[]<>?%$|;:\n#!.'), max_size=40))
+@example("a.sinks")
+@example("a.sinks=")
+@example(".sinks = x\n.sources = y")
+def test_any_text(text):
+    assert runs(text)
+
+
+NAMES = {
+    "a.sources.r.type": ["kafka", "netcat", "org.apache.flume.source.kafka.KafkaSource"],
+    "a.sources.r.kafka.bootstrap.servers": ["localhost:1", "k:9092,l:9092", "k"],
+    "a.sources.r.kafka.topics": ["a", "a, b", "ä"],
+    "a.sources.r.kafka.topics.regex": ["a.*", "("],
+    "a.sources.r.kafka.consumer.security.protocol": ["SSL", "SASL_SSL", "SASL_PLAINTEXT"],
+    "a.sources.r.kafka.consumer.sasl.mechanism": ["PLAIN", "GSSAPI", "OAUTHBEARER"],
+    "a.sources.r.header.x": ["host", "y", "${y}"],
+    "a.sources.r.interceptors.i.type": [
+        "timestamp",
+        "host",
+        "static",
+        "regex_filter",
+        "regex_extractor",
+        "search_replace",
+        "remove_header",
+        "uuid",
+        "x.UUIDInterceptor$Builder",
+    ],
+    "a.sources.r.interceptors.i.regex": ODD,
+    "a.sources.r.interceptors.i.serializers": ["s", "s t"],
+    "a.sources.r.interceptors.i.serializers.s.name": ODD,
+    "a.sources.r.interceptors.i.serializers.s.type": ["DEFAULT", "x.RegexExtractorInterceptorMillisSerializer"],
+    "a.sources.r.interceptors.i.serializers.s.pattern": ["yyyy-MM-dd", "'", "QQ", "%", "HH"],
+    "a.sources.r.interceptors.i.searchPattern": ODD,
+    "a.sources.r.interceptors.i.replaceString": ODD,
+    "a.sources.r.interceptors.i.fromList": ["a,b", "a"],
+    "a.sources.r.interceptors.i.fromListSeparator": ODD,
+    "a.sources.r.interceptors.i.matching": ODD,
+    "a.sources.r.interceptors.i.key": ODD,
+    "a.sources.r.interceptors.i.value": ODD,
+    "a.channels.c.type": ["memory", "org.apache.flume.channel.kafka.KafkaChannel"],
+    "a.channels.c.kafka.bootstrap.servers": ["localhost:1"],
+    "a.sinks.k.table": ODD,
+    "a.sinks.k.columnFamily": ODD,
+    "a.sinks.k.serializer": ["x.RegexHBase2EventSerializer", "SimpleHbaseEventSerializer", "x.Mine"],
+    "a.sinks.k.serializer.regex": ODD,
+    "a.sinks.k.serializer.colNames": ["a", "a,b", "ROW_KEY,a", ",,", "a,"],
+    "a.sinks.k.serializer.rowKeyIndex": ["0", "1", "-1", "x"],
+    "a.sinks.k.serializer.depositHeaders": ["true"],
+    "a.sinks.k.serializer.rowPrefix": ODD,
+    "a.sinks.k.serializer.suffix": ["uuid", "nano", "random", "timestamp", "x"],
+}
+FIXED = """\
+a.sources = r
+a.channels = c
+a.sinks = k
+a.sources.r.channels = c
+a.sources.r.interceptors = i
+a.sinks.k.type = hbase2
+a.sinks.k.channel = c
+"""
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.fixed_dictionaries({}, optional={name: st.sampled_from(values) for name, values in NAMES.items()}))
+def test_any_agent(options):
+    lines = [f"{name} = {value.encode('unicode_escape').decode()}\n" for name, value in options.items()]
+    assert runs(FIXED + "".join(lines))

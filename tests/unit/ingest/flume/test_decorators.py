@@ -1,0 +1,216 @@
+"""Flume's decorators, row by row: what each did to an event, its translation does."""
+
+import hashlib
+from base64 import b64encode
+
+import pytest
+
+from decorators import BUILTIN
+from ingest.api import ConfigInvalidError
+from ingest.flume import Outcome
+from ingest.flume.decorators import KEPT, LEFT_OUT
+
+EVERY = [
+    "ackChecker", "ackInjector", "ackedWriteAhead", "batch", "benchinject", "benchreport", "bloomCheck", "bloomGen",
+    "choke", "delay", "digest", "diskFailover", "exDate", "flakeyAppend", "format", "gunzip", "gzip", "inmem",
+    "insistentAppend", "insistentOpen", "intervalDroppyAppend", "intervalFlakeyAppend", "intervalSampler", "lazyOpen",
+    "mask", "mult", "nullDeco", "probSampler", "regex", "regexAll", "reservoirSampler", "select", "split",
+    "stubbornAppend", "unbatch", "value",
+]  # fmt: skip
+CALLS = {
+    "digest": 'digest("MD5","x")',
+    "exDate": 'exDate("d","yyyy")',
+    "format": 'format("x")',
+    "intervalDroppyAppend": "intervalDroppyAppend(3)",
+    "intervalSampler": "intervalSampler(3)",
+    "mask": 'mask("a")',
+    "probSampler": "probSampler(.5)",
+    "regex": 'regex("a",0,"x")',
+    "regexAll": 'regexAll("(a)","x")',
+    "reservoirSampler": "reservoirSampler(3)",
+    "select": 'select("a")',
+    "split": 'split(":",0,"x")',
+    "value": 'value("a","b")',
+}
+COUNT = 20
+CLOCK = {"timestamp_ms": 1_309_275_728_123}
+
+
+def digest(algorithm):
+    return b64encode(hashlib.new(algorithm, b"a").digest()).decode()
+
+
+def body(text, **attributes):
+    return {"body": text, "attributes": attributes}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_decorator_has_a_translation_or_a_reason(name):
+    assert (name in KEPT) is not (name in LEFT_OUT)
+
+
+def test_there_are_no_others():
+    assert sorted(KEPT.keys() | LEFT_OUT.keys()) == EVERY
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_is_kept_becomes_a_decorator_of_ours(name, imported):
+    call = CALLS.get(name, name)
+    first, _ = imported(f'{call} attr2hbase("t")').entries
+    assert (first.outcome, first.by in BUILTIN) == (Outcome.TRANSLATED, True)
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_what_is_left_out_is_told_where_it_stood(name, imported):
+    result = imported(f'value("a","b") {name}(1) value("c","d") attr2hbase("t")')
+    (entry,) = [entry for entry in result.entries if entry.outcome is Outcome.LEFT_OUT]
+    assert (entry.original, entry.why, entry.place.column) == (f"{name}(1)", LEFT_OUT[name], 16)
+    lines = [line.strip() for line in result.yaml.splitlines()]
+    first, second = (lines.index(f"- value: {{attribute: {pair}}}") for pair in ("a, value: b", "c, value: d"))
+    assert lines[first + 1].startswith(f"# left out: {name}(1): ")
+    assert first < second
+
+
+@pytest.mark.parametrize(
+    ("decorators", "event", "after"),
+    [
+        ('value("a","2")', body("x"), {"a": "2"}),
+        ('value("a","2")', body("x", a="1"), "attribute_exists"),
+        ('mask("a") value("a","2")', body("x", a="1"), {"a": "2"}),
+        ('value("a","%{host} 100%")', body("x"), {"a": "%{host} 100%"}),
+        ('value("a","%{b}%P", escape=true)', body("x", b="1"), {"b": "1", "a": "1"}),
+        ('value("a","%{host}", escape="TRUE")', body("x") | {"host": "h1"}, {"a": "h1"}),
+        ('value("a","%{host}", escape="yes")', body("x"), {"a": "%{host}"}),
+        ('value("a","${HOME}")', body("x"), {"a": "${HOME}"}),
+        ('value("a\\n\\"é","\\u0000")', body("x"), {'a\n"é': "\0"}),
+        ('select("a","c")', body("x", a="1", b="2"), {"a": "1"}),
+        ('mask("a","c")', body("x", a="1", b="2"), {"b": "2"}),
+        ('format("%{nanos}:") split(":",0,"2hb_")', body("x") | {"nanos": 7}, {"2hb_": "7"}),
+        ('format("%{body}%{none}!") regex(".*",0,"x")', body("%{host}"), {"x": "%{host}!"}),
+        ('regex("(\\\\d+):(\\\\d+):(\\\\d+)",3,"x")', body("55:66:33:22"), {"x": "33"}),
+        ('regex("(\\\\d+)",0,"x")', body("abc"), {"x": ""}),
+        ('regex("(\\\\d+)",2,"x")', body("12"), {"x": ""}),
+        ('regex("a(b)?",1,"x")', body("a"), "unmatched_group"),
+        ('regex("(.*)$",1,"x")', body("line\r\n"), {"x": "line"}),
+        ('regexAll("(\\\\d):(\\\\d):(\\\\d)","d1","","d2")', body("1:2:3.4foobar5"), {"d1": "1", "d2": "3"}),
+        ('regexAll("(\\\\d)","d1","d2")', body("1"), {"d1": "1"}),
+        ('regexAll("(\\\\d)(\\\\d)","d1")', body("12"), {"d1": "1"}),
+        ('regexAll("(\\\\d)","d1")', body("x"), {}),
+        ('regexAll("\\\\d","d1")', body("1"), {}),
+        ('regexAll("(\\\\d)"," ")', body("1"), {}),
+        ('regexAll("(a)|(b)","x","y")', body("a"), "unmatched_group"),
+        ('split(":",2,"x")', body("a:b::"), {"x": ""}),
+        ('split(":",0,"x")', body(":b"), {"x": ""}),
+        ('split("[:;]+",1,"x")', body("a:;b"), {"x": "b"}),
+        ('split(".",0,"x")', body("a.b"), {"x": ""}),
+        ('digest("MD5","x",base64=true)', body("a"), {"x": digest("md5")}),
+        ('digest("SHA-1","x",base64=true)', body("a"), {"x": digest("sha1")}),
+        ('digest("sha-256","x",base64="True")', body("a"), {"x": digest("sha256")}),
+        ('exDate("d","yyyy-MM-dd")', body("x", d="2010-13-01"),
+         {"d": "2010-13-01", "dateday": "01", "datemonth": "01", "dateyear": "2011", "datehr": "00", "datemin": "00",
+          "datesec": "00"}),
+        ('exDate("d","yyyy-MM-dd","t_","false")', body("x", d="2010-07-01"),
+         {"d": "2010-07-01", "t_day": "01", "t_month": "07", "t_year": "2010", "t_hr": "00", "t_min": "00",
+          "t_sec": "00"}),
+        ('exDate("d","yyyy")', body("x"), "no_attribute"),
+        ('exDate("d","yyyy")', body("x", d="?"), {"d": "?"}),
+    ],
+)  # fmt: skip
+def test_same_effect(decorators, event, after, attributes):
+    assert attributes(decorators, event) == after
+
+
+@pytest.mark.parametrize(("zone", "hour"), [("America/Denver", "11"), ("UTC", "17")])
+def test_dates_are_in_the_zone_of_the_old_nodes(zone, hour, attributes):
+    event = body("x", d="26/Jul/2010:11:48:05 -0600")
+    after = attributes('exDate("d","dd/MMM/yyyy:HH:mm:ss Z") value("h","%H",escape=true)', event | CLOCK, zone=zone)
+    assert (after["dateday"], after["datemonth"], after["dateyear"], after["datehr"]) == ("26", "07", "2010", hour)
+    assert after["h"] == {"UTC": "15", "America/Denver": "09"}[zone]
+
+
+@pytest.mark.parametrize(
+    ("decorators", "offsets"),
+    [
+        ("intervalSampler(10)", [0, 10]),
+        ("intervalDroppyAppend(3)", [n for n in range(COUNT) if n % 3 != 2]),
+        ("probSampler(.10,1337)", [12]),
+        ("probSampler(2)", list(range(COUNT))),
+        ('probSampler("-0.5f")', []),
+        ("mult(0)", []),
+    ],
+)
+def test_samplers(decorators, offsets, outcomes):
+    text = f'{decorators} value("2hb_","r") value("2hb_f:q","v") attr2hbase("t")'
+    kept = [n for n in range(COUNT) if outcomes(text, {"body": "x", "offset": n})[0]["outcome"] == "kept"]
+    assert kept == offsets
+
+
+def test_mult_makes_copies(outcomes):
+    assert len(outcomes('mult(3) attr2hbase("t")', {"body": "x"})) == 3
+    assert len(outcomes('mult attr2hbase("t")', {"body": "x"})) == 1
+
+
+def test_packed_events_are_unpacked_and_others_pass(attributes):
+    assert attributes("gunzip unbatch", body("x", a="1")) == {"a": "1"}
+    assert attributes("gunzip", body("x", compressGzip="no")) == "bad_gzip"
+
+
+@pytest.mark.parametrize(
+    ("decorators", "place", "message"),
+    [
+        ('value("a")', "1:1", "value has 2 arguments, here are 1"),
+        ("select", "1:1", "select has at least 1 argument, here are 0"),
+        ('format("a","b")', "1:1", "format has 1 argument, here are 2"),
+        ("mult(1,2)", "1:1", "mult has 0 to 1 arguments"),
+        ('regex("a","b","c")', "1:11", 'the index of regex is a whole number, not "b"'),
+        ('split(":","-1","c")', "1:11", "the index of split is 0 or more, not -1"),
+        ('split(":",99999999999,"c")', "1:11", "is a whole number"),
+        ('regex("(a",1,"c")', "1:7", "missing )"),
+        ('regex("\\\\p{L}",1,"c")', "1:7", "patterns work on bytes"),
+        ('regexAll("(a)(b)","c","c")', "1:23", '"c" stands twice'),
+        ('digest("MD4","c")', "1:8", 'there is no digest "MD4"'),
+        ("intervalSampler(0)", "1:17", "is 1 or more"),
+        ("probSampler(true)", "1:13", "is a number"),
+        ('select("a","a")', "1:1", "listed twice"),
+        ('exDate("a","QQ")', "1:1", "is no part of a date"),
+        ("value(a,b)", "1:7", 'quote it: "a"'),
+        ('vlaue("a","b")', "1:1", 'did you mean "value"'),
+        ("latch(1)", "1:1", "registered it under no name"),
+        ("failchain(1)", "1:1", "removed in Flume 0.9.3"),
+        ("myDecorator(1)", "1:1", "decorators of plugins are not imported"),
+        ("console", "1:1", "console is a sink"),
+    ],
+)  # fmt: skip
+def test_what_flume_refused_is_refused_at_its_place(decorators, place, message, imported):
+    with pytest.raises(ConfigInvalidError) as caught:
+        imported(f'{decorators} attr2hbase("t")')
+    text = caught.value.report.to_text()
+    assert text.startswith(f"old.conf:{place}: ")
+    assert message in text
+
+
+def test_all_problems_come_at_once(imported):
+    with pytest.raises(ConfigInvalidError) as caught:
+        imported('value("a")\nregex("(",1,"x")\n[ attr2hbase(t), nosuch ]')
+    assert [problem["line"] for problem in caught.value.report.to_json()] == [1, 2, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("decorators", "warning"),
+    [
+        ('value("a","b",excape=true)', 'no keyword "excape"'),
+        ('value("a","%P",escape=true)', '"%P" is no tag'),
+        ('format("%{rolltag}")', "set by roll sinks"),
+        ('exDate("d","yyyy","d","false")', "never turned padding off"),
+        ('exDate("d","yyyy","d","true","x")', "takes no notice of arguments after the first 4"),
+        ('value("a","\\101")', "an octal escape loses its backslash"),
+        ("batch(10)", "batch is never undone by unbatch"),
+    ],
+)
+def test_what_the_reader_should_look_at(decorators, warning, imported):
+    (problem,) = imported(f'{decorators} attr2hbase("t")').warnings
+    assert warning in problem.message
+
+
+def test_packing_that_is_undone_is_no_matter(imported):
+    assert imported('batch(10) gzip gunzip unbatch attr2hbase("t")').warnings == ()

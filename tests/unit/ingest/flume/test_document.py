@@ -1,0 +1,106 @@
+"""The file that is written: every value comes back as it was, and every line knows where it came from."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.config import Place, read_text
+from ingest.config.nodes import plain
+from ingest.flume.document import Component, Document, Pipeline, Verbatim, written
+
+PLACE = Place("old.conf", 3, 4)
+
+
+def document(step, **more):
+    source = Component("kafka", {"topics": ["t"]}, ["read from here"], PLACE)
+    sink = Component("attr2hbase", {"table": "t"})
+    steps = [Component("value", step, ["why"], Place("old.conf", 5, 6)), Component("", {}, ["left out"])]
+    return Document(
+        [Pipeline("p", source, [sink], steps, **more)], Component("", {"port": 9090}, ["the store"]), ["top"]
+    )
+
+
+def read(text):
+    found = read_text(text, "f", {"HOME": "/home"})
+    assert found.problems == []
+    return plain(found.root)
+
+
+def test_whole_file():
+    made = written(document({"attribute": "a", "value": "%{b}"}, options={"timezone": "UTC"}, chain="common"))
+    assert (
+        made.text
+        == """\
+# top
+version: 1
+
+stores:
+  # the store
+  hbase: {hbase: {port: 9090}}
+
+pipelines:
+  p:
+    timezone: UTC
+    # read from here
+    source:
+      kafka: {topics: [t]}
+    decorators:
+      - chain: common
+      # why
+      - value: {attribute: a, value: "%{b}"}
+      # left out
+    sinks:
+      - attr2hbase: {table: t}
+"""
+    )
+    assert made.places[made.text.splitlines().index('      - value: {attribute: a, value: "%{b}"}')] == Place(
+        "old.conf", 5, 6
+    )
+    assert len(made.places) == len(made.text.splitlines())
+
+
+def test_pipeline_without_steps_has_no_list_of_them():
+    bare = Document(
+        [Pipeline("p", Component("kafka"), [Component("attr2hbase")], [Component("", {}, ["gone"])])], Component("")
+    )
+    assert "decorators" not in read(written(bare).text)["pipelines"]["p"]
+
+
+texts = st.text(max_size=12) | st.sampled_from(
+    ["", "no", "1", "1e5", "null", "${HOME}", "$${x}", "a: b", "- a", "#", "'", '"', "\\d'"]
+)
+leaves = texts | st.integers(-9, 9) | st.booleans()
+values = st.recursive(
+    leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3), max_leaves=6
+)
+
+
+@given(st.dictionaries(st.sampled_from(["a", "bcd", "2hb_f:q", "x y"]), values, max_size=4))
+def test_values_come_back_as_they_were(options):
+    root = read(written(document(options)).text)
+    assert root["pipelines"]["p"]["decorators"][0]["value"] == options
+
+
+@given(st.lists(st.text(max_size=200), max_size=3))
+def test_comments_never_become_content(comments):
+    step = Component("mask", {"attributes": ["a"]}, comments)
+    pipeline = Pipeline("p", Component("kafka", {}, comments), [Component("attr2hbase", {}, comments)], [step])
+    root = read(written(Document([pipeline], Component("", {}, comments), comments)).text)
+    assert root["pipelines"]["p"] == {
+        "source": {"kafka": {}},
+        "decorators": [{"mask": {"attributes": ["a"]}}],
+        "sinks": [{"attr2hbase": {}}],
+    }
+
+
+def test_long_values_go_over_several_lines():
+    options = {"cells": [{"family": "f", "value": "x" * 40} for _ in range(4)], "row_key": {"template": "y" * 120}}
+    text = written(document(options)).text
+    assert read(text)["pipelines"]["p"]["decorators"][0]["value"] == options
+    assert max(map(len, text.splitlines())) < 160
+
+
+@pytest.mark.parametrize(("value", "meant"), [(Verbatim("${HOME}"), "/home"), ("${HOME}", "${HOME}")])
+def test_variables_are_meant_only_where_we_wrote_them(value, meant):
+    root = read(written(document({"a": value})).text)
+    assert root["pipelines"]["p"]["decorators"][0]["value"]["a"] == meant

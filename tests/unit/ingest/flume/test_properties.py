@@ -1,0 +1,61 @@
+"""Properties files: what java.util.Properties reads of them, and where."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.flume.properties import properties_of
+from ingest.flume.source import Source
+
+
+def read(text):
+    return {name: found.value for name, found in properties_of(Source("f", text)).items()}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a=b", {"a": "b"}),
+        ("a = b c ", {"a": "b c"}),
+        ("a: b", {"a": "b"}),
+        ("a b", {"a": "b"}),
+        ("a", {"a": ""}),
+        ("a=", {"a": ""}),
+        ("  a = b=c", {"a": "b=c"}),
+        ("a\\ b=c", {"a b": "c"}),
+        ("a\\:b=c", {"a:b": "c"}),
+        ("# a=b\n! c=d\ne=f", {"e": "f"}),
+        ("a = b, \\\n    c", {"a": "b, c"}),
+        ("a = b\\\\\nc = d", {"a": "b\\", "c": "d"}),
+        ("a = x\\\n", {"a": "x"}),
+        ("a = x\\\n# no comment", {"a": "x# no comment"}),
+        ("# comment \\\na = b", {"a": "b"}),
+        ("a = \\\\d+\\d\\t\\u0041", {"a": "\\d+d\tA"}),
+        ("a=b\r\nc=d\r\n", {"a": "b", "c": "d"}),
+        ("\n\n", {}),
+    ],
+)
+def test_what_is_read(text, expected):
+    assert read(text) == expected
+
+
+def test_places_and_comments():
+    source = Source("f", "# one\n\n# two\n  a = 1\nb = \\\n  2\n# three")
+    found = properties_of(source)
+    assert [(str(source.place(each.at)), each.comments) for each in found.values()] == [
+        ("f:4:3", ("one", "two")),
+        ("f:5:1", ("three",)),
+    ]
+
+
+def test_a_key_that_stands_twice():
+    source = Source("f", "a = 1\na = 2")
+    assert properties_of(source)["a"].value == "2"
+    assert [str(problem.where) for problem in source.problems] == ["f:2:1"]
+
+
+@given(st.text(st.sampled_from("ab=: \\\n\r#!\t.u0"), max_size=30))
+def test_any_text_can_be_read(text):
+    source = Source("f", text)
+    for found in properties_of(source).values():
+        assert 1 <= source.place(found.at).line <= text.count("\n") + 1
