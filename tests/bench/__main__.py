@@ -95,7 +95,7 @@ def asked() -> argparse.Namespace:
     )
     parser.add_argument("--all", action="store_true", help="measure everything, with scale and soak: hours")
     parser.add_argument("--events", type=int, default=1_500_000, help="events in the topic (1500000)")
-    parser.add_argument("--hbase-events", type=int, default=600_000, help="for HBase and its peers (600000)")
+    parser.add_argument("--hbase-events", type=int, default=800_000, help="for HBase and its peers (800000)")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each rung, in turn; the median counts (5)")
     parser.add_argument("--soak-minutes", type=float, default=60.0, help="how long the soak is (60)")
     parser.add_argument("--write", action="store_true", help="write docs/performance.md and what it is made of")
@@ -110,7 +110,8 @@ def beside_peers(parts: Sequence[str], events: int, rounds: int, console: Consol
     """Rungs that end in HBase, peers, and the time to a readable event."""
     found: dict[str, Any] = {}
     with servers(console) as (folder, kafka, progress):
-        base = HBase(folder / "hbase", HBaseServer(folder / "hbase", heap="2g", thrift_heap="1g"))
+        server = HBaseServer(folder / "hbase", heap="2g", thrift_heap="1g", properties=hbase.PROPERTIES)
+        base = HBase(folder / "hbase", server)
         try:
             progress.add_task("starting HBase", total=None)
             base.start()

@@ -41,6 +41,12 @@ PRODUCTS: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
 }
 """Rung -> what it works on, options of the store, sections of the pipeline file."""
 GOAL_RUNGS = ("hbase", "ceiling", *FLUME)
+PROPERTIES = {
+    "hbase.hregion.memstore.flush.size": str(256 << 20),
+    "hbase.hstore.compaction.min": "6",
+    "hbase.hstore.blockingStoreFiles": "30",
+}
+"""What the page of figures recommends for tables that are written without a pause, for us and for all peers."""
 BATCH_MS = 1_785_000_000_000
 
 

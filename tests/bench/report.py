@@ -17,7 +17,7 @@ Made by `make bench` from `docs/bench/latest.json` and `docs/bench/changes.md`; 
 over to other machines, the figures themselves do not.
 
 Machine: {cpu}, Python {python}, PySpark {pyspark}; commit {commit}, {date}. Median of
-{rounds} runs in turn. Each run and each peer has the first fifth of its events to become warm; what comes after counts.
+{rounds} runs in turn. Each run and each peer has the first half of its events to become warm; what comes after counts.
 
 Settings in force, the same in README.md: {settings}.
 

@@ -1,4 +1,4 @@
-"""What a run takes once it is warm: time, CPU and memory of processes, from a fifth of its events to the last."""
+"""What a run takes once it is warm: time, CPU and memory of processes, from half of its events to the last."""
 
 import os
 import threading
@@ -13,7 +13,7 @@ from tests.support.local import ServerProcess
 
 Processes = Callable[[], Iterable[psutil.Process]]
 
-WARM_SHARE = 0.2
+WARM_SHARE = 0.5
 """Of the events, which every rung and peer has for its start: JVMs compile, connections are made, files opened."""
 POLL_S = 0.2
 PATIENCE_S = 900.0
