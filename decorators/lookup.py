@@ -9,8 +9,8 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.reference_file import ReferenceFile, check_file
-from ingest.table_file import Rows, csv_rows, json_rows, sqlite_rows
+from ingest.formats.reference_file import ReferenceFile, check_file
+from ingest.formats.table_file import Rows, csv_rows, json_rows, sqlite_rows
 
 Table = dict[bytes, dict[str, bytes]]
 
