@@ -70,6 +70,10 @@ class GeoipSettings(Settings):
         strict=False,
     )
 
+    def sets(self) -> frozenset[str]:
+        """Those of the fields."""
+        return frozenset(self.fields.values())
+
     @model_validator(mode="after")
     def _database_is_good(self) -> Self:
         check_file(self.path, _database)
@@ -169,13 +173,13 @@ class Geoip(Decorator[GeoipSettings]):
     def _looked_up(self, address: bytes) -> dict[str, bytes] | None:
         try:
             record = self._file.content.get(written(address).decode())
-        except ValueError:  # an IPv6 address in a database of IPv4
-            record = None
-        except maxminddb.InvalidDatabaseError as error:
+        except (maxminddb.InvalidDatabaseError, UnicodeDecodeError) as error:
             raise DecorateError(
                 f'the database is broken where it should have "{written(address).decode()}": {error}',
                 code="bad_database",
             ) from error
+        except ValueError:  # an IPv6 address in a database of IPv4
+            record = None
         found: dict[str, bytes] | None = None
         if record is not None:
             found = {}

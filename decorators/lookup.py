@@ -81,6 +81,10 @@ class LookupSettings(Settings):
         strict=False,
     )
 
+    def sets(self) -> frozenset[str]:
+        """Those of the columns, when they are listed."""
+        return frozenset(self.prefix + name for name in (self.columns or {}).values())
+
     @model_validator(mode="after")
     def _table_is_good(self) -> Self:
         if self.form is None:
