@@ -6,12 +6,14 @@ from itertools import count
 import psutil
 import pytest
 
+from ingest.catalog import Catalog
+from ingest.config import load
 from tests.bench import durability, plots, watching
 from tests.bench.goals import GOALS, goals
 from tests.bench.ready_made import batch
 from tests.bench.report import laid_over, page
 from tests.bench.watching import follow
-from tests.bench.workload import Workload
+from tests.bench.workload import PIPELINE, Workload, written
 
 
 def test_readme_tells_the_settings_in_force():
@@ -67,6 +69,13 @@ def test_chain_makes_as_many_cells_as_asked(cells):
     named = [name for name in steps[0]["regex"]["attributes"] if name.startswith("2hb_")]
     named += [step["value"]["attribute"] for step in steps[1:] if step["value"]["attribute"] != "2hb_"]
     assert len(set(named)) == cells
+
+
+@pytest.mark.parametrize("chain", [1, 4, 8])
+def test_chains_are_pipelines(tmp_path, chain):
+    content = Workload(chain=chain).content(brokers="localhost:1", topic="t", group="g", store={"memory": {}})
+    pipeline = load(written(content, tmp_path), env={}, lookup=Catalog()).pipelines[PIPELINE]
+    assert len(pipeline.decorators) == chain + 1
 
 
 def test_plots_are_xml_and_show_every_name():
