@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.log_format import LogFormat
+from ingest.formats.log_format import LogFormat
 
 _SHOWN_BYTES = 60  # of what is no such line, in a message
 _NOTHING = b"-"

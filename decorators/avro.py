@@ -7,8 +7,8 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, SmallFile, option
-from ingest.avro import AvroSchema
-from ingest.nested import Flattening, NestedSettings, OnNull, written
+from ingest.formats.avro import AvroSchema
+from ingest.formats.nested import Flattening, NestedSettings, OnNull, written
 
 _SINGLE_OBJECT = b"\xc3\x01"
 _CONFLUENT_BYTES = 5  # a zero, and the schema's id

@@ -3,14 +3,15 @@
 import re
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.names import Remembered
 from ingest.api.notation import name_from_bytes, name_to_bytes
 
 _HEADER = ("cefVersion", "deviceVendor", "deviceProduct", "deviceVersion", "deviceEventClassId", "name", "severity")
+_HEADER_KEYS = frozenset(name.encode() for name in _HEADER)
 _FIELD = rb"([^|\\]*(?:\\.[^|\\]*)*)"
 _MESSAGE = re.compile(rb"CEF: ?(\d+(?:\.\d+)?)" + (rb"\|" + _FIELD) * 6 + rb"(?:\|(.*))?\Z", re.DOTALL)
 _KEY = re.compile(rb"(?:\A|\s)(\w[\w.\[\]-]*)=")
 _LABEL = b"Label"
-_MOST_NAMES = 4_096  # remembered, so that data that makes names does not fill the memory
 _SHOWN_BYTES = 60  # of what is no message, in one of ours
 
 
@@ -98,7 +99,7 @@ class Cef(Decorator[CefSettings]):
         self._wanted = None if settings.keys is None else frozenset(map(name_to_bytes, settings.keys))
         self._fold_labels = settings.fold_labels
         self._header = tuple(settings.prefix + name for name in _HEADER)
-        self._names = {name.encode(): "" for name in _HEADER}
+        self._names = Remembered(self._named)
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
@@ -114,9 +115,7 @@ class Cef(Decorator[CefSettings]):
         if extension:
             names = self._names
             for key, value in self._pairs(extension):
-                name = names.get(key)
-                if name is None:
-                    name = self._named(key)
+                name = names[key]
                 if name:
                     attributes[name] = value
         event.update(attributes)
@@ -150,11 +149,8 @@ class Cef(Decorator[CefSettings]):
         return [(new.get(key, key), value) for key, value in values.items() if key in wanted and key not in folded]
 
     def _named(self, key: bytes) -> str:
-        """The attribute of a key, "" for one that becomes none; keys that come again are at hand."""
-        name = name_from_bytes(self._prefix + key)
-        if len(self._names) < _MOST_NAMES:
-            self._names[key] = name
-        return name
+        """The attribute of a key, "" for one that becomes none."""
+        return "" if key in _HEADER_KEYS else name_from_bytes(self._prefix + key)
 
 
 def _unescaped(value: bytes) -> bytes:

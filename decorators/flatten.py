@@ -7,8 +7,8 @@ from pydantic import Field
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.names import Remembered
-from ingest.json_text import attributes_of, read_json, write_json
-from ingest.nested import Arrays, Flattening, NestedSettings, OnNull
+from ingest.formats.json_text import attributes_of, read_json, write_json
+from ingest.formats.nested import Arrays, Flattening, NestedSettings, OnNull
 
 _BEGINS = (b"{", b"[")
 _REPAIRED = frozenset({"bad_json", "too_deep"})

@@ -1,8 +1,8 @@
 """Take the event out of Flume's Avro wrapper."""
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.avro import flume_event
-from ingest.headers import take_core_fields
+from ingest.formats.avro import flume_event
+from ingest.formats.headers import take_core_fields
 
 
 class FlumeAvroSettings(Settings):

@@ -13,9 +13,9 @@ import maxminddb
 from maxminddb.types import Record
 from pydantic import model_validator
 
-from ingest.addresses import packed, written
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.reference_file import ReferenceFile, check_file
+from ingest.formats.addresses import packed, written
+from ingest.formats.reference_file import ReferenceFile, check_file
 
 _MOST_ADDRESSES = 16_384  # remembered; the same ones come again and again
 _SHOWN_BYTES = 40  # of what is no address, in a message
@@ -69,6 +69,10 @@ class GeoipSettings(Settings):
         default="error",
         strict=False,
     )
+
+    def sets(self) -> frozenset[str]:
+        """Those of the fields."""
+        return frozenset(self.fields.values())
 
     @model_validator(mode="after")
     def _database_is_good(self) -> Self:
@@ -169,13 +173,13 @@ class Geoip(Decorator[GeoipSettings]):
     def _looked_up(self, address: bytes) -> dict[str, bytes] | None:
         try:
             record = self._file.content.get(written(address).decode())
-        except ValueError:  # an IPv6 address in a database of IPv4
-            record = None
-        except maxminddb.InvalidDatabaseError as error:
+        except (maxminddb.InvalidDatabaseError, UnicodeDecodeError) as error:
             raise DecorateError(
                 f'the database is broken where it should have "{written(address).decode()}": {error}',
                 code="bad_database",
             ) from error
+        except ValueError:  # an IPv6 address in a database of IPv4
+            record = None
         found: dict[str, bytes] | None = None
         if record is not None:
             found = {}

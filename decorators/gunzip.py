@@ -3,7 +3,7 @@
 import zlib
 
 from ingest.api import ByteSize, DecorateError, Decorator, Event, Example, Settings, option
-from ingest.flume_record import records_in
+from ingest.formats.flume_record import records_in
 
 _PACKED = "compressGzip"
 _GZIP = 31  # zlib's way to say: with a head of gzip

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from ingest.api import Decorator, Event, Example, Secret, option
-from ingest.digests import Pseudonyms, PseudonymSettings
+from ingest.digests import DigestedSettings, digesting
 
 
 class Algorithm(StrEnum):
@@ -21,7 +21,7 @@ class Algorithm(StrEnum):
     BLAKE2S = "blake2s"
 
 
-class HashSettings(PseudonymSettings):
+class HashSettings(DigestedSettings):
     """Options of the hash decorator."""
 
     algorithm: Algorithm = option("The digest.", default="sha256", strict=False)
@@ -57,16 +57,20 @@ class Hash(Decorator[HashSettings]):
             attributes={"url": "/shop/cart"},
             after={"id": "WHKWWlAZHIDWqhLG3Q0i4EglZs8="},
         ),
-        Example("an absent attribute", settings="{attribute: id, source: url}", error="no_attribute"),
+        Example(
+            "an attribute that must be there",
+            settings="{attribute: id, source: url, on_missing: error}",
+            error="no_attribute",
+        ),
     )
 
     def __init__(self, settings: HashSettings) -> None:
         super().__init__(settings)
-        self._texts = Pseudonyms(settings, _digest(settings))
+        self._put = digesting(settings, _digest(settings))
 
     def decorate(self, event: Event) -> bool:
         """Put the digests."""
-        self._texts.put(event)
+        self._put(event)
         return True
 
 

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.names import Remembered
 from ingest.api.notation import name_from_bytes, name_to_bytes
 
 _LINE = re.compile(rb"\r?\n|([!-9;-~]+)[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)\n?")
@@ -20,7 +21,6 @@ _CHARSETS = frozenset(
         *(f"windows-125{page}" for page in range(9)),
     ]
 )  # not every codec of Python, some of which cost much, and it remembers each name it was asked for
-_MOST_NAMES = 4_096  # remembered, so that data that makes names does not fill the memory
 _SHOWN_BYTES = 60  # of what is no line of this kind, in a message
 
 
@@ -145,7 +145,7 @@ class Headers(Decorator[HeadersSettings]):
         self._lower = settings.case is Case.LOWER
         self._separator = name_to_bytes(settings.separator)
         self._decode_words = settings.decode_words
-        self._names: dict[bytes, str] = {}
+        self._names = Remembered(self._named)
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
@@ -190,9 +190,7 @@ class Headers(Decorator[HeadersSettings]):
         found: dict[str, bytes] = {}
         repeated: dict[str, list[bytes]] = {}
         for key, raw in fields:
-            name = names.get(key)
-            if name is None:
-                name = self._named(key)
+            name = names[key]
             if not name:
                 continue
             value = raw.strip(_BLANKS) if b"\n" not in raw else _unfolded(raw)
@@ -216,12 +214,9 @@ class Headers(Decorator[HeadersSettings]):
                 return self._separator.join(values)
 
     def _named(self, key: bytes) -> str:
-        """The attribute of a name, "" for one that becomes none; names that come again are at hand."""
+        """The attribute of a name, "" for one that becomes none."""
         is_wanted = self._wanted is None or key.lower() in self._wanted
-        name = name_from_bytes(self._prefix + (key.lower() if self._lower else key)) if is_wanted else ""
-        if len(self._names) < _MOST_NAMES:
-            self._names[key] = name
-        return name
+        return name_from_bytes(self._prefix + (key.lower() if self._lower else key)) if is_wanted else ""
 
 
 def _unfolded(value: bytes) -> bytes:

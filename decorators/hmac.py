@@ -4,7 +4,7 @@ import hmac
 from enum import StrEnum
 
 from ingest.api import Decorator, Event, Example, Secret, option
-from ingest.digests import Pseudonyms, PseudonymSettings
+from ingest.digests import DigestedSettings, digesting
 
 
 class Algorithm(StrEnum):
@@ -16,7 +16,7 @@ class Algorithm(StrEnum):
     SHA512 = "sha512"
 
 
-class HmacSettings(PseudonymSettings):
+class HmacSettings(DigestedSettings):
     """Options of the hmac decorator."""
 
     secret: Secret = option("The key.", example="${secret:pseudonyms}", min_length=1)
@@ -48,8 +48,8 @@ class Hmac(Decorator[HmacSettings]):
             after={"mac": "FJu10+2nTkAcu2YN4cD6+5CCs2Q="},
         ),
         Example(
-            "an absent attribute",
-            settings="{secret: '${secret:pseudonyms}', attribute: id, source: user}",
+            "an attribute that must be there",
+            settings="{secret: '${secret:pseudonyms}', attribute: id, source: user, on_missing: error}",
             error="no_attribute",
         ),
     )
@@ -57,9 +57,9 @@ class Hmac(Decorator[HmacSettings]):
     def __init__(self, settings: HmacSettings) -> None:
         super().__init__(settings)
         key, algorithm = settings.secret.get_secret_value().encode(), settings.algorithm.value
-        self._texts = Pseudonyms(settings, lambda value: hmac.digest(key, value, algorithm))
+        self._put = digesting(settings, lambda value: hmac.digest(key, value, algorithm))
 
     def decorate(self, event: Event) -> bool:
         """Put the HMACs."""
-        self._texts.put(event)
+        self._put(event)
         return True

@@ -9,9 +9,9 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.addresses import IPV4_BYTES, IPV6_BYTES, packed, written
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.notation import name_to_bytes
+from ingest.formats.addresses import IPV4_BYTES, IPV6_BYTES, packed, written
 
 Network = IPv4Network | IPv6Network
 

@@ -3,8 +3,8 @@
 from enum import StrEnum
 
 from ingest.api import DecorateError, Decorator, Event, Example, option
-from ingest.json_text import attributes_of, read_json, write_json
-from ingest.nested import Flattening, NestedSettings, OnNull
+from ingest.formats.json_text import attributes_of, read_json, write_json
+from ingest.formats.nested import Flattening, NestedSettings, OnNull
 
 
 class OnInvalid(StrEnum):

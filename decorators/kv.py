@@ -8,11 +8,11 @@ from pydantic import AfterValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.names import Remembered
 from ingest.api.notation import name_from_bytes, name_to_bytes
 
 _ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
 _ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
-_MOST_NAMES = 4_096  # remembered, so that data that makes names does not fill the memory
 _SHOWN_BYTES = 40  # of what can not be read, in a message
 
 
@@ -103,7 +103,7 @@ class Kv(Decorator[KvSettings]):
         self._prefix = name_to_bytes(settings.prefix)
         self._wanted = None if settings.keys is None else frozenset(map(name_to_bytes, settings.keys))
         self._finditer = _pair(settings.separator, settings.assign).finditer
-        self._names: dict[bytes, str] = {}
+        self._names = Remembered(self._named)
         self._bare = {OnBare.TRUE: b"true", OnBare.EMPTY: b""}.get(settings.on_bare)
 
     def decorate(self, event: Event) -> bool:
@@ -133,9 +133,7 @@ class Kv(Decorator[KvSettings]):
                 raise DecorateError(f"the key {key[:_SHOWN_BYTES]!r} has no value", code="bare_key")
             else:
                 continue
-            name = names.get(key)
-            if name is None:
-                name = self._named(key)
+            name = names[key]
             if name:
                 found[name] = value
         if at != len(text):
@@ -143,11 +141,8 @@ class Kv(Decorator[KvSettings]):
         return found
 
     def _named(self, key: bytes) -> str:
-        """The attribute of a key, "" for one that becomes none; keys that come again are at hand."""
-        name = name_from_bytes(self._prefix + key) if self._wanted is None or key in self._wanted else ""
-        if len(self._names) < _MOST_NAMES:
-            self._names[key] = name
-        return name
+        """The attribute of a key, "" for one that becomes none."""
+        return name_from_bytes(self._prefix + key) if self._wanted is None or key in self._wanted else ""
 
 
 def _pair(separator: str | None, assign: str) -> re.Pattern[bytes]:

@@ -7,6 +7,7 @@ from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.names import Remembered
 from ingest.api.notation import name_from_bytes, name_to_bytes
 
 _HEADER = ("leefVersion", "deviceVendor", "deviceProduct", "deviceVersion", "eventId")
@@ -15,7 +16,6 @@ _MESSAGE = re.compile(
     re.DOTALL,
 )
 _DECLARED = re.compile(rb"(0?[xX][0-9A-Fa-f]{1,4}|[^|=]|[\xc2-\xf4][\x80-\xbf]{1,3}|)\|", re.DOTALL)
-_MOST_NAMES = 4_096  # remembered, so that data that makes names does not fill the memory
 _SHOWN_BYTES = 60  # of what is no message, in one of ours
 
 
@@ -111,7 +111,7 @@ class Leef(Decorator[LeefSettings]):
         self._wanted = None if settings.keys is None else frozenset(map(name_to_bytes, settings.keys))
         self._delimiter = _delimiter(name_to_bytes(settings.delimiter))
         self._header = tuple(settings.prefix + name for name in _HEADER)
-        self._names = {name.encode(): "" for name in _HEADER}
+        self._names = Remembered(self._named)
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
@@ -132,9 +132,7 @@ class Leef(Decorator[LeefSettings]):
         names = self._names
         for piece in line[start:].split(delimiter):
             key, sign, value = piece.partition(b"=")
-            name = names.get(key) if sign else ""
-            if name is None:
-                name = self._named(key)
+            name = names[key] if sign else ""
             if name:
                 attributes[name] = value
             elif not sign and piece and not piece.isspace():
@@ -149,12 +147,9 @@ class Leef(Decorator[LeefSettings]):
             raise DecorateError(f"{text!r} is the number of no character", code="bad_leef") from error
 
     def _named(self, key: bytes) -> str:
-        """The attribute of a key, "" for one that becomes none; keys that come again are at hand."""
+        """The attribute of a key, "" for one that becomes none."""
         bare = key.strip()
         if not bare:
             raise DecorateError("a value has no key", code="bad_leef")
         is_wanted = bare.decode("latin-1") not in _HEADER and (self._wanted is None or bare in self._wanted)
-        name = name_from_bytes(self._prefix + bare) if is_wanted else ""
-        if len(self._names) < _MOST_NAMES:
-            self._names[key] = name
-        return name
+        return name_from_bytes(self._prefix + bare) if is_wanted else ""

@@ -9,8 +9,8 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.reference_file import ReferenceFile, check_file
-from ingest.table_file import Rows, csv_rows, json_rows, sqlite_rows
+from ingest.formats.reference_file import ReferenceFile, check_file
+from ingest.formats.table_file import Rows, csv_rows, json_rows, sqlite_rows
 
 Table = dict[bytes, dict[str, bytes]]
 
@@ -80,6 +80,10 @@ class LookupSettings(Settings):
         default="unset",
         strict=False,
     )
+
+    def sets(self) -> frozenset[str]:
+        """Those of the columns, when they are listed."""
+        return frozenset(self.prefix + name for name in (self.columns or {}).values())
 
     @model_validator(mode="after")
     def _table_is_good(self) -> Self:

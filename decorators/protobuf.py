@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, SmallFile, option
 from ingest.api.notation import name_from_bytes
-from ingest.nested import Flattening, NestedSettings, written
+from ingest.formats.nested import Flattening, NestedSettings, written
 
 _CONFLUENT_BYTES = 5  # a zero, and the schema's id
 _LAST_BYTE = 0x80  # a smaller one ends a number

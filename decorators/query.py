@@ -4,9 +4,8 @@ from enum import StrEnum
 from urllib.parse import unquote_to_bytes
 
 from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.names import Remembered
 from ingest.api.notation import name_from_bytes, name_to_bytes
-
-_MOST_NAMES = 4_096  # remembered, so that data that makes names does not fill the memory
 
 
 class Repeated(StrEnum):
@@ -67,7 +66,7 @@ class Query(Decorator[QuerySettings]):
         self._prefix = name_to_bytes(settings.prefix)
         self._wanted = None if settings.keys is None else frozenset(map(name_to_bytes, settings.keys))
         self._joiner = name_to_bytes(settings.joiner)
-        self._names: dict[bytes, str] = {}
+        self._names = Remembered(self._named)
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
@@ -80,9 +79,7 @@ class Query(Decorator[QuerySettings]):
         found: dict[str, bytes] = {}
         for pair in text.split(b"&"):
             key, _, value = pair.partition(b"=")
-            name = names.get(key)
-            if name is None:
-                name = self._named(key)
+            name = names[key]
             if not name:
                 continue
             if is_escaped and b"%" in value:
@@ -95,10 +92,7 @@ class Query(Decorator[QuerySettings]):
         return True
 
     def _named(self, key: bytes) -> str:
-        """The attribute of a name as it is written, "" for one that becomes none; those that come again are at hand."""
+        """The attribute of a name as it is written, "" for one that becomes none."""
         plain = unquote_to_bytes(key)
         is_wanted = plain != b"" and (self._wanted is None or plain in self._wanted)
-        name = name_from_bytes(self._prefix + plain) if is_wanted else ""
-        if len(self._names) < _MOST_NAMES:
-            self._names[key] = name
-        return name
+        return name_from_bytes(self._prefix + plain) if is_wanted else ""

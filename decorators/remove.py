@@ -57,9 +57,10 @@ class Remove(Decorator[RemoveSettings]):
         super().__init__(settings)
         self._names = tuple(settings.attributes)
         pattern = settings.pattern
-        self._is_found = (
-            None if pattern is None else Remembered(lambda name: pattern.search(name_to_bytes(name)) is not None)
-        )
+        self._is_found: Remembered[str, bool] | None = None
+        if pattern is not None:
+            search = pattern.search
+            self._is_found = Remembered(lambda name: search(name_to_bytes(name)) is not None)
 
     def decorate(self, event: Event) -> bool:
         """Remove them."""

@@ -1,5 +1,6 @@
 """Give attributes other names."""
 
+from collections.abc import Mapping
 from typing import Self
 
 from pydantic import model_validator
@@ -27,6 +28,14 @@ class RenameSettings(Settings):
         default=None,
         example="2hb_web:",
     )
+
+    def sets(self) -> frozenset[str]:
+        """The new names that are listed."""
+        return frozenset(self.attributes.values())
+
+    def passes_on(self) -> Mapping[str, str]:
+        """As they are listed."""
+        return self.attributes
 
     @model_validator(mode="after")
     def _complete(self) -> Self:

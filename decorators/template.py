@@ -34,6 +34,10 @@ class TemplateSettings(Settings):
         strict=False,
     )
 
+    def sets(self) -> frozenset[str]:
+        """Those it has templates for."""
+        return frozenset(self.attributes)
+
     @model_validator(mode="after")
     def _does_something(self) -> Self:
         if not self.attributes and self.body is None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from struct import Struct
 
 from ingest.api import DecorateError, Event, Example, FanOut, Settings
-from ingest.flume_record import records_in
+from ingest.formats.flume_record import records_in
 
 _SIZE, _DATA = "batchSize", "batchData"
 _INT = Struct(">i")

@@ -1,7 +1,6 @@
 """A pipeline's decorators as one call: an event in, what became of it out."""
 
-import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from reprlib import repr as short
 from typing import Any, NamedTuple, Protocol
@@ -98,6 +97,9 @@ Outcome = Event | Dropped | Failed | Waiting
 
 _CAUGHT = (*FAILURES, OutOfTimeError)
 
+MOST_OF_A_RECORD = 1 << 17
+"""Events that the fan-outs of a chain may make of one record: they are all in memory at a time."""
+
 Watcher = Callable[[Step, Event, Sequence[Event]], None]
 """
 Told of each step that ran without an error: the step, a copy of the event before, and what came out (nothing when it
@@ -106,10 +108,11 @@ was dropped, or is held). Origins are those the chain gives, so a fan-out's even
 
 
 class _HeldEvent(NamedTuple):
-    """An event that a step holds, and the numbers left for what is made of its record."""
+    """An event that a step holds, where it came from, and whether it was made by a fan-out."""
 
     event: Event
-    numbers: Iterator[int]
+    origin: Origin
+    is_made: bool
 
 
 class Chain:
@@ -121,10 +124,9 @@ class Chain:
     share of its own; for any other, all that a task reads may be one.
 
     A chain without a fan-out is one loop over ready-made calls. With a fan-out, or a watcher,
-    each step is done for all events of the record before the next one, and the events a fan-out makes are numbered in
-    one count over the whole chain: no two events made of one record ever share an origin, also not when one of them
-    failed before the next fan-out. The numbers depend on the record and the configuration alone (on the share too where
-    a step holds events), so a replay gives the same. An event that was held keeps its number.
+    each step is done for all events of the record before the next one, and the events a fan-out makes are numbered: no
+    two events made of one record ever share an origin. The number of an event that a second fan-out makes has in it
+    that of the one it was made of, so it is the same whatever became of the others, now or when the record runs again.
 
     Args:
         steps: in the order they apply.
@@ -146,7 +148,7 @@ class Chain:
         """What is called for one event and has to come back, for a `TimeLimit`."""
         if not self._in_stages:
             return (self.run,)
-        return (self._apply, *(step.condition.holds for step in self.steps if step.condition is not None))
+        return (self._apply, _given, *(step.condition.holds for step in self.steps if step.condition is not None))
 
     def begin(self) -> None:
         """
@@ -176,7 +178,7 @@ class Chain:
         Only for an event that is held, and dropped for this one, it tells what became of another.
         """
         if self._in_stages:
-            return self._run_in_stages([event], 0, itertools.count())
+            return self._run_in_stages([event], 0, is_made=False)
         step = None
         try:
             for call, step in self._calls:
@@ -202,21 +204,32 @@ class Chain:
                 given = _given(step, held)
             except MemoryError:
                 raise
-            except FAILURES as error:
+            except _CAUGHT as error:
                 if isinstance(error, IngestError) and not isinstance(error, EventError):
                     _name(error, step)
                     raise
-                for event, _ in held.values():
-                    yield event, (_failed(error, step, event, event.origin),)
+                for event, origin, _ in held.values():
+                    yield event, (_failed(error, step, event, origin),)
             else:
                 for event in given:
-                    yield event, self._run_in_stages([event], index + 1, held.pop(id(event)).numbers)
-                for event, _ in held.values():
+                    yield event, self._go_on(index, held.pop(id(event)))
+                for event, _, _ in held.values():
                     yield event, (Dropped(step.decorator.drop_reason, step.name, event),)
             held.clear()
 
-    def _run_in_stages(self, live: list[Event], first: int, numbers: Iterator[int]) -> Sequence[Outcome]:
-        """What becomes of events of one record from a step on; the numbers are those that are free in the record."""
+    def _go_on(self, index: int, held: _HeldEvent) -> Sequence[Outcome]:
+        """What becomes of an event that a step has given at the end."""
+        event, origin, is_made = held
+        step = self.steps[index]
+        if step.provider:
+            try:
+                check_event(event, origin)
+            except TypeError as error:
+                return (_failed(error, step, event, origin),)
+        return self._run_in_stages([event], index + 1, is_made=is_made)
+
+    def _run_in_stages(self, live: list[Event], first: int, *, is_made: bool) -> Sequence[Outcome]:
+        """What becomes of events of one record from a step on, and whether a fan-out has made them."""
         outcomes: list[Outcome] = []
         for index, step in enumerate(self.steps[first:], first):
             after: list[Event] = []
@@ -227,10 +240,14 @@ class Chain:
                     if step.condition is not None and not step.condition.holds(current):
                         after.append(current)
                         continue
-                    made = self._apply(step, current, numbers)
+                    made = self._apply(step, current, self._held.get(index, {}), is_made=is_made)
                     if isinstance(made, Held):
-                        outcomes += self._hold(index, current, made, numbers)
+                        outcomes += self._hold(index, _HeldEvent(current, origin, is_made), made)
                         made = []
+                    elif len(after) + len(made) > MOST_OF_A_RECORD:
+                        raise DecorateError(
+                            f"more than {MOST_OF_A_RECORD:,} events would come of one record", code="too_many_parts"
+                        )
                     elif not made:
                         outcomes.append(Dropped(step.decorator.drop_reason, step.name, current))
                 except MemoryError:
@@ -242,22 +259,23 @@ class Chain:
                 if self._watcher is not None and before is not None:
                     self._watcher(step, before, made)
             live = after
+            is_made = is_made or isinstance(step.decorator, FanOut)
         outcomes.extend(live)
         return outcomes
 
-    def _hold(self, index: int, event: Event, answer: Held, numbers: Iterator[int]) -> Sequence[Outcome]:
+    def _hold(self, index: int, taken: _HeldEvent, answer: Held) -> Sequence[Outcome]:
         step, held = self.steps[index], self._held[index]
-        dropped = answer.instead_of
+        event, dropped = taken.event, answer.instead_of
         if dropped is None:
-            held[id(event)] = _HeldEvent(event, numbers)
+            held[id(event)] = taken
             return (Waiting(event),)
         if held.pop(id(dropped), None) is None:
             raise TypeError("a fan-out dropped an event that it does not hold")
-        held[id(event)] = _HeldEvent(event, numbers)
+        held[id(event)] = taken
         return (Dropped(step.decorator.drop_reason, step.name, dropped), Waiting(event))
 
     @staticmethod
-    def _apply(step: Step, event: Event, numbers: Iterator[int]) -> list[Event] | Held:
+    def _apply(step: Step, event: Event, held: Container[int], *, is_made: bool) -> list[Event] | Held:
         decorator = step.decorator
         origin = event.origin
         if isinstance(decorator, Decorator):
@@ -270,21 +288,31 @@ class Chain:
         answer = decorator.decorate(event)
         if isinstance(answer, Held):
             return answer
-        if not hasattr(answer, "__iter__"):
-            raise TypeError(f"decorate returned {short(answer)}; a fan-out returns events")
-        made = list(answer)
-        if len({id(each) for each in made}) != len(made):
-            raise TypeError("a fan-out gave the same event twice; each must be a copy of its own")
+        made = _events_of(answer)
         for each in made:
-            if not isinstance(each, Event):
-                raise TypeError(f"a fan-out gave {short(each)}, which is no event")
+            if id(each) in held:
+                raise TypeError("a fan-out gave an event that it holds; those come at the end, of `finish`")
             if step.provider:
                 check_event(each, each.origin)
-        if len({id(each.attributes) for each in made}) != len(made):
-            raise TypeError("a fan-out gave two events the same attributes; copy them: dict(event.attributes)")
-        for each in made:
-            each.origin = origin._replace(fan_out=next(numbers))
+        base = (origin.fan_out + 1) * MOST_OF_A_RECORD if is_made else 0
+        for number, each in enumerate(made, base):
+            each.origin = origin._replace(fan_out=number)
         return made
+
+
+def _events_of(answer: Iterable[Event]) -> list[Event]:
+    """What a fan-out returned, each an event of its own."""
+    if not hasattr(answer, "__iter__"):
+        raise TypeError(f"decorate returned {short(answer)}; a fan-out returns events")
+    made = list(answer)
+    if len({id(each) for each in made}) != len(made):
+        raise TypeError("a fan-out gave the same event twice; each must be a copy of its own")
+    for each in made:
+        if not isinstance(each, Event):
+            raise TypeError(f"a fan-out gave {short(each)}, which is no event")
+    if len({id(each.attributes) for each in made}) != len(made):
+        raise TypeError("a fan-out gave two events the same attributes; copy them: dict(event.attributes)")
+    return made
 
 
 def _asks_for_shares(step: Step) -> bool:

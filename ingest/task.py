@@ -71,6 +71,8 @@ class Assignment:
         refused: name of a store -> (table, row key) -> code and reason, of rows it refused in earlier attempts.
         attempt: names this attempt at the batch; "" for an attempt of one task alone.
         only: place of a record -> names of the sinks it is for; all for a record that is not in it.
+        are_apart: the records did not come together, so each is a share of its own: no step may hold one against
+            another.
     """
 
     batch_time_ms: int
@@ -82,6 +84,7 @@ class Assignment:
     refused: Mapping[str, RefusedRows] = field(default_factory=dict)
     attempt: str = ""
     only: Mapping[RecordPlace, frozenset[str]] = field(default_factory=dict)
+    are_apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,7 @@ class Task:
         self._fingerprint = fingerprint
         self._decode = decoder.decode
         self._chain = chain
+        self._by_partition = chain.has_shares or bool(handovers)
         self._run_chain = failpoint.after("mid_decorate", chain.run)
         self._after_last_send = failpoint.point("after_last_send")
         self._outlets = self._taking = tuple(outlets)
@@ -170,7 +174,7 @@ class Task:
             for store, mutator in self._mutators.items():
                 mutator.begin(replace(context, refused=assignment.refused.get(store, {})))
             with self._time_limit:
-                for share in self._shares(failpoint.at_first("after_poll", records)):
+                for share in self._shares(failpoint.at_first("after_poll", records), are_apart=assignment.are_apart):
                     self._run_share(share)
             for mutator in self._mutators.values():
                 mutator.flush()
@@ -207,9 +211,13 @@ class Task:
             receipt.dead_letters = []
         return receipt
 
-    def _shares(self, records: Iterable[Record]) -> Iterable[Iterable[Record]]:
-        """What the chain takes as a share: looked for only where a step asks where one begins and ends."""
-        return (share for _, share in groupby(records, _PARTITION)) if self._chain.has_shares else (records,)
+    def _shares(self, records: Iterable[Record], *, are_apart: bool) -> Iterable[Iterable[Record]]:
+        """What the chain takes as a share: looked for only where somebody asks where one begins and ends."""
+        if not self._by_partition:
+            return (records,)
+        if are_apart and self._chain.has_shares:
+            return ((record,) for record in records)
+        return (share for _, share in groupby(records, _PARTITION))
 
     def _run_share(self, records: Iterable[Record]) -> None:
         counts = self._receipt.counts
@@ -231,6 +239,8 @@ class Task:
             if self._only:
                 self._direct(record)
             self._settle(record, outcomes)
+        for store in self._handovers:
+            self._mutators[store].end_of_partition()
 
     def _directed(self, records: Iterable[Record]) -> Iterator[Record]:
         for record in records:

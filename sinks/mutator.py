@@ -11,6 +11,7 @@ from ingest.receipt import Counts, RefusedRows
 from sinks.bisection import Refusal
 from sinks.buffer import MAX_ROWS, Chunk, WriteBuffer, size_of
 from sinks.fold import Fold
+from sinks.handover import MIN_FILE_BYTES
 from sinks.known_families import KnownFamilies
 from sinks.sending import Sender
 
@@ -155,6 +156,17 @@ class BufferedMutator:
                 for buffer in self._buffers:
                     buffer.flush()
                 self._held_bytes = 0
+
+    def end_of_partition(self) -> None:
+        """
+        Be told that what follows is of another partition, where the driver writes.
+
+        Rows of one partition are often neighbours, by place or by time. A file of neighbours lies beside the others
+        and is not merged with them, so one is cut here if it is large enough.
+        """
+        for buffer in self._buffers:
+            if buffer.waiting_bytes >= MIN_FILE_BYTES:
+                buffer.flush()
 
     def flush(self) -> None:
         """

@@ -65,6 +65,14 @@ class EditSettings(Settings):
             seen.add(name)
         return self
 
+    def sets(self) -> frozenset[str]:
+        """The attributes that receive results."""
+        return frozenset((self.targets() or {}).values()) | super().sets()
+
+    def passes_on(self) -> Targets:
+        """As the options say."""
+        return self.targets() or {}
+
     def targets(self) -> Targets | None:
         """The attributes that are read, and where the results go; None when no attribute is read."""
         if isinstance(self.attributes, dict):

@@ -5,12 +5,13 @@ from typing import TypeVar
 
 from ingest.api.event import Event
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 _MOST_NAMES = 10_000  # names of attributes come from the data, so what is remembered of them must have an end
 
 
-class Remembered(dict[str, T]):
+class Remembered(dict[K, T]):
     """
     Name -> what was made of it, at the first time it was asked for.
 
@@ -19,12 +20,12 @@ class Remembered(dict[str, T]):
         most: so many names; with one more it starts anew.
     """
 
-    def __init__(self, make: Callable[[str], T], *, most: int = _MOST_NAMES) -> None:
+    def __init__(self, make: Callable[[K], T], *, most: int = _MOST_NAMES) -> None:
         super().__init__()
         self._make = make
         self._most = most
 
-    def __missing__(self, name: str) -> T:
+    def __missing__(self, name: K) -> T:
         made = self._make(name)
         if len(self) >= self._most:
             self.clear()

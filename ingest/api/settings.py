@@ -1,6 +1,7 @@
 """The base of every component's options: strict models whose fields carry their own documentation."""
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
@@ -95,6 +96,15 @@ class Settings(Model):
         default=None,
         strict=False,
     )
+
+    def sets(self) -> frozenset[str]:
+        """Names of the attributes that the step sets, as far as the options tell."""
+        attribute = getattr(self, "attribute", None)
+        return frozenset([str(attribute)]) if attribute else frozenset()
+
+    def passes_on(self) -> Mapping[str, str]:
+        """Attribute that the step reads -> attribute that receives it, or what is made of it."""
+        return {}
 
 
 class StoreSettings(Model):

@@ -163,6 +163,7 @@ def replay(  # noqa: PLR0913 - the options of the command
                 "selected": report.selected,
                 "replayed": report.replayed,
                 "failed_again": dict(report.failed_again),
+                "dropped": dict(report.dropped),
                 "cut": report.cut,
                 "renamed": dict(report.renamed),
             }
@@ -175,6 +176,8 @@ def replay(  # noqa: PLR0913 - the options of the command
         )
         if failed:
             out.note(f"failed again: {counts_of(report.failed_again)}", "yellow")
+        if report.dropped:
+            out.note(f"dropped by the pipeline: {counts_of(report.dropped)}", "yellow")
         if report.renamed:
             out.note(f"run into all sinks, as no component has the name: {counts_of(report.renamed)}", "yellow")
     out.next(f"ingest dead-letters list {file}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from ingest.api import Model
+from ingest.api import Model, Settings
 from ingest.config.components import Binding
 from ingest.config.draft import PipelineDraft
 from ingest.config.model import Component
@@ -27,8 +27,10 @@ def check_row_keys(pipeline: PipelineDraft, binding: Binding) -> None:
                 _check_same(references & changing, where, binding)
         prefix = getattr(sink.settings, "attr_prefix", None)
         for step in pipeline.steps:
-            if getattr(step.settings, "attribute", None) == prefix and not binding.lookup.is_deterministic(step.kind):
-                _check_same({f"attribute:{prefix}"}, step.place("attribute"), binding)
+            settings = step.settings
+            is_set = isinstance(settings, Settings) and prefix in settings.sets()
+            if is_set and not binding.lookup.is_deterministic(step.kind):
+                _check_same({f"attribute:{prefix}"}, step.where, binding)
 
 
 def _row_keys(pipeline: PipelineDraft, sink: Component) -> list[tuple[frozenset[str], Place]]:
@@ -66,6 +68,8 @@ def _read_by(value: object) -> frozenset[str]:
             return frozenset().union(*(_read_by(part) for _, part in value))
         case list():
             return frozenset().union(*map(_read_by, value))
+        case dict():
+            return frozenset().union(*map(_read_by, value.values()))
         case _:
             return frozenset()
 
@@ -96,9 +100,14 @@ def _changing(pipeline: PipelineDraft, binding: Binding) -> set[str]:
         if not is_deterministic:
             message = f"{step.kind} may give something else each time: an event that runs again is stored differently"
             binding.warning(Kind.CONFLICT, step.where, message)
-        attribute = getattr(step.settings, "attribute", None)
-        if attribute and (not is_deterministic or _read_by(step.settings) & changing):
-            changing.add(f"attribute:{attribute}")
+        if isinstance(step.settings, Settings):
+            if not is_deterministic or _read_by(step.settings) & changing:
+                changing |= {f"attribute:{name}" for name in step.settings.sets()}
+            changing |= {
+                f"attribute:{target}"
+                for name, target in step.settings.passes_on().items()
+                if f"attribute:{name}" in changing
+            }
     return changing
 
 

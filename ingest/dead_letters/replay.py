@@ -85,6 +85,7 @@ class ReplayReport:
 
     Attributes:
         failed_again: error code -> letters.
+        dropped: reason -> events that the pipeline dropped on purpose; their letters count as replayed.
         cut: positions of letters whose whole is not on this machine.
         renamed: component that is no longer there -> its letters, of those that were run into several sinks for it.
     """
@@ -92,6 +93,7 @@ class ReplayReport:
     selected: int = 0
     replayed: int = 0
     failed_again: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
     cut: list[str] = field(default_factory=list)
     renamed: Counter[str] = field(default_factory=Counter)
 
@@ -197,6 +199,7 @@ def replay(
                 code=receipt.code or None,
                 hint="what is done is marked; run the same command again",
             )
+        report.dropped.update(receipt.counts.dropped)
         marks = _marks(batch, receipt, alone, now_ms())
         queue.mark(marks)
         if len(components.sinks) > 1:

@@ -92,4 +92,5 @@ class Replayer:
             closed=self._families.closed(),
             refused=refused,
             only=only,
+            are_apart=True,
         )

@@ -26,7 +26,7 @@ import orjson
 
 from ingest.api import DecodeError, Event, Origin, Priority, Record, WriteOnceEvent
 from ingest.api.notation import from_notation
-from ingest.headers import take_core_fields
+from ingest.formats.headers import take_core_fields
 
 
 class Format(StrEnum):
@@ -160,6 +160,6 @@ def _from_avro(value: bytes) -> tuple[bytes, Mapping[str, bytes]]:
 
 @cache
 def _flume_event() -> _Content:
-    from ingest.avro import flume_event  # only pipelines of this format pay for it
+    from ingest.formats.avro import flume_event  # only pipelines of this format pay for it
 
     return flume_event

@@ -13,7 +13,7 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark import TaskContext
 
-from ingest.api import CatalogError
+from ingest.api import Disposition, IngestError
 from ingest.build import live_task
 from ingest.observe.drain import Drain
 from ingest.observe.logs import LogLevel, logger, set_up
@@ -28,15 +28,20 @@ _live: dict[str, tuple[bytes, Task]] = {}
 def process(
     pipeline: str, plan: bytes, assignment: Assignment, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Run one partition and give its receipt as rows; one that says stop where this process lacks a part of it."""
+    """
+    Run one partition and give its receipt as rows.
+
+    Where this process lacks a part of the pipeline, the receipt says stop; where it is away for a while, blocked.
+    """
     context = TaskContext.get()
     if context is not None:
         assignment = replace(assignment, task_id=f"{context.partitionId():06d}-{context.taskAttemptId()}")
     remaining = iter(batches)
     try:
         task = _task(pipeline, plan)
-    except CatalogError as error:
-        receipt = Receipt(Verdict.STOP, error.code, str(error))
+    except IngestError as error:
+        verdict = Verdict.BLOCKED if error.disposition is Disposition.RETRY else Verdict.STOP
+        receipt = Receipt(verdict, error.code, str(error))
     else:
         receipt = task.run(records_of(remaining), assignment)
     for _ in remaining:

@@ -21,7 +21,7 @@ from rich.table import Table
 from tests.bench import costs, durability, hbase, latency, micro, peers, rungs, scale, soak
 from tests.bench.goals import goals, shown, wanted
 from tests.bench.hbase import HBaseRungs
-from tests.bench.report import page, pictures
+from tests.bench.report import laid_over, page, pictures
 from tests.bench.rungs import Ladder
 from tests.bench.watching import Sample, processes_of
 from tests.bench.workload import Workload, in_turn
@@ -80,6 +80,7 @@ def main() -> int:
             progress.add_task(f"soak of {options.soak_minutes:g} minutes", total=None)
             result["soak"] = soak.summary(soak.run(kafka, folder / "soak", options.soak_minutes, PARTITIONS))
     result["goals"] = goals(result)
+    result["measured"] = dict.fromkeys(parts, f"{result['machine']['commit']}, {result['machine']['date']}")
     show(Console(), result)
     if options.write:
         write(result)
@@ -227,9 +228,12 @@ def keep(result: dict[str, Any]) -> None:
 
 
 def write(result: dict[str, Any]) -> None:
-    """The JSON, the plots and the page."""
+    """The JSON, the plots and the page; parts that this run left out stay as they were."""
     RESULTS.mkdir(parents=True, exist_ok=True)
-    (RESULTS / "latest.json").write_text(json.dumps(result, indent=1, sort_keys=True) + "\n")
+    latest = RESULTS / "latest.json"
+    if latest.exists():
+        result = laid_over(json.loads(latest.read_text()), result)
+    latest.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n")
     for name, content in pictures(result).items():
         (RESULTS / name).write_text(content)
     (ROOT / "docs" / "performance.md").write_text(page(result))

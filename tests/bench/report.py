@@ -19,7 +19,7 @@ over to other machines, the figures themselves do not.
 Machine: {cpu}, Python {python}, PySpark {pyspark}; commit {commit}, {date}. Median of
 {rounds} runs in turn. Each run and each peer has the first half of its events to become warm; what comes after counts.
 
-Settings in force, the same in README.md: {settings}.
+Settings in force, the same in README.md: {settings}.{others}
 
 ## Goals
 
@@ -109,7 +109,10 @@ def page(result: dict[str, Any]) -> str:
     machine = result["machine"]
     settings = ", ".join(f"`{name}` {value}" for name, value in result["settings"].items())
     lines = "\n".join(_goal(goal) for goal in result["goals"])
-    parts = [_TOP.format(**machine, rounds=result["rounds"], settings=settings, goals=lines)]
+    now = f"{machine['commit']}, {machine['date']}"
+    others = [f"`{part}` at {at}" for part, at in sorted(result.get("measured", {}).items()) if at != now]
+    told = f"\n\nMeasured before: {'; '.join(others)}." if others else ""
+    parts = [_TOP.format(**machine, rounds=result["rounds"], settings=settings, goals=lines, others=told)]
     if "rungs" in result:
         parts.append(_RUNGS.format(events=result["events"], table=_table("rung", result["rungs"])))
     if "hbase" in result:
@@ -135,6 +138,22 @@ def page(result: dict[str, Any]) -> str:
     if LOG.exists():
         parts.append(LOG.read_text())
     return "\n".join(parts)
+
+
+def laid_over(earlier: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+    """
+    A run with what an earlier one on such a machine measured and it did not.
+
+    Goals come from one run each, so no ratio is of figures of two.
+    """
+    if earlier["machine"]["cpu"] != result["machine"]["cpu"]:
+        return result
+    whole = earlier | result
+    for part in ("rungs", "hbase", "scale", "latency", "measured"):
+        if part in whole:
+            whole[part] = earlier.get(part, {}) | result.get(part, {})
+    goals = {goal["name"]: goal for goal in (*earlier["goals"], *result["goals"])}
+    return whole | {"goals": list(goals.values())}
 
 
 def pictures(result: dict[str, Any]) -> dict[str, str]:

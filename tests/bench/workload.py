@@ -60,7 +60,7 @@ class Workload:
         steps: list[dict[str, Any]] = [{"regex": {"pattern": PATTERN, "attributes": named}}]
         more = [
             {"split": {"separator": " ", "index": 5, "attribute": "path_of_line"}},
-            {"format": {"template": "%{path_of_line}:%{nanos}", "attribute": "key_of_line"}},
+            {"value": {"attribute": "key_of_line", "value": "%{path_of_line}:%{nanos}"}},
             {"value": {"attribute": "constant", "value": "bench"}},
         ]
         while len(steps) < self.chain:

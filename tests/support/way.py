@@ -13,6 +13,7 @@ class Way:
 
     def __init__(self, mapper: Mapper[Any], mutator: BufferedMutator) -> None:
         self.begin, self.flush, self.close = mutator.begin, mutator.flush, mutator.close
+        self.end_of_partition = mutator.end_of_partition
         self.write = Writer(mapper, mutator).write
         self._mutator = mutator
 

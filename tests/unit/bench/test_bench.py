@@ -6,11 +6,14 @@ from itertools import count
 import psutil
 import pytest
 
+from ingest.catalog import Catalog
+from ingest.config import load
 from tests.bench import durability, plots, watching
 from tests.bench.goals import GOALS, goals
 from tests.bench.ready_made import batch
+from tests.bench.report import laid_over, page
 from tests.bench.watching import follow
-from tests.bench.workload import Workload
+from tests.bench.workload import PIPELINE, Workload, written
 
 
 def test_readme_tells_the_settings_in_force():
@@ -68,6 +71,13 @@ def test_chain_makes_as_many_cells_as_asked(cells):
     assert len(set(named)) == cells
 
 
+@pytest.mark.parametrize("chain", [1, 4, 8])
+def test_chains_are_pipelines(tmp_path, chain):
+    content = Workload(chain=chain).content(brokers="localhost:1", topic="t", group="g", store={"memory": {}})
+    pipeline = load(written(content, tmp_path), env={}, lookup=Catalog()).pipelines[PIPELINE]
+    assert len(pipeline.decorators) == chain + 1
+
+
 def test_plots_are_xml_and_show_every_name():
     drawn = plots.bars("a < b", {"ours & theirs": (5.0, 4.0, 6.0), "none": (0.0, 0.0, 0.0)}, ours=["none"], unit="x")
     assert {"a < b", "ours & theirs", "none"} <= {each.text for each in ET.fromstring(drawn).iter()}  # noqa: S314 - our own
@@ -78,3 +88,29 @@ def test_plots_are_xml_and_show_every_name():
 def test_a_batch_that_no_broker_takes_is_not_made():
     with pytest.raises(ValueError, match="with record 1 the batch"):
         batch([(None, b"a"), (None, b"b" * 1_000_000), (None, b"c")])
+
+
+def run(commit, *, goal, **parts):
+    return {
+        "machine": {"cpu": "2 x any", "python": "3", "pyspark": "4", "commit": commit, "date": "2026-01-01"},
+        "goals": [{"name": goal, "figure": 1.0, "goal": 1.0, "met": True, "at_most": False}],
+        "measured": dict.fromkeys(parts, f"{commit}, 2026-01-01"),
+        "settings": {},
+        "rounds": 1,
+    } | parts
+
+
+def test_a_run_of_some_parts_keeps_the_others():
+    earlier = run("a", goal="first", scale={"1": 1, "2": 2}, chain_of_four_per_s=5.0)
+    whole = laid_over(earlier, run("b", goal="second", scale={"2": 3}))
+    assert (whole["scale"], whole["chain_of_four_per_s"]) == ({"1": 1, "2": 3}, 5.0)
+    assert [goal["name"] for goal in whole["goals"]] == ["first", "second"]
+    del whole["scale"]
+    assert "Measured before: `chain_of_four_per_s` at a, 2026-01-01." in page(whole)
+
+
+def test_figures_of_another_machine_go():
+    earlier = run("a", goal="first", scale={"1": 1})
+    earlier["machine"]["cpu"] = "64 x other"
+    later = run("b", goal="second")
+    assert laid_over(earlier, later) == later

@@ -139,6 +139,14 @@ class TestShares:
         assignment = Assignment(5_000, incoming={"logs": str(tmp_path)}, families={("logs", "t"): frozenset({b"f"})})
         assert live_task(plan(kind, text)).run(records, assignment).counts.stored == 3
 
+    def test_records_that_did_not_come_together_know_nothing_of_each_other(self, kind, text, tmp_path):
+        """Letters of one batch that are replayed: what was chosen once is not dropped for another."""
+        records = [Record("t", 0, number, b"k%d" % number, b"same", 1_000) for number in range(3)]
+        assignment = Assignment(
+            5_000, incoming={"logs": str(tmp_path)}, families={("logs", "t"): frozenset({b"f"})}, are_apart=True
+        )
+        assert live_task(plan(kind, text)).run(records, assignment).counts.stored == 3
+
 
 def plan(kind, text):
     step = DecoratorPart(

@@ -48,11 +48,11 @@ def test_existing_attribute_is_an_error_where_written_once(refusal_of):
 
 def test_names_without_end_are_read_and_not_all_remembered():
     decorator = Query(settings_of(Query.settings_class()))
-    for number in range(10_000):
+    for number in range(20_000):
         event = event_of(f"n{number}=x")
         decorator.decorate(event)
         assert event.attributes == {f"n{number}": b"x"}
-    assert len(decorator._names) < 10_000
+    assert 0 < len(decorator._names) <= 10_000
 
 
 @given(st.dictionaries(st.binary(min_size=1, max_size=6), st.binary(max_size=8), max_size=6), st.booleans())

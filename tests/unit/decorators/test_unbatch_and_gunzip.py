@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from decorators.gunzip import Gunzip
 from decorators.unbatch import Unbatch
 from ingest.api import Origin, Priority
-from ingest.flume_record import records_in
+from ingest.formats.flume_record import records_in
 from ingest.testing.events import event_of, settings_of
 
 INT32, INT64 = (1 << 31) - 1, (1 << 63) - 1

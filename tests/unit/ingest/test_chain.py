@@ -17,7 +17,8 @@ from ingest.api import (
     Settings,
     StoreUnavailableError,
 )
-from ingest.chain import BeginFailedError, Chain, Dropped, Failed, Step, Waiting
+from ingest.chain import MOST_OF_A_RECORD as MOST
+from ingest.chain import BeginFailedError, Chain, Dropped, Failed, Step, Waiting, _given
 
 
 class Append(Decorator[Settings]):
@@ -205,7 +206,7 @@ class TestFanOut:
     def test_origins_are_unique_over_two_fan_outs(self):
         outcomes = chain(Split(b";"), Split(b",")).run(event(b"a,b;c;d,e"))
         found = [(each.body, each.origin.fan_out) for each in outcomes]
-        assert found == [(b"a", 3), (b"b", 4), (b"c", 5), (b"d", 6), (b"e", 7)]
+        assert found == [(b"a", MOST), (b"b", MOST + 1), (b"c", 2 * MOST), (b"d", 3 * MOST), (b"e", 3 * MOST + 1)]
 
     def test_an_event_that_failed_between_shares_no_origin(self):
         refuse = Step(Refuse(), "refuse", BodyIs(b"?"))
@@ -213,6 +214,17 @@ class TestFanOut:
         origins = [each.origin for each in outcomes]
         assert [type(each) for each in outcomes] == [Failed, Event, Event, Event]
         assert len(set(origins)) == len(origins)
+
+    def test_what_becomes_of_others_changes_no_origin(self):
+        refuse = Step(Refuse(), "refuse", BodyIs(b"?"))
+        steps = [Step(Split(b";"), "1"), refuse, Step(Split(b","), "2")]
+        first, again = (Chain(steps).run(event(body)) for body in (b"?;b,c", b"a;b,c"))
+        assert [each.origin for each in first[1:]] == [each.origin for each in again[1:]]
+
+    def test_more_than_fit_in_memory_are_refused(self):
+        one = chain(Split(b";"), Split(b","))
+        (outcome,) = [each for each in one.run(event(b"a;" + b"b," * (MOST - 1) + b"c")) if isinstance(each, Failed)]
+        assert outcome.error.code == "too_many_parts"
 
     def test_none_made_is_dropped(self):
         assert chain(Split()).run(event(b"")) == [Dropped("pieces", "pieces-0", event(b""))]
@@ -396,6 +408,25 @@ class TestHolding:
                 return Held(Event(b"who"))
 
         assert share(chain(Wrong(1)), numbered(b"a")) == [("decorator_bug", b"a")]
+
+    def test_giving_an_event_that_is_held_is_a_bug(self):
+        class Early(Last):
+            def decorate(self, event):
+                self.held.append(event)
+                return Held() if len(self.held) == 1 else list(self.held)
+
+        assert share(chain(Early(1)), numbered(b"a", b"b")) == [("decorator_bug", b"b"), ("decorator_bug", b"a")]
+
+    def test_what_a_plugin_leaves_of_a_held_event_is_looked_at(self):
+        def finish(held):
+            held[0].attributes["x"] = "text"
+            return held
+
+        one = Chain([Step(Last(2, finish), "mine", provider="mine 1.0")])
+        assert share(one, numbered(b"a", b"b")) == [("decorator_bug", b""), b"b"]
+
+    def test_the_end_of_a_share_is_guarded(self):
+        assert _given in chain(Last(1)).guarded
 
     def test_an_error_of_the_environment_at_the_end_is_loud(self):
         def finish(_held):

@@ -25,6 +25,7 @@ from ingest.api import (
     WriteRejectedError,
 )
 from sinks.buffer import size_of
+from sinks.handover import MIN_FILE_BYTES
 from sinks.mapping.attr2hbase import Attr2HBase, Attr2HBaseSettings
 from sinks.mapping.mapper import FamilyOptions, Mapped, Mapper, SinkSettings, Skipped
 from sinks.memory import MemoryStore
@@ -265,6 +266,18 @@ class TestFold:
     def test_delete_from_a_writer_for_puts_is_a_bug(self, make):
         with pytest.raises(TypeError):
             make().write(Event(b"r", tombstone=True))
+
+
+class TestEndOfPartition:
+    def test_what_is_large_leaves_before_rows_of_another_partition_come(self, make, store):
+        writer = make()
+        writer.write(event(b"r1", f_a=b"x" * MIN_FILE_BYTES))
+        writer.end_of_partition()
+        writer.write(event(b"r2", f_a=b"1"))
+        writer.end_of_partition()
+        assert store.applied == [[b"r1"]]
+        writer.flush()
+        assert store.applied == [[b"r1"], [b"r2"]]
 
 
 class TestFamilies:

@@ -119,7 +119,7 @@ class TestReplay:
         result = ingest("dead-letters", "replay", FILE, "--output", "json")
         assert (result.code, result.json) == (
             1,
-            {"selected": 3, "replayed": 2, "failed_again": {"no_match": 1}, "cut": [], "renamed": {}},
+            {"selected": 3, "replayed": 2, "failed_again": {"no_match": 1}, "dropped": {}, "cut": [], "renamed": {}},
         )
         rows = ingest("scan", FILE, "mytable", "--output", "json").lines
         assert [(row["row"], row["cells"][0][2]) for row in rows] == [

@@ -78,7 +78,7 @@ def test_row_key_of_it_is_refused(problems, name):
 
 def test_row_key_set_by_it_is_refused(problems):
     found = problems("%{key}", step='draw: {attribute: "2hb_"}')
-    assert any(line.startswith("8:27: conflict: this row key takes") for line in found)
+    assert any(line.startswith("8:9: conflict: this row key takes") for line in found)
 
 
 def test_other_steps_are_not_told(problems):

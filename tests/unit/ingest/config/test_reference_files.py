@@ -5,6 +5,7 @@ import pytest
 from ingest.api import ConfigError
 from ingest.catalog import Catalog
 from ingest.config import load
+from tests.support.mmdb import database
 
 FILE = """\
 version: 1
@@ -38,6 +39,29 @@ def test_place_and_reason(tmp_path, monkeypatch, step, place, reason):
     assert str(problem).startswith(f"{tmp_path / 'p.yaml'}:{place}: unknown-reference: ")
     assert reason in str(problem)
     assert "put a good one in its place" in str(problem)
+
+
+HBASE = "{hbase: {table: t, row_key: {template: 'ROW'}, cells: [{family: f, qualifier: x, value: '%{body}'}]}}"
+STEPS = """\
+lookup: {path: people.csv, columns: {team: color}}
+      - copy: {source: color, attribute: shade}
+      - geoip: {path: a.mmdb, fields: {city: town}}"""
+
+
+@pytest.mark.parametrize(
+    ("row", "refused"), [("%{offset}", 0), ("%{color}", 1), ("%{shade}-%{offset}", 1), ("%{town}", 1)]
+)
+def test_no_row_key_is_made_of_what_files_say(tmp_path, monkeypatch, row, refused):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text("id,team\n1,red\n")
+    (tmp_path / "a.mmdb").write_bytes(database({}))
+    text = FILE.replace("STEP", STEPS).replace("{attr2hbase: {table: t}}", HBASE.replace("ROW", row))
+    (tmp_path / "p.yaml").write_text(text)
+    try:
+        problems = load(tmp_path / "p.yaml", env={}, lookup=Catalog()).report.problems
+    except ConfigError as error:
+        problems = error.report.problems
+    assert sum("a replay adds a row" in str(problem) for problem in problems) == refused
 
 
 def test_what_a_file_says_may_be_another_thing_on_a_replay(tmp_path, monkeypatch):

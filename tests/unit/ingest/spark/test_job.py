@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JNetworkError
 
+from decorators.lookup import Lookup
 from decorators.split import Split
 from decorators.value import Value
 from ingest.api import IngestError, OnError, Record, Scan, Store, StoreUnavailableError, TableSpec
@@ -417,3 +418,16 @@ def test_plugin_that_a_worker_lacks_stops_the_pipeline_and_says_what_to_do(tmp_p
     assert (caught.value.code, frame.attempts) == ("plugin_missing", 1)
     assert '"split" is of splitter 1.0 (no_such_plugin:Split), and worker ' in caught.value.message
     assert "install it, with all it needs, for " in caught.value.message
+
+
+def test_file_of_a_step_that_a_new_worker_does_not_find_blocks_until_it_is_there(tmp_path):
+    table = tmp_path / "people.csv"
+    table.write_text("id,team\n1,red\n")
+    bench = Bench(tmp_path)
+    step = part(Lookup, path=str(table), columns={"team": "2hb_f:team"})
+    table.rename(tmp_path / "away.csv")
+    bench.watch.on_blocked = lambda: (tmp_path / "away.csv").rename(table)
+    bench.job = bench.job_of(replace(bench.plan, decorators=(step, *bench.plan.decorators)))
+    bench.job.on_batch(Frame([records(*TICK)]), 0)
+    assert bench.watch.told[:2] == [("attempted", 0), "reference_file"]
+    assert bench.watch.told[-1][0] == "acknowledged"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.addresses import packed, written
+from ingest.formats.addresses import packed, written
 
 
 @pytest.mark.parametrize(

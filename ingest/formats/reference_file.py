@@ -60,7 +60,7 @@ class ReferenceFile(Generic[T]):
             ReferenceFileError: it is gone or broken; the content stays what it was.
         """
         mark = self._mark()
-        if mark == self._known or 0 <= self._now() - mark[0] / 1e9 < _RESTS_S:
+        if mark == self._known or abs(self._now() - mark[0] / 1e9) < _RESTS_S:
             return False
         content = self._content()
         if self._mark() != mark:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.table_file import csv_rows, json_rows, sqlite_rows
+from ingest.formats.table_file import csv_rows, json_rows, sqlite_rows
 
 
 def read(table):

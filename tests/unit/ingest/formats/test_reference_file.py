@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import Disposition
-from ingest.reference_file import ReferenceFile, ReferenceFileError
+from ingest.formats.reference_file import ReferenceFile, ReferenceFileError
 
 
 def number(path: Path) -> int:

@@ -1,0 +1,30 @@
+"""What README.md says of the product is so."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from decorators import BUILTIN
+
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
+
+
+def section(title: str) -> str:
+    return README.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def test_it_lists_every_decorator_once() -> None:
+    rows = [line for line in section("Decorators").splitlines() if line.startswith("| ")]
+    assert sorted(re.findall(r"`(\w+)`", "\n".join(rows))) == sorted(BUILTIN)
+
+
+def test_an_old_flow_is_imported_as_it_shows(tmp_path: Path) -> None:
+    console = section("Coming from Flume").partition("```console\n")[2].partition("```")[0]
+    command, _, shown = console.removeprefix("$ ").partition("\n")
+    ingest, *arguments = shlex.split(command)
+    done = subprocess.run(
+        [Path(sys.executable).with_name(ingest), *arguments], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, (tmp_path / "old.yaml").exists()) == (shown, True)
