@@ -8,8 +8,8 @@ from ingest.api.names import Remembered
 from ingest.api.notation import name_from_bytes, name_to_bytes
 
 
-class Repeated(StrEnum):
-    """Which value counts of a name that comes several times."""
+class OnRepeated(StrEnum):
+    """What several values of one name lead to."""
 
     LAST = "last"
     FIRST = "first"
@@ -24,12 +24,12 @@ class QuerySettings(Settings):
     keys: list[str] | None = option(
         "Only these names become attributes; all when left out.", default=None, example=["q", "page"], min_length=1
     )
-    repeated: Repeated = option(
+    on_repeated: OnRepeated = option(
         "Of a name that comes several times the `last` value counts, or the `first`, or all of them (`join`).",
         default="last",
         strict=False,
     )
-    joiner: str = option("Stands between the values where they are joined.", default=",")
+    separator: str = option("Stands between joined values.", default=",", example=";")
     plus_is_blank: bool = option("A plus sign is a blank, as HTML forms write it.", default=True)
 
 
@@ -53,7 +53,7 @@ class Query(Decorator[QuerySettings]):
         ),
         Example(
             "all values of one name",
-            settings="{keys: [tag], repeated: join}",
+            settings="{keys: [tag], on_repeated: join}",
             body="?tag=a&page=2&tag=b",
             after={"tag": "a,b"},
         ),
@@ -65,7 +65,7 @@ class Query(Decorator[QuerySettings]):
         self._source = settings.source
         self._prefix = name_to_bytes(settings.prefix)
         self._wanted = None if settings.keys is None else frozenset(map(name_to_bytes, settings.keys))
-        self._joiner = name_to_bytes(settings.joiner)
+        self._joiner = name_to_bytes(settings.separator)
         self._names = Remembered(self._named)
 
     def decorate(self, event: Event) -> bool:
@@ -74,7 +74,7 @@ class Query(Decorator[QuerySettings]):
         if self.settings.plus_is_blank:
             text = text.replace(b"+", b" ")
         names = self._names
-        repeated = self.settings.repeated
+        repeated = self.settings.on_repeated
         is_escaped = b"%" in text
         found: dict[str, bytes] = {}
         for pair in text.split(b"&"):
@@ -84,9 +84,9 @@ class Query(Decorator[QuerySettings]):
                 continue
             if is_escaped and b"%" in value:
                 value = unquote_to_bytes(value)
-            if repeated is Repeated.LAST or name not in found:
+            if repeated is OnRepeated.LAST or name not in found:
                 found[name] = value
-            elif repeated is Repeated.JOIN:
+            elif repeated is OnRepeated.JOIN:
                 found[name] += self._joiner + value
         event.update(found)
         return True

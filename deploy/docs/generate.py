@@ -20,8 +20,9 @@ import typer
 
 from ingest.catalog import ROOMS, Catalog
 from ingest.cli.app import application
+from ingest.cli.error_pages import errors_page
 from ingest.cli.pages import cost_in
-from ingest.config.pages import component_page, configuration_page, errors_page
+from ingest.config.pages import component_page, configuration_page
 from ingest.config.schema import json_schema
 from ingest.expressions import CONDITION_EXAMPLES, DATE_DOCS, grammar
 from ingest.expressions.functions import FUNCTIONS, Function, FunctionExample

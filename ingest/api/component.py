@@ -60,6 +60,12 @@ class Example:
     error: str | None = None
     files: dict[str, str | bytes] = field(default_factory=dict)
 
+    def given(self) -> dict[str, object]:
+        """What the event has before, without what every event of an example has."""
+        names = ("earlier", "body", "attributes", "host", "priority", "key", "timestamp_ms", "nanos", "offset")
+        found = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in found.items() if value and value is not Priority.INFO}
+
 
 def settings_class_of(component: type, bound: type[M]) -> type[M]:
     """The settings model in the type argument of a component class, as in `class Split(Decorator[SplitSettings])`."""

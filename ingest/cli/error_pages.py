@@ -228,6 +228,7 @@ class ErrorPage:
     meaning: str
     reaction: str = ""
     exit_code: int | None = None
+    disposition: Disposition | None = None
 
 
 def error_pages() -> list[ErrorPage]:
@@ -238,6 +239,46 @@ def error_pages() -> list[ErrorPage]:
     for code, (error, meaning) in _CODES.items():
         pages[code] = _page(code, error, meaning)
     return [pages[code] for code in sorted(pages)]
+
+
+def errors_page() -> str:
+    """All of them as the page of the reference."""
+    kinds = [f"| `{kind.value}` | {_cell(text)} |" for kind, text in EXPLANATIONS.items()]
+    errors = [
+        f"| `{page.code}` | {page.disposition.value} | {'' if page.exit_code is None else page.exit_code} | "
+        f"{_cell(page.meaning)} |"
+        for page in error_pages()
+        if page.disposition is not None
+    ]
+    return "\n".join(
+        [
+            "# Errors",
+            "",
+            "## Problems of a configuration",
+            "",
+            "Printed as `file:line:column: kind: message`; all at once, exit code 2.",
+            "",
+            "| kind | |",
+            "|---|---|",
+            *kinds,
+            "",
+            "## While running",
+            "",
+            (
+                "An event that fails with an error of disposition `divert` goes where `on_error` says; `retry` is "
+                "tried again for as long as it takes; `stop` ends the pipeline."
+            ),
+            "",
+            "| code | disposition | exit code | |",
+            "|---|---|---|---|",
+            *errors,
+            "",
+        ]
+    )
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def error_page(code: str) -> ErrorPage:
@@ -257,7 +298,7 @@ def error_page(code: str) -> ErrorPage:
 
 def _page(code: str, error: type[IngestError], meaning: str) -> ErrorPage:
     exit_code = None if issubclass(error, api.EventError) else error.exit_code
-    return ErrorPage(code, meaning, _REACTIONS[error.disposition], exit_code)
+    return ErrorPage(code, meaning, _REACTIONS[error.disposition], exit_code, error.disposition)
 
 
 def _classes(error: type[IngestError]) -> list[type[IngestError]]:

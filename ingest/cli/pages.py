@@ -167,16 +167,13 @@ def _shown(heading: str, example: Example) -> ShownExample:
     for file, content in example.files.items():
         shown = orjson.dumps(content).decode() if isinstance(content, str) else f"{len(content)} bytes"
         lines.append(f"file    {file}: {shown}")
-    before = {name: getattr(example, name) for name in ("attributes", "host", "key", "timestamp_ms", "nanos")}
-    given = {name: value for name, value in before.items() if value}
-    if example.body:
-        given = {"body": _plain(example.body)} | given
-    if example.earlier:
-        given = {"earlier": [_plain(body) for body in example.earlier]} | given
+    given = example.given()
+    if "body" in given:
+        given["body"] = _plain(example.body)
+    if "earlier" in given:
+        given["earlier"] = [_plain(body) for body in example.earlier]
     if given:
         lines.append(f"before  {orjson.dumps(given).decode()}")
-    if example.offset:
-        lines.append(f"offset  {example.offset}")
     after: dict[str, object] = {"attributes": example.after} if example.after else {}
     if example.body_after is not None:
         after["body"] = _plain(example.body_after)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from ingest.api import Example, IngestError, Model, SmallFile
+from ingest.api import Example, Model, SmallFile
 from ingest.api.settings import ByteSize, Duration
 from ingest.config.binder import TOP_KEYS
 from ingest.config.cases import CaseOptions
@@ -26,7 +26,6 @@ from ingest.config.options import (
     SparkOptions,
     TableOptions,
 )
-from ingest.config.problems import EXPLANATIONS
 from ingest.config.scalars import resolve
 from ingest.config.translate import model_at
 
@@ -176,13 +175,14 @@ def _example(name: str, example: Example) -> str:
     for file, content in example.files.items():
         shown = _shown(content) if isinstance(content, str) else f"{len(content)} bytes"
         lines.append(f"- file `{file}`: {shown}")
-    for word, value in (("body", example.body), ("attributes", example.attributes), ("key", example.key)):
-        if value:
-            lines.append(f"- {word} before: {_shown(value)}")
-    if example.earlier:
-        lines.append(f"- bodies of events before it: {', '.join(map(_shown, example.earlier))}")
-    if example.offset:
-        lines.append(f"- offset of its record: {example.offset}")
+    for word, value in example.given().items():
+        match word:
+            case "earlier":
+                lines.append(f"- bodies of events before it: {', '.join(map(_shown, example.earlier))}")
+            case "offset":
+                lines.append(f"- offset of its record: {example.offset}")
+            case _:
+                lines.append(f"- {word} before: {_shown(value)}")
     if example.dropped:
         lines.append("- the event is dropped")
     if example.error is not None:
@@ -223,49 +223,3 @@ def configuration_page() -> str:
     for title, model in sections:
         parts += [f"## {title}", inspect.cleandoc(model.__doc__ or ""), options_table(model)]
     return "\n\n".join(parts) + "\n"
-
-
-def errors_page() -> str:
-    """The page of every kind of problem and every error."""
-    kinds = [f"| `{kind.value}` | {_cell(text)} |" for kind, text in EXPLANATIONS.items()]
-    errors = [
-        f"| `{error.code}` | {error.disposition.value} | {error.exit_code} | {_cell(_first_line(error))} |"
-        for error in sorted(_all_errors(IngestError), key=lambda error: error.code)
-    ]
-    return "\n".join(
-        [
-            "# Errors",
-            "",
-            "## Problems of a configuration",
-            "",
-            "Printed as `file:line:column: kind: message`; all at once, exit code 2.",
-            "",
-            "| kind | |",
-            "|---|---|",
-            *kinds,
-            "",
-            "## While running",
-            "",
-            (
-                "An event that fails with an error of disposition `divert` goes where `on_error` says; `retry` is "
-                "tried again for as long as it takes; `stop` ends the pipeline."
-            ),
-            "",
-            "| code | disposition | exit code | |",
-            "|---|---|---|---|",
-            *errors,
-            "",
-        ]
-    )
-
-
-def _first_line(error: type[IngestError]) -> str:
-    return inspect.cleandoc(error.__doc__ or "").split("\n\n", maxsplit=1)[0]
-
-
-def _all_errors(root: type[IngestError]) -> Iterator[type[IngestError]]:
-    """Those of the contract; what rooms add to them keeps their disposition."""
-    if root.__module__ == IngestError.__module__:
-        yield root
-        for error in root.__subclasses__():
-            yield from _all_errors(error)

@@ -16,6 +16,7 @@ from ingest.testing.events import (
     event_of,
     events_after,
     events_earlier,
+    fields_of,
     files_of,
     random_events,
     settings_of,
@@ -205,21 +206,8 @@ def _result(decorator: AnyDecorator, event: Event, earlier: Iterable[Event] = ()
 
 
 def _shown(found: list[Event] | EventError) -> object:
-    return found.code if isinstance(found, EventError) else [_fields(each) for each in found]
+    return found.code if isinstance(found, EventError) else [fields_of(each) for each in found]
 
 
 def _expected(example: Example) -> object:
-    return example.error if example.error is not None else [_fields(event) for event in events_after(example)]
-
-
-def _fields(event: Event) -> object:
-    return (
-        event.body,
-        sorted(event.attributes.items()),
-        event.timestamp_ms,
-        event.nanos,
-        event.host,
-        event.priority,
-        event.key,
-        event.tombstone,
-    )
+    return example.error if example.error is not None else [fields_of(event) for event in events_after(example)]

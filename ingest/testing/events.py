@@ -120,6 +120,20 @@ def copy_of(event: Event) -> Event:
     return replace(event, attributes=dict(event.attributes))
 
 
+def fields_of(event: Event) -> tuple[object, ...]:
+    """All there is of an event but its place, to be compared; the order of attributes does not count."""
+    return (
+        event.body,
+        sorted(event.attributes.items()),
+        event.timestamp_ms,
+        event.nanos,
+        event.host,
+        event.priority,
+        event.key,
+        event.tombstone,
+    )
+
+
 def random_events(count: int = 200, *, seed: int = 1) -> Iterator[Event]:
     """Events of all kinds, the same ones for the same seed: texts that formats know, and bytes that none does."""
     random = Random(seed)  # noqa: S311 - test data

@@ -10,7 +10,7 @@ from types import FrameType
 
 from ingest.api import Event, EventError
 from ingest.plugin import class_at
-from ingest.testing.events import copy_of, event_before, files_of, random_events, settings_of
+from ingest.testing.events import copy_of, event_before, fields_of, files_of, random_events, settings_of
 from ingest.testing.shares import AnyDecorator, share_of
 
 # what builtin functions say they are; code in Python ends in one of them
@@ -58,9 +58,7 @@ def decorated(decorator: AnyDecorator, event: Event) -> object:
     (found,) = share_of(decorator, [event])
     if isinstance(found, EventError):
         raise found
-    return [
-        (each.body, list(each.attributes.items()), each.timestamp_ms, each.nanos, each.host, each.key) for each in found
-    ]
+    return [(*fields_of(each), list(each.attributes)) for each in found]
 
 
 def uses(kind: type[AnyDecorator]) -> Iterator[Callable[[], object]]:

@@ -28,9 +28,9 @@ from ingest.testing.events import event_of, settings_of
         ("{}", b"a=%ff&%fe=\xfd", {"a": b"\xff", "\udcfe": b"\xfd"}),
         ("{}", b"a=%&b=%4&c=%zz&%=1", {"a": b"%", "b": b"%4", "c": b"%zz", "%": b"1"}),
         ("{}", b"a=1&a=2&a", {"a": b""}),
-        ("{repeated: first}", b"a=1&a=2&a", {"a": b"1"}),
-        ("{repeated: join}", b"a=1&b=x&a=2&a", {"a": b"1,2,", "b": b"x"}),
-        ("{repeated: join, joiner: ''}", b"a=1&a=2", {"a": b"12"}),
+        ("{on_repeated: first}", b"a=1&a=2&a", {"a": b"1"}),
+        ("{on_repeated: join}", b"a=1&b=x&a=2&a", {"a": b"1,2,", "b": b"x"}),
+        ("{on_repeated: join, separator: ''}", b"a=1&a=2", {"a": b"12"}),
         ("{prefix: '2hb_q:', keys: [a b, ö]}", b"a+b=1&c=2&%c3%b6=3", {"2hb_q:a b": b"1", "2hb_q:ö": b"3"}),
     ],
 )

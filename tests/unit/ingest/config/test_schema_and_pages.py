@@ -4,12 +4,14 @@ import json
 
 import pytest
 
-from ingest.api import CatalogError
+from ingest.api import CatalogError, Example, Priority
 from ingest.catalog import Catalog
+from ingest.cli.error_pages import errors_page
+from ingest.cli.pages import _shown
 from ingest.config import Kind, load
 from ingest.config.binder import TOP_KEYS
 from ingest.config.options import ErrorBudget, PipelineOptions, SparkOptions, TableOptions
-from ingest.config.pages import component_page, configuration_page, errors_page, option_rows, options_table
+from ingest.config.pages import _example, component_page, configuration_page, option_rows, options_table
 from ingest.config.pipelines import PIPELINE_KEYS
 from ingest.config.problems import EXPLANATIONS
 from ingest.config.schema import json_schema
@@ -101,6 +103,14 @@ class TestPages:
             assert page.startswith(f"# {name}\n")
             assert "  |" not in page
 
+    def test_both_pages_show_all_that_an_example_begins_with(self):
+        said = {"body": "b?", "host": "h?", "key": "k?", "attributes": {"a": "v?"}, "earlier": ("e?",)}
+        numbers = {"timestamp_ms": 7001, "nanos": 7002, "offset": 7003}
+        example = Example("all", priority=Priority.DEBUG, **said, **numbers)
+        texts = ("b?", "h?", "k?", "v?", "e?", "7001", "7002", "7003", "DEBUG")
+        for page in (_example("split", example), "\n".join(_shown("split", example).lines)):
+            assert [text for text in texts if text not in page] == []
+
     def test_page_of_the_file(self):
         page = configuration_page()
         assert all(f"| `{key}` |" in page for key in TOP_KEYS)
@@ -111,6 +121,7 @@ class TestPages:
         assert set(EXPLANATIONS) == set(Kind)
         assert all(f"| `{kind.value}` |" in page for kind in Kind)
         assert "| `store_busy` | retry | 1 | The store asks for less. |" in page
+        assert "| `no_match` | divert |  |" in page
 
 
 FILE = """\
