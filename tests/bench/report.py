@@ -110,8 +110,11 @@ def page(result: dict[str, Any]) -> str:
     settings = ", ".join(f"`{name}` {value}" for name, value in result["settings"].items())
     lines = "\n".join(_goal(goal) for goal in result["goals"])
     now = f"{machine['commit']}, {machine['date']}"
-    others = [f"`{part}` at {at}" for part, at in sorted(result.get("measured", {}).items()) if at != now]
-    told = f"\n\nMeasured before: {'; '.join(others)}." if others else ""
+    earlier: dict[str, list[str]] = {}
+    for part, at in sorted(result.get("measured", {}).items()):
+        if at != now:
+            earlier.setdefault(at, []).append(f"`{part}`")
+    told = "".join(f"\n\nMeasured at {at}: {', '.join(parts)}." for at, parts in earlier.items())
     parts = [_TOP.format(**machine, rounds=result["rounds"], settings=settings, goals=lines, others=told)]
     if "rungs" in result:
         parts.append(_RUNGS.format(events=result["events"], table=_table("rung", result["rungs"])))

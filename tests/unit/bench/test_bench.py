@@ -106,7 +106,7 @@ def test_a_run_of_some_parts_keeps_the_others():
     assert (whole["scale"], whole["chain_of_four_per_s"]) == ({"1": 1, "2": 3}, 5.0)
     assert [goal["name"] for goal in whole["goals"]] == ["first", "second"]
     del whole["scale"]
-    assert "Measured before: `chain_of_four_per_s` at a, 2026-01-01." in page(whole)
+    assert "Measured at a, 2026-01-01: `chain_of_four_per_s`." in page(whole)
 
 
 def test_figures_of_another_machine_go():
