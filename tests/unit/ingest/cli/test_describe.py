@@ -61,7 +61,10 @@ def test_page_shows_what_an_event_costs_where_that_was_measured(ingest):
 def test_page_shows_what_a_fan_out_makes_and_where_a_record_stood(ingest):
     pages = {name: ingest("describe", name, "--output", "json").json[0] for name in ("mult", "interval_sampler")}
     assert pages["mult"]["examples"][0]["lines"][2:] == ['after   {"body":"x","attributes":{"a":"1"}}'] * 3
-    assert pages["interval_sampler"]["examples"][1]["lines"][1:] == ['before  {"offset":7}', "after   dropped"]
+    assert pages["interval_sampler"]["examples"][1]["lines"][1:] == [
+        'before  {"body":"event 7","offset":7}',
+        "after   dropped",
+    ]
 
 
 def test_unknown_component_gets_the_nearest_name(ingest):
