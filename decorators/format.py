@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from ingest.api import Decorator, Event, Example, ExpressionError, Settings, option
+from ingest.api import Decorator, Event, Example, Settings, option
 from ingest.expressions import Template
 
 
@@ -64,10 +64,6 @@ class Format(Decorator[FormatSettings]):
     def decorate(self, event: Event) -> bool:
         """Replace the body."""
         if self._asks:
-            missing = self.settings.template.missing(event)
-            if missing is not None:
-                raise ExpressionError(
-                    f'no attribute "{missing}" for "{self.settings.template.text}"', code="no_attribute"
-                )
+            self.settings.template.lacks(event, is_error=True)
         event.body = self._render(event)
         return True

@@ -1,12 +1,13 @@
 """Take a syslog message apart."""
 
 import re
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from enum import StrEnum
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.notation import name_from_bytes, name_to_bytes
 from ingest.expressions import ZoneName, zone_of
+from ingest.formats.times import EPOCH, MONTHS, iso_moment, milliseconds_of
 
 _SHOWN_BYTES = 60  # of what is no message, in one of ours
 _FACILITIES = (
@@ -17,8 +18,6 @@ _FACILITIES = (
 _SEVERITIES = (b"emerg", b"alert", b"crit", b"err", b"warning", b"notice", b"info", b"debug")
 _NIL = b"-"
 _BOM = b"\xef\xbb\xbf"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 _HALF_A_YEAR = timedelta(days=183)
 
 _RFC5424 = re.compile(
@@ -34,7 +33,6 @@ _RFC3164 = re.compile(
     rb"(?:(?P<app>[^\s:\[\]]+)(?:\[(?P<pid>[^\]]*)\])?: ?)?(?P<message>.*)",
     re.DOTALL,
 )
-_MONTHS = {name: number for number, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 _PLAIN = ("host", "app", "pid", "msgid")
 
 
@@ -159,23 +157,16 @@ class Syslog(Decorator[SyslogSettings]):
         if text == _NIL:
             return None
         try:
-            moment = _rfc3339(text) if found.re is _RFC5424 else _nearest(text, near_ms, self._zone)
-            return (moment - _EPOCH) // _MILLISECOND
+            moment = iso_moment(text) if found.re is _RFC5424 else _nearest(text, near_ms, self._zone)
+            return milliseconds_of(moment)
         except (ValueError, OverflowError, KeyError) as error:
             raise DecorateError(f"{text[:_SHOWN_BYTES]!r} is no time of a syslog message", code="bad_time") from error
 
 
-def _rfc3339(text: bytes) -> datetime:
-    moment = datetime.fromisoformat(text.decode("ascii"))
-    if moment.tzinfo is None:
-        raise ValueError("it names no zone")
-    return moment
-
-
 def _nearest(text: bytes, near_ms: int, zone: tzinfo) -> datetime:
     """The year is not said: of three it is the one that is less than half a year away."""
-    near = (_EPOCH + timedelta(milliseconds=near_ms)).astimezone(zone)
-    month, day = _MONTHS[text[:3]], int(text[4:6])
+    near = (EPOCH + timedelta(milliseconds=near_ms)).astimezone(zone)
+    month, day = MONTHS[text[:3]], int(text[4:6])
     hour, minute, second = (int(part) for part in text[7:].split(b":"))
     for year in (near.year, near.year - 1, near.year + 1):
         try:

@@ -6,7 +6,7 @@ from typing import Self
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import Decorator, Event, Example, ExpressionError, Settings, option
+from ingest.api import Decorator, Event, Example, Settings, option
 from ingest.expressions import Template as Text
 
 
@@ -104,7 +104,4 @@ class Template(Decorator[TemplateSettings]):
         return True
 
     def _is_whole(self, text: Text, event: Event) -> bool:
-        missing = text.missing(event)
-        if missing is not None and self.settings.on_missing is OnMissing.ERROR:
-            raise ExpressionError(f'no attribute "{missing}" for "{text.text}"', code="no_attribute")
-        return missing is None
+        return not text.lacks(event, is_error=self.settings.on_missing is OnMissing.ERROR)

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import Decorator, Event, Example, ExpressionError, Settings, option
+from ingest.api import Decorator, Event, Example, Settings, option
 from ingest.expressions import Template
 from ingest.expressions.functions.event import EVENTS, identity, uuid5
 
@@ -109,12 +109,9 @@ class Uuid(Decorator[UuidSettings]):
 
     def decorate(self, event: Event) -> bool:
         """Set the attribute."""
-        if self._asks and self._value is not None:
-            missing = self._value.missing(event)
-            if missing is not None:
-                if self.settings.on_missing is OnMissing.UNSET:
-                    return True
-                raise ExpressionError(f'no attribute "{missing}" for "{self._value.text}"', code="no_attribute")
+        is_error = self.settings.on_missing is OnMissing.ERROR
+        if self._asks and self._value is not None and self._value.lacks(event, is_error=is_error):
+            return True
         event.set(self._attribute, uuid5(self._namespace, self._name(event)))
         return True
 

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from ingest.api import Decorator, Event, Example, ExpressionError, Settings, option
+from ingest.api import Decorator, Event, Example, Settings, option
 from ingest.expressions import Template
 
 
@@ -66,11 +66,7 @@ class Value(Decorator[ValueSettings]):
 
     def decorate(self, event: Event) -> bool:
         """Set the attribute."""
-        if self._asks:
-            missing = self.settings.value.missing(event)
-            if missing is not None:
-                if self._on_missing is OnMissing.UNSET:
-                    return True
-                raise ExpressionError(f'no attribute "{missing}" for "{self.settings.value.text}"', code="no_attribute")
+        if self._asks and self.settings.value.lacks(event, is_error=self._on_missing is OnMissing.ERROR):
+            return True
         event.set(self._attribute, self._render(event))
         return True

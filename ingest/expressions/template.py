@@ -7,6 +7,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from ingest.api.errors import ExpressionError
 from ingest.api.event import Event
 from ingest.expressions.compiler import Compiler, Expression, Value, constant
 from ingest.expressions.nodes import Attribute, DateLetter, Node, Text
@@ -58,6 +59,18 @@ class Template:
             render=_renderer(nodes, parts),
             missing=_missing(nodes, parts),
         )
+
+    def lacks(self, event: Event, *, is_error: bool) -> bool:
+        """
+        Whether an attribute is absent where it matters.
+
+        Raises:
+            ExpressionError: one is, and that is an error.
+        """
+        missing = self.missing(event)
+        if missing is not None and is_error:
+            raise ExpressionError(f'no attribute "{missing}" for "{self.text}"', code="no_attribute")
+        return missing is not None
 
     def __reduce__(self) -> tuple[object, ...]:
         return Template.parse, (self.text, self.zone)

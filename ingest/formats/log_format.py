@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from ingest.formats.times import MONTHS, iso_moment, milliseconds_of
+
 FORMATS = {
     "common": '%h %l %u %t "%r" %>s %b',
     "combined": '%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i"',
@@ -48,9 +50,6 @@ _NUMBER = re.compile(
 _MADE_OF = {"request": ("request", "method", "path", "query", "protocol"), "target": ("path", "query")}
 
 _CLF_TIME = re.compile(rb"(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d):(\d\d):([0-5]\d|60) ([+-](?:[01]\d|2[0-3]))([0-5]\d)")
-_MONTHS = {name: number for number, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 _MOST_DIGITS = 20  # of a time
 
 ReadTime = Callable[[bytes], int]
@@ -200,16 +199,13 @@ def _clf_ms(text: bytes) -> int:
         raise ValueError("not as the servers write it")
     day, month, year, hour, minute, second, zone_hours, zone_minutes = found.groups()
     # a leap second is the last but one
-    written = datetime(int(year), _MONTHS[month], int(day), int(hour), int(minute), min(int(second), 59), tzinfo=UTC)
+    written = datetime(int(year), MONTHS[month], int(day), int(hour), int(minute), min(int(second), 59), tzinfo=UTC)
     offset = timedelta(hours=int(zone_hours), minutes=int(zone_hours[:1] + zone_minutes))
-    return (written - _EPOCH - offset) // _MILLISECOND
+    return milliseconds_of(written - offset)
 
 
 def _iso_ms(text: bytes) -> int:
-    moment = datetime.fromisoformat(text.decode("ascii"))
-    if moment.tzinfo is None:
-        raise ValueError("it names no zone")
-    return (moment - _EPOCH) // _MILLISECOND
+    return milliseconds_of(iso_moment(text))
 
 
 def _epoch_ms(digits: int) -> ReadTime:
