@@ -8,6 +8,7 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, ExpressionError, Model, Settings, option
+from ingest.api.choices import OnMissing
 from ingest.api.notation import name_to_bytes
 from ingest.expressions import FUNCTIONS, Number, Template, read_number
 
@@ -29,14 +30,6 @@ class Encoding(StrEnum):
     INVERTED = "inverted"
     INT64 = "int64"
     INVERTED_INT64 = "inverted_int64"
-
-
-class OnMissing(StrEnum):
-    """What an attribute that a part names, but the event does not have, leads to."""
-
-    ERROR = "error"
-    UNSET = "unset"
-    EMPTY = "empty"
 
 
 class OnDelimiter(StrEnum):

@@ -142,7 +142,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "no_attribute": (api.DecorateError, "A step or a cell reads an attribute the event does not have."),
     "no_entry": (
         api.DecorateError,
-        "The file of a step does not have what the event is to be looked up by, and the step says on_missing: error.",
+        "The file of a step does not have what the event is to be looked up by, and the step says on_not_found: error.",
     ),
     "no_host": (api.DecorateError, "The event has no host, and the step says on_missing: error."),
     "no_match": (
