@@ -75,7 +75,8 @@ class Explode(FanOut[ExplodeSettings]):
 
     The events differ in the part alone; each has an origin of its own, so `%{origin()}` and the uuid decorator tell
     them apart. An element that is a string gives its text, any other one its JSON as it was written. A line ends at a
-    line feed; a return before it belongs to the end.
+    line feed; a return before it belongs to the end. To keep pieces in one event take `split` or `csv`; Flume's own
+    batches are for `unbatch`.
 
     Source: ours.
     """

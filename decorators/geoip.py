@@ -72,7 +72,8 @@ class Geoip(Decorator[GeoipSettings]):
     A field that an entry lacks sets nothing. Text is UTF-8, numbers are digits, true and false are written so, a list
     or a map becomes JSON. The database is your own, at the same path on every machine that runs tasks, and each worker
     process keeps it in memory. A new one is taken at the beginning of a micro-batch's share; as long as the file is
-    missing or broken then, nothing is acknowledged. So an event that runs again may be stored differently.
+    missing or broken then, nothing is acknowledged. So an event that runs again may be stored differently. For the
+    class of an address, and networks of your own, there is `ip`; for your own tables `lookup`.
 
     Source: ours; the format is MaxMind DB 2.0.
     """

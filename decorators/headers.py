@@ -102,8 +102,9 @@ class Headers(Decorator[HeadersSettings]):
     Make an attribute of each line `Name: value`, up to the empty line or the end.
 
     Lines end with a line feed, with or without a return before it. A line that begins with a blank goes on with the one
-    before, after one blank. Blanks around names and values do not count. An encoded word in an unknown charset, or
-    a damaged one, stays as it is.
+    before, after one blank. Blanks around names and values do not count. An encoded word in an unknown charset, or a
+    damaged one, stays as it is. The headers of a Kafka record are attributes already; to name the event's host by one
+    of these there is `host`.
 
     Source: ours; RFC 9112 and RFC 9110 for HTTP, RFC 5322 and RFC 2047 for mail.
     """

@@ -50,7 +50,8 @@ class InvertTime(Decorator[InvertTimeSettings]):
     """
     Take a time from the largest 64-bit number, as in `Long.MAX_VALUE - timestamp`: of two times the later comes first.
 
-    Both forms sort as bytes do, and inverting once more gives the time again.
+    Both forms sort as bytes do, and inverting once more gives the time again. As a part of a key there is the encoding
+    `inverted` of `row_key`; for coarser times `truncate_time`.
 
     Source: ours, after the reversed timestamps of HBase's reference guide; the function `inverted_time` does the same
     in a template.

@@ -91,9 +91,9 @@ class Ip(Decorator[IpSettings]):
 
     The classes: `private`, `loopback`, `link_local`, `shared` (behind a provider's translation), `multicast`,
     `broadcast`, `unspecified`, `documentation`, `benchmarking`, `reserved`, and `global` for all others. The canonical
-    form of IPv6 is in small letters with the longest run of zeros left out; an IPv4 address in IPv6
-    (`::ffff:10.0.0.1`) is that IPv4 address, and a zone (`%eth0`) is left out. However many networks there are, an
-    address is found in about the same time.
+    form of IPv6 is in small letters with the longest run of zeros left out; an IPv4 address in IPv6 (`::ffff:10.0.0.1`)
+    is that IPv4 address, and a zone (`%eth0`) is left out. However many networks there are, an address is found in
+    about the same time. Countries and cities are for `geoip`, what is known of single addresses is for `lookup`.
 
     Source: ours; the classes are IANA's registries of special-purpose addresses (RFC 6890), the form is that of
     RFC 5952.

@@ -116,7 +116,8 @@ class Lookup(Decorator[LookupSettings]):
     Each worker process keeps the whole table in memory and reads it from the same path on its machine. A file that has
     changed is read again where a share of a micro-batch begins; as long as it is missing or broken then, nothing is
     acknowledged. So that nobody reads half a file, write a new one beside it and rename it. As the file may be another
-    one by then, an event that runs again may be stored differently.
+    one by then, an event that runs again may be stored differently. For networks of addresses there is `ip`, for their
+    countries and cities `geoip`.
 
     Source: ours; CSV is that of RFC 4180, read by Python's csv.
     """

@@ -38,7 +38,8 @@ class Query(Decorator[QuerySettings]):
     Make an attribute of each name and value of a query string, or of a form in a body.
 
     A question mark in front is no part of it. Names and values are bytes with their percent signs undone; one without
-    two hexadecimal digits behind it stays. A name without a value has an empty one; what has no name is passed over.
+    two hexadecimal digits behind it stays. A name without a value has an empty one; what has no name is passed over. To
+    get the query out of a URL there is `url`.
 
     Source: ours; the form is application/x-www-form-urlencoded of the URL Standard.
     """

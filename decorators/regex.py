@@ -90,7 +90,8 @@ class Regex(Decorator[RegexSettings]):
     Search the body, or an attribute, once and put groups of the first match into attributes.
 
     The pattern is searched, not matched in full; it works on bytes, so values are bytes of the text as they are. A
-    group number the pattern does not have gives what a text without a match gives.
+    group number the pattern does not have gives what a text without a match gives. For patterns that have names there
+    is `grok`, for pieces between separators `split`.
 
     Source: Flume decorators `regex` (`index` and `attribute`) and `regexAll` (`attributes`).
     """

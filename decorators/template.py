@@ -42,7 +42,7 @@ class Template(Decorator[TemplateSettings]):
     Set several attributes and the body to the expansions of templates.
 
     All templates see the event as it came in, so two attributes can be exchanged. For one attribute there is `value`,
-    for the body alone `format`.
+    for the body alone `format`. Literal values are for `static`, values for what is absent or empty for `default`.
 
     Source: ours.
     """

@@ -102,7 +102,8 @@ class Timestamp(Decorator[TimestampSettings]):
     Read the event time out of the body or an attribute.
 
     The time is kept in milliseconds, finer digits are cut off. Names of months are English, whatever the machine's
-    language. The `nanos` of the event stay.
+    language. The `nanos` of the event stay. To put the parts of a time into attributes there is `date_parts`; Flume's
+    lenient reading is `ex_date`.
 
     Source: ours; the letters are those of C's strptime.
     """

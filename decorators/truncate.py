@@ -28,7 +28,7 @@ class Truncate(Decorator[TruncateSettings]):
     Cut the body, or the attributes that are named, to a number of bytes.
 
     No character of UTF-8 is cut in two, so a text may end up to three bytes earlier; what is not UTF-8 is cut at the
-    number itself.
+    number itself. What is too large as a whole event is for `max_size`, characters at the ends are for `trim`.
 
     Source: ours.
     """

@@ -75,7 +75,8 @@ class TruncateTime(Decorator[TruncateTimeSettings]):
     Take the event's time, or times in attributes, down to the begin of a second, minute, hour, day or longer span.
 
     Attributes hold milliseconds since 1970, before and after. A day begins at midnight in the zone, also where the
-    clock changes on it; where it leaves out midnight, at the first moment of the day.
+    clock changes on it; where it leaves out midnight, at the first moment of the day. For parts of a time in attributes
+    of their own there is `date_parts`, for the newest first `invert_time`.
 
     Source: ours; the function `truncate_time` does the same in a template.
     """

@@ -22,7 +22,8 @@ class Value(Decorator[ValueSettings]):
     """
     Set one attribute to the expansion of a template.
 
-    Bytes stay bytes: an attribute in the template is put in as it is. `%%` is a percent sign.
+    Bytes stay bytes: an attribute in the template is put in as it is. `%%` is a percent sign. For several attributes
+    there is `template`, for the body `format`, for literal text `static`.
 
     Source: Flume decorator `value` with escape=true.
     """

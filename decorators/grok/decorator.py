@@ -110,6 +110,7 @@ class Grok(Decorator[GrokSettings]):
     What stands around the tags is a regular expression as in `regex`, on bytes; `(?<attribute>…)` captures too, other
     groups only hold together, and `(?i)` or `(?s)` may stand first. Names with a colon are quoted: `%{IP:'2hb_a:ip'}`.
     A group that took no part in the match sets nothing; of several captures of one name the last that took part counts.
+    Where no known pattern is needed, take `regex`.
 
     An `int` or `long` becomes digits alone (`+007` is `7`), a `float` or `double` has no exponent, a `boolean` is
     `true` or `false`; values stay text, and a sink's encodings make them binary. A pattern that begins with `^`, or is
