@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.names import Remembered
 from ingest.expressions import ZoneName, zone_of
 from ingest.expressions.dates import OnUnparsed
 from ingest.formats.times import MONTHS, milliseconds_at, milliseconds_of
@@ -129,15 +130,16 @@ class Timestamp(Decorator[TimestampSettings]):
         zone = zone_of(settings.zone or "UTC")
         self._source = settings.source
         self._parsers = [parser(text, zone) for text in settings.formats]
-        self._known: dict[bytes, int] = {}
+        self._times = Remembered(self._parse, most=_MOST_TEXTS)
 
     def decorate(self, event: Event) -> bool:
         """Set the event time."""
         text = event.body if self._source is None else event.attributes.get(self._source)
         if text is not None:
-            time = self._known.get(text)
-            if time is None:
-                time = self._parse(text)
+            try:
+                time = self._times.known[text]
+            except KeyError:
+                time = self._times[text] if len(text) <= _LONGEST_TEXT else self._parse(text)
             if time is not None:
                 event.timestamp_ms = time
                 return True
@@ -153,10 +155,6 @@ class Timestamp(Decorator[TimestampSettings]):
         for parse in self._parsers:
             time = parse(text)
             if time is not None:
-                if len(text) <= _LONGEST_TEXT:
-                    if len(self._known) >= _MOST_TEXTS:
-                        self._known.clear()
-                    self._known[text] = time
                 return time
         return None
 
