@@ -63,9 +63,7 @@ class Handover(Store[StoreSettings]):
     """
 
     kind = "handover"
-    capabilities = Capabilities(
-        written_by_driver=True, atomic_row=True, creates_families=True, creates_tables=True, wal_switch=True
-    )
+    capabilities = Capabilities(written_by_driver=True, creates_families=True, creates_tables=True)
 
     def __init__(self, store_name: str, files: FileStore[Any] | None = None) -> None:
         super().__init__(StoreSettings())

@@ -76,9 +76,7 @@ class MemoryStore(Store[MemorySettings]):
     """
 
     kind = "memory"
-    capabilities = Capabilities(
-        written_by_driver=True, atomic_row=True, creates_families=True, creates_tables=True, wal_switch=False
-    )
+    capabilities = Capabilities(written_by_driver=True, creates_families=True, creates_tables=True)
 
     def __init__(self, settings: MemorySettings | None = None, *, clock_ms: Callable[[], int] = now_ms) -> None:
         super().__init__(settings or MemorySettings())

@@ -48,10 +48,8 @@ class HBaseStore(Store[HBaseSettings]):
         super().__init__(settings)
         self.capabilities = Capabilities(
             written_by_driver=False,
-            atomic_row=False,
             creates_families=settings.thrift2 is not None,
             creates_tables=False,
-            wal_switch=True,
         )
         self._connection = Connection(settings)
         self._reader = Reader(self._connection)

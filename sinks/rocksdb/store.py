@@ -55,9 +55,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
     """
 
     kind = "rocksdb"
-    capabilities = Capabilities(
-        written_by_driver=True, atomic_row=True, creates_families=True, creates_tables=True, wal_switch=True
-    )
+    capabilities = Capabilities(written_by_driver=True, creates_families=True, creates_tables=True)
 
     def __init__(
         self, settings: RocksDBSettings, *, read_only: bool = False, clock_ms: Callable[[], int] = now_ms

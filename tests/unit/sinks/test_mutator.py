@@ -136,13 +136,7 @@ def for_puts(senders: Sequence[Sender], size: int, held: int = HELD_BYTES) -> Wa
 
 
 def hbase_like(*, creates_families: bool = False) -> Capabilities:
-    return Capabilities(
-        written_by_driver=False,
-        atomic_row=False,
-        creates_families=creates_families,
-        creates_tables=False,
-        wal_switch=True,
-    )
+    return Capabilities(written_by_driver=False, creates_families=creates_families, creates_tables=False)
 
 
 def rows(store: MemoryStore, table: str = "t") -> dict[bytes, tuple[Cell, ...]]:
