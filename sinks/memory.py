@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ingest.api import (
-    MAX_ROW_KEY_BYTES,
     Capabilities,
     Cell,
     Delete,
@@ -23,7 +22,9 @@ from ingest.api import (
     TableSpec,
     WriteRejectedError,
     split_column,
+    why_never,
 )
+from ingest.api.notation import shown
 from ingest.clock import now_ms
 
 
@@ -98,7 +99,7 @@ class MemoryStore(Store[MemorySettings]):
         found = self._tables.get(table)
         if found is None:
             raise NoTableError(f'there is no table "{table}"')
-        refused = {index: reason for index, one in enumerate(mutations) if (reason := _refusal(found, one))}
+        refused = {index: reason for index, one in enumerate(mutations) if (reason := why_never(one, found.families))}
         if refused:
             raise WriteRejectedError(next(iter(refused.values())), indexes=sorted(refused))
         for mutation in mutations:
@@ -150,7 +151,7 @@ class MemoryStore(Store[MemorySettings]):
         self._check_open()
         found = self._tables.get(table)
         if found is None or family.name not in found.families:
-            raise SchemaError(f'there is no family "{family.name.decode("utf-8", "replace")}" in table "{table}"')
+            raise SchemaError(f'there is no family {shown(family.name)} in table "{table}"')
         found.families[family.name] = family
 
     def describe_table(self, name: str) -> TableSpec | None:
@@ -235,23 +236,3 @@ def _delete(data: _RowData, delete: Delete, families: dict[bytes, FamilySpec]) -
     else:
         column = data.columns.setdefault(delete.family, {}).setdefault(delete.qualifier, _Column())
         column.deleted_ms = max(column.deleted_ms, delete.timestamp_ms)
-
-
-def _refusal(table: _Table, mutation: Mutation) -> str | None:
-    """Why a mutation can never be written."""
-    if not 0 < len(mutation.row) <= MAX_ROW_KEY_BYTES:
-        return f"the row key has {len(mutation.row)} bytes; 1 to {MAX_ROW_KEY_BYTES} are allowed"
-    if mutation.timestamp_ms < 0:
-        return f"the time {mutation.timestamp_ms} is negative"
-    if isinstance(mutation, Delete):
-        named: list[tuple[bytes, bytes | None]] = [] if mutation.family is None else [(mutation.family, b"")]
-    elif mutation.columns:
-        named = [split_column(column) for column in mutation.columns]
-    else:
-        return "the put has no cells"
-    for family, qualifier in named:
-        if qualifier is None:
-            return f'the column "{family.decode("utf-8", "replace")}" has no colon'
-        if family not in table.families:
-            return f'there is no family "{family.decode("utf-8", "replace")}"'
-    return None

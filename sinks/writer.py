@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ingest.api import Delete, Event, MappingError, Mutation, NoTableError, Put
+from ingest.api.notation import shown
 from sinks.mapping.mapper import Mapper, OnUnknown, Skipped
 from sinks.mutator import UNKNOWN_FAMILY, BufferedMutator
 
@@ -99,5 +100,5 @@ def _families_in(mutation: Mutation) -> set[bytes]:
 
 def _named(families: Iterable[bytes]) -> str:
     """For messages: `family "a"`, `families "a", "b"`."""
-    names = [f'"{name.decode("utf-8", "replace")}"' for name in sorted(families)]
-    return f"{'family' if len(names) == 1 else 'families'} {', '.join(names)}"
+    names = sorted(families)
+    return f"{'family' if len(names) == 1 else 'families'} {shown(*names)}"

@@ -18,6 +18,7 @@ from ingest.api import (
     TableSpec,
     WriteRejectedError,
 )
+from ingest.api.notation import shown
 from sinks.hbase.connection import Connection
 from sinks.hbase.encoding import Call, Encoder
 from sinks.hbase.message import METHOD
@@ -97,7 +98,7 @@ class HBaseStore(Store[HBaseSettings]):
         if not missing:
             return
         if self._thrift2 is None:
-            names = ", ".join(f'"{family.name.decode("utf-8", "replace")}"' for family in missing)
+            names = shown(*(family.name for family in missing))
             raise _by_hand(
                 f'no family {names} in table "{spec.name}", and the Thrift server can not add one',
                 shell_alter(spec.name, missing),
@@ -112,9 +113,8 @@ class HBaseStore(Store[HBaseSettings]):
     def change_family(self, table: str, family: FamilySpec) -> None:
         """Change a family of a live table; needs `thrift2`."""
         if self._thrift2 is None:
-            name = family.name.decode("utf-8", "replace")
             raise _by_hand(
-                f'family "{name}" of table "{table}" differs, and the Thrift server can not change it',
+                f'family {shown(family.name)} of table "{table}" differs, and the Thrift server can not change it',
                 shell_change(table, family),
             )
         try:

@@ -22,6 +22,7 @@ from ingest.api import (
     WriteRejectedError,
     split_column,
 )
+from ingest.api.notation import shown
 from ingest.clock import now_ms
 from sinks.rocksdb import table_file
 from sinks.rocksdb.database import Database, Opened
@@ -101,7 +102,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         cells, named, samples = Note.of(note)
         unknown = named.difference(families.specs)
         if unknown:
-            raise WriteRejectedError(f"there is no family {', '.join(map(repr, sorted(unknown)))}")
+            raise WriteRejectedError(f"there is no family {shown(*sorted(unknown))}")
         gauge = self._gauge(table, cells, samples, families)
         with self._forgetting():
             self._database.take(table, Path(path))
@@ -140,7 +141,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
     def change_family(self, table: str, family: FamilySpec) -> None:
         """Give a family other options; what is in files already is compressed anew when they are compacted."""
         if family.name not in self._database.writable().records.get(table, {}):
-            raise SchemaError(f'there is no family "{family.name.decode("utf-8", "replace")}" in table "{table}"')
+            raise SchemaError(f'there is no family {shown(family.name)} in table "{table}"')
         with self._forgetting():
             self._database.change_family(table, family)
 

@@ -7,17 +7,16 @@ from rocksdict import ColumnFamily, Rdict, WriteBatch
 
 from ingest.api import (
     MAX_ROW_KEY_BYTES,
+    MAX_TIME_MS,
     Delete,
     FamilySpec,
     LifecycleError,
     Mutation,
     Put,
     WriteRejectedError,
-    split_column,
+    why_never,
 )
 from sinks.rocksdb.keys import (
-    END,
-    MAX_TIME_MS,
     cell_column,
     column_delete_suffix,
     encode_text,
@@ -96,24 +95,28 @@ def batch_of(mutations: Sequence[Mutation], families: Families) -> tuple[WriteBa
     write = batch.put
     logged = False
     cells = 0
-    at = -1
+    at: int | None = None
     time = b""
     handle = families.handle
     prepared = families.prepared()
     try:
         for mutation in mutations:
             row = mutation.row
-            if not 0 < len(row) <= MAX_ROW_KEY_BYTES or not 0 <= mutation.timestamp_ms <= MAX_TIME_MS:
+            if not 0 < len(row) <= MAX_ROW_KEY_BYTES:
                 raise _rejection(mutations, families)
-            head = encode_text(row) if b"\x00" in row else row + END
+            if mutation.timestamp_ms != at:
+                at = mutation.timestamp_ms
+                if not 0 <= at <= MAX_TIME_MS:
+                    raise _rejection(mutations, families)
+                time = encode_time(at)
+            head = encode_text(row)
             logged = logged or mutation.wal
             if isinstance(mutation, Delete):
                 _delete(batch, head, mutation, families)
                 continue
-            if mutation.timestamp_ms != at:
-                at = mutation.timestamp_ms
-                time = encode_time(at)
             columns = mutation.columns
+            if not columns:
+                raise _rejection(mutations, families)
             cells += len(columns)
             for column, value in columns.items():
                 found = prepared.get(column)
@@ -171,22 +174,5 @@ def _delete(batch: WriteBatch, head: bytes, delete: Delete, families: Families) 
 
 def _rejection(mutations: Sequence[Mutation], families: Families) -> WriteRejectedError:
     """What is wrong, with every mutation that is."""
-    reasons = {index: reason for index, one in enumerate(mutations) if (reason := _refusal(one, families))}
+    reasons = {index: reason for index, one in enumerate(mutations) if (reason := why_never(one, families.specs))}
     return WriteRejectedError(next(iter(reasons.values()), "a mutation was refused"), indexes=sorted(reasons))
-
-
-def _refusal(mutation: Mutation, families: Families) -> str | None:
-    if not 0 < len(mutation.row) <= MAX_ROW_KEY_BYTES:
-        return f"the row key has {len(mutation.row)} bytes; 1 to {MAX_ROW_KEY_BYTES} are allowed"
-    if not 0 <= mutation.timestamp_ms <= MAX_TIME_MS:
-        return f"the time {mutation.timestamp_ms} is not between 0 and {MAX_TIME_MS}"
-    if isinstance(mutation, Delete):
-        named: list[tuple[bytes, bytes | None]] = [] if mutation.family is None else [(mutation.family, b"")]
-    else:
-        named = [split_column(column) for column in mutation.columns]
-    for family, qualifier in named:
-        if qualifier is None:
-            return f'the column "{family.decode("utf-8", "replace")}" has no colon'
-        if family not in families.specs:
-            return f'there is no family "{family.decode("utf-8", "replace")}"'
-    return None

@@ -138,7 +138,7 @@ def test_what_is_superseded_is_counted(store, tmp_path):
 
 def test_unknown_family_is_refused(store, tmp_path):
     file = handed(tmp_path / "in" / "task", [Put(b"r", {b"absent:a": b"v", b"f:a": b"v"}, 1)])
-    with pytest.raises(WriteRejectedError, match="there is no family b'absent'"):
+    with pytest.raises(WriteRejectedError, match='there is no family "absent"'):
         deliver(store, [file])
     assert list(store.scan("t", Scan())) == []
 
