@@ -186,7 +186,6 @@ class Handover(Store[StoreSettings]):
         shapes: dict[tuple[bytes, ...], int] = {}
         puts: list[Any] = []
         deletes: list[tuple[bytes, int, bytes | None, bytes | None]] = []
-        extend = puts.extend
         size = 0
         for mutation in mutations:
             if isinstance(mutation, Put):
@@ -199,7 +198,7 @@ class Handover(Store[StoreSettings]):
                 puts.append(mutation.row)
                 puts.append(mutation.timestamp_ms)
                 values = columns.values()
-                extend(values)
+                puts.extend(values)
                 size += sum(map(len, values)) + len(mutation.row)
             else:
                 deletes.append((mutation.row, mutation.timestamp_ms, mutation.family, mutation.qualifier))
@@ -207,7 +206,6 @@ class Handover(Store[StoreSettings]):
             if size >= FRAME_BYTES:
                 self._keep((table, mutations[0].wal, list(shapes), puts, deletes), size)
                 shapes, puts, deletes, size = {}, [], [], 0
-                extend = puts.extend
         if puts or deletes:
             self._keep((table, mutations[0].wal, list(shapes), puts, deletes), size)
 

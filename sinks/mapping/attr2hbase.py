@@ -123,7 +123,11 @@ class Attr2HBase(Mapper[Attr2HBaseSettings]):
         if row is None:
             if self.settings.on_missing_key is OnMissingKey.DROP:
                 return _NO_ROW_KEY
-            raise MappingError(f'no attribute "{self._prefix}" for the row key', code="no_row_key")
+            raise MappingError(
+                f'no attribute "{self._prefix}" for the row key',
+                code="no_row_key",
+                hint="say `on_missing_key: drop` if such events are none of this sink",
+            )
         return self._mutation_of(row, event, batch_time_ms)
 
     def _cells(self, event: Event) -> dict[bytes, bytes]:

@@ -126,13 +126,18 @@ def size_guard(columns: ColumnOptions) -> Callable[[Mapping[bytes, bytes]], None
 
     def check(cells: Mapping[bytes, bytes]) -> None:
         if max_cells is not None and len(cells) > max_cells:
-            raise MappingError(f"{len(cells)} cells in one row, allowed are {max_cells}", code="too_many_columns")
+            raise MappingError(
+                f"{len(cells)} cells in one row, allowed are {max_cells}",
+                code="too_many_columns",
+                hint="raise `columns: max_per_row`",
+            )
         if max_bytes is not None:
             for column, value in cells.items():
                 if len(value) > max_bytes:
                     raise MappingError(
                         f"the value of {name_from_bytes(column)!r} has {len(value)} bytes, allowed are {max_bytes}",
                         code="value_too_large",
+                        hint="raise `columns: max_value_bytes`, or cut it before with `truncate`",
                     )
 
     return check

@@ -253,7 +253,11 @@ def _if_there(cell: CellOptions, value_of: Callable[[Event], bytes], name: str) 
             missing = missing_in(event)
             if missing is not None:
                 if is_error:
-                    raise MappingError(f'no attribute "{missing}" for the cell {name}', code="no_attribute")
+                    raise MappingError(
+                        f'no attribute "{missing}" for the cell {name}',
+                        code="no_attribute",
+                        hint="say `on_missing: unset` if there may be events without it",
+                    )
                 return None
         return value_of(event)
 

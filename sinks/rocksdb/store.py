@@ -102,7 +102,10 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         cells, named, samples = Note.of(note)
         unknown = named.difference(families.specs)
         if unknown:
-            raise WriteRejectedError(f"there is no family {shown(*sorted(unknown))}")
+            raise WriteRejectedError(
+                f'there is no family {shown(*sorted(unknown))} in table "{table}"',
+                hint="start again: the events are checked anew against the families that are there",
+            )
         gauge = self._gauge(table, cells, samples, families)
         with self._forgetting():
             self._database.take(table, Path(path))
