@@ -3,6 +3,7 @@
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from ingest.api import (
     Capabilities,
@@ -116,28 +117,7 @@ class MemoryStore(Store[MemorySettings]):
 
     def scan(self, table: str, scan: Scan) -> Iterator[Row]:
         """Rows of a range; rows written while the scan runs may or may not be seen."""
-        found = self._table(table)
-        start, stop = scan.bounds()
-        left = scan.limit
-        while left is None or left > 0:
-            low = bisect_left(found.keys, start)
-            high = len(found.keys) if stop is None else bisect_left(found.keys, stop)
-            page = found.keys[low:high]
-            page = page[: -scan.page_rows - 1 : -1] if scan.reverse else page[: scan.page_rows]
-            if not page:
-                return
-            for key in page:
-                row = self._visible(found, key, found.rows[key], scan.columns, scan.versions)
-                if row is not None:
-                    yield row
-                    if left is not None:
-                        left -= 1
-                        if left == 0:
-                            return
-            if scan.reverse:
-                stop = page[-1]
-            else:
-                start = page[-1] + b"\0"
+        yield from islice(self._rows(self._table(table), scan), scan.limit)
 
     def ensure_table(self, spec: TableSpec) -> None:
         """Make the table and its families where they are missing."""
@@ -186,6 +166,24 @@ class MemoryStore(Store[MemorySettings]):
                 for cell in visible.cells:
                     qualifiers = data.columns.setdefault(cell.family, {})
                     qualifiers.setdefault(cell.qualifier, _Column()).versions[cell.timestamp_ms] = cell.value
+
+    def _rows(self, found: _Table, scan: Scan) -> Iterator[Row]:
+        start, stop = scan.bounds()
+        while True:
+            low = bisect_left(found.keys, start)
+            high = len(found.keys) if stop is None else bisect_left(found.keys, stop)
+            page = found.keys[low:high]
+            page = page[: -scan.page_rows - 1 : -1] if scan.reverse else page[: scan.page_rows]
+            if not page:
+                return
+            for key in page:
+                row = self._visible(found, key, found.rows[key], scan.columns, scan.versions)
+                if row is not None:
+                    yield row
+            if scan.reverse:
+                stop = page[-1]
+            else:
+                start = page[-1] + b"\0"
 
     def _visible(
         self, table: _Table, key: bytes, data: _RowData, columns: Sequence[bytes] | None, versions: int

@@ -153,7 +153,7 @@ class HBaseStore(Store[HBaseSettings]):
 
     def _disabled(self, table: str) -> StoreRefusedError | None:
         """The better reason when a write got no answer: HBase waits for the regions of a disabled table."""
-        question = Connection(self.settings.model_copy(update={"timeout": min(_DIAGNOSIS_S, self.settings.timeout)}))
+        question = Connection(self.settings.impatient(_DIAGNOSIS_S))
         try:
             question.open()
             enabled = question.call(lambda client: client.isTableEnabled(table.encode()), table=table)

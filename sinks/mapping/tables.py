@@ -47,7 +47,7 @@ class TableNames:
             raise MappingError(
                 f'"{self._template.text}" gives {name_from_bytes(data)!r}, which is no name of a table',
                 code="bad_table_name",
-                hint="a table is NAME or NAMESPACE:NAME, each of letters, digits and _ . - and not begun with . or -",
+                hint="a table is NAME or NAMESPACE:NAME, each of letters, digits, _ . - and with no . or - first",
             )
         return data.decode()
 

@@ -79,7 +79,7 @@ def test_name_that_is_not_as_the_hint_says_is_no_table(name):
     with pytest.raises(MappingError) as caught:
         mapped(Attr2HBase, "{table: '%{t}'}", Event(b"", ROW | {"t": name}))
     assert caught.value.hint == (
-        "a table is NAME or NAMESPACE:NAME, each of letters, digits and _ . - and not begun with . or -"
+        "a table is NAME or NAMESPACE:NAME, each of letters, digits, _ . - and with no . or - first"
     )
 
 
