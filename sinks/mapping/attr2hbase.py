@@ -11,7 +11,7 @@ from ingest.api.names import Remembered
 from ingest.api.notation import name_to_bytes
 from sinks.mapping.guards import NameGuard, refuse_own_families
 from sinks.mapping.mapper import Mapped, Mapper, SinkSettings, Skipped
-from sinks.mapping.mutations import Mutations
+from sinks.mapping.mutations import mutation_maker
 from sinks.mapping.tables import TableTemplate
 from sinks.mapping.values import PRIORITY_BYTES, time_bytes
 
@@ -115,7 +115,7 @@ class Attr2HBase(Mapper[Attr2HBaseSettings]):
         self._body_column = None if settings.write_body is None else settings.write_body.encode()
         self._names = NameGuard(settings.families, settings.columns)
         self._columns = Remembered(self._column_of, most=_MOST_NAMES)
-        self._mutation_of = Mutations(settings, settings.table, self._cells).of
+        self._mutation_of = mutation_maker(settings, settings.table, self._cells)
 
     def map(self, event: Event, batch_time_ms: int) -> Mapped | Skipped:
         """One put, or one delete, of the row the event names."""

@@ -14,7 +14,7 @@ from ingest.expressions import Template
 from sinks.mapping.encodings import ENCODERS, Encode, Encoding
 from sinks.mapping.guards import NameGuard, check_row_key, refuse_own_families
 from sinks.mapping.mapper import Mapped, Mapper, SinkSettings, Skipped
-from sinks.mapping.mutations import Mutations
+from sinks.mapping.mutations import mutation_maker
 from sinks.mapping.tables import TableTemplate
 
 _MOST_NAMES = 20_000  # prepared columns of a cell; names come from the data, so there must be an end
@@ -181,7 +181,7 @@ class HBase(Mapper[HBaseSettings]):
         self._asks = key.on_missing is not OnMissingInKey.EMPTY and _reads_attributes(key.template)
         names = NameGuard(settings.families, settings.columns)
         self._listed = tuple(_ready(cell, names) for cell in settings.cells)
-        self._mutation_of = Mutations(settings, settings.table, self._cells).of
+        self._mutation_of = mutation_maker(settings, settings.table, self._cells)
 
     def map(self, event: Event, batch_time_ms: int) -> Mapped | Skipped:
         """One put, or one delete, of the row the event names."""
