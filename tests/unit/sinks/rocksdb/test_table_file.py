@@ -133,7 +133,7 @@ def test_what_is_superseded_is_counted(store, tmp_path):
         rows = [Put(b"%03d" % number, {b"f:a": b"v", b"g:a": b"v"}, at) for number in range(100)]
         deliver(store, [handed(tmp_path / "in" / f"task{at}", rows)])
     # three versions are kept of each cell
-    assert (store._gauges["t"].cells, store._gauges["t"].superseded) == (1_000, 400)
+    assert (store._open_tables["t"].gauge.cells, store._open_tables["t"].gauge.superseded) == (1_000, 400)
 
 
 def test_unknown_family_is_refused(store, tmp_path):
