@@ -132,7 +132,7 @@ def beside_peers(parts: Sequence[str], events: int, rounds: int, console: Consol
                 for share in latency.SHARES:
                     at = folder / f"latency-{share}"
                     seen = latency.measured(kafka, base, ladder, full * share, at, PARTITIONS)
-                    found["latency"][f"{share:.0%}".replace("%", " %")] = seen._asdict()
+                    found["latency"][latency.share_of(share)] = seen._asdict()
                     progress.advance(task)
         finally:
             base.close()

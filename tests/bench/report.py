@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench import costs, plots
-from tests.bench.goals import shown, wanted
+from tests.bench.goals import GOALS, shown, wanted
 from tests.bench.threads import REST, Shares
 
 OURS = ("rocksdb", "hbase")
@@ -162,7 +162,7 @@ def laid_over(earlier: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]
     """
     A run with what an earlier one on such a machine measured and it did not.
 
-    Goals come from one run each, so no ratio is of figures of two.
+    Goals come from one run each, so no ratio is of figures of two; one that is a goal no more is left out.
     """
     if earlier["machine"]["cpu"] != result["machine"]["cpu"]:
         return result
@@ -170,8 +170,8 @@ def laid_over(earlier: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]
     for part in ("rungs", "hbase", "scale", "latency", "measured"):
         if part in whole:
             whole[part] = earlier.get(part, {}) | result.get(part, {})
-    goals = {goal["name"]: goal for goal in (*earlier["goals"], *result["goals"])}
-    return whole | {"goals": list(goals.values())}
+    known = {goal["name"]: goal for goal in (*earlier["goals"], *result["goals"])}
+    return whole | {"goals": [known[goal.name] for goal in GOALS if goal.name in known]}
 
 
 def pictures(result: dict[str, Any]) -> dict[str, str]:

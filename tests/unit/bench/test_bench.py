@@ -8,8 +8,9 @@ import pytest
 
 from ingest.catalog import Catalog
 from ingest.config import load
-from tests.bench import durability, plots, threads, watching
+from tests.bench import durability, hbase, latency, plots, rungs, scale, threads, watching
 from tests.bench.goals import GOALS, goals
+from tests.bench.latency import share_of
 from tests.bench.ready_made import batch
 from tests.bench.report import laid_over, page
 from tests.bench.watching import follow
@@ -37,6 +38,19 @@ def test_what_was_not_measured_is_no_goal():
     assert goals({}) == []
     assert goals({"soak": {"memory_growth": None}}) == []
     assert len({goal.name for goal in GOALS}) == len(GOALS)
+
+
+def test_a_whole_run_measures_every_goal():
+    figures = {"per_s": 1.0, "cpu_s_per_million": 1.0}
+    whole = {
+        "rungs": dict.fromkeys(rungs.ROCKSDB, figures),
+        "hbase": dict.fromkeys(hbase.GOAL_RUNGS, figures),
+        "scale": dict.fromkeys(scale.cases(), figures),
+        "latency": {share_of(share): {"p50_s": 1.0, "p99_s": 1.0} for share in latency.SHARES},
+        "soak": {"memory_growth": 0.0},
+        "chain_of_four_per_s": 1.0,
+    }
+    assert [line["name"] for line in goals(whole)] == [goal.name for goal in GOALS]
 
 
 def test_the_first_half_counts_for_nothing(monkeypatch):
@@ -135,10 +149,12 @@ def run(commit, *, goal, **parts):
 
 
 def test_a_run_of_some_parts_keeps_the_others():
-    earlier = run("a", goal="first", scale={"1": 1, "2": 2}, chain_of_four_per_s=5.0)
-    whole = laid_over(earlier, run("b", goal="second", scale={"2": 3}))
+    first, second = GOALS[0].name, GOALS[1].name
+    earlier = run("a", goal=second, scale={"1": 1, "2": 2}, chain_of_four_per_s=5.0)
+    earlier["goals"] += run("a", goal="a goal no more")["goals"]
+    whole = laid_over(earlier, run("b", goal=first, scale={"2": 3}))
     assert (whole["scale"], whole["chain_of_four_per_s"]) == ({"1": 1, "2": 3}, 5.0)
-    assert [goal["name"] for goal in whole["goals"]] == ["first", "second"]
+    assert [goal["name"] for goal in whole["goals"]] == [first, second]
     del whole["scale"]
     assert "Measured at a, 2026-01-01: `chain_of_four_per_s`." in page(whole)
 
