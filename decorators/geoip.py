@@ -14,9 +14,9 @@ from maxminddb.types import Record
 from pydantic import model_validator
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.files import ReferenceFile, check_file
 from ingest.api.names import Remembered
 from ingest.formats.addresses import packed, written
-from ingest.formats.reference_file import ReferenceFile, check_file
 
 _MOST_ADDRESSES = 16_384  # remembered; the same ones come again and again
 _SHOWN_BYTES = 40  # of what is no address, in a message
