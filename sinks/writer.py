@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from ingest.api import MAX_ROW_KEY_BYTES, Delete, Event, MappingError, Mutation, NoTableError, Put
-from sinks.mapping.guards import check_row_key, check_time
+from ingest.api import Delete, Event, MappingError, Mutation, NoTableError, Put
 from sinks.mapping.mapper import Mapper, OnUnknown, Skipped
 from sinks.mutator import UNKNOWN_FAMILY, BufferedMutator
 
@@ -45,9 +44,6 @@ class Writer:
         if isinstance(mapped, Skipped):
             return mapped.reason
         table, mutation = mapped
-        if not 0 < len(mutation.row) <= MAX_ROW_KEY_BYTES or mutation.timestamp_ms < 0:
-            check_row_key(mutation.row)
-            check_time(mutation.timestamp_ms)
         good = mutator.families.good.get(table)
         if type(mutation) is not Put or good is None or not mutation.columns.keys() <= good:
             reason = self._admit(table, mutation)

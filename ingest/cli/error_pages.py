@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ingest import api
 from ingest.api import Disposition, IngestError, NotFoundError
+from ingest.api.files import ReferenceFileError
 from ingest.config.problems import EXPLANATIONS
-from ingest.formats.reference_file import ReferenceFileError
 
 _REACTIONS = {
     Disposition.RETRY: "Nothing is acknowledged: it is tried again, and the pipeline is blocked meanwhile.",

@@ -9,12 +9,12 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import Event, Example, ExpressionError, MappingError, Model, option
 from ingest.api.choices import OnMissing
+from ingest.api.names import Remembered
 from ingest.expressions import Template
 from sinks.mapping.encodings import ENCODERS, Encode, Encoding
 from sinks.mapping.guards import NameGuard, check_row_key, refuse_own_families
 from sinks.mapping.mapper import Mapped, Mapper, SinkSettings, Skipped
 from sinks.mapping.mutations import Mutations
-from sinks.mapping.remembered import Remembered
 from sinks.mapping.tables import TableTemplate
 
 _MOST_NAMES = 20_000  # prepared columns of a cell; names come from the data, so there must be an end
@@ -227,8 +227,8 @@ def _ready(cell: CellOptions, names: NameGuard) -> _Cell:
 
 
 def _column_of(cell: CellOptions, names: NameGuard) -> Callable[[Event], bytes]:
-    columns = Remembered[tuple[bytes, bytes], bytes](lambda pair: names.column(*pair), _MOST_NAMES)
-    known, made = columns.known, columns.made
+    columns = Remembered[tuple[bytes, bytes], bytes](lambda pair: names.column(*pair), most=_MOST_NAMES)
+    known = columns.known
     family_of, qualifier_of = cell.family.render, cell.qualifier.render
 
     def column_of(event: Event) -> bytes:
@@ -236,7 +236,7 @@ def _column_of(cell: CellOptions, names: NameGuard) -> Callable[[Event], bytes]:
         try:
             return known[pair]
         except KeyError:
-            return made(pair)
+            return columns[pair]
 
     return column_of
 

@@ -16,6 +16,10 @@ class Mutations:
     """
     Makes the mutation of one row; all that the options say is decided at construction.
 
+    Here, where every mapper's mutations come from, and nowhere later, row key and time are checked: before the cells
+    are asked for, and also where events are only explained. A store still refuses what it can not hold, whoever sends
+    it.
+
     Args:
         cells: the columns and values of an event; asked only when they are written. It may raise MappingError.
     """

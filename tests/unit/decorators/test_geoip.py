@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from decorators import geoip
 from decorators.geoip import Geoip, GeoipSettings
 from ingest.api import DecorateError
-from ingest.formats.reference_file import ReferenceFileError
+from ingest.api.files import ReferenceFileError
 from ingest.testing.events import event_of
 from tests.support.mmdb import database
 
@@ -126,7 +126,7 @@ def test_many_addresses_do_not_fill_the_memory(path, monkeypatch):
     decorator = make(path)
     for number in range(10):
         assert after(decorator, f"81.2.69.{number}") == {"c": b"GB"}
-    assert len(decorator._known) <= 4
+    assert len(decorator._entries.known) <= 4
 
 
 def test_a_new_database_is_taken_when_a_share_begins(tmp_path):
