@@ -1,6 +1,5 @@
 """What every error code means, and what happens when it occurs."""
 
-import difflib
 import inspect
 from dataclasses import dataclass
 
@@ -8,6 +7,7 @@ from ingest import api
 from ingest.api import Disposition, IngestError, NotFoundError
 from ingest.config.problems import EXPLANATIONS
 from ingest.formats.reference_file import ReferenceFileError
+from ingest.spelling import did_you_mean
 
 _REACTIONS = {
     Disposition.RETRY: "Nothing is acknowledged: it is tried again, and the pipeline is blocked meanwhile.",
@@ -290,8 +290,7 @@ def error_page(code: str) -> ErrorPage:
     """
     pages = {page.code: page for page in error_pages()}
     if code not in pages:
-        near = difflib.get_close_matches(code, pages, n=1)
-        hint = f'did you mean "{near[0]}"?' if near else "'ingest describe error' lists them"
+        hint = did_you_mean(code, pages) or "'ingest describe error' lists them"
         raise NotFoundError(f'there is no error "{code}"', hint=hint)
     return pages[code]
 

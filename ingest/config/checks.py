@@ -15,10 +15,11 @@ from ingest.config.draft import Draft, PipelineDraft
 from ingest.config.model import Component, names_of
 from ingest.config.nodes import Scalar
 from ingest.config.options import DeadLetterTopic
-from ingest.config.problems import Kind, Place, did_you_mean, listed
+from ingest.config.problems import Kind, Place, listed
 from ingest.config.rowkeys import check_row_keys
 from ingest.config.targets import check_table
 from ingest.expressions import Condition
+from ingest.spelling import did_you_mean
 
 
 def check(draft: Draft, binding: Binding) -> None:

@@ -9,11 +9,12 @@ from pydantic import ValidationError
 from ingest.api import CatalogError, Model
 from ingest.config.model import Component
 from ingest.config.nodes import Mapping, Node, Scalar, Sequence, places, plain
-from ingest.config.problems import Kind, Masks, Place, Problem, Severity, did_you_mean, listed
+from ingest.config.problems import Kind, Masks, Place, Problem, Severity, listed
 from ingest.config.scalars import resolve
 from ingest.config.translate import Placed, problems_of, secret_scalars
 from ingest.expressions import Condition, ExpressionSyntaxError, Pattern
 from ingest.plugin import Plugin
+from ingest.spelling import did_you_mean
 
 
 class Lookup(Protocol):

@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 from ingest.api.notation import name_from_bytes, name_to_bytes
 from ingest.config import Kind
-from ingest.config.problems import did_you_mean
 from ingest.expressions import Pattern
 from ingest.expressions.grammar import quoted
 from ingest.flume.escapes import literal
@@ -17,6 +16,7 @@ from ingest.flume.ng.kafka import absent
 from ingest.flume.ng.properties import Options
 from ingest.flume.patterns import UntranslatableError, in_full, pattern_of, replacement_of
 from ingest.flume.pipelines.document import Component, Verbatim
+from ingest.spelling import did_you_mean
 
 Steps = list[tuple[str, dict[str, object], str]]
 """Kind, options and a note of each step."""

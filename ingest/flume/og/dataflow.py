@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ingest.config import Kind
-from ingest.config.problems import did_you_mean
 from ingest.flume.og.arguments import Arguments, BadArgumentError, Keywords, Translation
 from ingest.flume.og.decorators import KEPT, LEFT_OUT, UNKNOWN, UNPACKED_BY
 from ingest.flume.og.lexer import Comment
@@ -19,6 +18,7 @@ from ingest.flume.og.tree import Call, Chain, Failover, FanOut, File, Node, Scop
 from ingest.flume.original import Original
 from ingest.flume.pipelines.document import Component, Pipeline, Verbatim
 from ingest.flume.pipelines.report import Entry, Outcome, shown
+from ingest.spelling import did_you_mean
 
 _DEFAULT_NAME = "flume"
 _MOST_BYTES = "32KiB"  # flume.event.max.size.bytes: a longer body was no event
