@@ -46,6 +46,11 @@ def plain_or_quoted(text: str) -> str:
     return single_quoted(text) if "\\" in text and "'" not in text and text.isprintable() else quoted(text)
 
 
+def literal(text: str) -> str:
+    """Text that is a value, for a file in which `${` begins a variable; keys are taken as they are."""
+    return text.replace("${", "$${")
+
+
 def single_quoted(text: str) -> str:
     """Text between single quotes, where nothing is escaped: it must be printable."""
     return "'" + text.replace("'", "''") + "'"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ingest.api import ConfigError
 from ingest.config.nodes import BadYamlError, Path, compose, plain
 from ingest.config.spans import Span, span_of
-from ingest.config.writing import flow, plain_or_quoted, quoted, single_quoted
+from ingest.config.writing import flow, literal, plain_or_quoted, quoted, single_quoted
 from ingest.trial.expected import Difference, puts_of
 from ingest.trial.pipeline import CaseResult
 from ingest.trial.shown import Line
@@ -260,9 +260,9 @@ def _escaped(value: object) -> Any:
     """As it is written in a file where `${` begins a variable."""
     match value:
         case str():
-            return value.replace("${", "$${")
+            return literal(value)
         case dict():
-            return {_escaped(key): _escaped(each) for key, each in value.items()}
+            return {key: _escaped(each) for key, each in value.items()}
         case list():
             return [_escaped(each) for each in value]
         case _:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ingest.config import Place
-from ingest.config.writing import flow, plain_or_quoted
+from ingest.config.writing import flow, literal, plain_or_quoted
 
 Value = str | int | bool | Sequence["Value"] | Mapping[str, "Value"]
 """What an option can be."""
@@ -192,12 +192,12 @@ def _flow(value: object) -> str:
 
 
 def _escaped(value: object) -> object:
-    """What stands for itself in a file where `${` begins a variable, keys apart: nothing is put into those."""
+    """All text that is not meant as written stands for itself."""
     match value:
         case Verbatim(text):
             return text
         case str():
-            return value.replace("${", "$${")
+            return literal(value)
         case Mapping():
             return {name: _escaped(each) for name, each in value.items()}
         case Sequence():
