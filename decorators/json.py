@@ -6,6 +6,8 @@ from ingest.api import DecorateError, Decorator, Event, Example, option
 from ingest.formats.json_text import attributes_of, read_json, write_json
 from ingest.formats.nested import Flattening, NestedSettings, OnNull
 
+_REPAIRED = frozenset({"bad_json", "no_attribute"})
+
 
 class OnInvalid(StrEnum):
     """What a text that is no JSON object leads to."""
@@ -22,7 +24,8 @@ class JsonSettings(NestedSettings):
         "A null sets nothing (`unset`), an `empty` value, or fails the event (`error`).", default="unset", strict=False
     )
     on_invalid: OnInvalid = option(
-        "A text that is no JSON object: the event fails (`error`) or is dropped (`drop`), or nothing is set (`unset`).",
+        "A text that is no JSON object, or no text at all: the event fails (`error`) or is dropped (`drop`), or "
+        "nothing is set (`unset`).",
         default="error",
         strict=False,
     )
@@ -60,6 +63,8 @@ class Json(Decorator[JsonSettings]):
         ),
         Example("arrays are JSON text", body='{"tags": ["x", {"y": 1.0}]}', after={"tags": '["x",{"y":1.0}]'}),
         Example("no object", body="[1]", error="bad_json"),
+        Example("an absent attribute", settings="{source: payload}", error="no_attribute"),
+        Example("an absent attribute that need not be there", settings="{source: payload, on_invalid: unset}"),
     )
 
     def __init__(self, settings: JsonSettings) -> None:
@@ -74,19 +79,16 @@ class Json(Decorator[JsonSettings]):
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
-        text = event.body if self._source is None else event.attributes.get(self._source)
         try:
-            found = self._read(text)
+            found = self._read(event.text_of(self._source, "to read"))
         except DecorateError as error:
-            if error.code != "bad_json" or self.settings.on_invalid is OnInvalid.ERROR:
+            if error.code not in _REPAIRED or self.settings.on_invalid is OnInvalid.ERROR:
                 raise
             return self.settings.on_invalid is OnInvalid.UNSET
         event.update(found)
         return True
 
-    def _read(self, text: bytes | None) -> dict[str, bytes]:
-        if text is None:
-            raise DecorateError(f'no attribute "{self._source}" to read', code="bad_json")
+    def _read(self, text: bytes) -> dict[str, bytes]:
         content = read_json(text)
         if type(content) is not dict:
             raise DecorateError("not a JSON object", code="bad_json")

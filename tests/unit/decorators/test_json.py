@@ -83,7 +83,7 @@ def test_an_attribute_is_read(attributes_after):
 
 
 def test_an_absent_attribute_is_an_error(refusal_of):
-    assert refusal_of(Json, "{source: s}", "{}") == "bad_json"
+    assert refusal_of(Json, "{source: s}", "{}") == "no_attribute"
 
 
 @pytest.mark.parametrize(
