@@ -26,6 +26,9 @@ class ReservoirSampler(FanOut[ReservoirSamplerSettings]):
     the first event of the share: a micro-batch that runs again chooses the same. Other limits of micro-batches choose
     others, and a dead letter that is replayed stays when no more than `k` of its partition are replayed together.
 
+    Events that do not meet `when` go past those that are held, so of a row that has both an older value may stay: let
+    `when` ask for what the row key is made of, or give cells the event's time.
+
     Source: Flume decorator `reservoirSampler`, which chose among the events between two flushes; Vitter, Random
     sampling with a reservoir, algorithm R.
     """

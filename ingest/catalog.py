@@ -134,6 +134,16 @@ class Catalog:
         """
         return bool(getattr(self.load("decorators", name), "deterministic", True))
 
+    def holds_events(self, name: str) -> bool:
+        """
+        Whether a decorator holds events until the end of a share.
+
+        Raises:
+            CatalogError: there is no such decorator, or it can not be imported.
+        """
+        component = self.load("decorators", name)
+        return issubclass(component, FanOut) and component.finish is not FanOut.finish
+
     def settings(self, room: str, name: str) -> type[Model]:
         """
         The options of a component, without importing what talks to its store.

@@ -29,6 +29,9 @@ class Lookup(Protocol):
     def is_deterministic(self, name: str) -> bool:
         """Whether a decorator gives the same for the same event."""
 
+    def holds_events(self, name: str) -> bool:
+        """Whether a decorator holds events until the end of a share."""
+
     def with_plugins(self, plugins: AbstractSequence[Plugin]) -> "Lookup":
         """The same and what some modules add; CatalogError when one can not be imported."""
 
