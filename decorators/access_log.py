@@ -64,7 +64,7 @@ class AccessLogSettings(Settings):
     """Options of the access_log decorator."""
 
     source: str | None = option("Attribute that is read; the body when left out.", default=None, example="line")
-    format: Annotated[list[Annotated[str, AfterValidator(_known_format)]], BeforeValidator(_as_list)] = option(
+    formats: Annotated[list[Annotated[str, AfterValidator(_known_format)]], BeforeValidator(_as_list)] = option(
         "One or several; the first that fits counts. `common`, `combined`, `vhost_common`, `vhost_combined`, or the "
         "server's own: Apache's LogFormat with its %h, or nginx's log_format with its $remote_addr.",
         default=["combined", "common"],
@@ -122,7 +122,7 @@ class AccessLog(Decorator[AccessLogSettings]):
         ),
         Example(
             "an own format of nginx",
-            settings="{format: '$host $remote_addr [$time_iso8601] \"$request\" $status $request_time'}",
+            settings="{formats: '$host $remote_addr [$time_iso8601] \"$request\" $status $request_time'}",
             body='example.com 2001:db8::1 [2000-10-10T13:55:36-07:00] "\\x16\\x03\\x01" 400 0.005',
             after={
                 "host": "example.com",
@@ -136,7 +136,7 @@ class AccessLog(Decorator[AccessLogSettings]):
         ),
         Example(
             "an own format of Apache",
-            settings="{format: '%v %h %>s %D \"%m %U%q\" %{X-Request-Id}i', set_time: false}",
+            settings="{formats: '%v %h %>s %D \"%m %U%q\" %{X-Request-Id}i', set_time: false}",
             body='example.com 10.0.0.1 404 1520 "GET /a?b=1" 7f3c',
             after={
                 "vhost": "example.com",
@@ -157,7 +157,7 @@ class AccessLog(Decorator[AccessLogSettings]):
     def __init__(self, settings: AccessLogSettings) -> None:
         super().__init__(settings)
         self._source = settings.source
-        self._forms = tuple(_form(LogFormat(text), settings.prefix) for text in settings.format)
+        self._forms = tuple(_form(LogFormat(text), settings.prefix) for text in settings.formats)
         self._dash = {OnDash.EMPTY: b"", OnDash.KEEP: _NOTHING}.get(settings.on_dash)
 
     def decorate(self, event: Event) -> bool:

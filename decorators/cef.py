@@ -25,7 +25,7 @@ class CefSettings(Settings):
         default="",
         example="2hb_cef:",
     )
-    keys: list[str] | None = option(
+    only: list[str] | None = option(
         "Only these keys of the extension, as the message writes them, become attributes; all when left out.",
         default=None,
         example=["src", "dst", "act"],
@@ -96,7 +96,7 @@ class Cef(Decorator[CefSettings]):
         super().__init__(settings)
         self._source = settings.source
         self._prefix = name_to_bytes(settings.prefix)
-        self._wanted = None if settings.keys is None else frozenset(map(name_to_bytes, settings.keys))
+        self._wanted = None if settings.only is None else frozenset(map(name_to_bytes, settings.only))
         self._fold_labels = settings.fold_labels
         self._header = tuple(settings.prefix + name for name in _HEADER)
         self._names = Remembered(self._named)

@@ -63,7 +63,8 @@ class Csv(Decorator[CsvSettings]):
     """
     Split one line of CSV or TSV and put its fields into attributes.
 
-    One line end after it belongs to the line. Fields are bytes as they are, blanks around them included.
+    One line end after it belongs to the line. Fields are bytes as they are, blanks around them included. A separator of
+    several characters, or a pattern, is for `split`; a text of many lines for `explode` first.
 
     Source: ours; the form is that of RFC 4180, read by Python's csv.
     """

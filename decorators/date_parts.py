@@ -9,8 +9,9 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, EventError, Example, Settings, option
+from ingest.api.choices import OnInvalid
 from ingest.expressions import ZoneName, zone_of
-from ingest.expressions.dates import MONTHS, WEEKDAYS, OnUnparsed, datetime_of, day_of_year, offset_of, read_time
+from ingest.expressions.dates import MONTHS, WEEKDAYS, datetime_of, day_of_year, offset_of, read_time
 
 
 class Part(StrEnum):
@@ -78,9 +79,9 @@ class DatePartsSettings(Settings):
         "Time zone of the parts; the pipeline's `timezone` when left out.", default=None, example="Europe/Berlin"
     )
     padding: bool = option("Zeros in front: 07 instead of 7.", default=True)
-    on_unparsed: OnUnparsed = option(
+    on_invalid: OnInvalid = option(
         "An attribute that is absent or no number, or a time outside the years 1 to 9999: the event fails (`error`) "
-        "or passes without the parts (`keep`).",
+        "or passes as it is (`keep`).",
         default="error",
         strict=False,
     )
@@ -135,7 +136,7 @@ class DateParts(Decorator[DatePartsSettings]):
         Example("no time", settings="{source: seen}", attributes={"seen": "today"}, error="bad_time"),
         Example("an absent attribute", settings="{source: seen}", error="no_attribute"),
         Example("outside the calendar", timestamp_ms=2**62, error="time_out_of_range"),
-        Example("or without the parts", settings="{source: seen, on_unparsed: keep}", attributes={"seen": "today"}),
+        Example("or without the parts", settings="{source: seen, on_invalid: keep}", attributes={"seen": "today"}),
     )
 
     def __init__(self, settings: DatePartsSettings) -> None:
@@ -151,7 +152,7 @@ class DateParts(Decorator[DatePartsSettings]):
         try:
             found = self._found(self._time(event))
         except EventError:
-            if self.settings.on_unparsed is OnUnparsed.KEEP:
+            if self.settings.on_invalid is OnInvalid.KEEP:
                 return True
             raise
         event.update(found)

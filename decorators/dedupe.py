@@ -23,9 +23,9 @@ class Dedupe(Decorator[DedupeSettings]):
     Let the first event of each value pass and drop those that repeat it.
 
     Remembered is what came since the share began: the records of one partition in one micro-batch. A micro-batch that
-    runs again begins with nothing remembered, so none of its events is taken for a repetition of itself. Repetitions
-    in another micro-batch pass; a row key made of the value lets them meet in one row. Events that lack an attribute
-    the template names pass.
+    runs again begins with nothing remembered, so none of its events is taken for a repetition of itself. Repetitions in
+    another micro-batch pass; a row key made of the value lets them meet in one row. Events that lack an attribute the
+    template names pass. To let several events of each value pass, take `first_n`.
 
     Source: ours.
     """

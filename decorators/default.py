@@ -23,7 +23,7 @@ class Default(Decorator[DefaultSettings]):
     Set those of some attributes that are absent or empty; the others stay as they are.
 
     All values are made of the event as it came in. Where attributes are written once, an empty one can not be replaced
-    and fails the event.
+    and fails the event. To set attributes whatever they hold, take `template`.
 
     Source: ours.
     """

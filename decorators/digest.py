@@ -34,7 +34,7 @@ class Digest(Decorator[DigestSettings]):
     Digest the body, or an attribute.
 
     A digest without a key tells equal texts apart from different ones and hides nothing: who can guess the text can
-    check the guess.
+    check the guess. To put digests in the place of values, take `hash`, or `hmac` where nobody is to guess them.
 
     Source: Flume decorator `digest`; `base64=true` there is `encoding: base64` here.
     """

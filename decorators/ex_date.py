@@ -9,8 +9,8 @@ from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.choices import OnInvalid
 from ingest.expressions import ZoneName, zone_of
-from ingest.expressions.dates import OnUnparsed
 
 _SHOWN_BYTES = 60  # of an unreadable text in a message
 _SHORT_YEAR_DIGITS = 2
@@ -176,8 +176,9 @@ class ExDateSettings(Settings):
         default=None,
         example="America/Denver",
     )
-    on_unparsed: OnUnparsed = option(
-        "A text that is no date: the event passes without the parts (`keep`) or fails (`error`).",
+    on_invalid: OnInvalid = option(
+        "A text that is no date: the event passes as it is (`keep`) or fails (`error`). An absent attribute fails it "
+        "always, as in Flume.",
         default="keep",
         strict=False,
     )
@@ -224,7 +225,7 @@ class ExDate(Decorator[ExDateSettings]):
         Example("no date", settings="{source: d, pattern: yyyy-MM-dd}", attributes={"d": "yesterday"}),
         Example(
             "no date, and it must be one",
-            settings="{source: d, pattern: yyyy-MM-dd, on_unparsed: error}",
+            settings="{source: d, pattern: yyyy-MM-dd, on_invalid: error}",
             attributes={"d": "yesterday"},
             error="bad_time",
         ),
@@ -246,7 +247,7 @@ class ExDate(Decorator[ExDateSettings]):
             raise DecorateError(f'no attribute "{self.settings.source}" to read a date from', code="no_attribute")
         moment = self._read(text, self._zone)
         if moment is None:
-            if self.settings.on_unparsed is OnUnparsed.KEEP:
+            if self.settings.on_invalid is OnInvalid.KEEP:
                 return True
             raise DecorateError(
                 f"{text[:_SHOWN_BYTES]!r} is no date of the form {self.settings.pattern}", code="bad_time"

@@ -11,8 +11,10 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Event, Example, FanOut, Settings, option
+from ingest.api.choices import Fate
 from ingest.api.notation import name_to_bytes
 
+_REPAIRED = frozenset({"bad_json", "no_attribute"})
 _BLANKS = re.compile(r"[ \t\n\r]*")  # of JSON
 
 
@@ -22,22 +24,6 @@ class Form(StrEnum):
     JSON = "json"
     LINES = "lines"
     SEPARATED = "separated"
-
-
-class OnEmpty(StrEnum):
-    """What a text without parts leads to."""
-
-    DROP = "drop"
-    KEEP = "keep"
-    ERROR = "error"
-
-
-class OnInvalid(StrEnum):
-    """What a text that is no JSON array leads to."""
-
-    ERROR = "error"
-    KEEP = "keep"
-    DROP = "drop"
 
 
 class ExplodeSettings(Settings):
@@ -61,13 +47,14 @@ class ExplodeSettings(Settings):
         "Attribute that receives the number of the part, from 0.", default=None, example="item_number"
     )
     skip_empty: bool = option("Empty lines, and empty texts between separators, are no parts.", default=True)
-    on_empty: OnEmpty = option(
+    on_empty: Fate = option(
         "A text without parts: the event is dropped (`drop`), passes as it is (`keep`), or fails (`error`).",
         default="drop",
         strict=False,
     )
-    on_invalid: OnInvalid = option(
-        "A text that is no JSON array: the event fails (`error`), passes as it is (`keep`), or is dropped (`drop`).",
+    on_invalid: Fate = option(
+        "A text that is no JSON array, or an absent attribute: the event fails (`error`), passes as it is (`keep`), or "
+        "is dropped (`drop`).",
         default="error",
         strict=False,
     )
@@ -88,7 +75,8 @@ class Explode(FanOut[ExplodeSettings]):
 
     The events differ in the part alone; each has an origin of its own, so `%{origin()}` and the uuid decorator tell
     them apart. An element that is a string gives its text, any other one its JSON as it was written. A line ends at a
-    line feed; a return before it belongs to the end.
+    line feed; a return before it belongs to the end. To keep pieces in one event take `split` or `csv`; Flume's own
+    batches are for `unbatch`.
 
     Source: ours.
     """
@@ -128,23 +116,20 @@ class Explode(FanOut[ExplodeSettings]):
 
     def decorate(self, event: Event) -> list[Event]:
         """Make the events."""
-        text = event.text_of(self._source, "to take parts from")
+        on_invalid = self.settings.on_invalid
         try:
-            parts = self._split(text)
-        except _NoArrayError as error:
-            match self.settings.on_invalid:
-                case OnInvalid.KEEP:
-                    return [event]
-                case OnInvalid.DROP:
-                    return []
-            raise DecorateError(str(error), code="bad_json") from error
+            parts = self._split(event.text_of(self._source, "to take parts from"))
+        except DecorateError as error:
+            if error.code not in _REPAIRED or on_invalid is Fate.ERROR:
+                raise
+            return [event] if on_invalid is Fate.KEEP else []
         if len(parts) > self._most:
             raise _too_many(self._most)
         if not parts:
             match self.settings.on_empty:
-                case OnEmpty.KEEP:
+                case Fate.KEEP:
                     return [event]
-                case OnEmpty.ERROR:
+                case Fate.ERROR:
                     raise DecorateError("the text has no parts", code="no_parts")
         return [self._made(event, part, number) for number, part in enumerate(parts)]
 
@@ -184,7 +169,7 @@ class Explode(FanOut[ExplodeSettings]):
             text = data.decode()
             at = _after_blanks(text, 0)
             if text[at : at + 1] != "[":
-                raise _NoArrayError("the text is no JSON array")
+                raise _no_array("the text is no JSON array")
             at = _after_blanks(text, at + 1)
             is_end = text[at : at + 1] == "]"
             while not is_end:
@@ -195,21 +180,17 @@ class Explode(FanOut[ExplodeSettings]):
                 at = _after_blanks(text, end)
                 mark = text[at : at + 1]
                 if mark not in {",", "]"}:
-                    raise _NoArrayError(f"the array has neither a comma nor an end at character {at}")
+                    raise _no_array(f"the array has neither a comma nor an end at character {at}")
                 is_end = mark == "]"
                 if not is_end:
                     at = _after_blanks(text, at + 1)
         except ValueError as error:  # of the decoder, and of UTF-8
-            raise _NoArrayError(f"the text is no JSON array: {error}") from error
+            raise _no_array(f"the text is no JSON array: {error}") from error
         except RecursionError as error:
             raise DecorateError("nested too deep", code="too_deep") from error
         if _after_blanks(text, at + 1) != len(text):
-            raise _NoArrayError(f"something follows the array at character {at + 1}")
+            raise _no_array(f"something follows the array at character {at + 1}")
         return parts
-
-
-class _NoArrayError(Exception):
-    """The text is no JSON array; never leaves this file."""
 
 
 def _no_json(name: str) -> float:
@@ -226,6 +207,10 @@ _decoder = json.JSONDecoder(parse_constant=_no_json, parse_float=_unread, parse_
 def _after_blanks(text: str, at: int) -> int:
     match = _BLANKS.match(text, at)
     return at if match is None else match.end()
+
+
+def _no_array(why: str) -> DecorateError:
+    return DecorateError(why, code="bad_json")
 
 
 def _too_many(most: int) -> DecorateError:

@@ -24,7 +24,8 @@ class FirstN(Decorator[FirstNSettings]):
 
     A share is what a micro-batch has of one partition: counting starts anew with each, also when a micro-batch runs
     again, which lets the same events pass. It puts an end to what a storm of one error, host or user writes at each
-    trigger. Events that lack an attribute the template names pass, and count for nothing.
+    trigger. Events that lack an attribute the template names pass, and count for nothing. For a choice among all events
+    of a share there is `reservoir_sampler`, for one event of each value `dedupe`.
 
     Source: ours; as the throttles by key of other log routers, which go by the clock.
     """

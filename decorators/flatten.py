@@ -1,11 +1,11 @@
 """Take attributes apart whose values are JSON."""
 
-from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.choices import Fate
 from ingest.api.names import Remembered
 from ingest.formats.json_text import attributes_of, read_json, write_json
 from ingest.formats.nested import Arrays, Flattening, NestedSettings, OnNull
@@ -14,14 +14,6 @@ _BEGINS = (b"{", b"[")
 _REPAIRED = frozenset({"bad_json", "too_deep"})
 _Names = Annotated[list[str], Field(min_length=1)]
 _Prefixes = Annotated[dict[str, str], Field(min_length=1)]
-
-
-class OnInvalid(StrEnum):
-    """What a value that is neither an object nor an array leads to."""
-
-    ERROR = "error"
-    KEEP = "keep"
-    DROP = "drop"
 
 
 class FlattenSettings(Settings):
@@ -44,7 +36,7 @@ class FlattenSettings(Settings):
     on_null: OnNull = option(
         "A null sets nothing (`unset`), an `empty` value, or fails the event (`error`).", default="unset", strict=False
     )
-    on_invalid: OnInvalid | None = option(
+    on_invalid: Fate | None = option(
         "A value that is no JSON object or array, or nested deeper than 100 levels: the event fails (`error`) or is "
         "dropped (`drop`), or the attribute stays as it is (`keep`). Left out: `error` for listed attributes, else "
         "`keep`.",
@@ -103,7 +95,7 @@ class Flatten(Decorator[FlattenSettings]):
         self._listed = None if listed is None else tuple(prefixes)
         self._prefixes = prefixes
         self._flattenings = Remembered(self._flattening)
-        self._on_invalid = settings.on_invalid or (OnInvalid.KEEP if listed is None else OnInvalid.ERROR)
+        self._on_invalid = settings.on_invalid or (Fate.KEEP if listed is None else Fate.ERROR)
 
     @property
     def drop_reason(self) -> str:
@@ -121,9 +113,9 @@ class Flatten(Decorator[FlattenSettings]):
             try:
                 apart[name] = self._members(name, value)
             except DecorateError as error:
-                if self._on_invalid is OnInvalid.ERROR or error.code not in _REPAIRED:
+                if self._on_invalid is Fate.ERROR or error.code not in _REPAIRED:
                     raise
-                if self._on_invalid is OnInvalid.DROP:
+                if self._on_invalid is Fate.DROP:
                     return False
         if not apart:
             return True

@@ -29,7 +29,8 @@ class Format(Decorator[FormatSettings]):
     """
     Replace the body with the expansion of a template; everything else stays.
 
-    Bytes stay bytes: the old body or an attribute in the template is put in as it is.
+    Bytes stay bytes: the old body or an attribute in the template is put in as it is. To set an attribute take `value`,
+    for attributes and the body in one step `template`.
 
     Source: Flume decorator `format`.
     """

@@ -4,7 +4,6 @@ import json
 import os
 import zlib
 from base64 import b85decode
-from enum import StrEnum
 from io import BytesIO
 from pathlib import Path
 from typing import Self
@@ -14,6 +13,7 @@ from maxminddb.types import Record
 from pydantic import model_validator
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.choices import Fate, OnInvalid
 from ingest.formats.addresses import packed, written
 from ingest.formats.reference_file import ReferenceFile, check_file
 
@@ -30,21 +30,6 @@ _LONDON = (
 _FILES: dict[str, str | bytes] = {"cities.mmdb": zlib.decompress(b85decode(_LONDON))}
 
 
-class OnMissing(StrEnum):
-    """What an address that the database does not have leads to."""
-
-    UNSET = "unset"
-    ERROR = "error"
-    DROP = "drop"
-
-
-class OnInvalid(StrEnum):
-    """What a text that is no address leads to."""
-
-    ERROR = "error"
-    UNSET = "unset"
-
-
 class GeoipSettings(Settings):
     """Options of the geoip decorator."""
 
@@ -58,14 +43,14 @@ class GeoipSettings(Settings):
     source: str | None = option(
         "Attribute that holds the address; the body when left out.", default=None, example="client"
     )
-    on_missing: OnMissing = option(
-        "An address that the database does not have: nothing is set (`unset`), the event fails (`error`), or it is "
+    on_not_found: Fate = option(
+        "An address that the database does not have: the event passes as it is (`keep`), fails (`error`), or is "
         "dropped (`drop`).",
-        default="unset",
+        default="keep",
         strict=False,
     )
     on_invalid: OnInvalid = option(
-        "A text that is no address, or no such attribute: the event fails (`error`), or nothing is set (`unset`).",
+        "A text that is no address, or an absent attribute: the event fails (`error`) or passes as it is (`keep`).",
         default="error",
         strict=False,
     )
@@ -87,7 +72,8 @@ class Geoip(Decorator[GeoipSettings]):
     A field that an entry lacks sets nothing. Text is UTF-8, numbers are digits, true and false are written so, a list
     or a map becomes JSON. The database is your own, at the same path on every machine that runs tasks, and each worker
     process keeps it in memory. A new one is taken at the beginning of a micro-batch's share; as long as the file is
-    missing or broken then, nothing is acknowledged. So an event that runs again may be stored differently.
+    missing or broken then, nothing is acknowledged. So an event that runs again may be stored differently. For the
+    class of an address, and networks of your own, there is `ip`; for your own tables `lookup`.
 
     Source: ours; the format is MaxMind DB 2.0.
     """
@@ -118,7 +104,7 @@ class Geoip(Decorator[GeoipSettings]):
         ),
         Example(
             "an address that must be there",
-            settings="{path: cities.mmdb, fields: {city.names.en: city}, on_missing: error}",
+            settings="{path: cities.mmdb, fields: {city.names.en: city}, on_not_found: error}",
             files=_FILES,
             body="2001:db8::1",
             error="no_entry",
@@ -166,9 +152,9 @@ class Geoip(Decorator[GeoipSettings]):
         if found is not None:
             event.update(found)
             return True
-        if self.settings.on_missing is OnMissing.ERROR:
+        if self.settings.on_not_found is Fate.ERROR:
             raise DecorateError(f'the database has no "{written(address).decode()}"', code="no_entry")
-        return self.settings.on_missing is OnMissing.UNSET
+        return self.settings.on_not_found is Fate.KEEP
 
     def _looked_up(self, address: bytes) -> dict[str, bytes] | None:
         try:

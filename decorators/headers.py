@@ -51,7 +51,7 @@ class HeadersSettings(Settings):
 
     source: str | None = option("Attribute that is read; the body when left out.", default=None, example="request")
     prefix: str = option("Put before every name to make the attribute's name.", default="", example="2hb_http:")
-    keys: list[str] | None = option(
+    only: list[str] | None = option(
         "Only these names become attributes, in whatever case; all when left out.",
         default=None,
         example=["Host", "User-Agent"],
@@ -102,8 +102,9 @@ class Headers(Decorator[HeadersSettings]):
     Make an attribute of each line `Name: value`, up to the empty line or the end.
 
     Lines end with a line feed, with or without a return before it. A line that begins with a blank goes on with the one
-    before, after one blank. Blanks around names and values do not count. An encoded word in an unknown charset, or
-    a damaged one, stays as it is.
+    before, after one blank. Blanks around names and values do not count. An encoded word in an unknown charset, or a
+    damaged one, stays as it is. The headers of a Kafka record are attributes already; to name the event's host by one
+    of these there is `host`.
 
     Source: ours; RFC 9112 and RFC 9110 for HTTP, RFC 5322 and RFC 2047 for mail.
     """
@@ -123,7 +124,7 @@ class Headers(Decorator[HeadersSettings]):
         ),
         Example(
             "mail, with a folded line and an encoded word",
-            settings="{case: keep, decode_words: true, keys: [subject, to]}",
+            settings="{case: keep, decode_words: true, only: [subject, to]}",
             body="From: =?utf-8?Q?J=C3=B6rg?= <j@example.com>\nSubject: =?ISO-8859-1?B?Y2Fm6Q==?=\n at noon\n"
             "To: a@example.com\n\nSee you: there",
             after={"Subject": "café at noon", "To": "a@example.com"},
@@ -141,7 +142,7 @@ class Headers(Decorator[HeadersSettings]):
         super().__init__(settings)
         self._source = settings.source
         self._prefix = name_to_bytes(settings.prefix)
-        self._wanted = None if settings.keys is None else {name_to_bytes(key).lower() for key in settings.keys}
+        self._wanted = None if settings.only is None else {name_to_bytes(key).lower() for key in settings.only}
         self._lower = settings.case is Case.LOWER
         self._separator = name_to_bytes(settings.separator)
         self._decode_words = settings.decode_words

@@ -28,7 +28,8 @@ class Hmac(Decorator[HmacSettings]):
     Replace values by their HMAC, or put the HMAC of one into another attribute.
 
     Equal values have equal HMACs, and only who knows the key can check a guess. With another key all pseudonyms are
-    others; those in the table stay as they are.
+    others; those in the table stay as they are. Where nothing has to be hidden, `hash` needs no key; parts of a text
+    are for `redact`.
 
     Source: ours; RFC 2104.
     """

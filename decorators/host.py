@@ -67,7 +67,8 @@ class Host(Decorator[HostSettings]):
     Put the host of an event into an attribute, or name the host from an attribute.
 
     It reads `source` and writes `attribute`; where one of them is left out, it is the event's own host, as `%{host}`
-    shows it. Nothing is looked up: a name is cut or completed as text. The dot that may end a full name goes.
+    shows it. Nothing is looked up: a name is cut or completed as text. The dot that may end a full name goes. For lines
+    such as `Host: web-1` there is `headers`.
 
     Source: ours.
     """

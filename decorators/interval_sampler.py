@@ -15,7 +15,7 @@ class IntervalSampler(Decorator[IntervalSamplerSettings]):
 
     Counted are the records, by their offsets: those with offset 0, n, 2n and so on pass, whatever the steps before this
     one have dropped. So a micro-batch that runs again, and a dead letter that is replayed, meet the same decision. In
-    files offsets are bytes: there `prob_sampler` gives a fair share.
+    files offsets are bytes: there `prob_sampler` gives a fair share. To go by a value of the event, take `sample`.
 
     Source: Flume decorator `intervalSampler`, which counted the events of a node since its start.
     """

@@ -7,8 +7,9 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Decorator, Event, EventError, Example, option
+from ingest.api.choices import OnInvalid
 from ingest.api.edits import EditSettings, edit_attributes
-from ingest.expressions.dates import OnUnparsed, read_time
+from ingest.expressions.dates import read_time
 from ingest.expressions.numbers import inverted, inverted_text, long_bytes
 
 
@@ -31,7 +32,7 @@ class InvertTimeSettings(EditSettings):
     encoding: Encoding = option(
         "`text` of 19 digits, or 8 bytes, most significant first (`int64`).", default="text", strict=False
     )
-    on_unparsed: OnUnparsed = option(
+    on_invalid: OnInvalid = option(
         "A value that is no number, before 1970 or of more than 64 bits: the event fails (`error`), or it stays as it "
         "is (`keep`); of an event's own time nothing is set then.",
         default="error",
@@ -49,7 +50,8 @@ class InvertTime(Decorator[InvertTimeSettings]):
     """
     Take a time from the largest 64-bit number, as in `Long.MAX_VALUE - timestamp`: of two times the later comes first.
 
-    Both forms sort as bytes do, and inverting once more gives the time again.
+    Both forms sort as bytes do, and inverting once more gives the time again. As a part of a key there is the encoding
+    `inverted` of `row_key`; for coarser times `truncate_time`.
 
     Source: ours, after the reversed timestamps of HBase's reference guide; the function `inverted_time` does the same
     in a template.
@@ -84,7 +86,7 @@ class InvertTime(Decorator[InvertTimeSettings]):
     def __init__(self, settings: InvertTimeSettings) -> None:
         super().__init__(settings)
         self._write = inverted_text if settings.encoding is Encoding.TEXT else _inverted_bytes
-        self._keeps = settings.on_unparsed is OnUnparsed.KEEP
+        self._keeps = settings.on_invalid is OnInvalid.KEEP
         targets = settings.targets()
         self._edit = None if targets is None else edit_attributes(targets, self._inverted, settings.on_missing)
 

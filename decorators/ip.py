@@ -2,7 +2,6 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Annotated, Self
 
@@ -10,6 +9,7 @@ from pydantic import AfterValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.choices import OnInvalid
 from ingest.api.notation import name_to_bytes
 from ingest.formats.addresses import IPV4_BYTES, IPV6_BYTES, packed, written
 
@@ -30,13 +30,6 @@ _CLASSES: dict[str, tuple[str, ...]] = {
     "reserved": ("0.0.0.0/8", "192.0.0.0/24", "240.0.0.0/4", "::/3", "4000::/2", "8000::/1"),
     "global": ("64:ff9b::/96",),
 }
-
-
-class OnInvalid(StrEnum):
-    """What a text that is no address leads to."""
-
-    ERROR = "error"
-    UNSET = "unset"
 
 
 def _is_range(text: str) -> str:
@@ -68,7 +61,7 @@ class IpSettings(Settings):
         example={"office": ["10.1.0.0/16", "fd00:1::/32"], "vpn": ["10.1.7.0/24"]},
     )
     on_invalid: OnInvalid = option(
-        "A text that is no address, or no such attribute: the event fails (`error`), or nothing is set (`unset`).",
+        "A text that is no address, or an absent attribute: the event fails (`error`) or passes as it is (`keep`).",
         default="error",
         strict=False,
     )
@@ -98,9 +91,9 @@ class Ip(Decorator[IpSettings]):
 
     The classes: `private`, `loopback`, `link_local`, `shared` (behind a provider's translation), `multicast`,
     `broadcast`, `unspecified`, `documentation`, `benchmarking`, `reserved`, and `global` for all others. The canonical
-    form of IPv6 is in small letters with the longest run of zeros left out; an IPv4 address in IPv6
-    (`::ffff:10.0.0.1`) is that IPv4 address, and a zone (`%eth0`) is left out. However many networks there are, an
-    address is found in about the same time.
+    form of IPv6 is in small letters with the longest run of zeros left out; an IPv4 address in IPv6 (`::ffff:10.0.0.1`)
+    is that IPv4 address, and a zone (`%eth0`) is left out. However many networks there are, an address is found in
+    about the same time. Countries and cities are for `geoip`, what is known of single addresses is for `lookup`.
 
     Source: ours; the classes are IANA's registries of special-purpose addresses (RFC 6890), the form is that of
     RFC 5952.
@@ -127,7 +120,7 @@ class Ip(Decorator[IpSettings]):
             after={"class": "global"},
         ),
         Example("no address", settings="{class_attribute: class}", body="10.0.0.256", error="bad_address"),
-        Example("no address, and it may be so", settings="{class_attribute: class, on_invalid: unset}", body="-"),
+        Example("no address, and it may be so", settings="{class_attribute: class, on_invalid: keep}", body="-"),
         Example("no attribute", settings="{source: client, class_attribute: class}", error="no_attribute"),
     )
 

@@ -1,20 +1,11 @@
 """Turn the members of a JSON object into attributes."""
 
-from enum import StrEnum
-
 from ingest.api import DecorateError, Decorator, Event, Example, option
+from ingest.api.choices import Fate
 from ingest.formats.json_text import attributes_of, read_json, write_json
 from ingest.formats.nested import Flattening, NestedSettings, OnNull
 
 _REPAIRED = frozenset({"bad_json", "no_attribute"})
-
-
-class OnInvalid(StrEnum):
-    """What a text that is no JSON object leads to."""
-
-    ERROR = "error"
-    UNSET = "unset"
-    DROP = "drop"
 
 
 class JsonSettings(NestedSettings):
@@ -23,9 +14,9 @@ class JsonSettings(NestedSettings):
     on_null: OnNull = option(
         "A null sets nothing (`unset`), an `empty` value, or fails the event (`error`).", default="unset", strict=False
     )
-    on_invalid: OnInvalid = option(
-        "A text that is no JSON object, or no text at all: the event fails (`error`) or is dropped (`drop`), or "
-        "nothing is set (`unset`).",
+    on_invalid: Fate = option(
+        "A text that is no JSON object, or an absent attribute: the event fails (`error`), passes as it is (`keep`), "
+        "or is dropped (`drop`).",
         default="error",
         strict=False,
     )
@@ -63,8 +54,8 @@ class Json(Decorator[JsonSettings]):
         ),
         Example("arrays are JSON text", body='{"tags": ["x", {"y": 1.0}]}', after={"tags": '["x",{"y":1.0}]'}),
         Example("no object", body="[1]", error="bad_json"),
+        Example("no object, and it may pass", settings="{on_invalid: keep}", body="started"),
         Example("an absent attribute", settings="{source: payload}", error="no_attribute"),
-        Example("an absent attribute that need not be there", settings="{source: payload, on_invalid: unset}"),
     )
 
     def __init__(self, settings: JsonSettings) -> None:
@@ -82,9 +73,9 @@ class Json(Decorator[JsonSettings]):
         try:
             found = self._read(event.text_of(self._source, "to read"))
         except DecorateError as error:
-            if error.code not in _REPAIRED or self.settings.on_invalid is OnInvalid.ERROR:
+            if error.code not in _REPAIRED or self.settings.on_invalid is Fate.ERROR:
                 raise
-            return self.settings.on_invalid is OnInvalid.UNSET
+            return self.settings.on_invalid is Fate.KEEP
         event.update(found)
         return True
 

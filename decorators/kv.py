@@ -47,7 +47,7 @@ class KvSettings(Settings):
         example="&",
     )
     assign: Character = option("Character between a key and its value.", default="=", example=":")
-    keys: list[str] | None = option(
+    only: list[str] | None = option(
         "Only these keys become attributes; all when left out.", default=None, example=["level", "msg"], min_length=1
     )
     on_bare: OnBare = option(
@@ -89,7 +89,7 @@ class Kv(Decorator[KvSettings]):
         ),
         Example(
             "some keys of an attribute",
-            settings="{source: query, separator: '&', keys: [q, page]}",
+            settings="{source: query, separator: '&', only: [q, page]}",
             attributes={"query": "q=boots&page=2&sort=asc"},
             after={"q": "boots", "page": "2"},
         ),
@@ -101,7 +101,7 @@ class Kv(Decorator[KvSettings]):
         super().__init__(settings)
         self._source = settings.source
         self._prefix = name_to_bytes(settings.prefix)
-        self._wanted = None if settings.keys is None else frozenset(map(name_to_bytes, settings.keys))
+        self._wanted = None if settings.only is None else frozenset(map(name_to_bytes, settings.only))
         self._finditer = _pair(settings.separator, settings.assign).finditer
         self._names = Remembered(self._named)
         self._bare = {OnBare.TRUE: b"true", OnBare.EMPTY: b""}.get(settings.on_bare)

@@ -19,8 +19,8 @@ _DECLARED = re.compile(rb"(0?[xX][0-9A-Fa-f]{1,4}|[^|=]|[\xc2-\xf4][\x80-\xbf]{1
 _SHOWN_BYTES = 60  # of what is no message, in one of ours
 
 
-def _delimiter(text: bytes) -> bytes:
-    """The delimiter that a character, or the number of one, stands for."""
+def _separator(text: bytes) -> bytes:
+    """The separator that a character, or the number of one, stands for."""
     is_number = len(text) > 1 and text[0] < 0x80  # noqa: PLR2004 - where ASCII ends
     return chr(int(text[text.lower().index(b"x") + 1 :], 16)).encode() if is_number else text
 
@@ -28,12 +28,12 @@ def _delimiter(text: bytes) -> bytes:
 def _known(text: str) -> str:
     found = _DECLARED.fullmatch(name_to_bytes(text) + b"|")
     try:
-        if found is not None and _delimiter(found[1]) not in {b"", b"="}:
+        if found is not None and _separator(found[1]) not in {b"", b"="}:
             return text
     except UnicodeEncodeError:
         pass  # half of a pair of surrogates is no character
     raise PydanticCustomError(
-        "bad_character", '"{text}" is no delimiter; write one character, or its number as in 0x5E', {"text": text}
+        "bad_character", '"{text}" is no separator; write one character, or its number as in 0x5E', {"text": text}
     )
 
 
@@ -46,10 +46,10 @@ class LeefSettings(Settings):
         default="",
         example="2hb_leef:",
     )
-    keys: list[str] | None = option(
+    only: list[str] | None = option(
         "Only these keys become attributes; all when left out.", default=None, example=["src", "dst"], min_length=1
     )
-    delimiter: Annotated[str, AfterValidator(_known)] = option(
+    separator: Annotated[str, AfterValidator(_known)] = option(
         "Stands between two pairs where the message does not say what does: one character, or its number as in `x5E`.",
         default="\t",
     )
@@ -59,9 +59,9 @@ class Leef(Decorator[LeefSettings]):
     """
     Make attributes of the header and the pairs of a LEEF message, version 1.0 or 2.0.
 
-    What stands before `LEEF:`, such as the head of syslog, is passed over. Version 2.0 may say its delimiter, as a
+    What stands before `LEEF:`, such as the head of syslog, is passed over. Version 2.0 may say its separator, as a
     character or as its Unicode number in hexadecimal digits (`x5E`, `0x5E`). Values are bytes as they are, up to the
-    next delimiter. Of a key that comes several times the last value counts; a key named as a part of the header sets
+    next separator. Of a key that comes several times the last value counts; a key named as a part of the header sets
     nothing.
 
     Source: ours; IBM's guide to LEEF. The parts of the header have the names they have in cef.
@@ -87,8 +87,8 @@ class Leef(Decorator[LeefSettings]):
             },
         ),
         Example(
-            "version 2.0 says what its delimiter is",
-            settings="{keys: [src, sev]}",
+            "version 2.0 says what its separator is",
+            settings="{only: [src, sev]}",
             body="LEEF:2.0|Lancope|StealthWatch|1.0|41|x5E|src=10.0.1.8^dst=10.0.0.5^sev=5",
             after={
                 "leefVersion": "2.0",
@@ -108,8 +108,8 @@ class Leef(Decorator[LeefSettings]):
         super().__init__(settings)
         self._source = settings.source
         self._prefix = name_to_bytes(settings.prefix)
-        self._wanted = None if settings.keys is None else frozenset(map(name_to_bytes, settings.keys))
-        self._delimiter = _delimiter(name_to_bytes(settings.delimiter))
+        self._wanted = None if settings.only is None else frozenset(map(name_to_bytes, settings.only))
+        self._separator = _separator(name_to_bytes(settings.separator))
         self._header = tuple(settings.prefix + name for name in _HEADER)
         self._names = Remembered(self._named)
 
@@ -125,12 +125,12 @@ class Leef(Decorator[LeefSettings]):
         if b"\\" in found[0]:
             for part, field in attributes.items():
                 attributes[part] = b"\\".join([piece.replace(b"\\|", b"|") for piece in field.split(b"\\\\")])
-        delimiter = self._delimiter
+        separator = self._separator
         if found[1].startswith(b"2") and (declared := _DECLARED.match(line, start)):
             start = declared.end()
-            delimiter = self._declared(declared[1])
+            separator = self._declared(declared[1])
         names = self._names
-        for piece in line[start:].split(delimiter):
+        for piece in line[start:].split(separator):
             key, sign, value = piece.partition(b"=")
             name = names[key] if sign else ""
             if name:
@@ -142,7 +142,7 @@ class Leef(Decorator[LeefSettings]):
 
     def _declared(self, text: bytes) -> bytes:
         try:
-            return _delimiter(text) or self._delimiter
+            return _separator(text) or self._separator
         except UnicodeEncodeError as error:
             raise DecorateError(f"{text!r} is the number of no character", code="bad_leef") from error
 

@@ -9,6 +9,7 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.choices import Fate
 from ingest.formats.reference_file import ReferenceFile, check_file
 from ingest.formats.table_file import Rows, csv_rows, json_rows, sqlite_rows
 
@@ -32,14 +33,6 @@ _BY_ENDING = {
     ".sqlite": Format.SQLITE,
     ".sqlite3": Format.SQLITE,
 }
-
-
-class OnMissing(StrEnum):
-    """What a key that the table does not have leads to."""
-
-    UNSET = "unset"
-    ERROR = "error"
-    DROP = "drop"
 
 
 class LookupSettings(Settings):
@@ -74,10 +67,10 @@ class LookupSettings(Settings):
     table: str | None = option(
         "Table or view of a SQLite database; may be left out when there is one.", default=None, example="services"
     )
-    on_missing: OnMissing = option(
-        "When the table has no such key, or the event no such attribute: nothing is set (`unset`), the event fails "
-        "(`error`), or it is dropped (`drop`).",
-        default="unset",
+    on_not_found: Fate = option(
+        "A key that the table does not have, or an absent attribute: the event passes as it is (`keep`), fails "
+        "(`error`), or is dropped (`drop`).",
+        default="keep",
         strict=False,
     )
 
@@ -123,7 +116,8 @@ class Lookup(Decorator[LookupSettings]):
     Each worker process keeps the whole table in memory and reads it from the same path on its machine. A file that has
     changed is read again where a share of a micro-batch begins; as long as it is missing or broken then, nothing is
     acknowledged. So that nobody reads half a file, write a new one beside it and rename it. As the file may be another
-    one by then, an event that runs again may be stored differently.
+    one by then, an event that runs again may be stored differently. For networks of addresses there is `ip`, for their
+    countries and cities `geoip`.
 
     Source: ours; CSV is that of RFC 4180, read by Python's csv.
     """
@@ -160,14 +154,14 @@ class Lookup(Decorator[LookupSettings]):
         ),
         Example(
             "a key that must be there",
-            settings="{path: services.csv, on_missing: error}",
+            settings="{path: services.csv, on_not_found: error}",
             files=_FILES,
             body="mail",
             error="no_entry",
         ),
         Example(
             "an attribute that must be there",
-            settings="{path: services.csv, source: service, on_missing: error}",
+            settings="{path: services.csv, source: service, on_not_found: error}",
             files=_FILES,
             error="no_attribute",
         ),
@@ -196,10 +190,10 @@ class Lookup(Decorator[LookupSettings]):
         if found is not None:
             event.update(found)
             return True
-        if self.settings.on_missing is OnMissing.ERROR:
+        if self.settings.on_not_found is Fate.ERROR:
             key = event.text_of(self._source, "to look up")
             raise DecorateError(f"the table has no {key[:_SHOWN_BYTES]!r}", code="no_entry")
-        return self.settings.on_missing is OnMissing.UNSET
+        return self.settings.on_not_found is Fate.KEEP
 
 
 def _table(settings: LookupSettings, path: Path) -> Table:

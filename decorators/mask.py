@@ -13,7 +13,8 @@ class Mask(Decorator[MaskSettings]):
     """
     Remove the listed attributes; those the event does not have are passed over.
 
-    A removed attribute can be set again, also where attributes are written once.
+    A removed attribute can be set again, also where attributes are written once. By a pattern `remove` does the same;
+    what is private inside a value is for `redact`.
 
     Source: Flume decorator `mask`.
     """

@@ -16,7 +16,8 @@ class ProbSampler(Decorator[ProbSamplerSettings]):
     Let events pass with a probability; drop the others.
 
     A record with offset k meets the k-th decision of java.util.Random with the same seed, in every partition. So a
-    micro-batch that runs again, and a dead letter that is replayed, meet the same decision.
+    micro-batch that runs again, and a dead letter that is replayed, meet the same decision. To keep all events of one
+    user or trace or none, take `sample`; for a bounded number `reservoir_sampler`.
 
     Source: Flume decorator `probSampler`, whose default seed was the time; the generator as documented for
     java.util.Random.

@@ -21,7 +21,7 @@ class QuerySettings(Settings):
 
     source: str | None = option("Attribute that is read; the body when left out.", default=None, example="query")
     prefix: str = option("Put before every name to make the attribute's name.", default="", example="2hb_arg:")
-    keys: list[str] | None = option(
+    only: list[str] | None = option(
         "Only these names become attributes; all when left out.", default=None, example=["q", "page"], min_length=1
     )
     on_repeated: OnRepeated = option(
@@ -38,7 +38,8 @@ class Query(Decorator[QuerySettings]):
     Make an attribute of each name and value of a query string, or of a form in a body.
 
     A question mark in front is no part of it. Names and values are bytes with their percent signs undone; one without
-    two hexadecimal digits behind it stays. A name without a value has an empty one; what has no name is passed over.
+    two hexadecimal digits behind it stays. A name without a value has an empty one; what has no name is passed over. To
+    get the query out of a URL there is `url`.
 
     Source: ours; the form is application/x-www-form-urlencoded of the URL Standard.
     """
@@ -53,7 +54,7 @@ class Query(Decorator[QuerySettings]):
         ),
         Example(
             "all values of one name",
-            settings="{keys: [tag], on_repeated: join}",
+            settings="{only: [tag], on_repeated: join}",
             body="?tag=a&page=2&tag=b",
             after={"tag": "a,b"},
         ),
@@ -64,8 +65,8 @@ class Query(Decorator[QuerySettings]):
         super().__init__(settings)
         self._source = settings.source
         self._prefix = name_to_bytes(settings.prefix)
-        self._wanted = None if settings.keys is None else frozenset(map(name_to_bytes, settings.keys))
-        self._joiner = name_to_bytes(settings.separator)
+        self._wanted = None if settings.only is None else frozenset(map(name_to_bytes, settings.only))
+        self._separator = name_to_bytes(settings.separator)
         self._names = Remembered(self._named)
 
     def decorate(self, event: Event) -> bool:
@@ -87,7 +88,7 @@ class Query(Decorator[QuerySettings]):
             if repeated is OnRepeated.LAST or name not in found:
                 found[name] = value
             elif repeated is OnRepeated.JOIN:
-                found[name] += self._joiner + value
+                found[name] += self._separator + value
         event.update(found)
         return True
 

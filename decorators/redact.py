@@ -99,12 +99,16 @@ class RedactSettings(InPlaceSettings):
 
 class Redact(Decorator[RedactSettings]):
     """
-    Replace what is private in the body, and in attributes if asked to.
+    Replace what is private in the body, or in the attributes that are named.
+
+    Named attributes take the place of the body, which then stays as it came: to clean both, say `body: true` beside
+    them. Names of attributes stay.
 
     It goes by form: it may miss what is written in another way, and take out what only looks the same. A card number
     has 13 to 19 digits with the first ones of a card and a right check digit, in up to six groups with blanks or
-    hyphens between them; a version of four numbers looks like an IPv4 address. Names of attributes stay. A dead letter
-    holds the record as it came, so what must not be kept anywhere must not come into the topic.
+    hyphens between them; a version of four numbers looks like an IPv4 address. A dead letter holds the record as it
+    came, so what must not be kept anywhere must not come into the topic. To make pseudonyms of whole values, take
+    `hmac`.
 
     Source: ours; ISO/IEC 7812 for card numbers, RFC 6750 for bearer tokens.
     """
@@ -124,11 +128,19 @@ class Redact(Decorator[RedactSettings]):
             body_after="paid with ****1111, order 4111111111111112",
         ),
         Example(
-            "tokens and addresses in an attribute",
-            settings="{find: [token, ipv4], body: false, attributes: [header], replacement: '-'}",
+            "tokens and addresses in an attribute, and not in the body",
+            settings="{find: [token, ipv4], attributes: [header], replacement: '-'}",
             body="10.0.0.1",
             attributes={"header": "Authorization: Bearer mF_9.B5f-4.1JqM from 10.0.0.1"},
             after={"header": "Authorization: Bearer - from -"},
+        ),
+        Example(
+            "all attributes, and the body too",
+            settings="{find: [ipv4], attributes: ['*'], body: true, replacement: '-'}",
+            body="from 10.0.0.1",
+            attributes={"client": "10.0.0.1", "id": "7"},
+            after={"client": "-"},
+            body_after="from -",
         ),
         Example(
             "what a pattern of one's own finds",

@@ -14,10 +14,10 @@ from ingest.expressions import Pattern
 class OnNoMatch(StrEnum):
     """What a text without a match leads to."""
 
-    EMPTY = "empty"
-    UNSET = "unset"
-    DROP = "drop"
     ERROR = "error"
+    KEEP = "keep"
+    DROP = "drop"
+    EMPTY = "empty"
 
 
 class OnUnmatched(StrEnum):
@@ -46,8 +46,8 @@ class RegexSettings(Settings):
     prefix: str = option("Put before every attribute name.", default="", example="2hb_web:")
     source: str | None = option("Attribute that is searched; the body when left out.", default=None, example="path")
     on_no_match: OnNoMatch | None = option(
-        "A text without a match: `unset` sets nothing, `empty` sets empty values, `drop` drops the event, `error` "
-        "fails it. Left out: `empty` with `attribute`, else `unset`.",
+        "A text without a match, or an absent attribute: the event fails (`error`), passes as it is (`keep`), is "
+        "dropped (`drop`), or gets `empty` values. Left out: `empty` with `attribute`, else `keep`.",
         default=None,
         strict=False,
     )
@@ -90,7 +90,8 @@ class Regex(Decorator[RegexSettings]):
     Search the body, or an attribute, once and put groups of the first match into attributes.
 
     The pattern is searched, not matched in full; it works on bytes, so values are bytes of the text as they are. A
-    group number the pattern does not have gives what a text without a match gives.
+    group number the pattern does not have gives what a text without a match gives. For patterns that have names there
+    is `grok`, for pieces between separators `split`.
 
     Source: Flume decorators `regex` (`index` and `attribute`) and `regexAll` (`attributes`).
     """
@@ -139,7 +140,7 @@ class Regex(Decorator[RegexSettings]):
         self._numbers = tuple(groups.values())
         self._is_whole = self._numbers == tuple(range(1, settings.pattern.groups + 1))
         self._empty = dict.fromkeys(settings.groups(), b"")
-        self._on_no_match = settings.on_no_match or (OnNoMatch.EMPTY if single else OnNoMatch.UNSET)
+        self._on_no_match = settings.on_no_match or (OnNoMatch.EMPTY if single else OnNoMatch.KEEP)
 
     @property
     def drop_reason(self) -> str:
@@ -181,7 +182,8 @@ class Regex(Decorator[RegexSettings]):
             case OnNoMatch.DROP:
                 return False
             case OnNoMatch.ERROR:
+                event.text_of(self._source, "to search")
                 raise DecorateError("the pattern was not found", code="no_match")
-            case OnNoMatch.UNSET:
+            case OnNoMatch.KEEP:
                 pass
         return True

@@ -53,7 +53,8 @@ class Rename(Decorator[RenameSettings]):
     Rename attributes; those the event does not have are passed over.
 
     `attributes` comes first, `pattern` is for names it does not list. A new name that another attribute has already
-    replaces that one, or fails the event where attributes are written once.
+    replaces that one, or fails the event where attributes are written once. For a prefix alone there is `prefix`, for a
+    second name beside the old one `copy`.
 
     Source: ours.
     """

@@ -24,7 +24,8 @@ class ReservoirSampler(FanOut[ReservoirSamplerSettings]):
     A share is what a micro-batch has of one partition, so the table gets a bounded number of events at each trigger,
     however many come. They go on when the share ends, in the order they came in. The chance derives from the place of
     the first event of the share: a micro-batch that runs again chooses the same. Other limits of micro-batches choose
-    others, and a dead letter that is replayed stays when no more than `k` of its partition are replayed together.
+    others, and a dead letter that is replayed stays when no more than `k` of its partition are replayed together. For a
+    share of the events there is `prob_sampler`, for the first ones of each value `first_n`.
 
     Events that do not meet `when` go past those that are held, so of a row that has both an older value may stay: let
     `when` ask for what the row key is made of, or give cells the event's time.

@@ -8,6 +8,7 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, ExpressionError, Model, Settings, option
+from ingest.api.choices import OnMissing
 from ingest.api.notation import name_to_bytes
 from ingest.expressions import FUNCTIONS, Number, Template, read_number
 
@@ -31,16 +32,8 @@ class Encoding(StrEnum):
     INVERTED_INT64 = "inverted_int64"
 
 
-class OnMissing(StrEnum):
-    """What an attribute that a part names, but the event does not have, leads to."""
-
-    ERROR = "error"
-    UNSET = "unset"
-    EMPTY = "empty"
-
-
-class OnDelimiter(StrEnum):
-    """What a delimiter inside a part leads to."""
+class OnSeparator(StrEnum):
+    """What a separator inside a part leads to."""
 
     ERROR = "error"
     KEEP = "keep"
@@ -87,7 +80,7 @@ class RowKeySettings(Settings):
         example=[{"value": "%{tenant}"}, {"value": "%{timestamp}", "encoding": "inverted"}],
         min_length=1,
     )
-    delimiter: str = option("Put between two parts, and after the bucket.", default="|")
+    separator: str = option("Put between two parts, and after the bucket.", default="|")
     buckets: int | None = option(
         "Puts the number of a bucket in front, from 0, with leading zeros: rows of neighbouring keys go to so many "
         "places of the table.",
@@ -109,8 +102,8 @@ class RowKeySettings(Settings):
         default="error",
         strict=False,
     )
-    on_delimiter: OnDelimiter = option(
-        "A delimiter inside a part that is not the last one, so that two keys could be taken for each other: the event "
+    on_separator: OnSeparator = option(
+        "A separator inside a part that is not the last one, so that two keys could be taken for each other: the event "
         "fails (`error`), or the part is taken as it is (`keep`).",
         default="error",
         strict=False,
@@ -130,14 +123,14 @@ class RowKeySettings(Settings):
 
 class RowKey(Decorator[RowKeySettings]):
     """
-    Set the attribute that the attr2hbase sink takes as the key of the row, made of parts with a delimiter.
+    Set the attribute that the attr2hbase sink takes as the key of the row, made of parts with a separator.
 
     Keys are sorted as bytes. Keys that begin with a time, or count up, all go to the end of the table, which one region
     server has: put what differs in front, `reversed` or as a `hash`, or ask for `buckets`. A bucket is chosen by the
     parts as they are written into the key, with CRC-32, as `%{bucket()}` does, so it is the same on every replay. Who
     reads a range reads it once in every bucket; 16 buckets are those of a table with splits at 01, 02 and so on to 15.
 
-    Parts of a fixed width (`padded`, `inverted`, `int64`) need no delimiter to be told apart: it may be empty. Negative
+    Parts of a fixed width (`padded`, `inverted`, `int64`) need no separator to be told apart: it may be empty. Negative
     numbers as `int64` come after the others, and have no `inverted` form.
 
     Source: ours; the ways of spreading keys are those of HBase's reference guide, "Rowkey Design".
@@ -154,7 +147,7 @@ class RowKey(Decorator[RowKeySettings]):
         ),
         Example(
             "spread over buckets, a tenant in one of them",
-            settings="{buckets: 16, bucket_parts: 1, delimiter: '-', parts: [{value: '%{tenant}'}, "
+            settings="{buckets: 16, bucket_parts: 1, separator: '-', parts: [{value: '%{tenant}'}, "
             "{value: '%{order}', encoding: padded, width: 8}]}",
             attributes={"tenant": "acme", "order": "4711"},
             after={"2hb_": "14-acme-00004711"},
@@ -167,7 +160,7 @@ class RowKey(Decorator[RowKeySettings]):
         ),
         Example(
             "two numbers of 8 bytes",
-            settings="{delimiter: '', attribute: key, parts: [{value: '%{id}', encoding: int64}, "
+            settings="{separator: '', attribute: key, parts: [{value: '%{id}', encoding: int64}, "
             "{value: '%{timestamp}', encoding: inverted_int64}]}",
             attributes={"id": "1"},
             timestamp_ms=2**63 - 1,
@@ -179,7 +172,7 @@ class RowKey(Decorator[RowKeySettings]):
             "keys that could be taken for each other",
             settings="{parts: [{value: '%{a}'}, {value: '%{b}'}]}",
             attributes={"a": "x|y", "b": "z"},
-            error="delimiter_in_key",
+            error="separator_in_key",
         ),
         Example(
             "no number",
@@ -204,9 +197,9 @@ class RowKey(Decorator[RowKeySettings]):
     def __init__(self, settings: RowKeySettings) -> None:
         super().__init__(settings)
         self._attribute = settings.attribute
-        self._delimiter = name_to_bytes(settings.delimiter)
+        self._separator = name_to_bytes(settings.separator)
         last = len(settings.parts) - 1
-        guards = bool(self._delimiter) and settings.on_delimiter is OnDelimiter.ERROR
+        guards = bool(self._separator) and settings.on_separator is OnSeparator.ERROR
         self._parts = tuple(
             _Part(
                 part.value,
@@ -222,7 +215,7 @@ class RowKey(Decorator[RowKeySettings]):
 
     def decorate(self, event: Event) -> bool:
         """Set the key."""
-        delimiter = self._delimiter
+        separator = self._separator
         texts: list[bytes] = []
         for part in self._parts:
             if part.asks:
@@ -234,17 +227,17 @@ class RowKey(Decorator[RowKeySettings]):
             text = part.render(event)
             if part.encode is not None:
                 text = part.encode(text)
-            if part.is_guarded and delimiter in text:
+            if part.is_guarded and separator in text:
                 raise DecorateError(
-                    f'the part "{part.value.text}" of the row key has a delimiter in it: {text[:_SHOWN_BYTES]!r}',
-                    code="delimiter_in_key",
-                    hint="choose another delimiter, or say on_delimiter: keep",
+                    f'the part "{part.value.text}" of the row key has a separator in it: {text[:_SHOWN_BYTES]!r}',
+                    code="separator_in_key",
+                    hint="choose another separator, or say on_separator: keep",
                 )
             texts.append(text)
-        key = delimiter.join(texts)
+        key = separator.join(texts)
         if self._bucket is not None:
-            chooses = key if self._bucket_parts is None else delimiter.join(texts[: self._bucket_parts])
-            key = self._bucket(chooses) + delimiter + key
+            chooses = key if self._bucket_parts is None else separator.join(texts[: self._bucket_parts])
+            key = self._bucket(chooses) + separator + key
         event.set(self._attribute, key)
         return True
 
@@ -255,7 +248,7 @@ class _Part(NamedTuple):
 
     Attributes:
         asks: an attribute that is absent matters.
-        is_guarded: a delimiter in it matters.
+        is_guarded: a separator in it matters.
     """
 
     value: Template

@@ -23,7 +23,7 @@ class Sample(Decorator[SampleSettings]):
 
     All events of one value have the same fate, in every partition, batch and pipeline and on every replay: whole
     sessions, users or traces stay. Of ten values that pass at 0.1 all pass at 0.2. The hash is the first 8 bytes of a
-    BLAKE2b digest. Events that lack an attribute the template names pass.
+    BLAKE2b digest. Events that lack an attribute the template names pass. Where no value decides, take `prob_sampler`.
 
     Source: ours; as the samplers by key of other log routers.
     """

@@ -24,7 +24,7 @@ class Select(Decorator[SelectSettings]):
     """
     Keep the listed attributes alone; those the event does not have are passed over.
 
-    Body, host, priority and times stay.
+    Body, host, priority and times stay. To name what goes instead of what stays, take `remove`.
 
     Source: Flume decorator `select`.
     """

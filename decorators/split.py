@@ -40,7 +40,7 @@ class Split(Decorator[SplitSettings]):
     Split the body, or an attribute, and keep one piece or several.
 
     A piece past the end is empty, as are the trailing empty pieces that the original removed. The pieces are bytes of
-    the text as they are.
+    the text as they are. For fields that may stand in quotes there is `csv`, for an event of each piece `explode`.
 
     Source: Flume decorator `split`.
     """

@@ -1,21 +1,13 @@
 """Make several attributes, and the body, of text and other parts of the event in one step."""
 
-from enum import StrEnum
 from typing import Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.choices import OnMissing
 from ingest.expressions import Template as Text
-
-
-class OnMissing(StrEnum):
-    """What an attribute a template names, but the event does not have, leads to."""
-
-    EMPTY = "empty"
-    UNSET = "unset"
-    ERROR = "error"
 
 
 class TemplateSettings(Settings):
@@ -29,7 +21,7 @@ class TemplateSettings(Settings):
     body: Text | None = option("Template of the new body; it stays when left out.", default=None, example="%{message}")
     on_missing: OnMissing = option(
         "When a template names an attribute the event does not have: it is `empty` text, what that template is for "
-        "stays as it was (`unset`), or the event fails (`error`).",
+        "is not set (`unset`), or the event fails (`error`).",
         default="empty",
         strict=False,
     )
@@ -50,7 +42,7 @@ class Template(Decorator[TemplateSettings]):
     Set several attributes and the body to the expansions of templates.
 
     All templates see the event as it came in, so two attributes can be exchanged. For one attribute there is `value`,
-    for the body alone `format`.
+    for the body alone `format`. Literal values are for `static`, values for what is absent or empty for `default`.
 
     Source: ours.
     """

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.choices import OnInvalid
 from ingest.expressions import ZoneName, zone_of
-from ingest.expressions.dates import OnUnparsed
 
 _MOST_TEXTS = 4_096  # remembered texts: events that follow each other often have the same time
 _LONGEST_TEXT = 64  # bytes of a remembered text
@@ -90,7 +90,7 @@ class TimestampSettings(Settings):
         default=None,
         example="Europe/Berlin",
     )
-    on_unparsed: OnUnparsed = option(
+    on_invalid: OnInvalid = option(
         "A text that is no time, or an absent attribute: the event fails (`error`) or keeps the time it has (`keep`).",
         default="error",
         strict=False,
@@ -102,7 +102,8 @@ class Timestamp(Decorator[TimestampSettings]):
     Read the event time out of the body or an attribute.
 
     The time is kept in milliseconds, finer digits are cut off. Names of months are English, whatever the machine's
-    language. The `nanos` of the event stay.
+    language. The `nanos` of the event stay. To put the parts of a time into attributes there is `date_parts`; Flume's
+    lenient reading is `ex_date`.
 
     Source: ours; the letters are those of C's strptime.
     """
@@ -123,7 +124,7 @@ class Timestamp(Decorator[TimestampSettings]):
         ),
         Example("seconds with a fraction", settings="{formats: epoch_s}", body="1.5", timestamp_ms_after=1500),
         Example("no time", settings="{formats: iso8601}", body="yesterday", error="bad_time"),
-        Example("no time, kept", settings="{on_unparsed: keep}", body="yesterday", timestamp_ms=7),
+        Example("no time, kept", settings="{on_invalid: keep}", body="yesterday", timestamp_ms=7),
     )
 
     def __init__(self, settings: TimestampSettings) -> None:
@@ -143,7 +144,7 @@ class Timestamp(Decorator[TimestampSettings]):
             if time is not None:
                 event.timestamp_ms = time
                 return True
-        if self.settings.on_unparsed is OnUnparsed.KEEP:
+        if self.settings.on_invalid is OnInvalid.KEEP:
             return True
         if text is None:
             raise DecorateError(f'no attribute "{self._source}" to read a time from', code="no_attribute")

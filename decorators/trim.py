@@ -34,7 +34,7 @@ class Trim(Decorator[TrimSettings]):
     Cut white space or other characters off the ends of the body or of attributes.
 
     In YAML a text in double quotes may name any character: "\0" cuts off the zeros that fill a field. Bytes that are
-    not UTF-8 stay as they are.
+    not UTF-8 stay as they are. To cut at a number of bytes, take `truncate`.
 
     Source: ours.
     """

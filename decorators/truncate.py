@@ -25,10 +25,10 @@ class TruncateSettings(InPlaceSettings):
 
 class Truncate(Decorator[TruncateSettings]):
     """
-    Cut the body, and attributes if asked to, to a number of bytes.
+    Cut the body, or the attributes that are named, to a number of bytes.
 
     No character of UTF-8 is cut in two, so a text may end up to three bytes earlier; what is not UTF-8 is cut at the
-    number itself.
+    number itself. What is too large as a whole event is for `max_size`, characters at the ends are for `trim`.
 
     Source: ours.
     """
@@ -40,7 +40,7 @@ class Truncate(Decorator[TruncateSettings]):
         Example("no character is cut in two", settings="{max_bytes: 4B}", body="größe", body_after="grö"),
         Example(
             "an attribute alone",
-            settings="{max_bytes: 4B, body: false, attributes: [url]}",
+            settings="{max_bytes: 4B, attributes: [url]}",
             body="2238947398:56",
             attributes={"url": "/shop/cart"},
             after={"url": "/sho"},

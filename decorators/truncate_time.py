@@ -7,9 +7,10 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Decorator, Duration, Event, EventError, Example, option
+from ingest.api.choices import OnInvalid
 from ingest.api.edits import EditSettings, edit_attributes
 from ingest.expressions import ZoneName, zone_of
-from ingest.expressions.dates import OnUnparsed, read_time
+from ingest.expressions.dates import read_time
 from ingest.expressions.truncation import Truncate, step_truncation, truncation
 
 
@@ -43,7 +44,7 @@ class TruncateTimeSettings(EditSettings):
     zone: ZoneName = option(
         "Time zone of days and hours; the pipeline's `timezone` when left out.", default=None, example="Europe/Berlin"
     )
-    on_unparsed: OnUnparsed = option(
+    on_invalid: OnInvalid = option(
         "A value that is no number, or a time outside the years 1 to 9999: the event fails (`error`), or it stays as "
         "it is (`keep`).",
         default="error",
@@ -74,7 +75,8 @@ class TruncateTime(Decorator[TruncateTimeSettings]):
     Take the event's time, or times in attributes, down to the begin of a second, minute, hour, day or longer span.
 
     Attributes hold milliseconds since 1970, before and after. A day begins at midnight in the zone, also where the
-    clock changes on it; where it leaves out midnight, at the first moment of the day.
+    clock changes on it; where it leaves out midnight, at the first moment of the day. For parts of a time in attributes
+    of their own there is `date_parts`, for the newest first `invert_time`.
 
     Source: ours; the function `truncate_time` does the same in a template.
     """
@@ -104,7 +106,7 @@ class TruncateTime(Decorator[TruncateTimeSettings]):
     def __init__(self, settings: TruncateTimeSettings) -> None:
         super().__init__(settings)
         self._truncate = settings.truncate()
-        self._keeps = settings.on_unparsed is OnUnparsed.KEEP
+        self._keeps = settings.on_invalid is OnInvalid.KEEP
         targets = settings.targets()
         self._edit = None if targets is None else edit_attributes(targets, self._truncated, settings.on_missing)
 

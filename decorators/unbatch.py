@@ -15,7 +15,8 @@ class Unbatch(FanOut[Settings]):
     Give the events that Flume's batch decorator has put into one, in their order.
 
     Events without the attributes batchSize and batchData pass as they are. Each inner event has the body, time,
-    priority, nanos, host and attributes it had; where the record came from, and its key, are those of the record.
+    priority, nanos, host and attributes it had; where the record came from, and its key, are those of the record. For
+    arrays, lines and other sequences there is `explode`.
 
     Source: Flume decorator `unbatch`, the other half of `batch`.
     """

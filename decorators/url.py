@@ -1,10 +1,10 @@
 """Take a URL apart."""
 
 import re
-from enum import StrEnum
 from urllib.parse import unquote_to_bytes
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.choices import OnInvalid
 
 _SHOWN_BYTES = 60  # of what is no URL, in a message
 _URL = re.compile(
@@ -16,13 +16,6 @@ _NO_URL = re.compile(rb"[\0-\x20\x7f]")
 _LAST_PORT = 65_535
 
 
-class OnInvalid(StrEnum):
-    """What a text that is no URL leads to."""
-
-    ERROR = "error"
-    UNSET = "unset"
-
-
 class UrlSettings(Settings):
     """Options of the url decorator."""
 
@@ -32,7 +25,9 @@ class UrlSettings(Settings):
     )
     decode: bool = option("Undo the percent signs in user, path and fragment (not in the query).", default=False)
     on_invalid: OnInvalid = option(
-        "A text that is no URL: the event fails (`error`), or nothing is set (`unset`).", default="error", strict=False
+        "A text that is no URL, or an absent attribute: the event fails (`error`) or passes as it is (`keep`).",
+        default="error",
+        strict=False,
     )
 
 
@@ -70,7 +65,7 @@ class Url(Decorator[UrlSettings]):
             after={"path": "/shop/a b", "query": ""},
         ),
         Example("a port that is none", body="http://example.com:http/", error="bad_url"),
-        Example("and nothing is set", settings="{on_invalid: unset}", body="not a URL"),
+        Example("or the event passes", settings="{on_invalid: keep}", body="not a URL"),
         Example("an absent attribute", settings="{source: referrer}", error="no_attribute"),
     )
 
@@ -82,11 +77,12 @@ class Url(Decorator[UrlSettings]):
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
-        text = event.text_of(self._source, "to read a URL from")
-        found = None if _NO_URL.search(text) else _URL.fullmatch(text)
-        if found is None or int(found[4] or 0) > _LAST_PORT:
-            if self.settings.on_invalid is OnInvalid.UNSET:
+        text = event.body if self._source is None else event.attributes.get(self._source)
+        found = None if text is None or _NO_URL.search(text) else _URL.fullmatch(text)
+        if text is None or found is None or int(found[4] or 0) > _LAST_PORT:
+            if self.settings.on_invalid is OnInvalid.KEEP:
                 return True
+            text = event.text_of(self._source, "to read a URL from")
             raise DecorateError(f"{text[:_SHOWN_BYTES]!r} is no URL", code="bad_url")
         scheme, user, host, port, path, query, fragment = found.groups()
         if user is not None:

@@ -1,13 +1,13 @@
 """Give an event an id that a replay gives it again."""
 
 import uuid
-from enum import StrEnum
 from typing import Annotated
 
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.choices import OnMissing
 from ingest.expressions import Template
 from ingest.expressions.functions.event import EVENTS, identity, uuid5
 
@@ -18,14 +18,6 @@ _NAMESPACES = {
     "x500": uuid.NAMESPACE_X500,
 }
 _VALUES = uuid.uuid5(uuid.NAMESPACE_URL, "urn:attr2hbase:value")  # so that no value gives the id of an origin
-
-
-class OnMissing(StrEnum):
-    """What an attribute the template names, but the event does not have, leads to."""
-
-    ERROR = "error"
-    UNSET = "unset"
-    EMPTY = "empty"
 
 
 def _is_namespace(text: str) -> str:
@@ -53,8 +45,8 @@ class UuidSettings(Settings):
         example="url",
     )
     on_missing: OnMissing = option(
-        "When the template names an attribute the event does not have: the event fails (`error`), the receiving "
-        "attribute stays as it was (`unset`), or it is `empty` text.",
+        "When the template names an attribute the event does not have: the event fails (`error`), nothing is set "
+        "(`unset`), or it is `empty` text.",
         default="error",
         strict=False,
     )

@@ -1,17 +1,8 @@
 """Give an attribute a value made of text and other parts of the event."""
 
-from enum import StrEnum
-
 from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.choices import OnMissing
 from ingest.expressions import Template
-
-
-class OnMissing(StrEnum):
-    """What an attribute the template names, but the event does not have, leads to."""
-
-    EMPTY = "empty"
-    UNSET = "unset"
-    ERROR = "error"
 
 
 class ValueSettings(Settings):
@@ -20,8 +11,8 @@ class ValueSettings(Settings):
     attribute: str = option("Attribute that receives the value.", example="2hb_")
     value: Template = option("Template of the value.", example="%{key}-%{nanos}")
     on_missing: OnMissing = option(
-        "When the template names an attribute the event does not have: it is `empty` text, the receiving attribute "
-        "stays `unset`, or the event fails (`error`).",
+        "When the template names an attribute the event does not have: it is `empty` text, nothing is set (`unset`), "
+        "or the event fails (`error`).",
         default="empty",
         strict=False,
     )
@@ -31,7 +22,8 @@ class Value(Decorator[ValueSettings]):
     """
     Set one attribute to the expansion of a template.
 
-    Bytes stay bytes: an attribute in the template is put in as it is. `%%` is a percent sign.
+    Bytes stay bytes: an attribute in the template is put in as it is. `%%` is a percent sign. For several attributes
+    there is `template`, for the body `format`, for literal text `static`.
 
     Source: Flume decorator `value` with escape=true.
     """

@@ -16,20 +16,32 @@ _LONGEST = 4  # bytes of a character of UTF-8
 class InPlaceSettings(Settings):
     """Options of the steps that change texts where they stand."""
 
-    body: bool = option("Whether the body is changed.", default=True)
-    attributes: list[str] = option(
-        "Attributes that are changed, `*` for all; absent ones are passed over.",
-        default=[],
+    attributes: list[str] | None = option(
+        "Attributes that are changed, in place of the body; `*` for all. Absent ones are passed over.",
+        default=None,
         example=["2hb_web:url", "user"],
+        min_length=1,
+    )
+    body: bool | None = option(
+        "True beside `attributes` changes the body too. Left out, the body is changed where no attributes are named.",
+        default=None,
+        example=True,
     )
 
     @model_validator(mode="after")
     def _something(self) -> Self:
-        if not self.body and not self.attributes:
-            raise PydanticCustomError("missing", "there is nothing to change: set `body`, or name `attributes`")
-        if _ALL in self.attributes and len(self.attributes) > 1:
+        if self.attributes is None and self.body is False:
+            raise PydanticCustomError(
+                "missing", "nothing would be changed: name `attributes`, or leave `body` out", {"option": "body"}
+            )
+        if self.attributes is not None and _ALL in self.attributes and len(self.attributes) > 1:
             raise PydanticCustomError("conflict", "`*` stands for all attributes, so no other is listed")
         return self
+
+    @property
+    def changes_body(self) -> bool:
+        """Named attributes take the place of the body, unless the options say both."""
+        return self.attributes is None if self.body is None else self.body
 
 
 class InPlace:
@@ -43,9 +55,9 @@ class InPlace:
     """
 
     def __init__(self, settings: InPlaceSettings, change: Callable[[bytes], bytes]) -> None:
-        self._body = settings.body
-        self._all = _ALL in settings.attributes
-        self._names = settings.attributes
+        self._body = settings.changes_body
+        self._names = tuple(settings.attributes or ())
+        self._all = _ALL in self._names
         self._change = change
 
     def apply(self, event: Event) -> None:

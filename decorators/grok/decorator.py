@@ -1,7 +1,6 @@
 """The grok step: its options, and what it does to an event."""
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, ValidationInfo
@@ -10,17 +9,10 @@ from pydantic_core import PydanticCustomError
 from decorators.grok.expansion import Capture, expanded
 from decorators.grok.library import LIBRARY
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.choices import Fate
 from ingest.expressions import ExpressionSyntaxError, Match, read_number, write_number
 
 _SHOWN_BYTES = 60  # of what can not be read, in a message
-
-
-class OnNoMatch(StrEnum):
-    """What a text that no pattern describes leads to."""
-
-    ERROR = "error"
-    DROP = "drop"
-    UNSET = "unset"
 
 
 class _Beside(NamedTuple):
@@ -88,9 +80,9 @@ class GrokSettings(Settings):
         "`$` stand for the ends of the text.",
         default=False,
     )
-    on_no_match: OnNoMatch = option(
-        "A text that no pattern describes: the event fails (`error`) or is dropped (`drop`), or nothing is set "
-        "(`unset`).",
+    on_no_match: Fate = option(
+        "A text that no pattern describes, or an absent attribute: the event fails (`error`), passes as it is "
+        "(`keep`), or is dropped (`drop`).",
         default="error",
         strict=False,
     )
@@ -118,6 +110,7 @@ class Grok(Decorator[GrokSettings]):
     What stands around the tags is a regular expression as in `regex`, on bytes; `(?<attribute>…)` captures too, other
     groups only hold together, and `(?i)` or `(?s)` may stand first. Names with a colon are quoted: `%{IP:'2hb_a:ip'}`.
     A group that took no part in the match sets nothing; of several captures of one name the last that took part counts.
+    Where no known pattern is needed, take `regex`.
 
     An `int` or `long` becomes digits alone (`+007` is `7`), a `float` or `double` has no exponent, a `boolean` is
     `true` or `false`; values stay text, and a sink's encodings make them binary. A pattern that begins with `^`, or is
@@ -191,17 +184,19 @@ class Grok(Decorator[GrokSettings]):
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
-        text = event.text_of(self._source, "to search")
-        if self.settings.anchored:
-            text = text.removesuffix(b"\n")
-        for pattern in self._patterns:
-            match = pattern.search(text)
-            if match is not None:
-                event.update(_captured(pattern, match))
-                return True
-        if self.settings.on_no_match is OnNoMatch.ERROR:
+        text = event.body if self._source is None else event.attributes.get(self._source)
+        if text is not None:
+            if self.settings.anchored:
+                text = text.removesuffix(b"\n")
+            for pattern in self._patterns:
+                match = pattern.search(text)
+                if match is not None:
+                    event.update(_captured(pattern, match))
+                    return True
+        if self.settings.on_no_match is Fate.ERROR:
+            text = event.text_of(self._source, "to search")
             raise DecorateError(f"no pattern describes {text[:_SHOWN_BYTES]!r}", code="no_match")
-        return self.settings.on_no_match is OnNoMatch.UNSET
+        return self.settings.on_no_match is Fate.KEEP
 
 
 def _searched(text: str, patterns: Mapping[str, str], settings: GrokSettings) -> _Searched:

@@ -1,12 +1,12 @@
 """What decorators that make a new value of an old one have in common: which values they read, where the results go."""
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from ingest.api.choices import OnMissing
 from ingest.api.errors import DecorateError
 from ingest.api.event import Event
 from ingest.api.settings import Settings, option
@@ -19,14 +19,6 @@ Targets = Mapping[str, str]
 
 _Names = Annotated[list[str], Field(min_length=1)]
 _Pairs = Annotated[dict[str, str], Field(min_length=1)]
-
-
-class OnMissing(StrEnum):
-    """What an attribute that is to be read, but is not there, leads to."""
-
-    UNSET = "unset"
-    EMPTY = "empty"
-    ERROR = "error"
 
 
 class EditSettings(Settings):

@@ -105,10 +105,6 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "A step did not come to an end for this event, most likely a pattern that backtracks or a loop.",
     ),
     "delete_at_zero": (api.MappingError, "A delete carries the time before the event's, and there is none before 0."),
-    "delimiter_in_key": (
-        api.DecorateError,
-        "A part of a row key has the delimiter in it, so the key could be taken for another one; see on_delimiter.",
-    ),
     "disk_busy": (
         api.StoreUnavailableError,
         "The machine has no handle or memory left for a file of the service.",
@@ -143,7 +139,7 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "no_attribute": (api.DecorateError, "A step or a cell reads an attribute the event does not have."),
     "no_entry": (
         api.DecorateError,
-        "The file of a step does not have what the event is to be looked up by, and the step says on_missing: error.",
+        "The file of a step does not have what the event is to be looked up by, and the step says on_not_found: error.",
     ),
     "no_host": (api.DecorateError, "The event has no host, and the step says on_missing: error."),
     "no_match": (
@@ -193,6 +189,10 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "replay_stopped": (IngestError, "A replay could not go on; what it did is marked, so run the same command again."),
     "row_key_too_long": (api.MappingError, "HBase keeps row keys of at most 32767 bytes."),
+    "separator_in_key": (
+        api.DecorateError,
+        "A part of a row key has the separator in it, so the key could be taken for another one; see on_separator.",
+    ),
     "sink_bug": (api.DecorateBugError, "A sink failed in a way it did not foresee; the log has its traceback once."),
     "sink_timeout": (
         api.MappingError,

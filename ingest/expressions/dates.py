@@ -4,21 +4,12 @@ import math
 import zoneinfo
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from enum import StrEnum
 
 from ingest.api.errors import DecorateError, ExpressionError
 from ingest.api.notation import name_to_bytes
 from ingest.expressions.grammar import DATE_LETTERS, ExpressionSyntaxError, suggestion
 from ingest.expressions.nodes import DateLetter, Text
 from ingest.expressions.numbers import read_number
-
-
-class OnUnparsed(StrEnum):
-    """What a text that is no time leads to."""
-
-    ERROR = "error"
-    KEEP = "keep"
-
 
 Format = Callable[[int], bytes]
 """Milliseconds -> text."""

@@ -25,6 +25,9 @@ REQUIRED = {
     # live chains, compiled patterns and store connections stay in the worker process
     "spark.python.worker.reuse": "true",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    # half a file of a first batch that was killed while it was planned is no reason to never start again; whose the
+    # folder is, and that it is whole, is what Checkpoint looks after
+    "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
     # speculation would write every slow partition twice
     "spark.speculation": "false",
 }

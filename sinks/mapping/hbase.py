@@ -8,6 +8,7 @@ from pydantic import field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Event, Example, ExpressionError, MappingError, Model, option
+from ingest.api.choices import OnMissing
 from ingest.expressions import Template
 from sinks.mapping.encodings import ENCODERS, Encode, Encoding
 from sinks.mapping.guards import NameGuard, check_row_key, refuse_own_families
@@ -26,14 +27,6 @@ class OnMissingInKey(StrEnum):
     ERROR = "error"
     DROP = "drop"
     EMPTY = "empty"
-
-
-class OnMissing(StrEnum):
-    """What an attribute a cell names, but the event does not have, leads to."""
-
-    EMPTY = "empty"
-    UNSET = "unset"
-    ERROR = "error"
 
 
 class RowKey(Model):

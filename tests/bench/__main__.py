@@ -139,9 +139,9 @@ def beside_peers(parts: Sequence[str], events: int, rounds: int, console: Consol
     return found
 
 
-def grown(console: Console) -> dict[str, dict[str, float]]:
+def grown(console: Console) -> dict[str, dict[str, Any]]:
     """Size -> figures."""
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     for name, case in scale.cases().items():
         # a broker for each: ten million events and their copies would fill the disk
         with servers(console) as (folder, kafka, progress):
@@ -178,7 +178,7 @@ def produced(kafka: Kafka, events: int, progress: Progress) -> str:
 
 def turns(
     one: Callable[[str, int], Sample], names: Sequence[str], rounds: int, progress: Progress
-) -> dict[str, dict[str, float]]:
+) -> dict[str, dict[str, Any]]:
     """Run rungs in turn, after one that only warms up the servers."""
     samples: dict[str, list[Sample]] = {}
     task = progress.add_task("warming up", total=1 + rounds * len(names))
@@ -192,9 +192,10 @@ def turns(
     return {name: figures(runs) for name, runs in samples.items()}
 
 
-def figures(runs: Sequence[Sample]) -> dict[str, float]:
-    """Median and range of a rung's runs."""
+def figures(runs: Sequence[Sample]) -> dict[str, Any]:
+    """Median and range of a rung's runs; who had the CPU in the middle one."""
     rates = [run.per_s for run in runs]
+    middle = sorted(runs, key=lambda run: run.per_s)[len(runs) // 2]
     return {
         "per_s": statistics.median(rates),
         "lowest_per_s": min(rates),
@@ -202,6 +203,10 @@ def figures(runs: Sequence[Sample]) -> dict[str, float]:
         "cpu_s_per_million": statistics.median(run.cpu_s / run.events * 1e6 for run in runs),
         "servers_cpu_s_per_million": statistics.median(run.servers_cpu_s / run.events * 1e6 for run in runs),
         "peak_mib": max(run.peak_mib for run in runs),
+        "threads": {
+            process: {kind: used / middle.events * 1e6 for kind, used in kinds.items()}
+            for process, kinds in middle.threads.items()
+        },
     }
 
 

@@ -5,8 +5,11 @@ from typing import Any
 
 from tests.bench import costs, plots
 from tests.bench.goals import shown, wanted
+from tests.bench.threads import REST, Shares
 
 OURS = ("rocksdb", "hbase")
+COUNTS_S = 0.3
+"""Of CPU a million events: what has less in every rung has no row of its own."""
 LOG = Path(__file__).resolve().parents[2] / "docs" / "bench" / "changes.md"
 """What was tried, with figures; written by hand, and part of the page."""
 
@@ -58,6 +61,17 @@ _HBASE = """\
 `hbase`: `ingest run`, a connection for each of the two tasks at work. `ceiling`: the same rows as ready-made Thrift
 bytes, by as many connections. `flume`: Flume 1.11, Kafka source, two HBase2 sinks with the regex serializer. The
 servers are Kafka, HBase and its Thrift server, on the same two cores.
+"""
+
+_THREADS = """\
+### Who has the CPU on the way to HBase
+
+Seconds a million events, of the run in the middle, by process and by what its threads are for; what is under 0.3 in
+all of them is in `all` only.
+
+| process | threads | {rungs} |
+|---|---|{rules}
+{rows}
 """
 
 _LATENCY = """\
@@ -120,6 +134,7 @@ def page(result: dict[str, Any]) -> str:
         parts.append(_RUNGS.format(events=result["events"], table=_table("rung", result["rungs"])))
     if "hbase" in result:
         parts.append(_HBASE.format(events=result["hbase_events"], table=_table("what", result["hbase"])))
+        parts.extend(_threads({rung: run["threads"] for rung, run in result["hbase"].items() if "threads" in run}))
     if "performance_evaluation_per_s" in result:
         parts.append(
             "HBase's own PerformanceEvaluation, random rows of nine columns of 20 bytes by two clients of HBase's own: "
@@ -182,16 +197,40 @@ def pictures(result: dict[str, Any]) -> dict[str, str]:
     return found
 
 
-def _table(what: str, runs: dict[str, dict[str, float]]) -> str:
+def _table(what: str, runs: dict[str, dict[str, Any]]) -> str:
     return _HEAD.format(what=what, rows="\n".join(_rung(name, run) for name, run in runs.items()))
 
 
-def _rung(name: str, run: dict[str, float]) -> str:
+def _rung(name: str, run: dict[str, Any]) -> str:
     spread = f"{run['lowest_per_s']:,.0f} to {run['highest_per_s']:,.0f}"
     return (
         f"| {name} | {run['per_s']:,.0f} | {spread} | {run['cpu_s_per_million']:.1f} | "
         f"{run['servers_cpu_s_per_million']:.1f} | {run['peak_mib']:,.0f} |"
     )
+
+
+def _threads(rungs: dict[str, Shares]) -> list[str]:
+    """A row for each process and kind of thread that counts in one of the rungs."""
+    if not rungs:
+        return []
+    everything = sorted({(process, kind) for run in rungs.values() for process, kinds in run.items() for kind in kinds})
+    counts = {
+        place
+        for place in everything
+        if place[1] != REST and max(run.get(place[0], {}).get(place[1], 0.0) for run in rungs.values()) >= COUNTS_S
+    }
+    rows = []
+    for process in dict.fromkeys(process for process, _ in everything):
+        told = [kind for at, kind in everything if (at, kind) in counts and at == process]
+        whole = {rung: run.get(process, {}) for rung, run in rungs.items()}
+        rows.append(_used(process, "all", [sum(kinds.values()) for kinds in whole.values()]))
+        rows.extend(_used("", kind, [kinds.get(kind, 0.0) for kinds in whole.values()]) for kind in told)
+    names = list(rungs)
+    return [_THREADS.format(rungs=" | ".join(names), rules="---:|" * len(names), rows="\n".join(rows))]
+
+
+def _used(process: str, kind: str, seconds: list[float]) -> str:
+    return f"| {process} | {kind} | {' | '.join(f'{each:.1f}' if each >= 0.05 else '' for each in seconds)} |"
 
 
 def _latency(share: str, run: dict[str, float]) -> str:

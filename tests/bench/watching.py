@@ -4,11 +4,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 import psutil
 
+from tests.bench.threads import Shares, seconds, shares
 from tests.support.local import ServerProcess
 
 Processes = Callable[[], Iterable[psutil.Process]]
@@ -30,6 +31,7 @@ class Sample:
         cpu_s: of its own processes.
         servers_cpu_s: of Kafka, and of HBase with its Thrift server where it takes part.
         peak_mib: resident memory of all its processes together, from its start.
+        threads: CPU by process and by what its threads are for, the servers' too; of what runs at the end.
     """
 
     events: int
@@ -37,6 +39,7 @@ class Sample:
     cpu_s: float
     servers_cpu_s: float
     peak_mib: float
+    threads: Shares = field(default_factory=dict)
 
     @property
     def per_s(self) -> float:
@@ -128,14 +131,17 @@ def follow(
 
     with Usage(its) as own, Usage(servers) as others:
         first = reach(events * WARM_SHARE)
+        before = seconds([*its(), *servers()])
         started, own_s, others_s = time.perf_counter(), own.cpu_s(), others.cpu_s()
         last = reach(events)
-        seconds = time.perf_counter() - started
+        took, own_s, others_s = time.perf_counter() - started, own.cpu_s() - own_s, others.cpu_s() - others_s
+        everybody = [*its(), *servers()]
+        used = shares(everybody, before, seconds(everybody))
         if last > events:
             raise RuntimeError(f"{last} events where there are {events}")
         if last == first:
             raise RuntimeError(f"all {events} events were done before it was warm; it needs more of them")
-        return Sample(last - first, seconds, own.cpu_s() - own_s, others.cpu_s() - others_s, own.peak_mib)
+        return Sample(last - first, took, own_s, others_s, own.peak_mib, used)
 
 
 def _session(process: psutil.Process) -> int:

@@ -37,10 +37,10 @@ _HEADERS = (
 def chain() -> list[Mapping[str, Any]]:
     """Every built-in decorator, some where a failing one would end the event and some where it does not."""
     return [
-        {"json": {"prefix": "2hb_colfam:", "on_invalid": "unset"}},
-        {"regex": {"pattern": "(.)(.)?", "attributes": ["2hb_colfam:r1", "r2"], "on_no_match": "unset"}},
+        {"json": {"prefix": "2hb_colfam:", "on_invalid": "keep"}},
+        {"regex": {"pattern": "(.)(.)?", "attributes": ["2hb_colfam:r1", "r2"], "on_no_match": "keep"}},
         {"split": {"separator": ":", "index": 0, "attribute": "2hb_colfam:s"}},
-        {"timestamp": {"formats": ["iso8601", "epoch_s"], "on_unparsed": "keep"}},
+        {"timestamp": {"formats": ["iso8601", "epoch_s"], "on_invalid": "keep"}},
         {"rename": {"attributes": {"größe": "2hb_colfam:size"}}},
         {"mask": {"attributes": ["r2"]}},
         {"filter": {"drop": "%{priority} == 'TRACE'", "reason": "trace"}},

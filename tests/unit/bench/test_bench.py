@@ -8,7 +8,7 @@ import pytest
 
 from ingest.catalog import Catalog
 from ingest.config import load
-from tests.bench import durability, plots, watching
+from tests.bench import durability, plots, threads, watching
 from tests.bench.goals import GOALS, goals
 from tests.bench.ready_made import batch
 from tests.bench.report import laid_over, page
@@ -46,6 +46,40 @@ def test_the_first_half_counts_for_nothing(monkeypatch):
     assert sample.events == 100 - 56
     assert sample.servers_cpu_s == 0
     assert sample.peak_mib > 1
+
+
+def test_threads_of_this_process_are_the_drivers():
+    processes = [psutil.Process()]
+    before = threads.seconds(processes)
+    while sum((after := threads.seconds(processes)).values()) < sum(before.values()) + 0.05:
+        pass
+    ((process, kinds),) = threads.shares(processes, before, after).items()
+    assert (process, list(kinds)) == ("driver", [threads.REST])
+    assert kinds[threads.REST] >= 0.05
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("regionserver/localhost:0-shortCompactions-0", "compactions"),
+        ("RpcServer.default.RWQ.Fifo.write.handler=3,queue=0,port=1", "calls"),
+        ("C2 CompilerThread0", "compiling"),
+        ("G1 Young RemSet Sampling", "collecting garbage"),
+        ("main", threads.REST),
+    ],
+)
+def test_threads_of_a_jvm_are_told_by_what_they_are_for(name, kind):
+    assert threads.kind_of(name) == kind
+
+
+def test_page_tells_who_has_the_cpu():
+    run = dict.fromkeys(("per_s", "lowest_per_s", "highest_per_s", "peak_mib"), 1.0)
+    run |= dict.fromkeys(("cpu_s_per_million", "servers_cpu_s_per_million"), 1.0)
+    machine = dict.fromkeys(("cpu", "python", "pyspark", "commit", "date"), "")
+    result = {"machine": machine, "rounds": 1, "settings": {}, "goals": [], "hbase_events": 1}
+    used = {"HBase": {"calls": 8.8, "flushes": 0.1, threads.REST: 1.0}}
+    text = page(result | {"hbase": {"hbase": run | {"threads": used}, "ceiling": run}})
+    assert "| process | threads | hbase |\n|---|---|---:|\n| HBase | all | 9.9 |\n|  | calls | 8.8 |\n\n" in text
 
 
 def test_a_run_that_ends_early_or_does_too_much_is_no_run(monkeypatch):

@@ -59,7 +59,7 @@ def test_a_name_of_a_user_may_have_blanks():
 @pytest.mark.parametrize("name", ["vhost_common", "vhost_combined"])
 def test_virtual_host_in_front(name):
     tail = b' "-" "-"' if name == "vhost_combined" else b""
-    event = read(f"{{format: {name}}}", b"2001:db8::1:443 ::1 " + HEAD[2:] + b'"-" 200 7' + tail)
+    event = read(f"{{formats: {name}}}", b"2001:db8::1:443 ::1 " + HEAD[2:] + b'"-" 200 7' + tail)
     assert {name: event.attributes[name] for name in ("vhost", "port", "client", "bytes")} == {
         "vhost": b"2001:db8::1",
         "port": b"443",
@@ -113,9 +113,9 @@ def test_dash(on_dash, expected):
     ],
 )  # fmt: skip
 def test_own_formats(errors_of, form, line, expected, time_ms):
-    settings = "{format: '" + form.replace("'", "''") + "'}"
+    settings = "{formats: '" + form.replace("'", "''") + "'}"
     if expected is None:
-        assert errors_of(AccessLog, settings) == [("bad_pattern", ("format", 0))]
+        assert errors_of(AccessLog, settings) == [("bad_pattern", ("formats", 0))]
         return
     event = read(settings, line)
     assert (event.attributes, event.timestamp_ms) == (expected, time_ms)
@@ -123,7 +123,7 @@ def test_own_formats(errors_of, form, line, expected, time_ms):
 
 @pytest.mark.parametrize("form", ["", "combind", "%", "%Z", "%{x}", "%h%u", "%h %a", "%r %m", "$args $request", "%{}i"])
 def test_what_is_no_format_is_an_error(errors_of, form):
-    assert errors_of(AccessLog, f"{{format: [common, '{form}']}}") == [("bad_pattern", ("format", 1))]
+    assert errors_of(AccessLog, f"{{formats: [common, '{form}']}}") == [("bad_pattern", ("formats", 1))]
 
 
 def test_time_of_the_event_stays_where_asked():
@@ -139,14 +139,14 @@ def test_time_of_the_event_stays_where_asked():
         ("{}", HEAD + b'"GET "/" HTTP/1.1" 200 5', "bad_access_line"),
         ("{}", HEAD + b'"GET / HTTP/1.1" OK 5', "bad_access_line"),
         ("{}", HEAD + b'"-" 200 5\n' + HEAD + b'"-" 200 5', "bad_access_line"),
-        ("{format: common}", HEAD + b'"-" 200 5 "-" "-"', "bad_access_line"),
+        ("{formats: common}", HEAD + b'"-" 200 5 "-" "-"', "bad_access_line"),
         ("{}", b'h - - [30/Feb/2000:13:55:36 -0700] "-" 200 5', "bad_time"),
         ("{}", b'h - - [10/Foo/2000:13:55:36 -0700] "-" 200 5', "bad_time"),
         ("{}", b'h - - [10/Oct/2000:13:55:36 -2400] "-" 200 5', "bad_time"),
         ("{}", b'h - - [now] "-" 200 5', "bad_time"),
-        ("{format: '$time_iso8601'}", b"2000-10-10T13:55:36", "bad_time"),
-        ("{format: '$time_iso8601'}", b"\xff", "bad_time"),
-        ("{format: '$msec'}", b"9" * 30, "bad_time"),
+        ("{formats: '$time_iso8601'}", b"2000-10-10T13:55:36", "bad_time"),
+        ("{formats: '$time_iso8601'}", b"\xff", "bad_time"),
+        ("{formats: '$msec'}", b"9" * 30, "bad_time"),
         ("{source: line}", b"", "no_attribute"),
     ],
 )
@@ -175,7 +175,7 @@ def test_escapes_of_both_servers_are_undone(escaped, referrer, agent):
     assert (attributes["referrer"], attributes["user_agent"]) == (referrer, agent)
 
 
-@given(st.binary(), st.sampled_from(["{}", "{format: '%h \"%r\"'}", "{format: '$args, $msec $upstream_addr $uri'}"]))
+@given(st.binary(), st.sampled_from(["{}", "{formats: '%h \"%r\"'}", "{formats: '$args, $msec $upstream_addr $uri'}"]))
 def test_any_bytes_are_a_line_or_an_error(line, settings):
     try:
         read(settings, line)
@@ -260,7 +260,7 @@ class Generator:
 @pytest.mark.parametrize("form", ["common", "combined", "vhost_common", "vhost_combined"])
 def test_ten_thousand_lines(form, escaped):
     generator = Generator(f"{form} {escaped.__name__}")
-    decorator = AccessLog(settings_of(AccessLog.settings_class(), f"{{format: {form}}}"))
+    decorator = AccessLog(settings_of(AccessLog.settings_class(), f"{{formats: {form}}}"))
     broken = 0
     for _ in range(LINES):
         fields, time_ms = generator.fields()

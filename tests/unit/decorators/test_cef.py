@@ -84,12 +84,12 @@ def test_labels(attributes_after, extension, expected):
 
 
 def test_some_keys_under_a_prefix(attributes_after):
-    found = attributes_after(Cef, "{prefix: '2hb_c:', keys: [b]}", HEAD + b"a=1 b=2")
+    found = attributes_after(Cef, "{prefix: '2hb_c:', only: [b]}", HEAD + b"a=1 b=2")
     assert found == {f"2hb_c:{name}": value for name, value in HEADER.items()} | {"2hb_c:b": b"2"}
 
 
 def test_some_keys_with_their_labels(attributes_after):
-    found = attributes_after(Cef, "{fold_labels: true, keys: [cs1]}", HEAD + b"cs1=1 cs1Label=Rule cs2=2 cs2Label=x")
+    found = attributes_after(Cef, "{fold_labels: true, only: [cs1]}", HEAD + b"cs1=1 cs1Label=Rule cs2=2 cs2Label=x")
     assert found == HEADER | {"Rule": b"1"}
 
 
@@ -131,7 +131,7 @@ def test_a_message_of_many_beginnings_takes_no_time_that_grows_with_their_square
 
 @pytest.mark.parametrize(
     ("settings", "expected"),
-    [("{keys: []}", [("too_short", ("keys",))]), ("{fold_labels: 1}", [("bool_type", ("fold_labels",))])],
+    [("{only: []}", [("too_short", ("only",))]), ("{fold_labels: 1}", [("bool_type", ("fold_labels",))])],
 )
 def test_wrong_options_are_refused(errors_of, settings, expected):
     assert errors_of(Cef, settings) == expected

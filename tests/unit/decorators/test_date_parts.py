@@ -78,12 +78,12 @@ def test_before_1970_and_a_fraction():
 )
 def test_what_is_no_time_is_an_error_or_passes(refusal_of, seen, code):
     assert refusal_of(DateParts, "{source: seen}", "", {"seen": seen}) == code
-    assert parts_of("{source: seen, on_unparsed: keep}", 0, seen=seen) == {}
+    assert parts_of("{source: seen, on_invalid: keep}", 0, seen=seen) == {}
 
 
 def test_an_absent_attribute_is_an_error_or_passes(refusal_of):
     assert refusal_of(DateParts, "{source: seen}") == "no_attribute"
-    assert parts_of("{source: seen, on_unparsed: keep}", 0) == {}
+    assert parts_of("{source: seen, on_invalid: keep}", 0) == {}
 
 
 def test_existing_attribute_is_an_error_where_written_once(refusal_of):

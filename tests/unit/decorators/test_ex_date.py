@@ -143,7 +143,7 @@ def test_what_is_no_date_passes_unchanged(attributes_after, text):
 
 
 def test_what_is_no_date_fails_where_asked(refusal_of):
-    settings = "{source: d, pattern: yyyy-MM-dd, on_unparsed: error}"
+    settings = "{source: d, pattern: yyyy-MM-dd, on_invalid: error}"
     assert refusal_of(ExDate, settings, attributes={"d": "yesterday"}) == "bad_time"
 
 

@@ -99,6 +99,13 @@ def test_what_is_no_array(body, on_invalid):
         assert decorator.decorate(event) == ([event] if on_invalid == "keep" else [])
 
 
+@pytest.mark.parametrize("form", ["json", "lines"])
+def test_an_absent_attribute_is_as_no_array(form):
+    event = event_of("[1]")
+    assert make(f"{{source: a, form: {form}, on_invalid: keep}}").decorate(event) == [event]
+    assert make(f"{{source: a, form: {form}, on_invalid: drop}}").decorate(event) == []
+
+
 @pytest.mark.parametrize(
     ("settings", "body", "code"),
     [

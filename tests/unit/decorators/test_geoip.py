@@ -102,15 +102,15 @@ def test_any_address_is_found_where_it_is(path, address):
 
 def test_an_address_that_is_not_there(path):
     event = event_of("8.8.8.8")
-    assert make(path, on_missing="drop").decorate(event) is False
-    assert make(path, on_missing="drop").drop_reason == "no_entry"
+    assert make(path, on_not_found="drop").decorate(event) is False
+    assert make(path, on_not_found="drop").drop_reason == "no_entry"
     with pytest.raises(DecorateError) as caught:
-        make(path, on_missing="error").decorate(event)
+        make(path, on_not_found="error").decorate(event)
     assert (caught.value.code, event.attributes) == ("no_entry", {})
 
 
 def test_an_entry_without_the_field_is_there(path):
-    assert after(make(path, on_missing="error"), "10.0.0.1") == {}
+    assert after(make(path, on_not_found="error"), "10.0.0.1") == {}
 
 
 @pytest.mark.parametrize(("source", "code"), [(None, "bad_address"), ("a", "no_attribute")])
@@ -118,7 +118,7 @@ def test_what_is_no_address(path, source, code):
     with pytest.raises(DecorateError) as caught:
         make(path, source=source).decorate(event_of("x"))
     assert caught.value.code == code
-    assert after(make(path, source=source, on_invalid="unset"), "x") == {}
+    assert after(make(path, source=source, on_invalid="keep"), "x") == {}
 
 
 def test_many_addresses_do_not_fill_the_memory(path, monkeypatch):

@@ -262,7 +262,7 @@ class TestPatterns:
     def test_flags_of_an_own_pattern_are_its_own(self, attributes_after):
         settings = "{definitions: {YES: '(?i)yes|no'}, patterns: ['^a%{YES:x}b$']}"
         assert attributes_after(Grok, settings, b"aNOb") == {"x": b"NO"}
-        assert attributes_after(Grok, settings[:-1] + ", on_no_match: unset}", b"ANOb") == {}
+        assert attributes_after(Grok, settings[:-1] + ", on_no_match: keep}", b"ANOb") == {}
 
     def test_an_own_pattern_holds_together(self, attributes_after):
         settings = "{definitions: {AB: 'a|b'}, patterns: ['^%{AB}+c(?<x>d)$']}"
@@ -286,7 +286,7 @@ def test_parts_of_a_log_line(attributes_after):
 
 
 def test_anchored_patterns_describe_the_whole_text(attributes_after):
-    settings = "{patterns: ['%{INT:a}', '%{WORD:b}'], anchored: true, on_no_match: unset}"
+    settings = "{patterns: ['%{INT:a}', '%{WORD:b}'], anchored: true, on_no_match: keep}"
     found = [attributes_after(Grok, settings, text) for text in (b"12\n", b"1a", b"1 a")]
     assert found == [{"a": b"12"}, {"b": b"1a"}, {}]
 
@@ -300,15 +300,16 @@ class TestNoMatch:
         assert (decorator.decorate(event_of(b"x")), decorator.drop_reason) == (False, "no_match")
 
     def test_or_sets_nothing(self, attributes_after):
-        assert attributes_after(Grok, "{patterns: ['%{INT}'], on_no_match: unset}", b"x") == {}
+        assert attributes_after(Grok, "{patterns: ['%{INT}'], on_no_match: keep}", b"x") == {}
 
 
 def test_an_attribute_is_searched(attributes_after):
     assert attributes_after(Grok, "{source: s, patterns: ['%{INT:a}']}", b"1", {"s": "2"})["a"] == b"2"
 
 
-def test_an_absent_attribute_is_an_error(refusal_of):
+def test_an_absent_attribute_has_no_match(refusal_of, attributes_after):
     assert refusal_of(Grok, "{source: s, patterns: ['%{INT:a}']}", b"1") == "no_attribute"
+    assert attributes_after(Grok, "{source: s, patterns: ['%{INT:a}'], on_no_match: keep}", b"1") == {}
 
 
 def test_existing_attribute_is_an_error_where_written_once(refusal_of):

@@ -36,7 +36,7 @@ def headers(settings="{}"):
         ("{on_repeated: first}", b"A: 1\nA: 2", {"a": b"1"}),
         ("{on_repeated: last}", b"A: 1\nA: 2", {"a": b"2"}),
         ("{case: keep}", b"A: 1\na: 2", {"A": b"1", "a": b"2"}),
-        ("{prefix: '2hb_h:', keys: [HOST]}", b"Host: x\nAccept: y", {"2hb_h:host": b"x"}),
+        ("{prefix: '2hb_h:', only: [HOST]}", b"Host: x\nAccept: y", {"2hb_h:host": b"x"}),
         ("{on_bad_line: skip}", b">From x\n folded\nA: 1\nno header\n: 2\nB: 3", {"a": b"1", "b": b"3"}),
         ("{first_line: l}", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", {"l": b"GET / HTTP/1.1", "host": b"x"}),
         ("{first_line: l, rest: r}", b"GET /", {"l": b"GET /", "r": b""}),
@@ -107,7 +107,7 @@ def test_long_folds_take_no_time_that_grows_with_their_square(attributes_after):
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ("{keys: []}", [("too_short", ("keys",))]),
+        ("{only: []}", [("too_short", ("only",))]),
         ("{case: upper}", [("enum", ("case",))]),
         ("{on_repeated: all}", [("enum", ("on_repeated",))]),
         ("{on_bad_line: drop}", [("enum", ("on_bad_line",))]),

@@ -59,9 +59,9 @@ def test_several_attributes(attributes_after):
 
 def test_what_has_no_place_may_stay(attributes_after):
     before = {"a": "x", "b": "-1", "c": "7"}
-    after = attributes_after(InvertTime, "{attributes: [a, b, c], on_unparsed: keep}", attributes=before)
+    after = attributes_after(InvertTime, "{attributes: [a, b, c], on_invalid: keep}", attributes=before)
     assert after == {"a": b"x", "b": b"-1", "c": b"9223372036854775800"}
-    assert attributes_after(InvertTime, "{attribute: a, on_unparsed: keep}", timestamp_ms=-1) == {}
+    assert attributes_after(InvertTime, "{attribute: a, on_invalid: keep}", timestamp_ms=-1) == {}
 
 
 @pytest.mark.parametrize(

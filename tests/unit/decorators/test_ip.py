@@ -87,8 +87,8 @@ def test_all_at_once(attributes_after):
 def test_what_is_no_address(refusal_of, attributes_after):
     assert refusal_of(Ip, "{class_attribute: c}", b"localhost") == "bad_address"
     assert refusal_of(Ip, "{source: s, class_attribute: c}") == "no_attribute"
-    assert attributes_after(Ip, "{class_attribute: c, on_invalid: unset}", b"\xff") == {}
-    assert attributes_after(Ip, "{source: s, class_attribute: c, on_invalid: unset}", b"::1") == {}
+    assert attributes_after(Ip, "{class_attribute: c, on_invalid: keep}", b"\xff") == {}
+    assert attributes_after(Ip, "{source: s, class_attribute: c, on_invalid: keep}", b"::1") == {}
 
 
 def test_existing_attribute_is_an_error_where_written_once(refusal_of):

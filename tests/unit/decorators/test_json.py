@@ -74,7 +74,7 @@ def test_null_is_an_error_on_request(refusal_of):
 @pytest.mark.parametrize("body", ["", "{", "[]", "1", '"a"', "null", "NaN", b"\xff", '{"a": "\\ud800"}', '{"a": 1} x'])
 def test_what_is_no_object(refusal_of, attributes_after, body):
     assert refusal_of(Json, "{}", body) == "bad_json"
-    assert attributes_after(Json, "{on_invalid: unset}", body) == {}
+    assert attributes_after(Json, "{on_invalid: keep}", body) == {}
     assert Json(settings_of(Json.settings_class(), "{on_invalid: drop}")).decorate(event_of(body)) is False
 
 
@@ -82,8 +82,10 @@ def test_an_attribute_is_read(attributes_after):
     assert attributes_after(Json, "{source: s}", "{", {"s": '{"a": 1}'})["a"] == b"1"
 
 
-def test_an_absent_attribute_is_an_error(refusal_of):
+def test_an_absent_attribute_is_an_error_or_as_no_object(refusal_of, attributes_after):
     assert refusal_of(Json, "{source: s}", "{}") == "no_attribute"
+    assert attributes_after(Json, "{source: s, on_invalid: keep}", "{}") == {}
+    assert Json(settings_of(Json.settings_class(), "{source: s, on_invalid: drop}")).decorate(event_of("{}")) is False
 
 
 @pytest.mark.parametrize(
@@ -128,5 +130,5 @@ def test_flat_objects_come_back(members):
 def test_any_json_is_read_or_refused(content):
     event = event_of(json.dumps(content))
     for arrays in ("text", "index"):
-        decorator = Json(settings_of(Json.settings_class(), f"{{on_invalid: unset, arrays: {arrays}}}"))
+        decorator = Json(settings_of(Json.settings_class(), f"{{on_invalid: keep, arrays: {arrays}}}"))
         assert decorator.decorate(event) is True

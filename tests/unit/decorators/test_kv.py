@@ -32,7 +32,7 @@ from ingest.testing.events import event_of, settings_of
         ("{separator: '|'}", b"a=1|b=2", {"a": b"1", "b": b"2"}),
         ("{separator: '^', assign: ']'}", b"a]1^b]2", {"a": b"1", "b": b"2"}),
         ("{separator: '-', assign: '.'}", b"a.1-b.2", {"a": b"1", "b": b"2"}),
-        ("{prefix: '2hb_f:', keys: [b]}", b"a=1 b=2", {"2hb_f:b": b"2"}),
+        ("{prefix: '2hb_f:', only: [b]}", b"a=1 b=2", {"2hb_f:b": b"2"}),
     ],
 )
 def test_pairs(attributes_after, settings, body, expected):
@@ -85,7 +85,7 @@ def test_many_blanks_and_quotes_take_no_time_that_grows_with_their_square(attrib
         ("{separator: '::'}", [("bad_character", ("separator",))]),
         ("{assign: '\"'}", [("bad_character", ("assign",))]),
         ("{separator: '=' }", [("conflict", ())]),
-        ("{keys: []}", [("too_short", ("keys",))]),
+        ("{only: []}", [("too_short", ("only",))]),
         ("{on_bare: maybe}", [("enum", ("on_bare",))]),
     ],
 )

@@ -74,15 +74,15 @@ def test_header(attributes_after, body, fields):
     assert attributes_after(Leef, "{}", body) == header(*fields)
 
 
-@pytest.mark.parametrize("delimiter", ["' '", "'0x20'", "x20"])
-def test_delimiter_where_the_message_says_none(attributes_after, delimiter):
-    settings = f"{{delimiter: {delimiter}}}"
+@pytest.mark.parametrize("separator", ["' '", "'0x20'", "x20"])
+def test_separator_where_the_message_says_none(attributes_after, separator):
+    settings = f"{{separator: {separator}}}"
     assert attributes_after(Leef, settings, ONE + b"a=1 b=2") == header() | {"a": b"1", "b": b"2"}
     assert attributes_after(Leef, settings, TWO + b"^|a=1 2^b=2")["a"] == b"1 2"
 
 
 def test_some_keys_under_a_prefix(attributes_after):
-    found = attributes_after(Leef, "{prefix: '2hb_l:', keys: [b]}", ONE + b"a=1\tb=2")
+    found = attributes_after(Leef, "{prefix: '2hb_l:', only: [b]}", ONE + b"a=1\tb=2")
     assert found == {f"2hb_l:{name}": value for name, value in header().items()} | {"2hb_l:b": b"2"}
 
 
@@ -118,9 +118,9 @@ def test_existing_attribute_is_an_error_where_written_once(refusal_of):
     assert refusal_of(Leef, "{}", ONE + b"a=1", {"a": "0"}, write_once=True) == "attribute_exists"
 
 
-@pytest.mark.parametrize("delimiter", ["''", "'|'", "'='", "'ab'", "'0x'", "'0x3D'", "xD800", "x12345"])
-def test_wrong_delimiters_are_refused(errors_of, delimiter):
-    assert errors_of(Leef, f"{{delimiter: {delimiter}}}") == [("bad_character", ("delimiter",))]
+@pytest.mark.parametrize("separator", ["''", "'|'", "'='", "'ab'", "'0x'", "'0x3D'", "xD800", "x12345"])
+def test_wrong_separators_are_refused(errors_of, separator):
+    assert errors_of(Leef, f"{{separator: {separator}}}") == [("bad_character", ("separator",))]
 
 
 KEYS = st.from_regex(r"[A-Za-z0-9_.]{1,6}", fullmatch=True).filter(lambda key: key not in NAMES)
@@ -133,11 +133,11 @@ DELIMITERS = st.characters(exclude_characters="|=", exclude_categories=["Cs", "L
     DELIMITERS.filter(lambda letter: letter not in "_."),
     st.booleans(),
 )
-def test_what_was_written_is_read(fields, pairs, delimiter, as_number):
-    values = {key: text.replace(delimiter, "") for key, text in pairs.items()} | {"last": "x"}
+def test_what_was_written_is_read(fields, pairs, separator, as_number):
+    values = {key: text.replace(separator, "") for key, text in pairs.items()} | {"last": "x"}
     escaped = b"|".join(field.replace(b"\\", b"\\\\").replace(b"|", b"\\|") for field in fields)
-    said = f"0x{ord(delimiter):02x}" if as_number else delimiter
-    rest = delimiter.join(f"{key}={text}" for key, text in values.items())
+    said = f"0x{ord(separator):02x}" if as_number else separator
+    rest = separator.join(f"{key}={text}" for key, text in values.items())
     event = event_of(b"LEEF:2.0|" + escaped + f"|{said}|{rest}".encode())
     leef().decorate(event)
     assert event.attributes == header(b"2.0", *fields) | {key: text.encode() for key, text in values.items()}

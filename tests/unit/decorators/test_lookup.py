@@ -85,9 +85,9 @@ def test_events_do_not_change_the_table(services):
 def test_a_key_that_is_not_there(services):
     for options, attributes in (({}, {}), ({"source": "s"}, {"s": "mail"}), ({"source": "s"}, {})):
         event = event_of("mail", attributes)
-        assert make(services, on_missing="drop", **options).decorate(event) is False
+        assert make(services, on_not_found="drop", **options).decorate(event) is False
         with pytest.raises(DecorateError) as caught:
-            make(services, on_missing="error", **options).decorate(event)
+            make(services, on_not_found="error", **options).decorate(event)
         assert caught.value.code == ("no_attribute" if options and not attributes else "no_entry")
         assert event == event_of("mail", attributes)
     assert make(services).drop_reason == "no_entry"

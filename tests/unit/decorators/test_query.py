@@ -31,7 +31,7 @@ from ingest.testing.events import event_of, settings_of
         ("{on_repeated: first}", b"a=1&a=2&a", {"a": b"1"}),
         ("{on_repeated: join}", b"a=1&b=x&a=2&a", {"a": b"1,2,", "b": b"x"}),
         ("{on_repeated: join, separator: ''}", b"a=1&a=2", {"a": b"12"}),
-        ("{prefix: '2hb_q:', keys: [a b, ö]}", b"a+b=1&c=2&%c3%b6=3", {"2hb_q:a b": b"1", "2hb_q:ö": b"3"}),
+        ("{prefix: '2hb_q:', only: [a b, ö]}", b"a+b=1&c=2&%c3%b6=3", {"2hb_q:a b": b"1", "2hb_q:ö": b"3"}),
     ],
 )
 def test_names_and_values(attributes_after, settings, query, expected):

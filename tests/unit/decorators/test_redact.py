@@ -207,10 +207,28 @@ def test_all_at_once():
 
 
 def test_where(attributes_after):
-    text = "{find: [ipv4], body: false, attributes: ['*']}"
+    text = "{find: [ipv4], attributes: ['*']}"
     assert attributes_after(Redact, text, "10.0.0.1", {"a": "10.0.0.1", "b": "x"}) == {"a": b"[redacted]", "b": b"x"}
     text = "{find: [ipv4], attributes: [b, c]}"
     assert attributes_after(Redact, text, "", {"a": "10.0.0.1", "b": "10.0.0.1"})["a"] == b"10.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("options", "body", "attribute"),
+    [
+        ("", b"#", b"10.0.0.1"),
+        ("body: true", b"#", b"10.0.0.1"),
+        ("attributes: [a]", b"10.0.0.1", b"#"),
+        ("attributes: [a], body: false", b"10.0.0.1", b"#"),
+        ("attributes: [a], body: true", b"#", b"#"),
+        ("attributes: ['*']", b"10.0.0.1", b"#"),
+    ],
+)
+def test_named_attributes_take_the_place_of_the_body(options, body, attribute):
+    settings = settings_of(Redact.settings_class(), f"{{find: [ipv4], replacement: '#', {options}}}")
+    event = event_of("10.0.0.1", {"a": "10.0.0.1"})
+    Redact(settings).decorate(event)
+    assert (event.body, event.attributes) == (body, {"a": attribute})
 
 
 def test_also_where_attributes_are_written_once(attributes_after):
@@ -251,6 +269,7 @@ def test_no_text_takes_time_that_grows_with_its_square(piece):
         ("{find: [phone]}", [("enum", ("find", 0))]),
         ("{patterns: ['(']}", [("bad_pattern", ("patterns", 0))]),
         ("{find: [email], body: false}", [("missing", ())]),
+        ("{find: [email], attributes: []}", [("too_short", ("attributes",))]),
         ("{find: [email], attributes: ['*', a]}", [("conflict", ())]),
         ("{find: [email], keep_last: 17}", [("less_than_equal", ("keep_last",))]),
     ],
@@ -261,4 +280,4 @@ def test_wrong_options_are_refused(errors_of, settings, expected):
 
 def test_the_text_of_options_says_the_same():
     settings = settings_of(Redact.settings_class(), "{find: [email, card]}")
-    assert (settings.replacement, settings.keep_last, settings.body) == ("[redacted]", 0, True)
+    assert (settings.replacement, settings.keep_last, settings.changes_body) == ("[redacted]", 0, True)

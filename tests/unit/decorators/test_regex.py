@@ -58,7 +58,7 @@ class TestOneGroup:
         assert refusal_of(Regex, settings, b"a") == "unmatched_group"
 
     def test_no_match_sets_nothing_on_request(self, attributes_after):
-        assert attributes_after(Regex, "{pattern: 'a', index: 0, attribute: x, on_no_match: unset}", b"b") == {}
+        assert attributes_after(Regex, "{pattern: 'a', index: 0, attribute: x, on_no_match: keep}", b"b") == {}
 
 
 class TestSeveralGroups:
@@ -104,8 +104,9 @@ def test_an_attribute_is_searched(attributes_after):
     assert found["a"] == b"2"
 
 
-def test_an_absent_attribute_has_no_match(attributes_after):
+def test_an_absent_attribute_has_no_match(attributes_after, refusal_of):
     assert attributes_after(Regex, r"{source: s, pattern: '(?P<a>\d)'}", b"1") == {}
+    assert refusal_of(Regex, r"{source: s, pattern: '(?P<a>\d)', on_no_match: error}", b"1") == "no_attribute"
 
 
 @pytest.mark.parametrize(

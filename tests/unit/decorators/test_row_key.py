@@ -45,12 +45,12 @@ def test_encodings(part, value, expected):
     ("settings", "expected"),
     [
         ("{parts: [{value: '%{a}'}, {value: x}, {value: '%{b}'}]}", b"1|x|2"),
-        ("{delimiter: '', parts: [{value: '%{a}'}, {value: '%{b}'}]}", b"12"),
-        ("{delimiter: '::', parts: [{value: '%{a}'}, {value: 'b:c'}]}", b"1::b:c"),
+        ("{separator: '', parts: [{value: '%{a}'}, {value: '%{b}'}]}", b"12"),
+        ("{separator: '::', parts: [{value: '%{a}'}, {value: 'b:c'}]}", b"1::b:c"),
         ("{parts: [{value: '%{a}'}, {value: 'x|y'}]}", b"1|x|y"),
-        ("{on_delimiter: keep, parts: [{value: 'x|y'}, {value: '%{a}'}]}", b"x|y|1"),
+        ("{on_separator: keep, parts: [{value: 'x|y'}, {value: '%{a}'}]}", b"x|y|1"),
         ("{on_missing: empty, parts: [{value: '%{no}'}, {value: '%{a}'}]}", b"|1"),
-        ("{delimiter: '\x41', parts: [{value: '65', encoding: int64}, {value: '%{a}'}]}", b"\0\0\0\0\0\0\0AA1"),
+        ("{separator: '\x41', parts: [{value: '65', encoding: int64}, {value: '%{a}'}]}", b"\0\0\0\0\0\0\0AA1"),
     ],
 )
 def test_parts_are_joined(settings, expected):
@@ -108,8 +108,8 @@ def test_buckets_are_about_as_full():
     ("settings", "code"),
     [
         ("{parts: [{value: x}, {value: '%{no}'}]}", "no_attribute"),
-        ("{parts: [{value: '%{a}'}, {value: '%{a}'}]}", "delimiter_in_key"),
-        ("{parts: [{value: '%{a}', encoding: reversed}, {value: x}]}", "delimiter_in_key"),
+        ("{parts: [{value: '%{a}'}, {value: '%{a}'}]}", "separator_in_key"),
+        ("{parts: [{value: '%{a}', encoding: reversed}, {value: x}]}", "separator_in_key"),
         ("{parts: [{value: '%{a}', encoding: inverted}]}", "not_a_number"),
         ("{parts: [{value: '-1', encoding: inverted_int64}]}", "negative_number"),
         ("{parts: [{value: '9223372036854775808', encoding: int64}]}", "number_too_large"),

@@ -79,7 +79,7 @@ def test_forms(format, text, expected):  # noqa: A002 - the option's subject
 )
 def test_what_is_no_time_is_an_error(refusal_of, format, text):  # noqa: A002 - the option's subject
     assert refusal_of(Timestamp, f"{{formats: ['{format}']}}", text) == "bad_time"
-    assert time_of(text, f"{{formats: ['{format}'], on_unparsed: keep}}") == -1
+    assert time_of(text, f"{{formats: ['{format}'], on_invalid: keep}}") == -1
 
 
 class TestZones:
@@ -116,7 +116,7 @@ def test_an_attribute_is_read_and_nanos_stay():
 
 def test_an_absent_attribute(refusal_of):
     assert refusal_of(Timestamp, "{source: time}") == "no_attribute"
-    assert time_of("x", "{source: time, on_unparsed: keep}") == -1
+    assert time_of("x", "{source: time, on_invalid: keep}") == -1
 
 
 def test_remembered_texts_end_somewhere(monkeypatch):
@@ -164,4 +164,4 @@ def test_fast_and_slow_reader_agree(time, zone, digits):
 
 @given(st.binary(), st.sampled_from(["iso8601", "apache", "epoch_s", "%Y-%j %I %p %z", "%b %d %y"]))
 def test_any_text_is_a_time_or_kept(text, format):  # noqa: A002 - the option's subject
-    assert isinstance(time_of(text, f"{{formats: ['{format}'], on_unparsed: keep}}"), int)
+    assert isinstance(time_of(text, f"{{formats: ['{format}'], on_invalid: keep}}"), int)

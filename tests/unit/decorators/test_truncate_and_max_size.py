@@ -58,7 +58,7 @@ class TestTruncate:
         assert min(most - 3, len(text)) <= len(found) <= most
 
     def test_attributes(self, attributes_after):
-        settings = "{max_bytes: 2B, body: false, attributes: [a, c]}"
+        settings = "{max_bytes: 2B, attributes: [a, c]}"
         assert attributes_after(Truncate, settings, "xyz", {"a": "123", "b": "123"}) == {"a": b"12", "b": b"123"}
         settings = "{max_bytes: 2B, attributes: ['*']}"
         found = attributes_after(Truncate, settings, "xyz", {"a": "123", "b": "1"}, write_once=True)

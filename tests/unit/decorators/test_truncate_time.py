@@ -68,10 +68,10 @@ def test_the_time_goes_into_an_attribute_and_stays():
 
 def test_what_is_no_time_may_stay(attributes_after):
     before = {"a": "x", "b": "9" * 20, "c": "61000"}
-    after = attributes_after(TruncateTime, "{attributes: [a, b, c], to: minute, on_unparsed: keep}", attributes=before)
+    after = attributes_after(TruncateTime, "{attributes: [a, b, c], to: minute, on_invalid: keep}", attributes=before)
     assert after == {"a": b"x", "b": b"9" * 20, "c": b"60000"}
-    assert truncated("{to: day, on_unparsed: keep}", 2**62) == 2**62
-    assert attributes_after(TruncateTime, "{to: day, attribute: a, on_unparsed: keep}", timestamp_ms=2**62) == {
+    assert truncated("{to: day, on_invalid: keep}", 2**62) == 2**62
+    assert attributes_after(TruncateTime, "{to: day, attribute: a, on_invalid: keep}", timestamp_ms=2**62) == {
         "a": b"%d" % 2**62
     }
 

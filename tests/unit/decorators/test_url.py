@@ -70,11 +70,12 @@ def test_percent_signs_are_undone_where_asked(attributes_after):
 )
 def test_what_is_no_url_is_an_error_or_nothing(refusal_of, attributes_after, url):
     assert refusal_of(Url, "{}", url) == "bad_url"
-    assert attributes_after(Url, "{on_invalid: unset}", url, {"path": "old"}) == {"path": b"old"}
+    assert attributes_after(Url, "{on_invalid: keep}", url, {"path": "old"}) == {"path": b"old"}
 
 
-def test_an_absent_attribute_is_an_error(refusal_of):
-    assert refusal_of(Url, "{source: u, on_invalid: unset}", b"/") == "no_attribute"
+def test_an_absent_attribute_is_an_error_or_as_no_url(refusal_of, attributes_after):
+    assert refusal_of(Url, "{source: u}", b"/") == "no_attribute"
+    assert attributes_after(Url, "{source: u, on_invalid: keep}", b"/") == {}
 
 
 def test_existing_attribute_is_an_error_where_written_once(refusal_of):

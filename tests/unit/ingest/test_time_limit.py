@@ -80,7 +80,7 @@ def records(*bodies: bytes) -> list[Record]:
         {"value": {"attribute": "x", "value": "1", "when": f"%{{body}} matches '{NEVER}'"}},
         {"value": {"attribute": "x", "value": "1", "when": f"%{{n}} == 1 or not (%{{body}} not matches '{NEVER}')"}},
         {"regex": {"pattern": FIELDS}},
-        {"grok": {"definitions": {"AS": "(a+)+"}, "patterns": ["^%{AS:x}$"], "on_no_match": "unset"}},
+        {"grok": {"definitions": {"AS": "(a+)+"}, "patterns": ["^%{AS:x}$"], "on_no_match": "keep"}},
         {"regex": {"pattern": r"^(a|aa)+\1?$", "attributes": ["x"]}},
         {"regex": {"pattern": r"^(?=((?:a|a)*))(?:a|a)*[b-z]", "attributes": ["x"]}},
     ],

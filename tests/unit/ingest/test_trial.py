@@ -271,9 +271,9 @@ def test_any_record_gives_lines_of_json(records, form, tombstones, existing):
     one = trial(
         (Split, "{separator: ':', index: 0, attribute: '2hb_colfam:ts'}"),
         (Regex, "{pattern: '(?P<word>\\\\w+) (?P<number>\\\\d+)?', prefix: '2hb_re:'}"),
-        (Json, "{on_invalid: unset, arrays: index, prefix: '2hb_json:'}"),
+        (Json, "{on_invalid: keep, arrays: index, prefix: '2hb_json:'}"),
         (Rename, "{pattern: '^2hb_json:', replacement: '2hb_'}"),
-        (Timestamp, "{on_unparsed: keep}"),
+        (Timestamp, "{on_invalid: keep}"),
         (Value, "{attribute: 2hb_, value: '%{key}-%{nanos}-%{host}'}"),
         (Filter, "{drop: \"%{body} == ''\"}"),
         sinks=("{table: t, store: s, sys_family: sys, write_body: 'raw:body'}",),

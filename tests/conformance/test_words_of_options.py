@@ -1,0 +1,95 @@
+"""The options of all built-in decorators use one set of words: docs/adr/0025."""
+
+from enum import StrEnum
+from importlib import import_module
+from typing import get_args
+
+import pytest
+
+from decorators import BUILTIN
+from ingest.api import EventError
+from ingest.testing.events import event_of, fields_of, files_of, settings_of
+from ingest.testing.shares import share_of
+
+SAID_OTHERWISE = {
+    "delimiter": "separator",
+    "joiner": "separator",
+    "keys": "only",
+    "on_unparsed": "on_invalid",
+    "on_delimiter": "on_separator",
+}
+WORDS = frozenset({"error", "drop", "keep", "unset", "empty"})
+OWN_WORDS = {
+    "on_absent": {"default"},
+    "on_bad_line": {"skip"},
+    "on_bare": {"true", "skip"},
+    "on_count": {"fit"},
+    "on_error": {"dead_letter", "stop"},
+    "on_invalid": {"replace"},
+    "on_larger": {"cut"},
+    "on_missing": {"skip"},
+    "on_repeated": {"first", "last", "join"},
+}
+NOT_READ = ("on_invalid", "on_no_match", "on_not_found")
+"""Options that also say what an absent source leads to, the first that a decorator has."""
+OF_FLUME = frozenset({"ex_date"})
+"""Fail events without the source, whatever the option says, as in Flume."""
+
+
+def kind_of(name):
+    module, kind = BUILTIN[name].split(":")
+    return getattr(import_module(module), kind)
+
+
+def options_of(name):
+    return kind_of(name).settings_class().model_fields
+
+
+def choices_of(field):
+    kinds = [kind for kind in (field.annotation, *get_args(field.annotation)) if isinstance(kind, type)]
+    return {choice for kind in kinds if issubclass(kind, StrEnum) for choice in kind}
+
+
+CASES = [
+    (name, option, choices)
+    for name in BUILTIN
+    for option, field in options_of(name).items()
+    if option.startswith("on_") and (choices := choices_of(field))
+]
+WITHOUT_ON_MISSING = [name for name in BUILTIN if "source" in options_of(name) and "on_missing" not in options_of(name)]
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_one_name_for_one_thing(name):
+    assert {option: SAID_OTHERWISE[option] for option in options_of(name) if option in SAID_OTHERWISE} == {}
+
+
+@pytest.mark.parametrize(("name", "option", "choices"), CASES)
+def test_one_word_for_one_choice(name, option, choices):
+    assert choices - WORDS - OWN_WORDS.get(option, set()) == set()
+    assert option not in NOT_READ or choices >= {"error", "keep"}
+
+
+@pytest.mark.parametrize("name", WITHOUT_ON_MISSING)
+def test_an_absent_source(name):
+    """It is an error where no option says more; else what the option for sources that can not be read says."""
+    options = options_of(name)
+    option = next((option for option in NOT_READ if option in options), None)
+    became = {"error": "no_attribute", "keep": [fields_of(event_of("x"))], "drop": []}
+    if option is None:
+        assert without_source(name) == became["error"]
+        return
+    for choice in choices_of(options[option]):
+        if choice in became:
+            expected = became["error" if name in OF_FLUME else choice]
+            assert without_source(name, **{option: choice}) == expected, choice
+
+
+def without_source(name, **options):
+    """What becomes of an event that lacks the source: a code, or what comes out."""
+    kind = kind_of(name)
+    with files_of(kind.examples):
+        settings = settings_of(kind.settings_class(), kind.examples[0].settings)
+        decorator = kind(settings.model_copy(update={"source": "not_there", **options}))
+        (found,) = share_of(decorator, [event_of("x")])
+    return found.code if isinstance(found, EventError) else [fields_of(event) for event in found]
