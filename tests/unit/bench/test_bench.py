@@ -69,7 +69,7 @@ def test_threads_of_this_process_are_the_drivers():
         pass
     ((process, kinds),) = threads.shares(processes, before, after).items()
     assert (process, list(kinds)) == ("driver", [threads.REST])
-    assert kinds[threads.REST] >= 0.05
+    assert kinds[threads.REST] == pytest.approx(sum(after.values()) - sum(before.values()))
 
 
 @pytest.mark.parametrize(

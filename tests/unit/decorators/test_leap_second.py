@@ -21,8 +21,8 @@ READERS = {
     "timestamp apache": (Timestamp, "{formats: apache}", APACHE, " +0000"),
     "timestamp letters": (Timestamp, "{formats: '%F %H:%M:%S'}", "%Y-%m-%d %H:%M:", ""),
     "timestamp one letter": (Timestamp, "{formats: '%d.%m.%Y %T'}", "%d.%m.%Y %H:%M:", ""),
-    "access_log common": (AccessLog, "{format: common}", f"h - - [{APACHE}", ' +0000] "-" 200 -'),
-    "access_log nginx": (AccessLog, "{format: '$time_iso8601 $status'}", ISO, "+00:00 200"),
+    "access_log common": (AccessLog, "{formats: common}", f"h - - [{APACHE}", ' +0000] "-" 200 -'),
+    "access_log nginx": (AccessLog, "{formats: '$time_iso8601 $status'}", ISO, "+00:00 200"),
     "syslog rfc5424": (Syslog, "{form: rfc5424}", f"<1>1 {ISO}", "Z h a - - - m"),
     "syslog rfc3164": (Syslog, "{form: rfc3164}", "<1>%b %d %H:%M:", " h m"),
 }
