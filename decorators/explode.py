@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 from ingest.api import DecorateError, Event, Example, FanOut, Settings, option
 from ingest.api.choices import Fate
 from ingest.api.notation import name_to_bytes
+from ingest.formats.json_text import refuse_constant
 
 _REPAIRED = frozenset({"bad_json", "no_attribute"})
 _BLANKS = re.compile(r"[ \t\n\r]*")  # of JSON
@@ -193,15 +194,11 @@ class Explode(FanOut[ExplodeSettings]):
         return parts
 
 
-def _no_json(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
-
-
 def _unread(_number: str) -> int:
     return 0  # its text is what counts
 
 
-_decoder = json.JSONDecoder(parse_constant=_no_json, parse_float=_unread, parse_int=_unread)
+_decoder = json.JSONDecoder(parse_constant=refuse_constant, parse_float=_unread, parse_int=_unread)
 
 
 def _after_blanks(text: str, at: int) -> int:

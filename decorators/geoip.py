@@ -14,9 +14,10 @@ from pydantic import model_validator
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import Fate, OnInvalid
+from ingest.api.files import ReferenceFile, check_file
 from ingest.api.names import Remembered
 from ingest.formats.addresses import packed, written
-from ingest.formats.reference_file import ReferenceFile, check_file
+from ingest.formats.numbers import number_text
 
 _MOST_ADDRESSES = 16_384  # remembered; the same ones come again and again
 _SHOWN_BYTES = 40  # of what is no address, in a message
@@ -218,7 +219,7 @@ def _bytes(value: Record) -> bytes:
         case bool():
             return b"true" if value else b"false"
         case int() | float():
-            return repr(value).encode("ascii")
+            return number_text(value)
         case bytes() | bytearray():
             return bytes(value)
         case _:

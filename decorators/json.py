@@ -55,6 +55,7 @@ class Json(Decorator[JsonSettings]):
         Example("arrays are JSON text", body='{"tags": ["x", {"y": 1.0}]}', after={"tags": '["x",{"y":1.0}]'}),
         Example("no object", body="[1]", error="bad_json"),
         Example("no object, and it may pass", settings="{on_invalid: keep}", body="started"),
+        Example("an absent attribute", settings="{source: payload}", error="no_attribute"),
     )
 
     def __init__(self, settings: JsonSettings) -> None:

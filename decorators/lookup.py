@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import Fate
-from ingest.formats.reference_file import ReferenceFile, check_file
+from ingest.api.files import ReferenceFile, check_file
 from ingest.formats.table_file import Rows, csv_rows, json_rows, sqlite_rows
 
 Table = dict[bytes, dict[str, bytes]]

@@ -41,7 +41,7 @@ class MaxSize(Decorator[MaxSizeSettings]):
     kind = "max_size"
     examples = (
         Example("small enough", settings="{max_bytes: 6B}", body="1234", attributes={"a": "1"}),
-        Example("too large", settings="{max_bytes: 6B}", body="12345", attributes={"a": "1"}, error="event_too_large"),
+        Example("too large", settings="{max_bytes: 6B}", body="12345", attributes={"a": "1"}, error="too_large"),
         Example("too large to be of use", settings="{max_bytes: 6B, on_larger: drop}", body="1234567", dropped=True),
         Example(
             "cut",
@@ -68,7 +68,7 @@ class MaxSize(Decorator[MaxSizeSettings]):
         if self._on_larger is OnLarger.CUT and others <= self._most:
             event.body = cut(event.body, self._most - others)
             return True
-        raise DecorateError(f"the event has {size} bytes, more than {self._most}", code="event_too_large")
+        raise DecorateError(f"the event has {size} bytes, more than {self._most}", code="too_large")
 
 
 def _length(name: str) -> int:

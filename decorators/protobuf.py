@@ -1,7 +1,6 @@
 """Turn the fields of a Protocol Buffers message into attributes."""
 
 import binascii
-import struct
 from base64 import b64decode
 from collections.abc import Callable
 from enum import StrEnum
@@ -16,12 +15,11 @@ from pydantic_core import PydanticCustomError
 from ingest.api import DecorateError, Decorator, Event, Example, SmallFile, option
 from ingest.api.notation import name_from_bytes
 from ingest.formats.nested import Flattening, NestedSettings, written
+from ingest.formats.numbers import float32
 
 _CONFLUENT_BYTES = 5  # a zero, and the schema's id
 _LAST_BYTE = 0x80  # a smaller one ends a number
 _LONGEST_NUMBER = 10  # bytes
-_SHORTEST, _LONGEST = 6, 9  # digits that a float of 32 bits may need
-_FLOAT = struct.Struct("f")
 _AS_TEXT = frozenset({"google.protobuf.Timestamp", "google.protobuf.Duration"})
 _WRAPPERS = frozenset(
     f"google.protobuf.{kind}Value"
@@ -106,7 +104,9 @@ class Protobuf(Decorator[ProtobufSettings]):
     Names are those of the .proto file. Text is UTF-8, bytes stay bytes, enums are their names (a number that has none
     stays a number), true and false are written so. A Timestamp and a Duration are written as in their JSON
     (`2003-10-11T22:14:15Z`, `1.5s`), wrappers such as StringValue are what they wrap. In the JSON of an array, bytes
-    that are not UTF-8 are `{"b64": …}`. Fields that the descriptors do not have, and extensions, become no attribute.
+    that are not UTF-8 are `{"b64": …}`. A float has the fewest digits that tell it from all others of its width; what
+    is not finite is `nan`, `inf` or `-inf`, and null in an array. Fields that the descriptors do not have, and
+    extensions, become no attribute.
 
     Source: ours; the encoding of Protocol Buffers, and the wire format of Confluent's serializers.
     """
@@ -200,7 +200,7 @@ class _Content:
 
     def _convert_one(self, field: FieldDescriptor) -> Convert | None:
         if field.type == FieldDescriptor.TYPE_FLOAT:
-            return _shortest
+            return float32
         if field.enum_type is not None:
             names = {number: value.name for number, value in field.enum_type.values_by_number.items()}
             return lambda number: names.get(number, number)
@@ -225,15 +225,6 @@ def _same(value: object) -> object:
 
 def _key(key: object) -> str:
     return key if isinstance(key, str) else name_from_bytes(written(key))
-
-
-def _shortest(number: float) -> float:
-    """The number of 64 bits with the fewest digits that is this one of 32 bits."""
-    for digits in range(_SHORTEST, _LONGEST + 1):
-        found = float(f"{number:.{digits}g}")
-        if _FLOAT.unpack(_FLOAT.pack(found))[0] == number:
-            return found
-    return number  # no number at all
 
 
 def _pool(settings: ProtobufSettings) -> descriptor_pool.DescriptorPool:

@@ -27,6 +27,9 @@ class ReservoirSampler(FanOut[ReservoirSamplerSettings]):
     others, and a dead letter that is replayed stays when no more than `k` of its partition are replayed together. For a
     share of the events there is `prob_sampler`, for the first ones of each value `first_n`.
 
+    Events that do not meet `when` go past those that are held, so of a row that has both an older value may stay: let
+    `when` ask for what the row key is made of, or give cells the event's time.
+
     Source: Flume decorator `reservoirSampler`, which chose among the events between two flushes; Vitter, Random
     sampling with a reservoir, algorithm R.
     """

@@ -7,7 +7,6 @@ points (`ingest.decorators`, `ingest.stores`), and a file by `plugins: [module]`
 have it, whoever asks for it is told of all of them, and nobody else.
 """
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +15,7 @@ from typing import Any
 
 from ingest.api import CatalogError, Decorator, FanOut, Model, Store
 from ingest.plugin import Plugin, PluginFile, check_component, class_at, file_of, import_plugin
+from ingest.spelling import did_you_mean
 
 ROOMS = ("decorators", "sinks", "stores", "sources")
 SINGULAR = {"decorators": "decorator", "sinks": "sink", "stores": "store", "sources": "source"}
@@ -97,8 +97,7 @@ class Catalog:
         """
         entries = self._entries(room, name)
         if not entries:
-            near = difflib.get_close_matches(name, self.names(room), n=1)
-            hint = f'did you mean "{near[0]}"?' if near else "'ingest describe' lists them"
+            hint = did_you_mean(name, self.names(room)) or "'ingest describe' lists them"
             raise CatalogError(f'there is no {SINGULAR[room]} "{name}"', code="unknown_component", hint=hint)
         if len(entries) > 1:
             raise CatalogError(
@@ -134,6 +133,16 @@ class Catalog:
             CatalogError: there is no such decorator, or it can not be imported.
         """
         return bool(getattr(self.load("decorators", name), "deterministic", True))
+
+    def holds_events(self, name: str) -> bool:
+        """
+        Whether a decorator holds events until the end of a share.
+
+        Raises:
+            CatalogError: there is no such decorator, or it can not be imported.
+        """
+        component = self.load("decorators", name)
+        return issubclass(component, FanOut) and component.finish is not FanOut.finish
 
     def settings(self, room: str, name: str) -> type[Model]:
         """

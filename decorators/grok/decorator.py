@@ -160,7 +160,13 @@ class Grok(Decorator[GrokSettings]):
             "a value not of its type",
             settings="{patterns: ['took %{NOTSPACE:took:int}']}",
             body="took 5ms",
-            error="bad_value",
+            error="not_a_number",
+        ),
+        Example(
+            "a word that is neither true nor false",
+            settings="{patterns: ['ok=%{WORD:ok:boolean}']}",
+            body="ok=maybe",
+            error="not_a_bool",
         ),
         Example("a text without a match is dropped", "{patterns: ['%{IP}'], on_no_match: drop}", "ok", dropped=True),
     )
@@ -237,5 +243,5 @@ def _of_type(value: bytes, capture: Capture) -> bytes:
             return value
     raise DecorateError(
         f'"{capture.attribute}" is no {capture.type}: {value[:_SHOWN_BYTES]!r}',
-        code="bad_value",
+        code="not_a_bool" if capture.type == "boolean" else "not_a_number",
     )

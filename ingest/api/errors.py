@@ -270,9 +270,9 @@ class NotFoundError(IngestError):
 
 
 class ConflictError(IngestError):
-    """Somebody else holds it."""
+    """Somebody else holds it, or it is there already."""
 
-    code = "conflict"
+    code = "taken"
     exit_code = 4
 
 

@@ -1,13 +1,28 @@
-"""Files that options name and that are read with the configuration."""
+"""
+Files that options name, of two kinds.
 
+A `SmallFile` is part of the configuration, as a schema is: read once, with it, and taken along to the workers, so all
+of a run uses the same. A `ReferenceFile` is data, as a database of addresses is: of any size, on every machine that
+runs tasks, and read again when it has changed. What is wrong with one is told in the same words.
+"""
+
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar, Generic, TypeVar
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-MAX_FILE_BYTES = 4 * 1024 * 1024  # it travels to the workers with every micro-batch
+from ingest.api.errors import Disposition, IngestError
+
+T = TypeVar("T")
+Mark = tuple[int, int, int]
+
+MAX_FILE_BYTES = 4 * 1024 * 1024  # of a small file: it travels to the workers with every micro-batch
+_RESTS_S = 2.0  # a file written to less than this ago may not be whole yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +50,9 @@ class SmallFile:
             with Path(path).open("rb") as file:
                 content = file.read(MAX_FILE_BYTES + 1)
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise PydanticCustomError(
-                "unknown_reference", '"{path}" can not be read: {reason}', {"path": path, "reason": reason}
-            ) from error
+            raise _problem("unknown_reference", path, _reason(error)) from error
         if len(content) > MAX_FILE_BYTES:
-            raise PydanticCustomError(
-                "too_large", '"{path}" has more than {most} MiB', {"path": path, "most": MAX_FILE_BYTES >> 20}
-            )
+            raise _problem("too_large", path, f"it has more than {MAX_FILE_BYTES >> 20} MiB")
         return cls(path, content)
 
     def __str__(self) -> str:
@@ -57,3 +67,108 @@ class SmallFile:
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {"type": "string"}
+
+
+class ReferenceFileError(IngestError):
+    """A file that a step looks things up in is not there, or is not what it was to be."""
+
+    code = "reference_file"
+    disposition: ClassVar[Disposition] = Disposition.RETRY
+    exit_code: ClassVar[int] = 3
+
+
+class ReferenceFile(Generic[T]):
+    """
+    What a file holds, kept in memory, so that nothing that happens to the file changes what a step gives.
+
+    Made with the step, refreshed where a share of a micro-batch begins. A file that can not be read then is no reason
+    to go on with what it held before, nor to fail events: the error says that nothing is acknowledged until it can.
+
+    Args:
+        path: seen from the current folder.
+        read: makes the content; raises OSError or ValueError for a file it can not use.
+        now: seconds since the epoch, to tell whether a file was written to just now.
+
+    Raises:
+        ReferenceFileError: the file can not be read.
+    """
+
+    def __init__(self, path: str, read: Callable[[Path], T], now: Callable[[], float] = time.time) -> None:
+        self._path = Path(path)
+        self._read = read
+        self._now = now
+        before = self._mark()
+        self.content = self._content()
+        self._known = self._mark()
+        if self._known != before:
+            raise self._error("it is being written to")
+
+    def refresh(self) -> bool:
+        """
+        Read the file again when it has changed and is at rest; whether there is new content.
+
+        While it is being written to, and for two seconds after, the content stays what it was. A file that is written
+        beside its place and then renamed is taken at once when it is older than that.
+
+        Raises:
+            ReferenceFileError: it is gone or broken; the content stays what it was.
+        """
+        mark = self._mark()
+        if mark == self._known or abs(self._now() - mark[0] / 1e9) < _RESTS_S:
+            return False
+        content = self._content()
+        if self._mark() != mark:
+            return False
+        self._known, self.content = mark, content
+        return True
+
+    def _mark(self) -> Mark:
+        """Time of change in nanoseconds, size and inode: what differs when the file has another content."""
+        try:
+            found = self._path.stat()
+        except (OSError, ValueError) as error:
+            raise self._error(_reason(error)) from error
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    def _content(self) -> T:
+        try:
+            return self._read(self._path)
+        except (OSError, ValueError) as error:
+            raise self._error(_reason(error)) from error
+
+    def _error(self, reason: str) -> ReferenceFileError:
+        return ReferenceFileError(_message(str(self._path), reason), hint=_hint(self._path))
+
+
+def check_file(path: str, read: Callable[[Path], object], option: str = "path") -> None:
+    """
+    Check in the validator of options that a file they name can be read.
+
+    Raises:
+        PydanticCustomError: it can not; becomes a problem at the place of the option.
+    """
+    try:
+        ReferenceFile(path, read)
+    except ReferenceFileError as error:
+        raise PydanticCustomError(
+            "unknown_reference",
+            "{problem}",
+            {"problem": error.message, "hint": error.hint or "", "option": option},
+        ) from error
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _message(path: str, reason: str) -> str:
+    return f'can not use "{path}": {reason}'
+
+
+def _hint(path: Path) -> str:
+    hint = "put a good one in its place"
+    return hint if path.is_absolute() else f'{hint}; paths are seen from the folder you start in, now "{Path.cwd()}"'
+
+
+def _problem(kind: str, path: str, reason: str) -> PydanticCustomError:
+    return PydanticCustomError(kind, "{problem}", {"problem": _message(path, reason), "hint": _hint(Path(path))})

@@ -1,13 +1,13 @@
 """What every error code means, and what happens when it occurs."""
 
-import difflib
 import inspect
 from dataclasses import dataclass
 
 from ingest import api
 from ingest.api import Disposition, IngestError, NotFoundError
+from ingest.api.files import ReferenceFileError
 from ingest.config.problems import EXPLANATIONS
-from ingest.formats.reference_file import ReferenceFileError
+from ingest.spelling import did_you_mean
 
 _REACTIONS = {
     Disposition.RETRY: "Nothing is acknowledged: it is tried again, and the pipeline is blocked meanwhile.",
@@ -16,7 +16,7 @@ _REACTIONS = {
     Disposition.STOP: "It ends what was asked for; nothing unfinished is acknowledged.",
 }
 
-_CODES: dict[str, tuple[type[IngestError], str]] = {
+_CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "abandoned": (
         IngestError,
         "The service was told to stop in the middle of a batch, which runs again after a restart.",
@@ -78,16 +78,18 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "bad_record": (IngestError, "A record can not be sent to Kafka as it is."),
     "bad_syslog": (api.DecorateError, "The text is no syslog message of RFC 5424, nor of RFC 3164."),
     "bad_table_name": (api.MappingError, "The template of the table gives what no store takes as a name."),
-    "bad_time": (api.DecorateError, "The text is no time in any of the formats the step lists."),
+    "bad_time": (
+        api.EventError,
+        "A text is no time in the form, or any of the forms, in which the step or function reads times.",
+    ),
     "bad_timestamp": (
         api.MappingError,
         "The event's time can not be the time of a cell: it is before 1970, or has no 64 bits.",
     ),
     "bad_url": (api.DecorateError, "The text is no URL: it has blanks or control characters in it, or no good port."),
-    "bad_value": (api.DecorateError, "What a pattern captured is no value of the type its tag asks for."),
     "bare_key": (api.DecorateError, "A key of the text has no value, and the step says on_bare: error."),
     "batch_slow": (
-        IngestError,
+        Disposition.RETRY,
         "A step of the batch has been at work for two minutes: a worker or a disk stands still. It is waited for.",
     ),
     "begin_failed": (
@@ -116,7 +118,6 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "division_by_zero": (api.ExpressionError, "div or mod was given a zero."),
     "empty_row_key": (api.MappingError, "The template of the row key gave nothing."),
     "error_budget": (IngestError, "More events failed than error_budget allows; a human must look before it goes on."),
-    "event_too_large": (api.DecorateError, "The steps have made the event larger than max_size lets pass."),
     "families_changed": (
         api.StoreUnavailableError,
         "A table lost a family while a batch was written to it; the batch is checked again against what is there now.",
@@ -130,7 +131,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "jars_fetch": (IngestError, "Maven could not fetch a jar; its settings say where from."),
     "jvm_lost": (IngestError, "The Java process of Spark has ended; unacknowledged batches run again after a restart."),
     "jvm_silent": (
-        IngestError,
+        Disposition.RETRY,
         "The Java process of Spark does not answer: it is stopped, starved, or out of memory. It is waited for.",
     ),
     "name_taken": (api.CatalogError, "Two components, or two modules, have one name; the message names both."),
@@ -150,10 +151,13 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
         api.MappingError,
         "The event has no attribute for the row key; see on_missing_key of attr2hbase, on_missing in hbase's row_key.",
     ),
-    "not_a_bool": (api.DecorateError, "The text is none of the words for true and false that the step knows."),
+    "not_a_bool": (
+        api.DecorateError,
+        "The text, or what a tag of grok captured, is none of the words for true and false that the step knows.",
+    ),
     "not_a_number": (
         api.ExpressionError,
-        "A function that computes, or a step or cell that writes a number, was given text that is no such number.",
+        "What a function computes with, a step or cell writes as a number, or grok captured as one, is no such number.",
     ),
     "not_updated": (
         api.ConfigError,
@@ -174,6 +178,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "query_failed": (
         IngestError,
         "A micro-batch failed in Spark again and again, and not by the pipeline's own doing; the log has the reason.",
+    ),
+    "record_too_large": (
+        IngestError,
+        "A dead letter, or a record to produce, is larger than its topic takes: raise max.message.bytes of the topic.",
     ),
     "reference_file": (
         ReferenceFileError,
@@ -203,11 +211,20 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     ),
     "tombstone": (api.DecodeError, "The record has no value, and the source says tombstones: error."),
     "too_deep": (api.DecorateError, "The JSON, record or message is nested deeper than any event should be."),
-    "too_large": (api.DecodeError, "The value is larger than max_event_bytes, or than the topic takes."),
+    "too_large": (
+        api.EventError,
+        "An event is larger than max_event_bytes of its source, max_bytes of gunzip, or max_bytes of max_size.",
+    ),
     "too_many_columns": (api.MappingError, "The event has more cells than columns: max_per_row allows."),
-    "too_many_parts": (api.DecorateError, "The text to explode has more parts than the step's max_events."),
+    "too_many_parts": (
+        api.DecorateError,
+        "A text has more parts than max_events of explode, or the steps would make over 131,072 events of a record.",
+    ),
     "unknown_component": (api.CatalogError, "There is no decorator, sink, store or source of this name."),
-    "unknown_family": (api.MappingError, "The table has no such column family, and families: on_unknown says error."),
+    "unknown_family": (
+        api.EventError,
+        "The table has no such column family, and families: on_unknown does not have it made.",
+    ),
     "unmatched_group": (api.DecorateError, "A group took no part in the match, and the step says on_unmatched: error."),
     "value_too_large": (api.MappingError, "A value is larger than columns: max_value_bytes allows."),
     "wrong_schema": (api.DecorateError, "The header of a value names another schema than the step has."),
@@ -236,8 +253,8 @@ def error_pages() -> list[ErrorPage]:
     pages = {kind.value: ErrorPage(kind.value, text, exit_code=2) for kind, text in EXPLANATIONS.items()}
     for error in _classes(IngestError):
         pages[error.code] = _page(error.code, error, (inspect.getdoc(error) or "").partition("\n")[0])
-    for code, (error, meaning) in _CODES.items():
-        pages[code] = _page(code, error, meaning)
+    for code, (raised, meaning) in _CODES.items():
+        pages[code] = _page(code, raised, meaning)
     return [pages[code] for code in sorted(pages)]
 
 
@@ -290,13 +307,14 @@ def error_page(code: str) -> ErrorPage:
     """
     pages = {page.code: page for page in error_pages()}
     if code not in pages:
-        near = difflib.get_close_matches(code, pages, n=1)
-        hint = f'did you mean "{near[0]}"?' if near else "'ingest describe error' lists them"
+        hint = did_you_mean(code, pages) or "'ingest describe error' lists them"
         raise NotFoundError(f'there is no error "{code}"', hint=hint)
     return pages[code]
 
 
-def _page(code: str, error: type[IngestError], meaning: str) -> ErrorPage:
+def _page(code: str, error: type[IngestError] | Disposition, meaning: str) -> ErrorPage:
+    if isinstance(error, Disposition):  # why a pipeline is blocked, and of no error
+        return ErrorPage(code, meaning, _REACTIONS[error], None, error)
     exit_code = None if issubclass(error, api.EventError) else error.exit_code
     return ErrorPage(code, meaning, _REACTIONS[error.disposition], exit_code, error.disposition)
 

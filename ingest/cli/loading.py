@@ -3,13 +3,13 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ingest.api import ConfigError, NotFoundError, Store
 from ingest.catalog import SINGULAR, Catalog
 from ingest.cli.output import Output
 from ingest.config import load
+from ingest.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration, Pipeline
@@ -104,11 +104,8 @@ def _check_table(store: Store[Any], table: str, file: str) -> None:
     tables = store.tables()
     if table in tables:
         return
-    near = get_close_matches(table, tables, 1)
-    if near:
-        hint = f'did you mean "{near[0]}"?'
-    elif tables:
-        hint = f"there is {', '.join(tables)}"
-    else:
-        hint = f"nothing has been written yet: run 'ingest run --once {file}'"
+    there = (
+        f"there is {', '.join(tables)}" if tables else f"nothing has been written yet: run 'ingest run --once {file}'"
+    )
+    hint = did_you_mean(table, tables) or there
     raise NotFoundError(f'there is no table "{table}"', hint=hint)

@@ -1,6 +1,5 @@
 """Pages about components, made of their docstrings, options and examples."""
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from ingest.api import CatalogError, Example, Model, NotFoundError, Settings
 from ingest.api.notation import to_notation
 from ingest.catalog import ROOMS, SINGULAR, Catalog
 from ingest.config.pages import OptionRow, option_rows
+from ingest.spelling import did_you_mean
 
 _IN_LISTS = ("decorators", "sinks")
 
@@ -102,8 +102,7 @@ def pages_named(name: str, catalog: Catalog | None = None) -> list[Page]:
     found = [page_of(catalog, room, name) for room in ROOMS if name in catalog.names(room)]
     if not found:
         every = [known for room in ROOMS for known in catalog.names(room)]
-        near = difflib.get_close_matches(name, every, n=1)
-        hint = f'did you mean "{near[0]}"?' if near else "'ingest describe' lists them"
+        hint = did_you_mean(name, every) or "'ingest describe' lists them"
         raise NotFoundError(f'there is no component "{name}"', hint=hint)
     return found
 

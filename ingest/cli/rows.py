@@ -1,13 +1,13 @@
 """How rows of a table are shown, for `scan` and `get`."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any
 
 from ingest.api import Cell, NotFoundError, Row, Store, split_column
 from ingest.api.notation import to_notation
 from ingest.cli.output import Output
 from ingest.cli.readable import from_readable, moment, readable
+from ingest.spelling import did_you_mean
 
 
 def show(out: Output, row: Row) -> None:
@@ -42,12 +42,12 @@ def check_families(store: Store[Any], table: str, columns: Iterable[bytes] | Non
         family, qualifier = split_column(column)
         if family in families:
             continue
-        there = ", ".join(map(readable, families)) or "none"
-        hint = f"there is {there}"
+        known = list(map(readable, families))
+        there = f"there is {', '.join(known) or 'none'}"
         if qualifier is None:
-            hint = f"write FAMILY:QUALIFIER, or a whole FAMILY; {hint}"
-        elif near := get_close_matches(readable(family), map(readable, families), 1):
-            hint = f'did you mean "{near[0]}"?'
+            hint = f"write FAMILY:QUALIFIER, or a whole FAMILY; {there}"
+        else:
+            hint = did_you_mean(readable(family), known) or there
         raise NotFoundError(f'there is no family "{readable(family)}" in table "{table}"', hint=hint)
 
 

@@ -14,10 +14,11 @@ from ingest.config.model import Configuration
 from ingest.config.nodes import Mapping, Node, Scalar, Sequence, places, plain, text_under
 from ingest.config.options import SecretsOptions, ServiceOptions, SparkOptions, TableOptions
 from ingest.config.pipelines import Pipelines
-from ingest.config.problems import Kind, Report, Severity, did_you_mean, listed, report_of
+from ingest.config.problems import Kind, Report, Severity, listed, report_of
 from ingest.config.reading import Document, read
 from ingest.config.resolving import resolve
 from ingest.plugin import Plugin
+from ingest.spelling import did_you_mean
 
 VERSION = 1
 TOP_KEYS = {

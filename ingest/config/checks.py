@@ -15,10 +15,11 @@ from ingest.config.draft import Draft, PipelineDraft
 from ingest.config.model import Component, names_of
 from ingest.config.nodes import Scalar
 from ingest.config.options import DeadLetterTopic
-from ingest.config.problems import Kind, Place, did_you_mean, listed
+from ingest.config.problems import Kind, Place, listed
 from ingest.config.rowkeys import check_row_keys
 from ingest.config.targets import check_table
 from ingest.expressions import Condition
+from ingest.spelling import did_you_mean
 
 
 def check(draft: Draft, binding: Binding) -> None:
@@ -30,6 +31,7 @@ def check(draft: Draft, binding: Binding) -> None:
     for pipeline in draft.pipelines.values():
         _check_labels(pipeline, binding)
         _check_reachable(pipeline, binding)
+        _check_order(pipeline, binding)
         _check_dead_letters(pipeline, binding)
         check_row_keys(pipeline, binding)
         for sink in pipeline.sinks:
@@ -153,6 +155,23 @@ def _check_reachable(pipeline: PipelineDraft, binding: Binding) -> None:
         is_always = getattr(step.settings, "when", None) is None or when is True
         if is_always and (keep is False or drop is True):
             wall = step
+
+
+def _check_order(pipeline: PipelineDraft, binding: Binding) -> None:
+    """Events that go past a step which holds others come before those, and the last of a row to come is what stays."""
+    if all(getattr(sink.settings, "timestamp", None) == "event" for sink in pipeline.sinks):
+        return  # the event's own time decides
+    for step in pipeline.steps:
+        when = getattr(step.settings, "when", None)
+        if when is None or _constant(when, pipeline.options.timezone) is not None:
+            continue
+        if binding.lookup.holds_events(step.kind):
+            message = (
+                f"{step.kind} holds events, and those that do not meet `when` go past them: of a row that has both, an "
+                "older value may stay"
+            )
+            hint = "let `when` ask for what the row key is made of, or give cells the event's time: `timestamp: event`"
+            binding.warning(Kind.CONFLICT, step.place("when"), message, hint)
 
 
 def _check_dead_letters(pipeline: PipelineDraft, binding: Binding) -> None:

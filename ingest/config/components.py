@@ -9,11 +9,12 @@ from pydantic import ValidationError
 from ingest.api import CatalogError, Model
 from ingest.config.model import Component
 from ingest.config.nodes import Mapping, Node, Scalar, Sequence, places, plain
-from ingest.config.problems import Kind, Masks, Place, Problem, Severity, did_you_mean, listed
+from ingest.config.problems import Kind, Masks, Place, Problem, Severity, listed
 from ingest.config.scalars import resolve
 from ingest.config.translate import Placed, problems_of, secret_scalars
 from ingest.expressions import Condition, ExpressionSyntaxError, Pattern
 from ingest.plugin import Plugin
+from ingest.spelling import did_you_mean
 
 
 class Lookup(Protocol):
@@ -27,6 +28,9 @@ class Lookup(Protocol):
 
     def is_deterministic(self, name: str) -> bool:
         """Whether a decorator gives the same for the same event."""
+
+    def holds_events(self, name: str) -> bool:
+        """Whether a decorator holds events until the end of a share."""
 
     def with_plugins(self, plugins: AbstractSequence[Plugin]) -> "Lookup":
         """The same and what some modules add; CatalogError when one can not be imported."""

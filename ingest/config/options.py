@@ -9,7 +9,6 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from ingest.api import ByteSize, DecodeError, Duration, FamilySpec, LifecycleError, Model, OnError, TableSpec, option
 from ingest.api.notation import Notation, from_notation
-from ingest.config.problems import did_you_mean
 from ingest.kafka.settings import (
     Brokers,
     KafkaConnection,
@@ -17,6 +16,7 @@ from ingest.kafka.settings import (
     check_protected,
     is_this_machine,
 )
+from ingest.spelling import did_you_mean
 
 _MAX_PORT = 65_535
 

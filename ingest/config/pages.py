@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -27,10 +26,9 @@ from ingest.config.options import (
     SparkOptions,
     TableOptions,
 )
-from ingest.config.scalars import resolve
 from ingest.config.translate import model_at
+from ingest.config.writing import flow
 
-_PLAIN = re.compile(r"[A-Za-z0-9_./$][A-Za-z0-9_./%()=+$ -]*")  # what surely needs no quotes
 _WORDS: dict[Any, str] = {
     str: "text",
     int: "whole number",
@@ -81,12 +79,8 @@ def _row(name: str, field: FieldInfo, *, is_nested: bool) -> OptionRow:
 
 
 def _yaml(value: object) -> str:
-    """A value in one line of YAML; JSON is YAML, and text stands without quotes where it can."""
-    if value is None:
-        return "none"
-    if isinstance(value, str) and _PLAIN.fullmatch(value) and isinstance(resolve(value), str):
-        return str(value)
-    return json.dumps(value, ensure_ascii=False)
+    """A value in one line of YAML."""
+    return "none" if value is None else flow(value)
 
 
 def _type(field: FieldInfo) -> str:

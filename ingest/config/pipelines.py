@@ -5,7 +5,8 @@ from ingest.config.draft import Draft, PipelineDraft
 from ingest.config.model import Component
 from ingest.config.nodes import Mapping, Node, Scalar, Sequence, places, plain, text_under
 from ingest.config.options import DEAD_LETTERS, DeadLetterFiles, PipelineOptions
-from ingest.config.problems import Kind, Place, did_you_mean, listed
+from ingest.config.problems import Kind, Place, listed
+from ingest.spelling import did_you_mean
 
 MAX_STEPS = 1_000  # of one pipeline, uses of chains counted too: chains of chains grow fast
 COMPONENT_KEYS = ("source", "decorators", "sinks", "dead_letters")

@@ -1,6 +1,5 @@
 """What can be wrong with a configuration, where, and how that is told."""
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -9,10 +8,8 @@ from enum import StrEnum
 from urllib.parse import quote
 
 MASK = "***"
-_SIMILAR = 0.6  # as alike as difflib asks by default: one or two letters of a usual name
 _LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # what YAML counts as one
 _MAX_MESSAGE = 500  # characters; a list of all decorators fits
-_MAX_NAME = 100  # nobody misspells longer ones
 _MAX_SHOWN = 160  # characters of a line of the file; of a longer one those around the place
 
 
@@ -217,18 +214,6 @@ def _one_line(text: str) -> str:
         character if character.isprintable() else ascii(character)[1:-1] for character in text[:_MAX_MESSAGE]
     )
     return shown if len(text) <= _MAX_MESSAGE else f"{shown}…"
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint with the nearest of the known names, or ""."""
-    if len(name) > _MAX_NAME:
-        return ""
-    known = sorted(known)
-    near = difflib.get_close_matches(name, known, n=1, cutoff=_SIMILAR)
-    if not near:  # case and the two ways to join words are the usual slips that difflib rates too low
-        folded = {other.lower().replace("-", "_"): other for other in known}
-        near = [folded[key] for key in [name.lower().replace("-", "_")] if key in folded]
-    return f'did you mean "{near[0]}"?' if near else ""
 
 
 def listed(names: Iterable[str], limit: int = 8) -> str:

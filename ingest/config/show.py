@@ -1,13 +1,9 @@
 """A configuration as it is in effect: merged, expanded, secrets masked, each value with its place."""
 
-import json
-import re
 from collections.abc import Iterator
 
 from ingest.config.model import Configuration
-from ingest.config.scalars import resolve
-
-_SAFE = re.compile(r"[A-Za-z_./][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*")
+from ingest.config.writing import flow, plain_or_quoted
 
 
 def effective_yaml(configuration: Configuration) -> str:
@@ -25,7 +21,7 @@ class _Lines:
     def of(self, value: object, path: tuple[str | int, ...], indent: str) -> Iterator[str]:
         items: list[tuple[str | int, str, object]]
         if isinstance(value, dict):
-            items = [(key, f"{_text(key)}:", child) for key, child in value.items()]
+            items = [(key, f"{plain_or_quoted(key)}:", child) for key, child in value.items()]
         elif isinstance(value, list):
             items = [(index, "-", child) for index, child in enumerate(value)]
         else:
@@ -36,21 +32,8 @@ class _Lines:
                 yield f"{indent}{head}"
                 yield from self.of(child, inner, indent + "  ")
             else:
-                yield f"{indent}{head} {_scalar(child)}{self._place(inner)}"
+                yield f"{indent}{head} {flow(child)}{self._place(inner)}"
 
     def _place(self, path: tuple[str | int, ...]) -> str:
         place = self._origins.get(path)
         return f"  # {place.file}:{place.line}" if self._with_places and place is not None else ""
-
-
-def _text(text: str) -> str:
-    is_plain = _SAFE.fullmatch(text) and isinstance(resolve(text), str)
-    return text if is_plain else json.dumps(text, ensure_ascii=True)
-
-
-def _scalar(value: object) -> str:
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, float):
-        return repr(value).replace("inf", ".inf").replace("nan", ".nan")
-    return json.dumps(value)

@@ -6,8 +6,9 @@ from typing import Any
 from ingest.config.components import Binding
 from ingest.config.draft import Draft
 from ingest.config.model import Component
-from ingest.config.problems import Kind, did_you_mean
+from ingest.config.problems import Kind
 from ingest.expressions import Template
+from ingest.spelling import did_you_mean
 
 Path = tuple[str | int, ...]
 

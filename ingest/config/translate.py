@@ -13,7 +13,8 @@ from pydantic_core import ErrorDetails
 
 from ingest.api import Model
 from ingest.config.nodes import BadYamlError, Mapping, Node, Path, Scalar, Sequence, compose
-from ingest.config.problems import Kind, Place, Problem, did_you_mean, listed
+from ingest.config.problems import Kind, Place, Problem, listed
+from ingest.spelling import did_you_mean
 
 _WANTED = {
     "string_type": "text",

@@ -14,8 +14,9 @@ from collections.abc import Sequence as AbstractSequence
 from pathlib import Path
 
 from ingest.config.nodes import Mapping, Node, Scalar, Sequence
-from ingest.config.problems import Kind, Masks, Place, Problem, did_you_mean
+from ingest.config.problems import Kind, Masks, Place, Problem
 from ingest.config.scalars import resolve
+from ingest.spelling import did_you_mean
 
 _TOKEN = re.compile(r"\$\$\{|\$\{(?P<inside>[^{}]*)\}|\$\{")
 _VARIABLE = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<rest>:.*)?", re.DOTALL)

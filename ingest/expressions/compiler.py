@@ -198,6 +198,8 @@ class Compiler:
             number = read_number(data)
             if number is None:
                 shown = data[:40].decode("utf-8", "replace")
+                if parameter.kind is Kind.TIME:
+                    raise ExpressionError(f'{name}: "{shown}" is no time in milliseconds', code="bad_time")
                 raise ExpressionError(f'{name}: "{shown}" is not a number', code="not_a_number")
             return number
 

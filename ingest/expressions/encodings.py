@@ -16,13 +16,13 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 from ingest.api.errors import ExpressionError
 from ingest.api.notation import name_from_bytes
 from ingest.expressions.numbers import read_number
+from ingest.formats.numbers import float32, number_text
 
 _MAX_SHOWN = 60  # bytes of a value that a message quotes
 _MAX_DIGITS = 1_000  # longer text is no number but a mistake, and work on it is not free
 _FEW_DIGITS = 20  # as many as 64 bits can have
 _IN_NUMBERS = b"0123456789+-.eE"  # Python also reads blanks, underscores, "nan" and "inf", which are mistakes here
 _URL_LETTERS = bytes.maketrans(b"-_", b"+/")
-_DIGITS_OF_FLOAT32 = range(1, 10)  # nine always suffice (IEEE 754)
 
 Change = Callable[[bytes], bytes]
 
@@ -89,7 +89,7 @@ def _read_whole(form: str) -> Change:
     return read
 
 
-def _read_float(form: str) -> Change:
+def _read_float(form: str, exact: Callable[[float], float]) -> Change:
     packed = struct.Struct(form)
     unpack, size = packed.unpack, packed.size
 
@@ -99,22 +99,9 @@ def _read_float(form: str) -> Change:
         (number,) = unpack(value)
         if not math.isfinite(number):
             raise ExpressionError(f"{shown(value)} is {number}, which is not a number", code="not_a_number")
-        return repr(number if size == 8 else _shortest(number, packed)).encode("ascii")  # noqa: PLR2004 - bytes
+        return number_text(exact(number))
 
     return read
-
-
-def _shortest(number: float, packed: struct.Struct) -> float:
-    """Of all numbers that become the same 4 bytes the one with the fewest digits."""
-    wanted = packed.pack(number)
-    for digits in _DIGITS_OF_FLOAT32:
-        near = float(f"{number:.{digits}g}")
-        try:
-            if packed.pack(near) == wanted:
-                return near
-        except OverflowError:
-            continue  # rounded up beyond the largest number
-    return number
 
 
 def _wrong_size(value: bytes, size: int) -> ExpressionError:
@@ -176,8 +163,8 @@ READ: Mapping[str, Change] = MappingProxyType(
         "int16": _read_whole(">h"),
         "int32": _read_whole(">i"),
         "int64": _read_whole(">q"),
-        "float32": _read_float(">f"),
-        "float64": _read_float(">d"),
+        "float32": _read_float(">f", float32),
+        "float64": _read_float(">d", float),
         "hex": _read_hex,
         "base64": _read_base64,
         "base64url": _read_base64url,

@@ -29,11 +29,12 @@ text anywhere else is that text. A bare name is one of the core names if it can 
 inside tags and conditions.
 """
 
-import difflib
 import re
 from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
+
+from ingest.spelling import nearest
 
 CORE_NAMES = (
     "body",
@@ -159,5 +160,5 @@ def quoted(text: str) -> str:
 
 def suggestion(word: str, known: Iterable[str]) -> str:
     """`; did you mean "…"` when a known word is near, else nothing."""
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f'; did you mean "{near[0]}"' if near else ""
+    near = nearest(word, known)
+    return "" if near is None else f'; did you mean "{near}"'

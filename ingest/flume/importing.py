@@ -1,20 +1,18 @@
 """An old configuration in, a pipeline file and a report out; what was made is checked before anybody sees it."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 from ingest.api import ConfigError, ConfigInvalidError
 from ingest.config import Lookup, Place, Problem, Severity, bind, read_text
-from ingest.flume.dataflow import DataFlow
-from ingest.flume.document import Component, Document, Pipeline, Verbatim, Written, written
-from ingest.flume.ng import Agents
-from ingest.flume.parser import parse
-from ingest.flume.properties import properties_of
-from ingest.flume.report import Imported
-from ingest.flume.source import Source
-from ingest.flume.tree import File, Sink
+from ingest.flume.ng.agents import Agents
+from ingest.flume.ng.properties import is_properties, properties_of
+from ingest.flume.og.dataflow import DataFlow
+from ingest.flume.og.parser import parse
+from ingest.flume.og.tree import File, Sink
+from ingest.flume.original import Original
+from ingest.flume.pipelines.document import Component, Document, Pipeline, Verbatim, Written, written
+from ingest.flume.pipelines.report import Imported
 
-_PROPERTIES = re.compile(r"^[ \t]*[A-Za-z0-9_-]+\.(sources|sinks|channels)[ \t]*[=:. ]", re.MULTILINE)
 _STORE = "the Thrift server of the cluster that has the tables; nothing of the old client's settings is needed"
 
 
@@ -25,7 +23,7 @@ def tree_of(text: str, file: str) -> Sink | File:
     Raises:
         ConfigSyntaxError: it does not follow the grammar.
     """
-    tree, _ = parse(Source(file, text))
+    tree, _ = parse(Original(file, text))
     return tree
 
 
@@ -43,25 +41,20 @@ def import_flume(text: str, file: str, *, zone: str, lookup: Lookup) -> Imported
         ConfigSyntaxError: it can not be read.
         ConfigInvalidError: something in it has no counterpart; all problems are in the report.
     """
-    source = Source(file, text)
+    original = Original(file, text)
     if is_properties(text):
-        agents = Agents(source, properties_of(source), zone)
+        agents = Agents(original, properties_of(original), zone)
         pipelines, entries = agents.pipelines(), agents.entries
         chains: Mapping[str, Sequence[Component]] = {}
     else:
-        flow = DataFlow(source, *parse(source), zone)
+        flow = DataFlow(original, *parse(original), zone)
         pipelines, entries, chains = flow.pipelines(), flow.entries, flow.chains
-    _refuse(source)
+    _refuse(original)
     made = written(_document(pipelines, chains, file))
-    _check(made, source, lookup)
+    _check(made, original, lookup)
     entries = sorted(dict.fromkeys(entries), key=lambda entry: entry.place)
-    report = source.report()
+    report = original.report()
     return Imported(made.text, tuple(entries), report.warnings, report)
-
-
-def is_properties(text: str) -> bool:
-    """Whether a text is a properties file of Flume 1, and no data-flow text of Flume 0.9."""
-    return _PROPERTIES.search(text) is not None
 
 
 def _document(pipelines: Sequence[Pipeline], chains: Mapping[str, Sequence[Component]], file: str) -> Document:
@@ -78,14 +71,14 @@ def _document(pipelines: Sequence[Pipeline], chains: Mapping[str, Sequence[Compo
     return Document(pipelines, store, head, chains)
 
 
-def _refuse(source: Source) -> None:
-    errors = [problem for problem in source.problems if problem.severity is Severity.ERROR]
+def _refuse(original: Original) -> None:
+    errors = [problem for problem in original.problems if problem.severity is Severity.ERROR]
     if errors:
         count = f"{len(errors)} problem{'' if len(errors) == 1 else 's'}"
-        raise ConfigInvalidError(f"{count} in {source.file}; {min(errors, key=_place)}", report=source.report())
+        raise ConfigInvalidError(f"{count} in {original.file}; {min(errors, key=_place)}", report=original.report())
 
 
-def _check(made: Written, source: Source, lookup: Lookup) -> None:
+def _check(made: Written, original: Original, lookup: Lookup) -> None:
     """Bind the file; what is wrong with it is told where the original says so."""
     try:
         problems = bind(read_text(made.text, "the pipeline", {}), lookup).report.problems
@@ -94,14 +87,14 @@ def _check(made: Written, source: Source, lookup: Lookup) -> None:
         if not problems:
             raise
     for problem in problems:
-        where = _origin(made, problem.where.line, source)
-        source.problems.append(Problem(problem.kind, where, problem.message, problem.hint, problem.severity))
-    _refuse(source)
+        where = _origin(made, problem.where.line, original)
+        original.problems.append(Problem(problem.kind, where, problem.message, problem.hint, problem.severity))
+    _refuse(original)
 
 
-def _origin(made: Written, line: int, source: Source) -> Place:
+def _origin(made: Written, line: int, original: Original) -> Place:
     known = [place for place in made.places[:line] if place is not None]
-    return known[-1] if known else source.place(0)
+    return known[-1] if known else original.place(0)
 
 
 def _place(problem: Problem) -> Place:

@@ -12,14 +12,24 @@ from typing import Any, cast
 
 import fastavro
 from fastavro._read_py import schemaless_reader as read_in_python
+from fastavro.read import LOGICAL_READERS
 from fastavro.schema import SchemaParseException, fingerprint, parse_schema, to_parsing_canonical_form
 
 from ingest.api.notation import name_to_bytes
+from ingest.formats.numbers import float32
 
 _KEPT_LOGICAL = "decimal"  # the one whose bytes say nothing by themselves
-_INNER = frozenset({"type", "items", "values", "fields"})
+_INNER = frozenset({"type", "items", "values"})
+_FLOAT = {"type": "float", "logicalType": "attr2hbase"}  # only there does fastavro ask what to make of a float
 _OF_VALUES = (EOFError, ValueError, IndexError, ArithmeticError, MemoryError)
 _OF_SCHEMAS = (SchemaParseException, ValueError, TypeError, KeyError, AttributeError)
+
+
+def _float(number: float, _written: object = None, _read: object = None) -> float:
+    return float32(number)
+
+
+LOGICAL_READERS["float-attr2hbase"] = _float
 
 
 class AvroSchema:
@@ -27,7 +37,8 @@ class AvroSchema:
     A record's schema, or a union of records, with all types it names in one text.
 
     Values come as Python has them: bytes for bytes and fixed, text for strings and enums (what is not UTF-8 as lone
-    surrogates), Decimal for decimals. All other logical types stay the numbers or texts they are written as.
+    surrogates), Decimal for decimals, and for floats of 32 bits the number with the fewest digits that is the same
+    there. All other logical types stay the numbers or texts they are written as.
 
     Attributes:
         fingerprint: CRC-64-AVRO of its canonical form, little-endian, as in single-object encoding.
@@ -91,9 +102,20 @@ def _flume_schema() -> AvroSchema:
 
 
 def _stripped(schema: Any) -> Any:
-    """The schema without logical types, for values as they are written."""
-    if isinstance(schema, list):
-        return [_stripped(each) for each in schema]
+    """The schema without logical types, for values as they are written, but with one of ours for floats."""
+    match schema:
+        case "float" | {"type": "float"}:
+            return _FLOAT
+        case list():
+            return [_stripped(each) for each in schema]
+        case {"type": "record" | "error", "fields": list(fields)}:
+            return {**_inner_stripped(schema), "fields": [_inner_stripped(field) for field in fields]}
+        case dict():
+            return _inner_stripped(schema)
+    return schema
+
+
+def _inner_stripped(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     return {

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from typing import NoReturn
 
 import orjson
 
@@ -58,13 +59,23 @@ class _NumberWithManyWritingsError(Exception):
     """A number that a float does not give back as it was written; never leaves this file."""
 
 
-class _Number(str):
-    """A number as it was written."""
+class NumberAsWritten(str):
+    """A number as it was written: what `parse_float` and `parse_int` of Python's decoder may give in its place."""
 
     __slots__ = ()
 
 
-_slow_decoder = json.JSONDecoder(parse_float=_Number, parse_int=_Number)
+def refuse_constant(name: str) -> NoReturn:
+    """
+    For `parse_constant` of Python's decoder, which takes NaN and Infinity otherwise.
+
+    Raises:
+        ValueError: always.
+    """
+    raise ValueError(f"{name} is no JSON")
+
+
+_slow_decoder = json.JSONDecoder(parse_float=NumberAsWritten, parse_int=NumberAsWritten)
 
 
 def _members(content: object) -> dict[str, object]:

@@ -9,6 +9,7 @@ import orjson
 from ingest.api.errors import DecorateError
 from ingest.api.notation import to_notation
 from ingest.api.settings import Settings, option
+from ingest.formats.numbers import number_text
 
 _DEEPEST = 100  # levels; orjson itself allows 1024, a decoder in Python less
 
@@ -124,9 +125,11 @@ def written(value: object) -> bytes:
                 return orjson.dumps(value, default=_in_json)
             except orjson.JSONEncodeError as error:
                 raise DecorateError(f"an array is nested too deep: {error}", code="too_deep") from error
+        case float():
+            return number_text(value)
         case Decimal():
             return format(value, "f").encode()
-    return repr(value).encode()
+    raise TypeError(f"{type(value).__name__} is nothing that an attribute holds")
 
 
 def _in_json(value: object) -> object:

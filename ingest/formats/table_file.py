@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ingest.api.notation import name_from_bytes, name_to_bytes
+from ingest.formats.json_text import NumberAsWritten, refuse_constant
+from ingest.formats.numbers import number_text
 
 _BYTES = "latin-1"  # a character for each byte, so that any bytes go through the reader of CSV as they are
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # what spreadsheets write in front of UTF-8
@@ -59,9 +61,9 @@ def json_rows(path: Path) -> Rows:
     try:
         content = json.loads(
             path.read_bytes(),
-            parse_int=_Number,
-            parse_float=_Number,
-            parse_constant=_no_json,
+            parse_int=NumberAsWritten,
+            parse_float=NumberAsWritten,
+            parse_constant=refuse_constant,
             object_pairs_hook=_members,
         )
     except RecursionError as error:
@@ -94,7 +96,7 @@ def sqlite_rows(path: Path, table: str | None) -> Rows:
     """
     A table or view of a SQLite database, read in one transaction; the only one where none is named.
 
-    Text and blobs are bytes as they are, numbers as SQLite's own shell writes whole ones and Python the others.
+    Text and blobs are bytes as they are, numbers as `ingest.formats.numbers` writes them.
     """
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
@@ -116,16 +118,6 @@ def _lines_of(text: str, separator: str) -> Iterator[tuple[str, list[bytes]]]:
                 yield f"line {reader.line_num}", [field.encode(_BYTES) for field in row]
     except csv.Error as error:
         raise ValueError(f"it is no CSV: {error}") from error
-
-
-class _Number(str):
-    """A number as it is written."""
-
-    __slots__ = ()
-
-
-def _no_json(name: str) -> object:
-    raise ValueError(f"{name} is no JSON")
 
 
 def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -167,4 +159,4 @@ def _quoted(name: str) -> str:
 
 
 def _plain(value: bytes | float | None) -> bytes | None:
-    return value if isinstance(value, bytes | None) else repr(value).encode("ascii")
+    return value if isinstance(value, bytes | None) else number_text(value)

@@ -47,7 +47,7 @@ def translating(what: str) -> Iterator[None]:
         NotFoundError: there is no such topic or partition.
         SourceUnavailableError: the cluster can not be reached or did not answer in time.
         SourceError: it answered no: code `access_denied`, `group_in_use` or `source`.
-        IngestError: a record is too large, code `too_large`, or can not be sent as it is, code `bad_record`.
+        IngestError: a record is too large, code `record_too_large`, or can not be sent as it is, code `bad_record`.
     """
     try:
         yield
@@ -71,7 +71,9 @@ def translated(error: KafkaError, what: str) -> IngestError:
             return NotFoundError(message, hint="check the name; 'kafka-topics.sh --list' shows the topics there are")
         case _ if isinstance(error, _TOO_LARGE):
             return IngestError(
-                message, code="too_large", hint="raise max.message.bytes of the topic, or send less in one record"
+                message,
+                code="record_too_large",
+                hint="raise max.message.bytes of the topic, or send less in one record",
             )
         case _ if isinstance(error, _BUSY_GROUP):
             return SourceError(

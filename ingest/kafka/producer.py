@@ -49,7 +49,7 @@ class KafkaProducer:
         Raises:
             SourceUnavailableError: the cluster does not answer.
             NotFoundError: there is no such topic.
-            IngestError: the record can not be sent, code `too_large` or `bad_record`; the others are not touched.
+            IngestError: this record can not be sent, code `record_too_large` or `bad_record`; others are not touched.
         """
         client = self._connected()
         try:

@@ -10,7 +10,7 @@ from ingest.kafka.offsets import GroupOffsets
 from ingest.observe.metrics import Metrics
 from ingest.service.group import GroupFollower, kafka_offsets, leave_topics
 from ingest.service.topics import KnownTopics, TopicMadeAgainError
-from ingest.sources.kafka import KafkaSource, Start
+from ingest.sources.kafka import KafkaSource, Start, default_group
 from ingest.spark.batch_time import BatchTimes
 from ingest.spark.checkpoint import Checkpoint
 from ingest.spark.jars import connector_jars
@@ -48,7 +48,7 @@ class LiveKafka:
     @property
     def group(self) -> str:
         """The consumer group that acknowledged offsets are committed to."""
-        return self._source.group or f"attr2hbase-{self._pipeline.name}"
+        return self._source.group or default_group(self._pipeline.name)
 
     @property
     def jars(self) -> list[Path]:

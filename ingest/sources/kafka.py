@@ -97,6 +97,11 @@ StartOption = Annotated[
 ]
 
 
+def default_group(pipeline: str) -> str:
+    """The consumer group of a pipeline that names none."""
+    return f"attr2hbase-{pipeline}"
+
+
 class KafkaSource(KafkaConnection):
     """
     Read topics of a Kafka cluster.
@@ -123,9 +128,9 @@ class KafkaSource(KafkaConnection):
         "Regular expression; topics whose whole name matches are read, new ones too.", default=None, example="app-.*"
     )
     group: str | None = option(
-        "Consumer group that acknowledged offsets are committed to; `attr2hbase-PIPELINE` when left out.",
+        f"Consumer group that acknowledged offsets are committed to; `{default_group('PIPELINE')}` when left out.",
         default=None,
-        example="attr2hbase-ticks",
+        example=default_group("ticks"),
         min_length=1,
     )
     start: StartOption = option(
@@ -167,7 +172,7 @@ class KafkaSource(KafkaConnection):
     @classmethod
     def _has_group(cls, group: str | None, info: ValidationInfo) -> str | None:
         if group is None and isinstance(info.context, dict) and "pipeline" in info.context:
-            return f"attr2hbase-{info.context['pipeline']}"
+            return default_group(info.context["pipeline"])
         return group
 
     @model_validator(mode="after")

@@ -8,16 +8,13 @@ from typing import Any, NamedTuple
 
 from ingest.api import ConfigError
 from ingest.config.nodes import BadYamlError, Path, compose, plain
-from ingest.config.scalars import resolve
 from ingest.config.spans import Span, span_of
+from ingest.config.writing import flow, literal, plain_or_quoted, quoted, single_quoted
 from ingest.trial.expected import Difference, puts_of
 from ingest.trial.pipeline import CaseResult
 from ingest.trial.shown import Line
 
 _VARIABLE = re.compile(r"(?<!\$)\$\{")
-_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_PLAIN_TEXT = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./-]*")
-_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _USUAL_KEYS = {"puts": ("table", "row", "cells"), "events": ("body", "attributes")}
 
 
@@ -263,9 +260,9 @@ def _escaped(value: object) -> Any:
     """As it is written in a file where `${` begins a variable."""
     match value:
         case str():
-            return value.replace("${", "$${")
+            return literal(value)
         case dict():
-            return {_escaped(key): _escaped(each) for key, each in value.items()}
+            return {key: _escaped(each) for key, each in value.items()}
         case list():
             return [_escaped(each) for each in value]
         case _:
@@ -285,42 +282,12 @@ def _block(content: dict[str, object]) -> Iterable[str]:
 
 
 def _flow(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case str():
-            return _quoted(value)
-        case dict():
-            return "{" + ", ".join(f"{_key(str(key))}: {_flow(each)}" for key, each in value.items()) + "}"
-        case list():
-            return "[" + ", ".join(map(_flow, value)) + "]"
-        case _:
-            return str(value)
-
-
-def _key(name: str) -> str:
-    return name if _PLAIN_KEY.fullmatch(name) and resolve(name) == name else _quoted(name)
+    """What came out is data, so all text has quotes."""
+    return flow(value, quoted)
 
 
 def _scalar_like(span: Span, text: str) -> str:
     """Text in the quotes that stand there, where they serve."""
     if span.style == "'" and text.isprintable():
-        return "'" + text.replace("'", "''") + "'"
-    if span.style == "" and span.start < span.end and _PLAIN_TEXT.fullmatch(text) and resolve(text) == text:
-        return text
-    return _quoted(text)
-
-
-def _quoted(text: str) -> str:
-    return '"' + "".join(map(_character, text)) + '"'
-
-
-def _character(char: str) -> str:
-    if char in _ESCAPES:
-        return _ESCAPES[char]
-    if char.isprintable():
-        return char
-    code = ord(char)
-    return f"\\x{code:02x}" if code < 1 << 8 else f"\\u{code:04x}" if code < 1 << 16 else f"\\U{code:08x}"
+        return single_quoted(text)
+    return plain_or_quoted(text) if span.style == "" and span.start < span.end else quoted(text)

@@ -19,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from tests.bench import costs, durability, hbase, latency, micro, peers, rungs, scale, soak
-from tests.bench.goals import goals, shown, wanted
+from tests.bench.goals import goals, shown, verdict, wanted
 from tests.bench.hbase import HBaseRungs
 from tests.bench.report import laid_over, page, pictures
 from tests.bench.rungs import Ladder
@@ -111,7 +111,9 @@ def beside_peers(parts: Sequence[str], events: int, rounds: int, console: Consol
     """Rungs that end in HBase, peers, and the time to a readable event."""
     found: dict[str, Any] = {}
     with servers(console) as (folder, kafka, progress):
-        server = HBaseServer(folder / "hbase", heap="2g", thrift_heap="1g", properties=hbase.PROPERTIES)
+        server = HBaseServer(
+            folder / "hbase", heap=hbase.HEAP, thrift_heap=hbase.THRIFT_HEAP, properties=hbase.PROPERTIES
+        )
         base = HBase(folder / "hbase", server)
         try:
             progress.add_task("starting HBase", total=None)
@@ -132,7 +134,7 @@ def beside_peers(parts: Sequence[str], events: int, rounds: int, console: Consol
                 for share in latency.SHARES:
                     at = folder / f"latency-{share}"
                     seen = latency.measured(kafka, base, ladder, full * share, at, PARTITIONS)
-                    found["latency"][f"{share:.0%}".replace("%", " %")] = seen._asdict()
+                    found["latency"][latency.share_of(share)] = seen._asdict()
                     progress.advance(task)
         finally:
             base.close()
@@ -274,8 +276,7 @@ def show(console: Console, result: dict[str, Any]) -> None:
             table.add_row(share, *(f"{run[name]:.2f}" for name in ("p50_s", "p90_s", "p99_s", "worst_s")))
         console.print(table)
     for goal in result["goals"]:
-        met = "met" if goal["met"] else "NOT met"
-        console.print(f"{goal['name']}: {shown(goal['figure'])} ({wanted(goal)}) {met}")
+        console.print(f"{goal['name']}: {shown(goal['figure'])} ({wanted(goal)}) {verdict(goal)}")
 
 
 if __name__ == "__main__":

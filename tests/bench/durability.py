@@ -8,6 +8,7 @@ from typing import Any
 
 from ingest.catalog import Catalog
 from ingest.config import load
+from tests.bench.hbase import HEAP, PROPERTIES, THRIFT_HEAP
 from tests.bench.workload import PIPELINE, STORE, Workload, written
 
 README = Path(__file__).resolve().parents[2] / "README.md"
@@ -25,7 +26,9 @@ def in_force() -> dict[str, str]:
         "attr2hbase: write_buffer_size": f"{sink.write_buffer_size >> 20}MiB",
         "kafka: max_events_per_batch": str(hbase.pipelines[PIPELINE].source.settings.max_events_per_batch),
         "acknowledged": "after the flush",
-    }
+        "HBase: heap": HEAP,
+        "HBase: heap of the Thrift server": THRIFT_HEAP,
+    } | {f"HBase: {name}": value for name, value in PROPERTIES.items()}
 
 
 def told(readme: str) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The figures as goals, met or not."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 Result = Mapping[str, Any]
@@ -89,20 +90,26 @@ GOALS = (
 
 
 def goals(result: Result) -> list[dict[str, Any]]:
-    """A line for each goal that this run measured."""
+    """A line for each goal; without a figure, and not met, where this run did not measure it."""
     found = []
     for name, figure_of, goal, at_most in GOALS:
-        try:
+        figure = None
+        with suppress(KeyError, TypeError):
             figure = figure_of(result)
-        except (KeyError, TypeError):
-            continue
-        met = figure <= goal if at_most else figure >= goal
+        met = figure is not None and (figure <= goal if at_most else figure >= goal)
         found.append({"name": name, "figure": figure, "goal": goal, "at_most": at_most, "met": met})
     return found
 
 
-def shown(figure: float) -> str:
+def verdict(goal: Mapping[str, Any]) -> str:
+    """Whether it is met, or why nobody knows."""
+    return "met" if goal["met"] else "not measured" if goal["figure"] is None else "NOT met"
+
+
+def shown(figure: float | None) -> str:
     """A rate without decimals, a ratio with two."""
+    if figure is None:
+        return ""
     return f"{figure:,.0f}" if figure >= 100 else f"{figure:.2f}"
 
 

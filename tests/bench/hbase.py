@@ -47,6 +47,7 @@ PROPERTIES = {
     "hbase.hstore.blockingStoreFiles": "30",
 }
 """What the page of figures recommends for tables that are written without a pause, for us and for all peers."""
+HEAP, THRIFT_HEAP = "2g", "1g"
 BATCH_MS = 1_785_000_000_000
 
 

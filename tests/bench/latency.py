@@ -18,7 +18,7 @@ from tests.support.service import Service
 
 SHARES = (0.1, 0.5, 0.8)
 WARM_S, SETTLE_S, MEASURED_S = 40.0, 10.0, 30.0
-WARM_SHARE = 0.2
+WARM_RATE_SHARE = 0.2
 """Of the rate, while the service becomes warm: what it could not do then would still wait when it is measured."""
 TICK_S = 0.02
 DIFFERENT_TICKS = 50
@@ -46,6 +46,11 @@ class Latency(NamedTuple):
     p90_s: float
     p99_s: float
     worst_s: float
+
+
+def share_of(rate: float) -> str:
+    """A share as it is called in results: 0.5 is `50 %`."""
+    return f"{rate:.0%}".replace("%", " %")
 
 
 def measured(kafka: Kafka, hbase: HBase, rungs: HBaseRungs, rate: float, folder: Path, partitions: int) -> Latency:
@@ -82,7 +87,7 @@ def _produce(kafka: Kafka, topic: str, rate: float, partitions: int, watch: "_Pr
                 last = partitions - 1
                 watch.expect(f"{topic}:{last}:{offsets[last] + a_batch - 1}".encode(), now)
                 next_probe = now + PROBE_S
-            due += tick_s / (WARM_SHARE if now - started < WARM_S else 1)
+            due += tick_s / (WARM_RATE_SHARE if now - started < WARM_S else 1)
             time.sleep(max(0.0, due - time.monotonic()))
 
 

@@ -1,7 +1,5 @@
 """Nanoseconds an event, in this process: sinks at work, and the chain of four that the goal names."""
 
-import time
-
 from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
 from thriftpy2.transport import TBufferedTransport
 
@@ -13,7 +11,7 @@ from sinks.hbase.encoding import Encoder
 from sinks.hbase.message import METHOD
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.thrift1 import BatchMutation, Hbase, ThriftMutation
-from tests.bench.timing import ROUNDS, measured
+from tests.bench.timing import measured
 
 BODY = (
     b'203.0.113.9 - alice [26/Jul/2026:11:48:05 +0000] "GET /shop/item/42?page=7 HTTP/1.1" 200 5120 "-" "Mozilla/5.0"'
@@ -77,11 +75,11 @@ def writes() -> dict[str, float]:
         client = Client(Hbase, theirs(TBufferedTransport(_Nowhere())))
         encoder = Encoder(HBaseSettings.model_validate({"protocol": protocol}))
 
-        def prepared(client: Client = client, encoder: Encoder = encoder) -> None:
+        def prepared(puts: list[Put], client: Client = client, encoder: Encoder = encoder) -> None:
             for call in encoder.calls("t", puts, tuple):
                 client.write(call.message)
 
-        def objects(client: Client = client) -> None:
+        def objects(puts: list[Put], client: Client = client) -> None:
             rows = [
                 BatchMutation(
                     row=put.row,
@@ -95,12 +93,7 @@ def writes() -> dict[str, float]:
             client._send(METHOD, tableName=b"t", rowBatches=rows, timestamp=5, attributes={})
 
         for name, way in (("prepared", prepared), ("thriftpy2's objects", objects)):
-            rounds = []
-            for _ in range(ROUNDS):
-                started = time.process_time_ns()
-                way()
-                rounds.append((time.process_time_ns() - started) / len(puts))
-            found[f"{protocol}, {name}"] = min(rounds)
+            found[f"{protocol}, {name}"] = measured(way, lambda: puts, loops=1) / len(puts)
     return found
 
 

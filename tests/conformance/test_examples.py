@@ -31,7 +31,7 @@ def test_example_passes_its_tests(file: Path) -> None:
     assert [line for line in lines if not line.startswith("passed")] == []
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=name_of)
+@pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder.name != "recipes"], ids=name_of)
 def test_example_is_whole(folder: Path) -> None:
     assert {"README.md", "pipeline.yaml", "events.jsonl"} - {path.name for path in folder.iterdir()} == set()
 

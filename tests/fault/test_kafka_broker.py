@@ -132,7 +132,7 @@ def test_dead_letters_have_nowhere_to_go(other_kafka: Kafka, ledger_run: LedgerR
         admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, run.dead_topic, configs=lower)])
     run.produce(6_000)
     assert run.service.wait_for_exit(120) == 1, run.service.last_lines()
-    assert "too_large" in run.service.last_lines() or "MessageSizeTooLarge" in run.service.last_lines()
+    assert "record_too_large" in run.service.last_lines() or "MessageSizeTooLarge" in run.service.last_lines()
     run.check_while_dead()
     run.proven("limit of the topic lowered to 900 bytes: stopped")
     run.start()

@@ -228,7 +228,7 @@ def test_a_record_that_is_too_large_fails_the_flush_and_no_later_one(kafka, prod
     producer.send(topic, b"k", b"x" * 3000)
     with pytest.raises(IngestError) as caught:
         producer.flush()
-    assert (caught.value.code, caught.value.disposition) == ("too_large", Disposition.STOP)
+    assert (caught.value.code, caught.value.disposition) == ("record_too_large", Disposition.STOP)
     producer.send(topic, b"k", b"small")
     producer.flush()
     assert [record.value for record in kafka.records(topic)] == [b"small"]
@@ -240,7 +240,7 @@ def test_a_record_that_is_too_large_fails_the_flush_and_no_later_one(kafka, prod
         (None, None, (), "bad_record"),
         (b"k", b"v", [("h", None)], "bad_record"),
         (b"k", b"v", [("\udcff", b"")], "bad_record"),
-        (b"k", b"x" * (33 * 1024 * 1024), (), "too_large"),
+        (b"k", b"x" * (33 * 1024 * 1024), (), "record_too_large"),
     ],
 )
 def test_a_record_that_can_not_be_sent_leaves_the_others(kafka, producer, key, value, headers, code):

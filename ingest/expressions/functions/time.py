@@ -52,7 +52,7 @@ FUNCTIONS = (
             FunctionExample("%{date('%Y-%m-%d')}", "2011-06-28", event=_event),
             FunctionExample("%{date('%Y%m%d%H', 'Asia/Tokyo')}", "2011062900", event=_event),
             FunctionExample("%{date(seen, '%D')}", "01/01/70", {"seen": "0"}),
-            FunctionExample("%{date(seen, '%D')}", attributes={"seen": "today"}, error="not_a_number"),
+            FunctionExample("%{date(seen, '%D')}", attributes={"seen": "today"}, error="bad_time"),
         ),
     ),
     Function(

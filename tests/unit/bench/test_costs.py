@@ -4,7 +4,7 @@ import time
 
 from decorators import BUILTIN
 from ingest.api import DecorateError, Decorator, Event, Example, Settings
-from tests.bench import costs
+from tests.bench import costs, micro
 
 
 def test_every_decorator_has_its_figure():
@@ -38,3 +38,10 @@ def test_slow_ones_are_named():
     assert costs.told({"b": 20_001.0, "a": 30_000.0, "c": 20_000.0}) == "Over 20 µs: a, b."
     assert costs.told({"c": 5.0}) == "Over 20 µs: none."
     assert len(costs.LINE) == 200
+
+
+def test_all_ways_of_encoding_are_measured():
+    figures = micro.writes()
+    ways = [f"{protocol}, {way}" for protocol in ("binary", "compact") for way in ("prepared", "thriftpy2's objects")]
+    assert list(figures) == ways
+    assert min(figures.values()) > 0

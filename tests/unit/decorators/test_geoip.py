@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from decorators import geoip
 from decorators.geoip import Geoip, GeoipSettings
 from ingest.api import DecorateError
-from ingest.formats.reference_file import ReferenceFileError
+from ingest.api.files import ReferenceFileError
 from ingest.testing.events import event_of
 from tests.support.mmdb import database
 

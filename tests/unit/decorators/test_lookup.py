@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from decorators.lookup import Lookup, LookupSettings
 from ingest.api import DecorateError
-from ingest.formats.reference_file import ReferenceFileError
+from ingest.api.files import ReferenceFileError
 from ingest.testing.events import event_of
 
 SERVICES = b"name,team,tier\nshop,red,1\nsearch,blue,2\n"

@@ -92,7 +92,7 @@ class TestMaxSize:
     def test_what_counts(self, body, attributes, attributes_after, refusal_of):
         size = size_of(event_of(body, attributes))
         attributes_after(MaxSize, f"{{max_bytes: {size}B}}", body, attributes)
-        assert refusal_of(MaxSize, f"{{max_bytes: {size - 1}B}}", body, attributes) == "event_too_large"
+        assert refusal_of(MaxSize, f"{{max_bytes: {size - 1}B}}", body, attributes) == "too_large"
 
     @given(
         st.text(),
@@ -109,7 +109,7 @@ class TestMaxSize:
         (found,) = share_of(decorator, [event])
         is_small = size_of(before) <= most
         if isinstance(found, EventError):
-            assert (found.code, on_larger == "drop", is_small) == ("event_too_large", False, False)
+            assert (found.code, on_larger == "drop", is_small) == ("too_large", False, False)
             assert event == before
         elif found:
             assert size_of(event) <= most
@@ -125,7 +125,7 @@ class TestMaxSize:
 
     def test_no_cut_helps_where_the_attributes_are_too_large(self, refusal_of):
         settings = "{max_bytes: 3B, on_larger: cut}"
-        assert refusal_of(MaxSize, settings, "abc", {"a": "123"}) == "event_too_large"
+        assert refusal_of(MaxSize, settings, "abc", {"a": "123"}) == "too_large"
 
     @pytest.mark.parametrize(
         ("settings", "expected"),

@@ -74,6 +74,8 @@ def test_a_path_that_can_be_none_is_no_file(tmp_path):
 def test_a_file_has_a_largest_size(tmp_path):
     (tmp_path / "large").write_bytes(b" " * (MAX_FILE_BYTES + 1))
     assert problems(tmp_path, tmp_path / "large") == [(9, 24, "too-large")]
+    with pytest.raises(ConfigError, match=r'can not use ".*large": it has more than 4 MiB'):
+        loaded(tmp_path, tmp_path / "large")
 
 
 def test_a_broken_schema_is_a_problem_with_its_place(tmp_path):

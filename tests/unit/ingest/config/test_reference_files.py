@@ -1,4 +1,4 @@
-"""Files that steps look things up in: what is wrong with one is told at the place that names it."""
+"""Files that steps name: what is wrong with one is told at the place that names it, for all in the same words."""
 
 import pytest
 
@@ -26,6 +26,11 @@ pipelines:
         ("geoip: {path: none.mmdb, fields: {a: b}}", "7:23", 'can not use "none.mmdb": No such file or directory'),
         ("geoip: {path: p.yaml, fields: {a: b}}", "7:23", "it is no MaxMind database, or not whole"),
         ("lookup: {path: none.csv, source: id}", "7:24", 'can not use "none.csv": No such file or directory'),
+        ("avro: {schema_file: none.avsc}", "7:29", 'can not use "none.avsc": No such file or directory'),
+        ('geoip: {path: "a\\0b", fields: {a: b}}', "7:23", 'can not use "a\\x00b": embedded null byte'),
+        ('avro: {schema_file: "a\\0b"}', "7:29", 'can not use "a\\x00b": embedded null byte'),
+        ("geoip: {path: ., fields: {a: b}}", "7:23", 'can not use ".": Is a directory'),
+        ("avro: {schema_file: .}", "7:29", 'can not use ".": Is a directory'),
         ("lookup: {source: id, path: people.csv}", "7:36", "line 3 has 1 fields, there are 2 columns"),
     ],
 )

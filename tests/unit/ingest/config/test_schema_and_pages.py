@@ -147,3 +147,11 @@ def test_effective_configuration_is_yaml_that_means_the_same(tmp_path):
     shown.write_text(text.replace("${", "$${").replace("include:", "# include:"))
     again = load(shown, env={}, lookup=CATALOG)
     assert {**again.effective, "include": "part.yaml"} == found.effective
+
+
+def test_effective_configuration_keeps_text_beyond_the_basic_plane(tmp_path):
+    root, shown = tmp_path / "root.yaml", tmp_path / "shown.yaml"
+    root.write_text(FILE.replace("include: part.yaml\n", "").replace("'b'", "\U0001f600"), "utf-8")
+    found = load(root, env={"FILES": "x"}, lookup=CATALOG)
+    shown.write_text(effective_yaml(found), "utf-8")
+    assert load(shown, env={}, lookup=CATALOG).effective == found.effective

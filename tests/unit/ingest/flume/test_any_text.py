@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from ingest.api import ConfigError
 from ingest.catalog import Catalog
 from ingest.flume import import_flume
-from ingest.flume.decorators import KEPT, LEFT_OUT
-from ingest.flume.tree import Call, Chain, Failover, FanOut, Scope, Text
+from ingest.flume.og.decorators import KEPT, LEFT_OUT
+from ingest.flume.og.tree import Call, Chain, Failover, FanOut, Scope, Text
 
 ODD = [
     "", "0", "1", "-1", "2hb_", "2hb_f:q", "f:q", "f", ":", "a:b:c", "true",

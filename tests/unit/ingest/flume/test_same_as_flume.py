@@ -12,7 +12,7 @@ from ingest.build import plan_of
 from ingest.catalog import Catalog
 from ingest.config import bind, read_text
 from ingest.flume import import_flume
-from ingest.flume.tree import Call, Chain, Text
+from ingest.flume.og.tree import Call, Chain, Text
 from ingest.trial import Trial
 
 NAMES = ["a", "b", "2hb_", "2hb_f:q", "2hb_f:r", "2hb_x", "f:q", ""]

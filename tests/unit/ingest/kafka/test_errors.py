@@ -27,7 +27,7 @@ _EVERY = [
         (kafka.errors.TopicAuthorizationFailedError(), SourceError, "access_denied"),
         (kafka.errors.GroupAuthorizationFailedError(), SourceError, "access_denied"),
         (kafka.errors.SaslAuthenticationFailedError(), SourceError, "access_denied"),
-        (kafka.errors.MessageSizeTooLargeError("m"), IngestError, "too_large"),
+        (kafka.errors.MessageSizeTooLargeError("m"), IngestError, "record_too_large"),
         (kafka.errors.UnknownMemberIdError(), SourceError, "group_in_use"),
         (kafka.errors.KafkaConfigurationError("x"), SourceError, "source"),
     ],

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import Disposition
-from ingest.formats.reference_file import ReferenceFile, ReferenceFileError
+from ingest.api.files import ReferenceFile, ReferenceFileError
 
 
 def number(path: Path) -> int:

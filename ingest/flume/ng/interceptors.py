@@ -9,14 +9,14 @@ from collections.abc import Callable
 
 from ingest.api.notation import name_from_bytes, name_to_bytes
 from ingest.config import Kind
-from ingest.config.problems import did_you_mean
 from ingest.expressions import Pattern
 from ingest.expressions.grammar import quoted
-from ingest.flume.document import Component, Verbatim
 from ingest.flume.escapes import literal
-from ingest.flume.ng_kafka import absent
+from ingest.flume.ng.kafka import absent
+from ingest.flume.ng.properties import Options
 from ingest.flume.patterns import UntranslatableError, in_full, pattern_of, replacement_of
-from ingest.flume.properties import Options
+from ingest.flume.pipelines.document import Component, Verbatim
+from ingest.spelling import did_you_mean
 
 Steps = list[tuple[str, dict[str, object], str]]
 """Kind, options and a note of each step."""
@@ -189,7 +189,7 @@ _CLASSES = {
 
 
 def steps_of(options: Options) -> list[Component]:
-    """The steps an interceptor becomes; problems go to the source."""
+    """The steps an interceptor becomes; problems go to the original."""
     written = options.text("type")
     name = _CLASSES.get(written.rpartition(".")[2].partition("$")[0], written.lower())
     translate = _KNOWN.get(name)
@@ -197,7 +197,7 @@ def steps_of(options: Options) -> list[Component]:
         hint = did_you_mean(written, _KNOWN) or "write a decorator of your own in Python, or take it out"
         options.error(Kind.UNKNOWN_COMPONENT, "type", f'the interceptor "{written}" is not imported', hint)
         return []
-    place = options.source.place(options.at("type"))
+    place = options.original.place(options.at("type"))
     made = [Component(kind, found, [note] if note else [], place) for kind, found, note in translate(options)]
     if made:
         made[0].comments = [*options.comments(), *made[0].comments]

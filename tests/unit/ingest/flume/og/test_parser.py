@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from ingest.api import ConfigSyntaxError
 from ingest.flume import plain, tree_of
-from ingest.flume.lexer import RESERVED
-from ingest.flume.tree import Call, Chain, Failover, FanOut, File, Node, Scope, Text
+from ingest.flume.og.lexer import RESERVED
+from ingest.flume.og.tree import Call, Chain, Failover, FanOut, File, Node, Scope, Text
 
 
 def tree(text):

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ingest.config import Kind, Place, Problem, Severity
-from ingest.flume.document import Component, Pipeline, Verbatim
-from ingest.flume.interceptors import steps_of
-from ingest.flume.ng_kafka import header_steps, kafka_channel, kafka_source
-from ingest.flume.properties import Options, Property
-from ingest.flume.report import Entry, Outcome
-from ingest.flume.serializers import TYPES, Sink, sink_of
-from ingest.flume.source import Source
+from ingest.flume.ng.interceptors import steps_of
+from ingest.flume.ng.kafka import header_steps, kafka_channel, kafka_source
+from ingest.flume.ng.properties import Options, Property
+from ingest.flume.ng.serializers import TYPES, PipelineEnd, end_of
+from ingest.flume.original import Original
+from ingest.flume.pipelines.document import Component, Pipeline, Verbatim
+from ingest.flume.pipelines.report import Entry, Outcome
 
 _KEPT = "Kafka keeps events, and the checkpoint what was read: nothing is lost in a crash"
 _CHANNELS = {"memory": _KEPT, "file": _KEPT, "spillablememory": _KEPT, "jdbc": _KEPT}
@@ -25,24 +25,24 @@ class Agents:
         entries: what became of each part.
     """
 
-    def __init__(self, source: Source, properties: Mapping[str, Property], zone: str) -> None:
-        self._source = source
+    def __init__(self, original: Original, properties: Mapping[str, Property], zone: str) -> None:
+        self._original = original
         self._properties = properties
         self._zone = zone
         self._groups: set[tuple[str, str]] = set()
         self.entries: list[Entry] = []
 
     def pipelines(self) -> list[Pipeline]:
-        """The pipelines; none when the source has problems."""
+        """The pipelines; none when the original has problems."""
         names = dict.fromkeys(key.partition(".")[0] for key in self._properties if "." in key)
         found = [pipeline for name in names for pipeline in self._agent(name)]
-        if not found and not self._source.problems:
+        if not found and not self._original.problems:
             hint = "sinks of the types hbase and hbase2 are imported"
-            self._source.error(Kind.MISSING_FIELD, 0, "there is no HBase sink in this file", hint)
+            self._original.error(Kind.MISSING_FIELD, 0, "there is no HBase sink in this file", hint)
         return found
 
     def _options(self, prefix: str, apart: tuple[str, ...] = ()) -> Options:
-        return Options(self._source, self._properties, prefix, apart)
+        return Options(self._original, self._properties, prefix, apart)
 
     def _agent(self, agent: str) -> list[Pipeline]:
         lists = self._options(f"{agent}.")
@@ -80,18 +80,18 @@ class Agents:
     def _of_sink(self, agent: str, name: str, options: Options, channel: str) -> list[Pipeline]:
         for known in ("type", "channel"):
             options.text(known)
-        sink = sink_of(options)
-        if sink is None:
+        end = end_of(options)
+        if end is None:
             return []
         options.below("zookeeper")
         unused = [each for each in options.unused() if each != "znodeParent"]
-        notes = [*sink.notes, *([f"not needed: {', '.join(unused)}"] if unused else [])]
-        self._entry(Outcome.TRANSLATED, options, f"sink {name}", sink.sink.kind, "; ".join(notes))
+        notes = [*end.notes, *([f"not needed: {', '.join(unused)}"] if unused else [])]
+        self._entry(Outcome.TRANSLATED, options, f"sink {name}", end.sink.kind, "; ".join(notes))
         sources = self._options(f"{agent}.").words("sources")
         feeding = [each for each in sources if channel in self._options(f"{agent}.sources.{each}.").words("channels")]
         held = self._options(f"{agent}.channels.{channel}.")
         if _kind(held.text("type")) == "kafka" and not any(self._is_kafka(agent, each) for each in feeding):
-            return [self._from_channel(agent, name, held, feeding, sink)]
+            return [self._from_channel(agent, name, held, feeding, end)]
         self._entry(Outcome.REPLACED, held, f"channel {channel} ({held.text('type')})", "kafka and checkpoint",
                     _CHANNELS.get(_kind(held.text("type")), _KEPT))  # fmt: skip
         if not feeding:
@@ -99,7 +99,7 @@ class Agents:
         found = []
         for each in feeding:
             own = f"{agent}-{name}" if len(feeding) == 1 else f"{agent}-{each}-{name}"
-            made = self._from_source(own, agent, each, sink)
+            made = self._from_source(own, agent, each, end)
             made.source.comments = [*held.comments(), *made.source.comments]
             found.append(made)
         return found
@@ -107,16 +107,16 @@ class Agents:
     def _is_kafka(self, agent: str, source: str) -> bool:
         return _kind(self._options(f"{agent}.sources.{source}.").text("type")) == "kafka"
 
-    def _from_channel(self, agent: str, name: str, held: Options, feeding: list[str], sink: Sink) -> Pipeline:
+    def _from_channel(self, agent: str, name: str, held: Options, feeding: list[str], end: PipelineEnd) -> Pipeline:
         source = kafka_channel(held)
         self._entry(Outcome.TRANSLATED, held, "channel (kafka)", "kafka", "its topic is what is read")
         for each in feeding:
             options = self._options(f"{agent}.sources.{each}.")
             why = "it fills the topic of the channel, its interceptors included, and has to go on with that"
             self._entry(Outcome.LEFT_OUT, options, f"source {each} ({options.text('type')})", "", why)
-        return self._pipeline(f"{agent}-{name}", source, sink.steps, sink)
+        return self._pipeline(f"{agent}-{name}", source, end.steps, end)
 
-    def _from_source(self, own: str, agent: str, name: str, sink: Sink) -> Pipeline:
+    def _from_source(self, own: str, agent: str, name: str, end: PipelineEnd) -> Pipeline:
         options = self._options(f"{agent}.sources.{name}.", _APART_OF_SOURCES)
         written, _ = options.text("type"), options.text("channels")
         selector = options.text("selector.type", "replicating")
@@ -132,7 +132,7 @@ class Agents:
             unused = options.unused()
             why = f"not needed: {', '.join(unused)}" if unused else ""
             self._entry(Outcome.TRANSLATED, options, f"source {name}", "kafka", why)
-            steps += made if sink.deposits_headers else []
+            steps += made if end.deposits_headers else []
         else:
             source = self._stub(own, options, name, written)
         for each in options.words("interceptors"):
@@ -144,28 +144,28 @@ class Agents:
             outcome = Outcome.TRANSLATED if found else Outcome.LEFT_OUT
             self._entry(outcome, interceptor, f"interceptor {each} ({interceptor.text('type')})", by, why)
             steps += found
-        return self._pipeline(own, source, [*steps, *sink.steps], sink)
+        return self._pipeline(own, source, [*steps, *end.steps], end)
 
     def _stub(self, own: str, options: Options, name: str, written: str) -> Component:
         why = "sources other than Kafka's are not imported; have the events sent to this topic"
         self._entry(Outcome.REPLACED, options, f"source {name} ({written})", f"kafka topic {own}", why)
         said = [*options.comments(), f"Flume read {name} ({written}); this is a stub: name the topic with those events"]
         found: dict[str, object] = {"brokers": Verbatim("${KAFKA:localhost:9092}"), "topics": [own]}
-        return Component("kafka", found, said, self._source.place(options.at("type")))
+        return Component("kafka", found, said, self._original.place(options.at("type")))
 
-    def _pipeline(self, name: str, source: Component, steps: list[Component], sink: Sink) -> Pipeline:
+    def _pipeline(self, name: str, source: Component, steps: list[Component], end: PipelineEnd) -> Pipeline:
         group = source.options.get("group")
         if group is not None:
             key = (str(source.options["brokers"]), str(group))
             if key in self._groups:
                 message = f'pipeline {name} reads as the group "{group}-{name}": "{group}" is that of another one'
-                self._source.problems.append(_warning(source, message))
+                self._original.problems.append(_warning(source, message))
                 source = replace(source, options={**source.options, "group": f"{group}-{name}"})
             self._groups.add(key)
-        return Pipeline(name, source, [sink.sink], steps, {"timezone": self._zone})
+        return Pipeline(name, source, [end.sink], steps, {"timezone": self._zone})
 
     def _entry(self, outcome: Outcome, options: Options, original: str, by: str, why: str) -> None:
-        self.entries.append(Entry(outcome, self._source.place(options.at("type")), original, by, why))
+        self.entries.append(Entry(outcome, self._original.place(options.at("type")), original, by, why))
 
 
 def _warning(component: Component, message: str) -> Problem:

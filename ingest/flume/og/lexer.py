@@ -4,14 +4,14 @@ Text of Flume's data-flow language as tokens.
 White space, `/* */` and `//` to the end of the line separate them. All literals are text to Flume: hexadecimal and
 octal numbers become decimal, others stay as written.
 
-Source: the lexer of Flume 0.9, as `tests/unit/ingest/flume` has it row by row.
+Source: the lexer of Flume 0.9, as `tests/unit/ingest/flume/og` has it row by row.
 """
 
 import re
 from enum import StrEnum
 from typing import NamedTuple
 
-from ingest.flume.source import Source
+from ingest.flume.original import Original
 
 
 class TokenKind(StrEnum):
@@ -82,7 +82,7 @@ _ESCAPED = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "'"
 _OCTAL_DIGITS = "01234567"
 
 
-def tokens_of(source: Source) -> tuple[list[Token], list[Comment]]:
+def tokens_of(original: Original) -> tuple[list[Token], list[Comment]]:
     """
     The tokens, an END last, and the comments between them.
 
@@ -91,17 +91,17 @@ def tokens_of(source: Source) -> tuple[list[Token], list[Comment]]:
     """
     tokens: list[Token] = []
     comments: list[Comment] = []
-    text, at = source.text, 0
+    text, at = original.text, 0
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise source.syntax_error(at, *_why(text, at))
+            raise original.syntax_error(at, *_why(text, at))
         kind, end = str(match.lastgroup), match.end()
         if kind == "comment":
             trails = bool(tokens) and "\n" not in text[tokens[-1].end : at] and _ENDS_LINE.match(text, end) is not None
             comments.append(Comment(_comment(match[0]), at, trails))
         elif kind != "blank":
-            tokens.append(_token(source, kind, match[0], at, end))
+            tokens.append(_token(original, kind, match[0], at, end))
         at = end
     tokens.append(Token(TokenKind.END, "", len(text), len(text)))
     return tokens, comments
@@ -123,7 +123,7 @@ def _comment(written: str) -> str:
     return written.removeprefix("//").removeprefix("/*").removesuffix("*/").strip()
 
 
-def _token(source: Source, kind: str, written: str, at: int, end: int) -> Token:
+def _token(original: Original, kind: str, written: str, at: int, end: int) -> Token:
     meant = written
     if kind == "name" and written in RESERVED:
         kind = "reserved"
@@ -131,14 +131,14 @@ def _token(source: Source, kind: str, written: str, at: int, end: int) -> Token:
         meant = str(int(written, 8))
     elif kind == "hex":
         if written[1] == "X":
-            raise source.syntax_error(at, f'Flume reads no number "{written}"', "write 0x in small letters")
+            raise original.syntax_error(at, f'Flume reads no number "{written}"', "write 0x in small letters")
         meant = str(int(written, 16))
     elif kind == "string":
-        meant = _unescaped(source, written[1:-1], at + 1)
+        meant = _unescaped(original, written[1:-1], at + 1)
     return Token(_KINDS[kind], meant, at, end)
 
 
-def _unescaped(source: Source, written: str, at: int) -> str:
+def _unescaped(original: Original, written: str, at: int) -> str:
     def meant(match: re.Match[str]) -> str:
         if match[1]:
             return chr(int(match[1], 16))
@@ -147,12 +147,12 @@ def _unescaped(source: Source, written: str, at: int) -> str:
             return _ESCAPED[letter]
         if letter in _OCTAL_DIGITS:
             message = f'Flume takes "\\{letter}" for "{letter}" alone: an octal escape loses its backslash'
-            source.warning(
+            original.warning(
                 at + match.start(), message, f'write "\\\\{letter}" for a backslash, "\\u00…" for a character'
             )
             return str(letter)
         hint = f'a backslash itself is written twice: "\\\\{letter}"'
-        raise source.syntax_error(at + match.start(), f'"\\{letter}" is no escape of a string', hint)
+        raise original.syntax_error(at + match.start(), f'"\\{letter}" is no escape of a string', hint)
 
     text = _ESCAPE.sub(meant, written)
     # Java's text is UTF-16: two escapes may make one character

@@ -10,16 +10,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ingest.config import Kind
-from ingest.config.problems import did_you_mean
-from ingest.flume.arguments import Arguments, BadArgumentError, Scope, Translation
-from ingest.flume.decorators import KEPT, LEFT_OUT, UNKNOWN, UNPACKED_BY
-from ingest.flume.document import Component, Pipeline, Verbatim
-from ingest.flume.lexer import Comment
-from ingest.flume.report import Entry, Outcome, shown
-from ingest.flume.sinks import SINKS, UNKNOWN_BUT_FLUMES
-from ingest.flume.source import Source
-from ingest.flume.tree import Call, Chain, Failover, FanOut, File, Node, Sink, Text
-from ingest.flume.tree import Scope as ScopeTree
+from ingest.flume.og.arguments import Arguments, BadArgumentError, Keywords, Translation
+from ingest.flume.og.decorators import KEPT, LEFT_OUT, UNKNOWN, UNPACKED_BY
+from ingest.flume.og.lexer import Comment
+from ingest.flume.og.sinks import SINKS, UNKNOWN_BUT_FLUMES
+from ingest.flume.og.tree import Call, Chain, Failover, FanOut, File, Node, Scope, Sink, Text
+from ingest.flume.original import Original
+from ingest.flume.pipelines.document import Component, Pipeline, Verbatim
+from ingest.flume.pipelines.report import Entry, Outcome, shown
+from ingest.spelling import did_you_mean
 
 _DEFAULT_NAME = "flume"
 _MOST_BYTES = "32KiB"  # flume.event.max.size.bytes: a longer body was no event
@@ -32,7 +31,7 @@ class _Use:
     """A decorator or sink with the keywords around it."""
 
     call: Call
-    scope: Scope = field(default_factory=dict)
+    keywords: Keywords = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +56,8 @@ class DataFlow:
         chains: steps that several pipelines begin with.
     """
 
-    def __init__(self, source: Source, tree: Sink | File, comments: Sequence[Comment], zone: str) -> None:
-        self._source = source
+    def __init__(self, original: Original, tree: Sink | File, comments: Sequence[Comment], zone: str) -> None:
+        self._original = original
         self._tree = tree
         self._zone = zone
         self._said = _assigned(comments, sorted(_calls(tree), key=lambda call: call.at))
@@ -66,33 +65,33 @@ class DataFlow:
         self.chains: dict[str, Sequence[Component]] = {}
 
     def pipelines(self) -> list[Pipeline]:
-        """The pipelines; none when the source has problems."""
+        """The pipelines; none when the original has problems."""
         if not isinstance(self._tree, File):
             return self._of_sink(self._tree, _DEFAULT_NAME, None)
         found: list[Pipeline] = []
         hosts: set[str] = set()
         for node in self._tree.nodes:
             if node.host in hosts:
-                self._source.error(Kind.DUPLICATE_KEY, node.at, f'node "{node.host}" stands here twice')
+                self._original.error(Kind.DUPLICATE_KEY, node.at, f'node "{node.host}" stands here twice')
             hosts.add(node.host)
             if any(_is_hbase(call) for call in _calls(node.sink)):
                 found += self._of_sink(node.sink, node.host, node)
             else:
                 why = "it writes to no HBase sink"
-                place = self._source.place(node.at)
+                place = self._original.place(node.at)
                 self.entries.append(Entry(Outcome.LEFT_OUT, place, f"node {node.host}", "", why))
-        if not found and not self._source.problems:
+        if not found and not self._original.problems:
             self._no_sink(self._tree.nodes[0].at)
         return found
 
     def _no_sink(self, at: int) -> None:
         hint = "other sinks are not imported"
-        self._source.error(Kind.MISSING_FIELD, at, "there is no attr2hbase or hbase sink in this text", hint)
+        self._original.error(Kind.MISSING_FIELD, at, "there is no attr2hbase or hbase sink in this text", hint)
 
     def _of_sink(self, sink: Sink, name: str, node: Node | None) -> list[Pipeline]:
         ways = self._ways(sink, (), {})
         if not ways:
-            if not self._source.problems:
+            if not self._original.problems:
                 self._no_sink(0)
             return []
         groups: dict[tuple[int, ...], list[_Way]] = {}
@@ -124,7 +123,7 @@ class DataFlow:
             "max_event_bytes": _MOST_BYTES,
         }
         if not is_first:
-            return Component("kafka", options, (), self._source.place(at))
+            return Component("kafka", options, (), self._original.place(at))
         comments = [*self._said.get(at, ())] if node else []
         if node is None:
             comments.append("a stub: name the topic that has the events")
@@ -132,29 +131,29 @@ class DataFlow:
             written = self._shown(node.source)
             why = "sources are not imported; have the events sent to this topic"
             comments.append(f"Flume read {written}; this is a stub: name the topic that has those events")
-            place = self._source.place(at)
+            place = self._original.place(at)
             self.entries.append(Entry(Outcome.REPLACED, place, written, f"kafka topic {name}", why))
-        return Component("kafka", options, comments, self._source.place(at))
+        return Component("kafka", options, comments, self._original.place(at))
 
     # ways
 
-    def _ways(self, sink: Sink, steps: tuple[_Use, ...], scope: Scope) -> list[_Way]:
+    def _ways(self, sink: Sink, steps: tuple[_Use, ...], keywords: Keywords) -> list[_Way]:
         match sink:
             case Call():
-                return self._end(sink, steps, scope)
+                return self._end(sink, steps, keywords)
             case Chain(decorators, inner):
-                return self._ways(inner, (*steps, *(_Use(call, scope) for call in decorators)), scope)
+                return self._ways(inner, (*steps, *(_Use(call, keywords) for call in decorators)), keywords)
             case FanOut(sinks):
-                return [way for each in sinks for way in self._ways(each, steps, scope)]
+                return [way for each in sinks for way in self._ways(each, steps, keywords)]
             case Failover():
-                return self._failover(sink, steps, scope)
-            case ScopeTree(call, body):
-                inside = {**scope, **call.kwargs}
-                return self._ways(body, (*steps, *self._of_scope(call, scope)), inside)
+                return self._failover(sink, steps, keywords)
+            case Scope(call, body):
+                inside = {**keywords, **call.kwargs}
+                return self._ways(body, (*steps, *self._of_scope(call, keywords)), inside)
 
-    def _end(self, call: Call, steps: tuple[_Use, ...], scope: Scope) -> list[_Way]:
+    def _end(self, call: Call, steps: tuple[_Use, ...], keywords: Keywords) -> list[_Way]:
         if _is_hbase(call):
-            return [_Way(steps, _Use(call, scope))]
+            return [_Way(steps, _Use(call, keywords))]
         if call.name in UNKNOWN_BUT_FLUMES:
             why = "it is no HBase sink"
             self._entry(Outcome.LEFT_OUT, call, "", why)
@@ -163,32 +162,32 @@ class DataFlow:
         if call.name in KEPT or call.name in LEFT_OUT:
             hint = f"{call.name} is a decorator: a sink must follow it"
         message = f'there is no sink "{call.name}"'
-        self._source.error(Kind.UNKNOWN_COMPONENT, call.at, message, hint or "sinks of plugins are not imported")
+        self._original.error(Kind.UNKNOWN_COMPONENT, call.at, message, hint or "sinks of plugins are not imported")
         return [_Way(steps, None)]
 
-    def _failover(self, group: Failover, steps: tuple[_Use, ...], scope: Scope) -> list[_Way]:
+    def _failover(self, group: Failover, steps: tuple[_Use, ...], keywords: Keywords) -> list[_Way]:
         if len(group.sinks) != 2:  # noqa: PLR2004 - a primary and its backup
             message = f"a failover has two sinks, here are {len(group.sinks)}"
-            self._source.error(Kind.CONFLICT, group.at, message, "nest them: < a ? < b ? c > >")
+            self._original.error(Kind.CONFLICT, group.at, message, "nest them: < a ? < b ? c > >")
             return []
         primary, backup = group.sinks
         if any(map(_is_hbase, _calls(primary))) or not any(map(_is_hbase, _calls(backup))):
-            ways = self._ways(primary, steps, scope)
+            ways = self._ways(primary, steps, keywords)
             self._left(backup, _BACKUP)
             return ways
         self._left(primary, "it is no HBase sink; its backup is what is imported")
         message = "the primary is no HBase sink: this writes all events where Flume wrote those it could not pass on"
-        self._source.warning(group.at, message)
-        return self._ways(backup, steps, scope)
+        self._original.warning(group.at, message)
+        return self._ways(backup, steps, keywords)
 
     def _left(self, sink: Sink, why: str) -> None:
         first = min(_calls(sink), key=lambda call: call.at)
-        self.entries.append(Entry(Outcome.LEFT_OUT, self._source.place(first.at), shown(sink.written()), "", why))
+        self.entries.append(Entry(Outcome.LEFT_OUT, self._original.place(first.at), shown(sink.written()), "", why))
 
-    def _of_scope(self, call: Call, scope: Scope) -> tuple[_Use, ...]:
+    def _of_scope(self, call: Call, keywords: Keywords) -> tuple[_Use, ...]:
         """What a roll or a collector does to events besides closing and opening its sink."""
         try:
-            self._check_scope(Arguments(self._source, call, scope))
+            self._check_scope(Arguments(self._original, call, keywords))
         except BadArgumentError:
             return ()
         if call.name == "roll":
@@ -225,12 +224,12 @@ class DataFlow:
         if call.name in SINKS or call.name in UNKNOWN_BUT_FLUMES:
             hint = f"{call.name} is a sink: nothing may follow it"
         hint = hint or "decorators of plugins are not imported; write one of your own in Python"
-        self._source.error(Kind.UNKNOWN_COMPONENT, call.at, f'there is no decorator "{call.name}"', hint)
+        self._original.error(Kind.UNKNOWN_COMPONENT, call.at, f'there is no decorator "{call.name}"', hint)
         return []
 
     def _component(self, use: _Use, translate: Callable[[Arguments], Translation]) -> list[Component]:
         call = use.call
-        args = Arguments(self._source, call, use.scope)
+        args = Arguments(self._original, call, use.keywords)
         try:
             found = translate(args)
         except BadArgumentError:
@@ -243,13 +242,13 @@ class DataFlow:
             return [Component("", {}, [*said, f"left out: {self._shown(call)}: {why}"])]
         if call.end:  # else it is a part of a collector, which has its entry
             self._entry(Outcome.TRANSLATED, call, found.kind, why)
-        return [Component(found.kind, found.options, [*said, *found.notes], self._source.place(call.at))]
+        return [Component(found.kind, found.options, [*said, *found.notes], self._original.place(call.at))]
 
     def _entry(self, outcome: Outcome, call: Call, by: str, why: str) -> None:
-        self.entries.append(Entry(outcome, self._source.place(call.at), self._shown(call), by, why))
+        self.entries.append(Entry(outcome, self._original.place(call.at), self._shown(call), by, why))
 
     def _shown(self, call: Call) -> str:
-        return shown(self._source.text[call.at : call.end])
+        return shown(self._original.text[call.at : call.end])
 
     def _check_unpacked(self, ways: Sequence[_Way]) -> None:
         for way in ways:
@@ -259,7 +258,7 @@ class DataFlow:
                     message = (
                         f"{name} is never undone by {UNPACKED_BY[name]} here: Flume's sink saw packed events alone"
                     )
-                    self._source.warning(way.steps[number].call.at, message, "this pipeline writes each event")
+                    self._original.warning(way.steps[number].call.at, message, "this pipeline writes each event")
 
 
 def _is_hbase(call: Call) -> bool:
@@ -277,7 +276,7 @@ def _calls(tree: Sink | File) -> Iterator[Call]:
         case FanOut(sinks) | Failover(sinks):
             for each in sinks:
                 yield from _calls(each)
-        case ScopeTree(call, body):
+        case Scope(call, body):
             yield call
             yield from _calls(body)
         case File(nodes):

@@ -8,7 +8,7 @@ import pytest
 from decorators import BUILTIN
 from ingest.api import ConfigInvalidError
 from ingest.flume import Outcome
-from ingest.flume.decorators import KEPT, LEFT_OUT
+from ingest.flume.og.decorators import KEPT, LEFT_OUT
 
 EVERY = [
     "ackChecker", "ackInjector", "ackedWriteAhead", "batch", "benchinject", "benchreport", "bloomCheck", "bloomGen",

@@ -7,8 +7,8 @@ Source: the registrations of SinkFactoryImpl in Flume 0.9.5, and the builders of
 from collections.abc import Callable
 
 from ingest.config import Kind
-from ingest.flume.arguments import Arguments, Translation
 from ingest.flume.escapes import literal, template_of
+from ingest.flume.og.arguments import Arguments, Translation
 
 _ALGORITHMS = {"MD5": "md5", "SHA": "sha1", "SHA1": "sha1", "SHA256": "sha256", "SHA384": "sha384", "SHA512": "sha512"}
 _COUNTED = "counted by offsets, so that a replay meets the same decision; Flume counted since its start"

@@ -8,8 +8,8 @@ import re
 from typing import get_args
 
 from ingest.config import Kind
-from ingest.flume.document import Component, Verbatim
-from ingest.flume.properties import Options
+from ingest.flume.ng.properties import Options
+from ingest.flume.pipelines.document import Component, Verbatim
 from ingest.kafka.settings import ClientOption, is_this_machine
 
 _CLIENT_OPTIONS = frozenset(get_args(ClientOption))
@@ -44,7 +44,7 @@ def kafka_source(options: Options) -> Component:
         *options.comments(),
         "the group is Flume's: `ingest run --start-from group` goes on where Flume has stopped",
     ]
-    return Component("kafka", found, said, options.source.place(options.at("type")))
+    return Component("kafka", found, said, options.original.place(options.at("type")))
 
 
 def kafka_channel(options: Options) -> Component:
@@ -57,7 +57,7 @@ def kafka_channel(options: Options) -> Component:
     if options.is_true("parseAsFlumeEvent", default=True):
         found["format"] = "flume_avro"
     said = [*options.comments(), "the topic of the channel, which others go on filling"]
-    return Component("kafka", found, said, options.source.place(options.at("type")))
+    return Component("kafka", found, said, options.original.place(options.at("type")))
 
 
 def _brokers(options: Options, name: str, former: str) -> object:
@@ -134,7 +134,7 @@ def _login(text: str, name: str) -> str:
 
 def header_steps(options: Options) -> list[Component]:
     """Steps that give an event the headers Flume's source gave it, and no others."""
-    place = options.source.place(options.at("type"))
+    place = options.original.place(options.at("type"))
     mapping = options.below("header.")
     topic = options.text("topicHeader", "topic") if options.is_true("setTopicHeader", default=True) else ""
     own = {

@@ -9,7 +9,7 @@ from ingest.config.problems import Report, report_of
 
 
 @dataclass(slots=True)
-class Source:
+class Original:
     """
     A text and the problems that were found in it.
 

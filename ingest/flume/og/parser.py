@@ -21,30 +21,30 @@ A group ends a chain: nothing may follow it.
 
 from ingest.api import ConfigSyntaxError
 from ingest.config import Kind
-from ingest.flume.lexer import Comment, Token, TokenKind, tokens_of
-from ingest.flume.source import Source
-from ingest.flume.tree import Argument, Call, Chain, Failover, FanOut, File, Node, Scope, Sink, Text
+from ingest.flume.og.lexer import Comment, Token, TokenKind, tokens_of
+from ingest.flume.og.tree import Argument, Call, Chain, Failover, FanOut, File, Node, Scope, Sink, Text
+from ingest.flume.original import Original
 
 _MAX_DEPTH = 120  # far above what anybody writes, far below what Python's stack holds
 _FEWEST_OF_FAILOVER = 2
 
 
-def parse(source: Source) -> tuple[Sink | File, list[Comment]]:
+def parse(original: Original) -> tuple[Sink | File, list[Comment]]:
     """
     The tree of a text, a sink or lines of nodes, and its comments.
 
     Raises:
         ConfigSyntaxError: it does not follow the grammar; with the place.
     """
-    tokens, comments = tokens_of(source)
-    return _Parser(source, tokens).tree(), comments
+    tokens, comments = tokens_of(original)
+    return _Parser(original, tokens).tree(), comments
 
 
 class _Parser:
     """One list of tokens; used once."""
 
-    def __init__(self, source: Source, tokens: list[Token]) -> None:
-        self._source = source
+    def __init__(self, original: Original, tokens: list[Token]) -> None:
+        self._original = original
         self._tokens = tokens
         self._position = 0
         self._depth = 0
@@ -53,7 +53,7 @@ class _Parser:
         """Everything."""
         first = self._peek()
         if first.kind is TokenKind.END:
-            raise self._source.syntax_error(0, "there is nothing in this text", "write a sink, or lines of nodes")
+            raise self._original.syntax_error(0, "there is nothing in this text", "write a sink, or lines of nodes")
         if first.kind is TokenKind.ADDRESS or self._tokens[1][:2] == (TokenKind.SIGN, ":"):
             nodes = []
             while self._peek().kind is not TokenKind.END:
@@ -83,7 +83,7 @@ class _Parser:
         token = self._peek()
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            raise self._source.syntax_error(token.at, f"nested deeper than {_MAX_DEPTH} levels", kind=Kind.TOO_LARGE)
+            raise self._original.syntax_error(token.at, f"nested deeper than {_MAX_DEPTH} levels", kind=Kind.TOO_LARGE)
         try:
             decorators: list[Call] = []
             while (token := self._peek()).kind is TokenKind.NAME:
@@ -106,7 +106,9 @@ class _Parser:
                 self._next()
                 sinks = self._sinks("?", ">", "in a failover")
                 if len(sinks) < _FEWEST_OF_FAILOVER:
-                    raise self._source.syntax_error(token.at, "a failover has two sinks", "write < primary ? backup >")
+                    raise self._original.syntax_error(
+                        token.at, "a failover has two sinks", "write < primary ? backup >"
+                    )
                 return Failover(sinks, token.at)
             case "roll" | "collector":
                 return self._scope()
@@ -191,7 +193,7 @@ class _Parser:
             case TokenKind.NAME:
                 self._depth += 1
                 if self._depth > _MAX_DEPTH:
-                    raise self._source.syntax_error(
+                    raise self._original.syntax_error(
                         token.at, f"nested deeper than {_MAX_DEPTH} levels", kind=Kind.TOO_LARGE
                     )
                 call = self._call("an argument")
@@ -225,8 +227,10 @@ class _Parser:
             raise self._unexpected(token, f'"{sign}" {where}', hint)
 
     def _unexpected(self, token: Token, wanted: str, hint: str = "") -> ConfigSyntaxError:
-        found = "the text ends" if token.kind is TokenKind.END else f'found "{self._source.text[token.at : token.end]}"'
-        return self._source.syntax_error(token.at, f"{found}, wanted {wanted}", hint)
+        found = (
+            "the text ends" if token.kind is TokenKind.END else f'found "{self._original.text[token.at : token.end]}"'
+        )
+        return self._original.syntax_error(token.at, f"{found}, wanted {wanted}", hint)
 
 
 def _chained(decorators: list[Call], sink: Sink) -> Sink:

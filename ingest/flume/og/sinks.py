@@ -7,8 +7,8 @@ Source: the attr2hbase and hbase plugins of Flume 0.9.4 and 0.9.5, their unit te
 from collections.abc import Callable
 
 from ingest.config import Kind
-from ingest.flume.arguments import Arguments, Translation
 from ingest.flume.escapes import literal, template_of
+from ingest.flume.og.arguments import Arguments, Translation
 
 _DEFAULT_PREFIX = "2hb_"
 _SMALL_BUFFER_BYTES = 65_536  # below this a call holds too few rows to be worth its way

@@ -5,16 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ingest.config import Place
-from ingest.config.scalars import resolve
+from ingest.config.writing import flow, literal, plain_or_quoted
 
 Value = str | int | bool | Sequence["Value"] | Mapping[str, "Value"]
 """What an option can be."""
 
 _WIDTH = 118  # characters of a line, the indentation counted
 _COMMENT_WIDTH = 100
-_MOST_OF_FOUR_DIGITS = 0xFFFF
-_SAFE = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*|[0-9]+[A-Za-z]+")
-_SIMPLE = re.compile(r"[ !#-&(-~\xa0-\u07ff]*\\[ !#-&(-~\xa0-\u07ff]*")  # a backslash in it, and no quote
 _READABLE = re.compile(
     "[\x20-\x7e\xa0-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\ud7ff\uf900-\ufdcf\U00010000-\U0001fffd]"
 )
@@ -123,7 +120,7 @@ def _document(document: Document) -> Iterator[Line]:
 
 def _pipeline(pipeline: Pipeline) -> Iterator[Line]:
     yield from _comments(pipeline.comments, "  ")
-    yield f"  {_key(pipeline.name)}:", pipeline.source.place
+    yield f"  {plain_or_quoted(pipeline.name)}:", pipeline.source.place
     for name, value in pipeline.options.items():
         yield f"    {name}: {_flow(value)}", None
     source = pipeline.source
@@ -159,14 +156,14 @@ def _options(kind: str, options: Mapping[str, object], indent: str, place: Place
 
 def _block(options: Mapping[str, object], indent: str, place: Place | None) -> Iterator[Line]:
     for name, value in options.items():
-        line = f"{indent}{_key(name)}: {_flow(value)}"
+        line = f"{indent}{plain_or_quoted(name)}: {_flow(value)}"
         if len(line) <= _WIDTH or not value or isinstance(value, str | Verbatim):
             yield line, place
         elif isinstance(value, Mapping):
-            yield f"{indent}{_key(name)}:", place
+            yield f"{indent}{plain_or_quoted(name)}:", place
             yield from _block(value, indent + "  ", place)
         elif isinstance(value, Sequence):
-            yield f"{indent}{_key(name)}:", place
+            yield f"{indent}{plain_or_quoted(name)}:", place
             for item in value:
                 yield f"{indent}  - {_flow(item)}", place
         else:
@@ -191,44 +188,19 @@ def _readable(character: str) -> str:
 
 
 def _flow(value: object) -> str:
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_key(name)}: {_flow(each)}" for name, each in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_flow(each) for each in value) + "]"
-    return _scalar(value)
+    return flow(_escaped(value))
 
 
-def _scalar(value: object) -> str:
+def _escaped(value: object) -> object:
+    """All text that is not meant as written stands for itself."""
     match value:
-        case bool():
-            return "true" if value else "false"
-        case int() | float():
-            return repr(value)
         case Verbatim(text):
-            return _quoted(text)
+            return text
+        case str():
+            return literal(value)
+        case Mapping():
+            return {name: _escaped(each) for name, each in value.items()}
+        case Sequence():
+            return [_escaped(each) for each in value]
         case _:
-            return _text(str(value))
-
-
-def _text(text: str) -> str:
-    return _key(text.replace("${", "$${"))
-
-
-def _key(text: str) -> str:
-    """Text in which nothing stands for something else, as in keys."""
-    return text if _SAFE.fullmatch(text) and isinstance(resolve(text), str) else _quoted(text)
-
-
-def _quoted(text: str) -> str:
-    if _SIMPLE.fullmatch(text):
-        return f"'{text}'"
-    return '"' + "".join(_escaped(character) for character in text) + '"'
-
-
-def _escaped(character: str) -> str:
-    if character in '"\\':
-        return "\\" + character
-    if _READABLE.fullmatch(character):
-        return character
-    number = ord(character)
-    return f"\\u{number:04x}" if number <= _MOST_OF_FOUR_DIGITS else f"\\U{number:08x}"
+            return value

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ingest.config import Place, read_text
 from ingest.config.nodes import plain
-from ingest.flume.document import Component, Document, Pipeline, Verbatim, written
+from ingest.flume.pipelines.document import Component, Document, Pipeline, Verbatim, written
 
 PLACE = Place("old.conf", 3, 4)
 

@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 from ingest.config import Kind
 from ingest.expressions import Pattern
 from ingest.flume.escapes import Translated
+from ingest.flume.og.tree import Argument, Call, Text
+from ingest.flume.original import Original
 from ingest.flume.patterns import UntranslatableError, pattern_of
-from ingest.flume.source import Source
-from ingest.flume.tree import Argument, Call, Text
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?\s*")
 _INT32 = range(-(1 << 31), 1 << 31)
 
-Scope = Mapping[str, Argument]
+Keywords = Mapping[str, Argument]
 """Keywords of the `roll` and `collector` around a component; each with its value."""
 
 
 class BadArgumentError(Exception):
-    """A component can not be translated; the source has the problem."""
+    """A component can not be translated; the original has the problem."""
 
 
 @dataclass(slots=True)
@@ -42,13 +42,13 @@ class Arguments:
     """
     The arguments of one component.
 
-    Problems go to the source; what can not go on raises BadArgumentError.
+    Problems go to the original; what can not go on raises BadArgumentError.
     """
 
-    def __init__(self, source: Source, call: Call, scope: Scope) -> None:
+    def __init__(self, original: Original, call: Call, keywords: Keywords) -> None:
         self.call = call
-        self._source = source
-        self._scope = scope
+        self._original = original
+        self._keywords = keywords
         self._asked: set[str] = set()
 
     def __len__(self) -> int:
@@ -90,7 +90,7 @@ class Arguments:
     def keyword(self, name: str) -> str | None:
         """A keyword of the component or of what is around it."""
         self._asked.add(name)
-        value = self.call.kwargs.get(name, self._scope.get(name))
+        value = self.call.kwargs.get(name, self._keywords.get(name))
         return None if value is None else self._text(value)
 
     def is_true(self, name: str) -> bool:
@@ -139,7 +139,7 @@ class Arguments:
 
     def warn(self, message: str, at: int | None = None, hint: str = "") -> None:
         """Tell what the reader should look at."""
-        self._source.warning(self.call.at if at is None else at, message, hint)
+        self._original.warning(self.call.at if at is None else at, message, hint)
 
     def warn_of(self, *templates: Translated) -> None:
         """Tell what is odd about expressions."""
@@ -153,7 +153,7 @@ class Arguments:
         Raises:
             BadArgumentError: always.
         """
-        self._source.error(kind, at, message, hint)
+        self._original.error(kind, at, message, hint)
         raise BadArgumentError(message)
 
     def _text(self, arg: Argument) -> str:

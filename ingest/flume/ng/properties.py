@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ingest.config import Kind
-from ingest.flume.source import Source
+from ingest.flume.original import Original
 
+_PARTS_OF_AGENT = re.compile(r"^[ \t]*[A-Za-z0-9_-]+\.(sources|sinks|channels)[ \t]*[=:. ]", re.MULTILINE)
 _KEY = re.compile(r"(?:[^\\ \t\f=:]|\\.)*", re.DOTALL)
 _SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
@@ -33,11 +34,16 @@ class Property:
     comments: tuple[str, ...] = ()
 
 
-def properties_of(source: Source) -> dict[str, Property]:
+def is_properties(text: str) -> bool:
+    """Whether a text is a properties file of Flume 1, and no data-flow text of Flume 0.9."""
+    return _PARTS_OF_AGENT.search(text) is not None
+
+
+def properties_of(original: Original) -> dict[str, Property]:
     """What the file says; of a key that stands twice the last one counts, with a warning."""
     found: dict[str, Property] = {}
     comments: list[str] = []
-    for at, line in _logical_lines(source.text):
+    for at, line in _logical_lines(original.text):
         if not line:
             continue
         if line[0] in "#!":
@@ -49,7 +55,7 @@ def properties_of(source: Source) -> dict[str, Property]:
         value = _unescaped(line[separator.end() if separator else len(key) :]).strip()
         name = _unescaped(key)
         if name in found:
-            source.warning(at, f'"{name}" stands twice; the last one counts, as it did')
+            original.warning(at, f'"{name}" stands twice; the last one counts, as it did')
         found[name] = Property(value, at, tuple(comment for comment in comments if comment))
         comments = []
     if comments and found:
@@ -91,7 +97,7 @@ class Options:
         apart: of the rest, what belongs to components of their own.
     """
 
-    source: Source
+    original: Original
     properties: Mapping[str, Property]
     prefix: str
     apart: tuple[str, ...] = ()
@@ -152,8 +158,8 @@ class Options:
 
     def error(self, kind: Kind, name: str, message: str, hint: str = "") -> None:
         """Note what keeps the component from being imported."""
-        self.source.error(kind, self.at(name), message, hint)
+        self.original.error(kind, self.at(name), message, hint)
 
     def warn(self, name: str, message: str, hint: str = "") -> None:
         """Note what the reader should look at."""
-        self.source.warning(self.at(name), message, hint)
+        self.original.warning(self.at(name), message, hint)

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.flume.properties import properties_of
-from ingest.flume.source import Source
+from ingest.flume.ng.properties import properties_of
+from ingest.flume.original import Original
 
 
 def read(text):
-    return {name: found.value for name, found in properties_of(Source("f", text)).items()}
+    return {name: found.value for name, found in properties_of(Original("f", text)).items()}
 
 
 @pytest.mark.parametrize(
@@ -40,22 +40,22 @@ def test_what_is_read(text, expected):
 
 
 def test_places_and_comments():
-    source = Source("f", "# one\n\n# two\n  a = 1\nb = \\\n  2\n# three")
-    found = properties_of(source)
-    assert [(str(source.place(each.at)), each.comments) for each in found.values()] == [
+    original = Original("f", "# one\n\n# two\n  a = 1\nb = \\\n  2\n# three")
+    found = properties_of(original)
+    assert [(str(original.place(each.at)), each.comments) for each in found.values()] == [
         ("f:4:3", ("one", "two")),
         ("f:5:1", ("three",)),
     ]
 
 
 def test_a_key_that_stands_twice():
-    source = Source("f", "a = 1\na = 2")
-    assert properties_of(source)["a"].value == "2"
-    assert [str(problem.where) for problem in source.problems] == ["f:2:1"]
+    original = Original("f", "a = 1\na = 2")
+    assert properties_of(original)["a"].value == "2"
+    assert [str(problem.where) for problem in original.problems] == ["f:2:1"]
 
 
 @given(st.text(st.sampled_from("ab=: \\\n\r#!\t.u0"), max_size=30))
 def test_any_text_can_be_read(text):
-    source = Source("f", text)
-    for found in properties_of(source).values():
-        assert 1 <= source.place(found.at).line <= text.count("\n") + 1
+    original = Original("f", text)
+    for found in properties_of(original).values():
+        assert 1 <= original.place(found.at).line <= text.count("\n") + 1

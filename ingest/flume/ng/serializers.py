@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from ingest.config import Kind
 from ingest.expressions import Pattern
-from ingest.flume.document import Component
 from ingest.flume.escapes import literal
+from ingest.flume.ng.properties import Options
 from ingest.flume.patterns import UntranslatableError, in_full
-from ingest.flume.properties import Options
+from ingest.flume.pipelines.document import Component
 
 TYPES = {"hbase": "hbase", "hbase2": "hbase2", "HBaseSink": "hbase", "HBase2Sink": "hbase2"}
 """Names and classes of the sinks."""
@@ -33,9 +33,9 @@ _DEFAULT_KEY = "%{timestamp}-%{origin()}"
 
 
 @dataclass(slots=True)
-class Sink:
+class PipelineEnd:
     """
-    What an HBase sink becomes.
+    What an HBase sink of Flume becomes: our steps and our sink, at the end of a pipeline.
 
     Attributes:
         deposits_headers: every header becomes a column.
@@ -48,8 +48,8 @@ class Sink:
     notes: list[str] = field(default_factory=list)
 
 
-def sink_of(options: Options) -> Sink | None:
-    """The steps and the sink; None when the source has the problem."""
+def end_of(options: Options) -> PipelineEnd | None:
+    """The steps and the sink; None when the original has the problem."""
     table, family = options.text("table"), options.text("columnFamily")
     for name, value in (("table", table), ("columnFamily", family)):
         if not value:
@@ -69,7 +69,7 @@ def sink_of(options: Options) -> Sink | None:
     return made
 
 
-def _simple(options: Options, table: str, family: str) -> Sink | None:
+def _simple(options: Options, table: str, family: str) -> PipelineEnd | None:
     column = "" if options.has("serializer.payloadColumn") and not options.text("serializer.payloadColumn") else "pCol"
     column = options.text("serializer.payloadColumn", column)
     if not column:
@@ -87,11 +87,11 @@ def _simple(options: Options, table: str, family: str) -> Sink | None:
     cell = {"family": literal(family), "qualifier": literal(column), "value": "%{body}"}
     key = {"template": literal(options.text("serializer.rowPrefix", "default")) + template}
     made: dict[str, object] = {"table": literal(table), "row_key": key, "cells": [cell]}
-    place = options.source.place(options.at("type"))
-    return Sink([], Component("hbase", made, [*options.comments(), *notes], place), notes=notes)
+    place = options.original.place(options.at("type"))
+    return PipelineEnd([], Component("hbase", made, [*options.comments(), *notes], place), notes=notes)
 
 
-def _regex(options: Options, table: str, family: str) -> Sink | None:
+def _regex(options: Options, table: str, family: str) -> PipelineEnd | None:
     names = options.text("serializer.colNames", "payload").split(",")
     while len(names) > 1 and not names[-1]:  # as Java's split does
         names.pop()
@@ -110,7 +110,7 @@ def _regex(options: Options, table: str, family: str) -> Sink | None:
         options.error(Kind.OUT_OF_RANGE, "serializer.rowKeyIndex", message)
     charset = options.text("serializer.charset", "UTF-8")
     notes = [] if charset.upper() == "UTF-8" else [f"bytes stay as they are; Flume read and wrote them as {charset}"]
-    place = options.source.place(options.at("type"))
+    place = options.original.place(options.at("type"))
     steps = []
     if deposits:
         replacement = f"2hb_{family}:".replace("\\", "\\\\")
@@ -125,7 +125,7 @@ def _regex(options: Options, table: str, family: str) -> Sink | None:
         )
         steps.append(Component("value", {"attribute": "2hb_", "value": _DEFAULT_KEY}, [notes[-1]], place))
     sink = Component("attr2hbase", {"table": literal(table)}, options.comments(), place)
-    return Sink(steps, sink, deposits, notes)
+    return PipelineEnd(steps, sink, deposits, notes)
 
 
 def _pattern(options: Options) -> Pattern | None:

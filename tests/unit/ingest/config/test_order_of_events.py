@@ -1,0 +1,96 @@
+"""A step that holds some events and lets others go past them is told, as the order of a row is lost between them."""
+
+import pytest
+
+from ingest.api import ConfigError
+from ingest.catalog import Catalog
+from ingest.config import load
+
+PLUGIN = """\
+from ingest.api import Example, FanOut, Held, Settings
+
+class Late(FanOut[Settings]):
+    "Hold every event."
+
+    kind = "late"
+    examples = (Example("one"),)
+
+    def decorate(self, event):
+        return Held()
+
+    def finish(self):
+        return []
+"""
+FILE = """\
+version: 1
+plugins: [late_steps]
+stores: {m: {memory: {}}}
+pipelines:
+  p:
+    source: {kafka: {brokers: "localhost:9092", topics: [t]}}
+    decorators:
+      - STEP
+      - value: {attribute: "2hb_", value: "%{key}"}
+    sinks: SINKS
+"""
+WHEN = "\"%{priority} == 'DEBUG'\""
+TOLD = (
+    "conflict: warning: {} holds events, and those that do not meet `when` go past them: of a row that has both, an "
+    "older value may stay; let `when` ask for what the row key is made of, or give cells the event's time: "
+    "`timestamp: event`"
+)
+
+
+@pytest.fixture
+def problems(tmp_path, monkeypatch):
+    (tmp_path / "late_steps.py").write_text(PLUGIN)
+    monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path / "p.yaml"
+
+    def found(step, sinks="[{attr2hbase: {table: t}}]"):
+        path.write_text(FILE.replace("STEP", step).replace("SINKS", sinks))
+        try:
+            report = load(path, env={}, lookup=Catalog()).report
+        except ConfigError as error:
+            report = error.report
+        return [str(problem).removeprefix(f"{path}:") for problem in report.problems]
+
+    return found
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        (f"reservoir_sampler: {{k: 5, when: {WHEN}}}", ["8:41: " + TOLD.format("reservoir_sampler")]),
+        (f"late: {{when: {WHEN}}}", ["8:22: " + TOLD.format("late")]),
+        ("reservoir_sampler: {k: 5}", []),
+        ("""reservoir_sampler: {k: 5, when: "'a' == 'a'"}""", []),
+        ("late", []),
+        (f"first_n: {{n: 1, when: {WHEN}}}", []),
+        (f"mult: {{n: 1, when: {WHEN}}}", []),
+    ],
+)
+def test_step_that_holds_some_events_is_told(problems, step, expected):
+    assert problems(step) == expected
+
+
+def test_of_two_steps_that_hold_the_one_with_a_condition_is_told(problems):
+    [told] = problems(f"reservoir_sampler: {{k: 5}}\n      - late: {{when: {WHEN}}}")
+    assert told == "9:22: " + TOLD.format("late")
+
+
+@pytest.mark.parametrize(
+    ("sinks", "count"),
+    [
+        ("[{attr2hbase: {table: t, timestamp: event}}]", 0),
+        ("[{attr2hbase: {table: t, timestamp: event}}, {attr2hbase: {table: u, timestamp: event}}]", 0),
+        ("[{attr2hbase: {table: t, timestamp: event}}, {attr2hbase: {table: u}}]", 1),
+    ],
+)
+def test_order_is_no_matter_where_every_cell_has_the_time_of_its_event(problems, sinks, count):
+    assert len(problems(f"reservoir_sampler: {{k: 5, when: {WHEN}}}", sinks)) == count
+
+
+def test_catalog_knows_who_holds_events():
+    catalog = Catalog()
+    assert [name for name in catalog.names("decorators") if catalog.holds_events(name)] == ["reservoir_sampler"]
