@@ -37,7 +37,7 @@ class Member:
         away: why it does not answer, which Spark notices after minutes; None while it does.
         every_s: pause between starts of batches. Spark waits for a time of day, so a clock that is set back makes the
             pause longer by as much.
-        stuck_at: when such a pause has surely been too long.
+        stuck_at: when such a pause has surely been too long, unless there are more than so many `batches` by then.
         acknowledged: batches, when it failed last; a query that has made progress since starts its back-off anew.
         has_looked: it was started to look at a source that lost something; it is not, for the same loss again.
     """
@@ -162,8 +162,9 @@ class Supervisor:
         if ahead_s < self._ahead_s - CLOCK_STEP_S:
             for member in self._members:
                 if member.every_s:
-                    member.stuck_at = time.monotonic() + member.every_s + 1.0
-                    member.batches = member.watch.totals.batches
+                    member.stuck_at = time.monotonic() + 2 * member.every_s + 1.0
+                    # a batch that has begun already ends yet, and waits for a time of before
+                    member.batches = member.watch.totals.batches + 1
         self._ahead_s = ahead_s
 
     def _look_at(self, member: Member) -> None:
@@ -178,7 +179,7 @@ class Supervisor:
             return
         if member.stuck_at is not None and time.monotonic() >= member.stuck_at and member.query.is_idle():
             member.stuck_at = None
-            if member.watch.totals.batches == member.batches:
+            if member.watch.totals.batches <= member.batches:
                 _log.warning("the clock was set back, the query starts again", pipeline=member.name)
                 member.query.interrupt()
                 self._start(member)

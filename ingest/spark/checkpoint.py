@@ -157,9 +157,15 @@ class Checkpoint:
         return max(self._numbers("commits"), default=None)
 
     def uncommitted(self) -> int | None:
-        """Number of the batch that was planned and not acknowledged, which a restart runs again."""
+        """
+        Number of the batch that had begun and was not acknowledged, which a restart runs again.
+
+        One that Spark had only planned when the service stopped is none: nothing of it has left.
+        """
         planned = max(self._numbers("offsets"), default=None)
-        return planned if planned is not None and planned != self.newest_commit() else None
+        if planned is None or planned == self.newest_commit() or planned not in self._numbers("times"):
+            return None
+        return planned
 
     def end_offsets(self, batch_id: int) -> dict[str, object]:
         """

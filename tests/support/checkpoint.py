@@ -41,8 +41,9 @@ class Acknowledged:
         return self._numbers("commits")
 
     def is_inside_a_batch(self) -> bool:
-        """Whether a batch has been planned and not been acknowledged."""
-        return max(self.plans(), default=-1) > max(self.commits(), default=-1)
+        """Whether a batch has begun and not been acknowledged; Spark may have planned one that has not begun."""
+        planned = max(self.plans(), default=-1)
+        return planned > max(self.commits(), default=-1) and planned in self._numbers("times")
 
     def ends(self, number: int, topic: str) -> dict[int, int]:
         """Partition -> offset after the last of a batch."""

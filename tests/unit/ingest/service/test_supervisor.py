@@ -493,3 +493,30 @@ def test_clock_that_is_set_back_makes_no_pause_longer(ahead_s: float, starts: in
     assert (house.starts, house.query.interrupted) == (starts, starts == 2)
     jump.join()
     end.cancel()
+
+
+@pytest.mark.parametrize(("batches", "starts"), [(1, 2), (2, 1)])
+def test_batch_that_began_before_the_clock_was_set_back_tells_nothing(batches: int, starts: int):
+    """It ends yet, and the pause after it is for a time of before; the next one shows that there is no such pause."""
+
+    def start(house: House) -> None:
+        house.member.every_s = 0.001
+        if house.starts == 2:
+            house.stop.ask()
+
+    def jump() -> None:
+        house.ahead_s = -2_600.0
+        while house.member.stuck_at is None:
+            pass
+        for number in range(batches):
+            house.watch.acknowledged(number, 0, Counts(), 0.0)
+
+    house = House(start)
+    jumps = threading.Timer(0.05, jump)
+    end = threading.Timer(3, house.stop.ask)
+    jumps.start()
+    end.start()
+    assert house.supervisor.run() == []
+    assert (house.starts, house.query.interrupted) == (starts, starts == 2)
+    jumps.join()
+    end.cancel()

@@ -44,6 +44,13 @@ def test_sound_checkpoint_tells_what_is_acknowledged(folder: Path):
     assert checkpoint.end_offsets(2) == {"ticks": {"0": 20}}
 
 
+def test_batch_that_was_planned_and_not_begun_does_not_run_again(folder: Path):
+    (folder / "times" / "3").unlink()
+    checkpoint = Checkpoint(folder)
+    checkpoint.verify()
+    assert (checkpoint.newest_commit(), checkpoint.uncommitted()) == (2, None)
+
+
 def test_new_folder_is_sound_and_empty(tmp_path: Path):
     checkpoint = Checkpoint(tmp_path / "new")
     checkpoint.verify()

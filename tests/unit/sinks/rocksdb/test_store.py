@@ -359,7 +359,7 @@ def test_used_before_open_is_a_bug(tmp_path):
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("IO error: While lock file: /x/LOCK: Resource temporarily unavailable", "conflict"),
+        ("IO error: While lock file: /x/LOCK: Resource temporarily unavailable", "taken"),
         ("IO error: No space left on device: While appending to file", "store_unavailable"),
         ("IO error: Permission denied: /x/LOG", "store_refused"),
         ("Resource busy: ", "store_busy"),
