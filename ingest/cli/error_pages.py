@@ -105,7 +105,7 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "delete_at_zero": (api.MappingError, "A delete carries the time before the event's, and there is none before 0."),
     "disk_busy": (
         api.StoreUnavailableError,
-        "The machine has no handle or memory left for a file of the service.",
+        "The machine has no memory left for a file of the service, or somebody else holds it.",
     ),
     "disk_denied": (api.StoreUnavailableError, "A file or folder of the service may not be read or written by it."),
     "disk_failed": (
@@ -205,6 +205,10 @@ _CODES: dict[str, tuple[type[IngestError], str]] = {
     "too_deep": (api.DecorateError, "The JSON, record or message is nested deeper than any event should be."),
     "too_large": (api.DecodeError, "The value is larger than max_event_bytes, or than the topic takes."),
     "too_many_columns": (api.MappingError, "The event has more cells than columns: max_per_row allows."),
+    "too_many_open_files": (
+        api.StoreUnavailableError,
+        "The process has all the files open that it may have; it waits. Raise the limit: ulimit -n, LimitNOFILE=.",
+    ),
     "too_many_parts": (api.DecorateError, "The text to explode has more parts than the step's max_events."),
     "unknown_component": (api.CatalogError, "There is no decorator, sink, store or source of this name."),
     "unknown_family": (api.MappingError, "The table has no such column family, and families: on_unknown says error."),

@@ -110,6 +110,8 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         batch = WriteBatch(raw_mode=True)
         batch.put(gauge_key(table), gauge.record())
         self._write(table, batch, logged=True)
+        with self._forgetting():
+            self._database.join_neighbours(table)
         self._look_after(table, families, gauge)
 
     def get(self, table: str, row: bytes, *, columns: Sequence[bytes] | None = None, versions: int = 1) -> Row | None:

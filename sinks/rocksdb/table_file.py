@@ -1,6 +1,5 @@
 """Puts as a sorted file that RocksDB takes in as it is; made by tasks, taken by the driver."""
 
-import errno
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import NamedTuple
@@ -10,7 +9,7 @@ from rocksdict import SstFileWriter
 
 from ingest.api import Put
 from ingest.durable import unusable
-from sinks.rocksdb.errors import is_from_rocksdb, is_full
+from sinks.rocksdb.errors import is_from_rocksdb, number_of
 from sinks.rocksdb.keys import cell_column, encode_text, encode_time
 from sinks.rocksdb.sweep import SAMPLE_EVERY
 from sinks.rocksdb.tables import table_options
@@ -57,7 +56,7 @@ def write(path: str, puts: Sequence[Put]) -> Note:
     Write puts of one table as one file; of two values for one cell the later one counts.
 
     Raises:
-        StoreUnavailableError: the disk has no room.
+        StoreUnavailableError: the disk has no room, or the process too many files open.
         IntegrityError: the disk fails.
     """
     shapes = _Shapes()
@@ -69,8 +68,7 @@ def write(path: str, puts: Sequence[Put]) -> Note:
     except Exception as error:
         if not is_from_rocksdb(error):
             raise
-        number = errno.ENOSPC if is_full(str(error)) else errno.EIO
-        raise unusable(f'"{path}" can not be written', number, str(error)) from error
+        raise unusable(f'"{path}" can not be written', number_of(str(error)), str(error)) from error
     families = frozenset(column.partition(b":")[0] for shape in shapes for column in shape)
     return Note(cells, families, list(puts[::SAMPLE_EVERY]))
 

@@ -360,7 +360,7 @@ def test_used_before_open_is_a_bug(tmp_path):
     ("text", "code"),
     [
         ("IO error: While lock file: /x/LOCK: Resource temporarily unavailable", "conflict"),
-        ("IO error: No space left on device: While appending to file", "store_unavailable"),
+        ("IO error: No space left on device: While appending to file", "disk_full"),
         ("IO error: Permission denied: /x/LOG", "store_refused"),
         ("Resource busy: ", "store_busy"),
         ("Corruption: block checksum mismatch", "integrity"),
