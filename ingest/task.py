@@ -186,7 +186,7 @@ class Task:
                 case Disposition.STOP:
                     return _ended(receipt, Verdict.STOP, error)
                 case Disposition.RETRY:
-                    self._blocked = assignment.attempt, error
+                    self._blocked = assignment.attempt, error.without_frames()
                 case Disposition.DIVERT:
                     pass  # nobody says which event it is about, so none may be passed over: blocked, and loudly
             return _ended(receipt, Verdict.BLOCKED, error)
@@ -362,6 +362,7 @@ class Task:
                         hint=f"the last one: {error}; mend the pipeline, or set max_events_per_batch lower",
                     )
                 self._receipt.dead_letters.append(letter)
+        error.without_frames()
 
     def _report_bug(self, component: str, error: EventError) -> None:
         """Log the traceback of a bug in a decorator or sink, once for each kind; its events fail like any other."""
