@@ -34,6 +34,7 @@ from ingest.api import (
     StoreSettings,
     TableSpec,
 )
+from ingest.clock import now_ms
 from ingest.durable import on_disk
 from ingest.receipt import Handed
 from sinks.buffer import size_of
@@ -270,11 +271,20 @@ def sum_of(path: Path) -> tuple[int, int]:
     return size, checksum
 
 
-def remove_leftovers(folder: str) -> int:
-    """Remove what tasks of an earlier process left; their batches are run again. Returns how many entries went."""
+def remove_leftovers(folder: str, *, idle_s: float = 0) -> int:
+    """
+    Remove what tasks of an earlier process left; their batches are run again. Returns how many entries went.
+
+    Args:
+        folder: need not be there.
+        idle_s: entries that changed within so many seconds stay.
+    """
     count = 0
     if Path(folder).is_dir():
-        for path in Path(folder).iterdir():
+        latest = now_ms() / 1000 - idle_s
+        for path in list(Path(folder).iterdir()):
+            if idle_s and path.lstat().st_mtime > latest:
+                continue
             if path.is_dir():
                 shutil.rmtree(path)
             else:

@@ -82,7 +82,7 @@ class Job:
         pipeline: its name.
         plan: as `ingest.parcel.packed` gives it, unpacked once by each worker process.
         stores: those of the pipeline that the driver has, by name.
-        incoming: store name -> folder for files that tasks hand over.
+        incoming: store name -> folder for files that tasks hand over, of this pipeline alone.
         publish: makes dead letters durable, after asking the error budget; called once a batch with all letters and
             counts.
         most_tasks: into which the partitions of a batch are put together, for a task costs 40 ms, however little it has
@@ -251,7 +251,8 @@ class Job:
             if files:
                 with one.held() as store:
                     deliver(store, files)
-        _remove({Path(file.path).parent for file in handed})
+        # all, not only what was delivered: a task that was still at work when its job had failed made its folder anew
+        _remove(path for folder in self._incoming.values() if folder.is_dir() for path in list(folder.iterdir()))
 
     def _create_families(self, receipts: Sequence[Receipt]) -> None:
         needed: dict[tuple[str, str], set[bytes]] = {}

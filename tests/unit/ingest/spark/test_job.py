@@ -230,6 +230,16 @@ def test_batch_is_stored_before_it_is_acknowledged(tmp_path: Path):
     assert list((tmp_path / "incoming").iterdir()) == []
 
 
+def test_what_a_task_of_an_earlier_attempt_leaves_goes_with_the_next_batch(tmp_path: Path):
+    bench = Bench(tmp_path)
+    late = tmp_path / "incoming" / "p-6-0" / "000000-3.puts"
+    late.parent.mkdir(parents=True)
+    late.touch()
+    bench.job.on_batch(Frame([records(*TICK)]), 7)
+    assert list((tmp_path / "incoming").iterdir()) == []
+    assert bench.keys() == [b"a", b"b"]
+
+
 def test_unknown_families_are_made_and_the_batch_runs_again(tmp_path: Path):
     bench = Bench(tmp_path)
     frame = Frame([records(*TICK)])
