@@ -113,9 +113,12 @@ class Cef(Decorator[CefSettings]):
             for part, field in attributes.items():
                 attributes[part] = b"\\".join([piece.replace(b"\\|", b"|") for piece in field.split(b"\\\\")])
         if extension:
-            names = self._names
+            names = self._names.known
             for key, value in self._pairs(extension):
-                name = names[key]
+                try:
+                    name = names[key]
+                except KeyError:
+                    name = self._names[key]
                 if name:
                     attributes[name] = value
         event.update(attributes)

@@ -14,6 +14,7 @@ from pydantic import model_validator
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import Fate, OnInvalid
+from ingest.api.names import Remembered
 from ingest.formats.addresses import packed, written
 from ingest.formats.reference_file import ReferenceFile, check_file
 
@@ -124,7 +125,7 @@ class Geoip(Decorator[GeoipSettings]):
         self._fields = tuple((tuple(field.split(".")), name) for field, name in settings.fields.items())
         self._is_strict = settings.on_invalid is OnInvalid.ERROR
         self._file = ReferenceFile(settings.path, _database)
-        self._known: dict[bytes, dict[str, bytes] | None] = {}
+        self._entries = Remembered(self._looked_up, most=_MOST_ADDRESSES)
 
     @property
     def drop_reason(self) -> str:
@@ -134,7 +135,7 @@ class Geoip(Decorator[GeoipSettings]):
     def begin(self) -> None:
         """Take a new database, where there is one."""
         if self._file.refresh():
-            self._known = {}
+            self._entries.known.clear()
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
@@ -146,9 +147,9 @@ class Geoip(Decorator[GeoipSettings]):
                 raise DecorateError(f"{text[:_SHOWN_BYTES]!r} is no IP address", code="bad_address")
             return True
         try:
-            found = self._known[address]
+            found = self._entries.known[address]
         except KeyError:
-            found = self._looked_up(address)
+            found = self._entries[address]
         if found is not None:
             event.update(found)
             return True
@@ -166,16 +167,13 @@ class Geoip(Decorator[GeoipSettings]):
             ) from error
         except ValueError:  # an IPv6 address in a database of IPv4
             record = None
-        found: dict[str, bytes] | None = None
-        if record is not None:
-            found = {}
-            for path, name in self._fields:
-                value = _at(record, path)
-                if value is not None:
-                    found[name] = _bytes(value)
-        if len(self._known) >= _MOST_ADDRESSES:
-            self._known = {}
-        self._known[address] = found
+        if record is None:
+            return None
+        found = {}
+        for path, name in self._fields:
+            value = _at(record, path)
+            if value is not None:
+                found[name] = _bytes(value)
         return found
 
 

@@ -1,12 +1,24 @@
 """Restore an event that Flume's gzip decorator has packed."""
 
 import zlib
+from base64 import b64decode
 
 from ingest.api import ByteSize, DecorateError, Decorator, Event, Example, Settings, option
 from ingest.formats.flume_record import records_in
 
 _PACKED = "compressGzip"
 _GZIP = 31  # zlib's way to say: with a head of gzip
+
+# an event as Flume packs it, for the examples: a line of an access log, and where it came from
+_LINE = (
+    '203.0.113.9 - alice [26/Jul/2010:11:48:05 +0000] "GET /shop/item/42?page=7&sort=price HTTP/1.1" 200 5120 '
+    '"https://shop.example/start" "Mozilla/5.0 (X11; Linux x86_64; rv:2.0) Gecko/20100101 Firefox/4.0"'
+)
+_PACKED_LINE = b64decode(
+    "H4sIAAAAAAACA02OzUoDMRSFU+rClc9wyUL8wdx705mxphRXWhEFF7MQRCSUaIOpCZlUBp/DV3LjUzntyo+zOJvzI4T41TRRpJgn6gLOwAa/dP"
+    "CkG7zdBNTEZJhNNTVUwykNPINcXLWA3Som9MWtsdKXyb65+flhF3OZp7xtuGnbB2TFEjQR1KwJ5KqU1BncRZXr7ToFh12xuUiQ9/HLh2CxVgRH"
+    "j8wzuPMfmx76afPSVDPIn0YrOoaFW77H3bFBDNc+u9fYY6VICjE6Ofj+2RdCjMV/RmJsUxrM3nb6D+cnmsf1AAAA"
+)
 
 
 class GunzipSettings(Settings):
@@ -30,6 +42,13 @@ class Gunzip(Decorator[GunzipSettings]):
 
     kind = "gunzip"
     examples = (
+        Example(
+            "an event that was packed",
+            attributes={_PACKED: _PACKED_LINE},
+            body_after=_LINE,
+            timestamp_ms_after=1280144885000,
+            after={_PACKED: None, "app": "shop"},
+        ),
         Example("an event that is not packed", body="plain", attributes={"a": "1"}),
         Example("an event that was packed badly", attributes={"compressGzip": "no gzip"}, error="bad_gzip"),
     )

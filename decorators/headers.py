@@ -187,11 +187,14 @@ class Headers(Decorator[HeadersSettings]):
         return end
 
     def _attributes(self, fields: list[tuple[bytes, bytes]]) -> dict[str, bytes]:
-        names = self._names
+        names = self._names.known
         found: dict[str, bytes] = {}
         repeated: dict[str, list[bytes]] = {}
         for key, raw in fields:
-            name = names[key]
+            try:
+                name = names[key]
+            except KeyError:
+                name = self._names[key]
             if not name:
                 continue
             value = raw.strip(_BLANKS) if b"\n" not in raw else _unfolded(raw)

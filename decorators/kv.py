@@ -113,7 +113,7 @@ class Kv(Decorator[KvSettings]):
         return True
 
     def _attributes(self, text: bytes) -> dict[str, bytes]:
-        names, bare = self._names, self._bare
+        names, bare = self._names.known, self._bare
         found: dict[str, bytes] = {}
         at = 0
         for match in self._finditer(text):
@@ -133,7 +133,10 @@ class Kv(Decorator[KvSettings]):
                 raise DecorateError(f"the key {key[:_SHOWN_BYTES]!r} has no value", code="bare_key")
             else:
                 continue
-            name = names[key]
+            try:
+                name = names[key]
+            except KeyError:
+                name = self._names[key]
             if name:
                 found[name] = value
         if at != len(text):

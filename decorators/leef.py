@@ -129,10 +129,13 @@ class Leef(Decorator[LeefSettings]):
         if found[1].startswith(b"2") and (declared := _DECLARED.match(line, start)):
             start = declared.end()
             separator = self._declared(declared[1])
-        names = self._names
+        names = self._names.known
         for piece in line[start:].split(separator):
             key, sign, value = piece.partition(b"=")
-            name = names[key] if sign else ""
+            try:
+                name = names[key] if sign else ""
+            except KeyError:
+                name = self._names[key]
             if name:
                 attributes[name] = value
             elif not sign and piece and not piece.isspace():

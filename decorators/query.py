@@ -74,13 +74,16 @@ class Query(Decorator[QuerySettings]):
         text = event.text_of(self._source, "to read names and values from").removeprefix(b"?")
         if self.settings.plus_is_blank:
             text = text.replace(b"+", b" ")
-        names = self._names
+        names = self._names.known
         repeated = self.settings.on_repeated
         is_escaped = b"%" in text
         found: dict[str, bytes] = {}
         for pair in text.split(b"&"):
             key, _, value = pair.partition(b"=")
-            name = names[key]
+            try:
+                name = names[key]
+            except KeyError:
+                name = self._names[key]
             if not name:
                 continue
             if is_escaped and b"%" in value:

@@ -69,6 +69,12 @@ class Remove(Decorator[RemoveSettings]):
             attributes.pop(name, None)
         is_found = self._is_found
         if is_found is not None:
-            for name in [name for name in attributes if is_found[name]]:
-                del attributes[name]
+            known = is_found.known
+            for name in list(attributes):
+                try:
+                    is_removed = known[name]
+                except KeyError:
+                    is_removed = is_found[name]
+                if is_removed:
+                    del attributes[name]
         return True

@@ -7,7 +7,7 @@ from enum import StrEnum
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.notation import name_from_bytes, name_to_bytes
 from ingest.expressions import ZoneName, zone_of
-from ingest.formats.times import EPOCH, MONTHS, iso_moment, milliseconds_of
+from ingest.formats.times import EPOCH, MONTHS, iso_milliseconds, milliseconds_at
 
 _SHOWN_BYTES = 60  # of what is no message, in one of ours
 _FACILITIES = (
@@ -18,7 +18,7 @@ _FACILITIES = (
 _SEVERITIES = (b"emerg", b"alert", b"crit", b"err", b"warning", b"notice", b"info", b"debug")
 _NIL = b"-"
 _BOM = b"\xef\xbb\xbf"
-_HALF_A_YEAR = timedelta(days=183)
+_HALF_A_YEAR_MS = 183 * 24 * 3600 * 1000
 
 _RFC5424 = re.compile(
     rb"<(?P<pri>\d{1,3})>1 (?P<time>\S+) (?P<host>\S+) (?P<app>\S+) (?P<pid>\S+) (?P<msgid>\S+) "
@@ -67,7 +67,8 @@ class Syslog(Decorator[SyslogSettings]):
     Make attributes of the parts of a syslog message, RFC 5424 with its structured data, or RFC 3164.
 
     Parts that a message leaves out (`-`) become no attribute. The times of RFC 3164 have no year: it is the one with
-    which they come nearest to the time the event has.
+    which they come nearest to the time the event has. A leap second (second 60) is the first moment of the next minute,
+    also in RFC 5424, which forbids to write it.
 
     Source: ours; RFC 5424, RFC 3164, and the names of facilities and severities in syslog.h.
     """
@@ -157,22 +158,21 @@ class Syslog(Decorator[SyslogSettings]):
         if text == _NIL:
             return None
         try:
-            moment = iso_moment(text) if found.re is _RFC5424 else _nearest(text, near_ms, self._zone)
-            return milliseconds_of(moment)
+            return iso_milliseconds(text) if found.re is _RFC5424 else _nearest_ms(text, near_ms, self._zone)
         except (ValueError, OverflowError, KeyError) as error:
             raise DecorateError(f"{text[:_SHOWN_BYTES]!r} is no time of a syslog message", code="bad_time") from error
 
 
-def _nearest(text: bytes, near_ms: int, zone: tzinfo) -> datetime:
+def _nearest_ms(text: bytes, near_ms: int, zone: tzinfo) -> int:
     """The year is not said: of three it is the one that is less than half a year away."""
     near = (EPOCH + timedelta(milliseconds=near_ms)).astimezone(zone)
     month, day = MONTHS[text[:3]], int(text[4:6])
     hour, minute, second = (int(part) for part in text[7:].split(b":"))
     for year in (near.year, near.year - 1, near.year + 1):
         try:
-            moment = datetime(year, month, day, hour, minute, second, tzinfo=zone)
+            found_ms = milliseconds_at(datetime(year, month, day, hour, minute, tzinfo=zone), second)
         except ValueError:
             continue  # the 29th of February of another year
-        if abs(moment - near) <= _HALF_A_YEAR:
-            return moment
+        if abs(found_ms - near_ms) <= _HALF_A_YEAR_MS:
+            return found_ms
     raise ValueError("no such day")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, tzinfo
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
@@ -10,24 +10,22 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import OnInvalid
+from ingest.api.names import Remembered
 from ingest.expressions import ZoneName, zone_of
+from ingest.formats.times import MONTHS, milliseconds_at, milliseconds_of
 
 _MOST_TEXTS = 4_096  # remembered texts: events that follow each other often have the same time
 _LONGEST_TEXT = 64  # bytes of a remembered text
 _SHOWN_BYTES = 60  # of an unreadable text in a message
-_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999
 _HOURS_OF_HALF_A_DAY = 12
 
-_MONTHS = {name: number for number, name in enumerate(b"jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
 _EPOCHS = {"epoch_s": (1_000, 1), "epoch_ms": (1, 1), "epoch_us": (1, 1_000), "epoch_ns": (1, 1_000_000)}
 _EPOCH = re.compile(rb"(-?\d{1,20})(?:\.(\d{1,18}))?")
 _ISO_NAMES = frozenset({"iso8601", "rfc3339"})
 _APACHE = "%d/%b/%Y:%H:%M:%S %z"
 _FIRST_SHORT_YEAR = 69  # POSIX: 69 to 99 are of the last century
 _USUAL_ISO = re.compile(rb"\d{4}-\d\d-\d\d[T ](?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{3,6})?(?:Z|[+-]\d\d:\d\d)?")
-_EPOCH_TIME = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 _ISO = re.compile(
     rb"(?P<Y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)(?:[Tt ](?P<H>\d\d):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9})\d*)?)?"
     rb" ?(?P<z>[Zz]|[+-]\d\d(?::?\d\d)?)?)?"
@@ -102,8 +100,9 @@ class Timestamp(Decorator[TimestampSettings]):
     Read the event time out of the body or an attribute.
 
     The time is kept in milliseconds, finer digits are cut off. Names of months are English, whatever the machine's
-    language. The `nanos` of the event stay. To put the parts of a time into attributes there is `date_parts`; Flume's
-    lenient reading is `ex_date`.
+    language. A leap second (second 60) is the first moment of the next minute, and there is no second 61. The `nanos`
+    of the event stay. To put the parts of a time into attributes there is `date_parts`; Flume's lenient reading is
+    `ex_date`.
 
     Source: ours; the letters are those of C's strptime.
     """
@@ -132,15 +131,16 @@ class Timestamp(Decorator[TimestampSettings]):
         zone = zone_of(settings.zone or "UTC")
         self._source = settings.source
         self._parsers = [parser(text, zone) for text in settings.formats]
-        self._known: dict[bytes, int] = {}
+        self._times = Remembered(self._parse, most=_MOST_TEXTS)
 
     def decorate(self, event: Event) -> bool:
         """Set the event time."""
         text = event.body if self._source is None else event.attributes.get(self._source)
         if text is not None:
-            time = self._known.get(text)
-            if time is None:
-                time = self._parse(text)
+            try:
+                time = self._times.known[text]
+            except KeyError:
+                time = self._times[text] if len(text) <= _LONGEST_TEXT else self._parse(text)
             if time is not None:
                 event.timestamp_ms = time
                 return True
@@ -156,10 +156,6 @@ class Timestamp(Decorator[TimestampSettings]):
         for parse in self._parsers:
             time = parse(text)
             if time is not None:
-                if len(text) <= _LONGEST_TEXT:
-                    if len(self._known) >= _MOST_TEXTS:
-                        self._known.clear()
-                    self._known[text] = time
                 return time
         return None
 
@@ -214,11 +210,7 @@ def _iso_parser(zone: tzinfo) -> Parse:
             time = datetime.fromisoformat(text.decode())
         except ValueError:
             return parse_slowly(text)
-        if time.tzinfo is None:
-            whole = round(time.replace(microsecond=0, tzinfo=zone).timestamp())
-            found = whole * 1000 + time.microsecond // 1000
-        else:
-            found = (time - _EPOCH_TIME) // _MILLISECOND
+        found = milliseconds_of(time.replace(tzinfo=zone) if time.tzinfo is None else time)
         return found if _FIRST_MS <= found <= _LAST_MS else None
 
     return parse
@@ -248,15 +240,11 @@ def _milliseconds(parts: dict[str, bytes | None], zone: tzinfo) -> int:
         hour = int(parts["I"] or 0)
         if half:
             hour = hour % _HOURS_OF_HALF_A_DAY + (_HOURS_OF_HALF_A_DAY if half.lower() == b"pm" else 0)
-    if not (hour < 24 and minute < 60 and second <= 60):  # noqa: PLR2004 - the clock
-        raise ValueError("no such time of day")
     fraction_ms = int((parts.get("f") or b"0")[:3].ljust(3, b"0"))
     offset = parts.get("z")
-    if offset is None:
-        midnight = datetime(day.year, day.month, day.day, hour, minute, tzinfo=zone)
-        return (round(midnight.timestamp()) + second) * 1000 + fraction_ms
-    seconds = ((day.toordinal() - _EPOCH_ORDINAL) * 24 + hour) * 3600 + minute * 60 + second
-    return (seconds - _offset_s(offset)) * 1000 + fraction_ms
+    own = zone if offset is None else UTC
+    time = milliseconds_at(datetime(day.year, day.month, day.day, hour, minute, tzinfo=own), second) + fraction_ms
+    return time if offset is None else time - _offset_s(offset) * 1000
 
 
 def _day(parts: dict[str, bytes | None]) -> date:
@@ -271,7 +259,7 @@ def _day(parts: dict[str, bytes | None]) -> date:
             raise ValueError("no such day of the year")
         return day
     name = parts.get("b")
-    month = int(parts.get("m") or 0) if name is None else _MONTHS.get(name.lower(), 0)
+    month = int(parts.get("m") or 0) if name is None else MONTHS.get(name.capitalize(), 0)
     return date(year, month, int(parts.get("d") or 0))
 
 

@@ -10,6 +10,11 @@ _SIZE, _DATA = "batchSize", "batchData"
 _INT = Struct(">i")
 
 
+def _record(body: str) -> bytes:
+    """An event as Flume writes it, with a body and else nothing, for the examples."""
+    return _INT.pack(len(body)) + body.encode() + Struct(">qiqHi").pack(0, 3, 0, 0, 0)
+
+
 class Unbatch(FanOut[Settings]):
     """
     Give the events that Flume's batch decorator has put into one, in their order.
@@ -23,6 +28,11 @@ class Unbatch(FanOut[Settings]):
 
     kind = "unbatch"
     examples = (
+        Example(
+            "a batch of two",
+            attributes={"batchSize": "\0\0\0\2", "batchData": _record("first") + _record("second")},
+            made=(("first", {}), ("second", {})),
+        ),
         Example("an event that is no batch", body="plain", attributes={"a": "1"}),
         Example(
             "a batch of none",

@@ -26,7 +26,8 @@ class UserAgent(Decorator[UserAgentSettings]):
     Make attributes of what a user agent says of itself: browser, system and device.
 
     What it does not say, or nobody knows, becomes no attribute; programs and robots have a browser's name too, and
-    robots the device `Spider`. Versions are as exact as they are told, as in `17.1`.
+    robots the device `Spider`. Versions are as exact as they are told, as in `17.1`. What is not UTF-8
+    counts as \ufffd, the character for what can not be read.
 
     To recognise an agent for the first time takes one or two milliseconds, so the last 10,000 different ones are
     remembered; where the package `ua-parser-rs` is installed it is used. Of an agent the first 1,024 bytes count.
@@ -71,7 +72,8 @@ class UserAgent(Decorator[UserAgentSettings]):
         return True
 
     def _recognised(self, agent: bytes) -> dict[str, bytes]:
-        found = self._resolve(agent.decode("utf-8", "surrogateescape"), Domain.ALL)
+        # no lone surrogates: what searches may be ua-parser-rs or re2, which take only what can be written as UTF-8
+        found = self._resolve(agent.decode("utf-8", "replace"), Domain.ALL)
         parts: dict[str, str | None] = {}
         if (browser := found.user_agent) is not None:
             parts["browser"] = browser.family
@@ -82,7 +84,7 @@ class UserAgent(Decorator[UserAgentSettings]):
         if (device := found.device) is not None:
             parts |= {"device": device.family, "device_brand": device.brand, "device_model": device.model}
         prefix = self.settings.prefix
-        return {prefix + name: part.encode("utf-8", "surrogateescape") for name, part in parts.items() if part}
+        return {prefix + name: part.encode() for name, part in parts.items() if part}
 
 
 @cache

@@ -209,6 +209,7 @@ def _mutator(plan: Plan, name: str, handovers: dict[str, "Handover"]) -> "Buffer
         capabilities=capabilities,
         buffer_bytes=max(each.write_buffer_size for each in settings),
         deletes=any(_deletes(plan, each) for each in settings),
+        max_put_bytes=store.settings.max_put_bytes,
     )
 
 

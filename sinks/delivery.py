@@ -15,6 +15,7 @@ from sinks.handover import HEAD, NOTE, sum_of
 
 APPLY_BYTES = 8 << 20
 """Frames are merged into calls of at most this size: one sync each, and bounded memory."""
+_AGAIN = "start again: the batch is read from its source once more"
 
 
 class _Section(NamedTuple):
@@ -138,22 +139,21 @@ def _decoded(section: list[Any], size_bytes: int) -> _Section:
     mutations: list[Mutation] = [
         Delete(row, at_ms, family, qualifier, wal) for row, at_ms, family, qualifier in deletes
     ]
-    append = mutations.append
     at, end = 0, len(flat)
     while at < end:
         shape = shapes[flat[at]]
         first = at + 3
         after = first + len(shape)
-        append(Put(flat[at + 1], dict(zip(shape, flat[first:after], strict=True)), flat[at + 2], wal))
+        mutations.append(Put(flat[at + 1], dict(zip(shape, flat[first:after], strict=True)), flat[at + 2], wal))
         at = after
     return _Section(table, wal, mutations, size_bytes)
 
 
 def _gone(path: Path) -> IntegrityError:
-    return IntegrityError(f"the handed-over file {path} is gone", hint="run the batch again")
+    return IntegrityError(f"the handed-over file {path} is gone", hint=_AGAIN)
 
 
 def _damaged(path: Path, at: int, what: str) -> IntegrityError:
     return IntegrityError(
-        f"the handed-over file {path} is damaged at byte {at}: {what}", hint="check the disk; the batch is run again"
+        f"the handed-over file {path} is damaged at byte {at}: {what}", hint=f"check the disk, then {_AGAIN}"
     )

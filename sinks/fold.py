@@ -42,12 +42,12 @@ class Fold:
     Order: any number of `add`, then `deletes`, then `puts`, then `clear`.
 
     Args:
-        most_put_bytes: what the events of a row made together leaves in puts no larger, but for a single cell that is:
+        max_put_bytes: what the events of a row made together leaves in puts no larger, but for a single cell that is:
             a server takes no call of any size, and each of the events was small enough. None for no bound.
     """
 
-    def __init__(self, most_put_bytes: int | None = None) -> None:
-        self._most_put_bytes = most_put_bytes
+    def __init__(self, max_put_bytes: int | None = None) -> None:
+        self._max_put_bytes = max_put_bytes
         # most rows have one put and no more, which waits as it is
         self._tables: dict[str, dict[bytes, Put | _Pending]] = {}
 
@@ -106,7 +106,7 @@ class Fold:
                         yield table, Put(row, some, at, pending.wal)
 
     def _parts(self, columns: dict[bytes, bytes]) -> Iterator[dict[bytes, bytes]]:
-        most = self._most_put_bytes
+        most = self._max_put_bytes
         if most is None:
             yield columns
             return

@@ -64,9 +64,7 @@ class Handover(Store[StoreSettings]):
     """
 
     kind = "handover"
-    capabilities = Capabilities(
-        written_by_driver=True, atomic_row=True, creates_families=True, creates_tables=True, wal_switch=True
-    )
+    capabilities = Capabilities(written_by_driver=True, creates_families=True, creates_tables=True)
 
     def __init__(self, store_name: str, files: FileStore[Any] | None = None) -> None:
         super().__init__(StoreSettings())
@@ -189,7 +187,6 @@ class Handover(Store[StoreSettings]):
         shapes: dict[tuple[bytes, ...], int] = {}
         puts: list[Any] = []
         deletes: list[tuple[bytes, int, bytes | None, bytes | None]] = []
-        extend = puts.extend
         size = 0
         for mutation in mutations:
             if isinstance(mutation, Put):
@@ -202,7 +199,7 @@ class Handover(Store[StoreSettings]):
                 puts.append(mutation.row)
                 puts.append(mutation.timestamp_ms)
                 values = columns.values()
-                extend(values)
+                puts.extend(values)
                 size += sum(map(len, values)) + len(mutation.row)
             else:
                 deletes.append((mutation.row, mutation.timestamp_ms, mutation.family, mutation.qualifier))
@@ -210,7 +207,6 @@ class Handover(Store[StoreSettings]):
             if size >= FRAME_BYTES:
                 self._keep((table, mutations[0].wal, list(shapes), puts, deletes), size)
                 shapes, puts, deletes, size = {}, [], [], 0
-                extend = puts.extend
         if puts or deletes:
             self._keep((table, mutations[0].wal, list(shapes), puts, deletes), size)
 

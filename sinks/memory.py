@@ -3,9 +3,9 @@
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from ingest.api import (
-    MAX_ROW_KEY_BYTES,
     Capabilities,
     Cell,
     Delete,
@@ -23,7 +23,9 @@ from ingest.api import (
     TableSpec,
     WriteRejectedError,
     split_column,
+    why_never,
 )
+from ingest.api.notation import shown
 from ingest.clock import now_ms
 
 
@@ -76,9 +78,7 @@ class MemoryStore(Store[MemorySettings]):
     """
 
     kind = "memory"
-    capabilities = Capabilities(
-        written_by_driver=True, atomic_row=True, creates_families=True, creates_tables=True, wal_switch=False
-    )
+    capabilities = Capabilities(written_by_driver=True, creates_families=True, creates_tables=True)
 
     def __init__(self, settings: MemorySettings | None = None, *, clock_ms: Callable[[], int] = now_ms) -> None:
         super().__init__(settings or MemorySettings())
@@ -100,7 +100,7 @@ class MemoryStore(Store[MemorySettings]):
         found = self._tables.get(table)
         if found is None:
             raise NoTableError(f'there is no table "{table}"')
-        refused = {index: reason for index, one in enumerate(mutations) if (reason := _refusal(found, one))}
+        refused = {index: reason for index, one in enumerate(mutations) if (reason := why_never(one, found.families))}
         if refused:
             raise WriteRejectedError(next(iter(refused.values())), indexes=sorted(refused))
         for mutation in mutations:
@@ -117,28 +117,7 @@ class MemoryStore(Store[MemorySettings]):
 
     def scan(self, table: str, scan: Scan) -> Iterator[Row]:
         """Rows of a range; rows written while the scan runs may or may not be seen."""
-        found = self._table(table)
-        start, stop = scan.bounds()
-        left = scan.limit
-        while left is None or left > 0:
-            low = bisect_left(found.keys, start)
-            high = len(found.keys) if stop is None else bisect_left(found.keys, stop)
-            page = found.keys[low:high]
-            page = page[: -scan.page_rows - 1 : -1] if scan.reverse else page[: scan.page_rows]
-            if not page:
-                return
-            for key in page:
-                row = self._visible(found, key, found.rows[key], scan.columns, scan.versions)
-                if row is not None:
-                    yield row
-                    if left is not None:
-                        left -= 1
-                        if left == 0:
-                            return
-            if scan.reverse:
-                stop = page[-1]
-            else:
-                start = page[-1] + b"\0"
+        yield from islice(self._rows(self._table(table), scan), scan.limit)
 
     def ensure_table(self, spec: TableSpec) -> None:
         """Make the table and its families where they are missing."""
@@ -152,7 +131,7 @@ class MemoryStore(Store[MemorySettings]):
         self._check_open()
         found = self._tables.get(table)
         if found is None or family.name not in found.families:
-            raise SchemaError(f'there is no family "{family.name.decode("utf-8", "replace")}" in table "{table}"')
+            raise SchemaError(f'there is no family {shown(family.name)} in table "{table}"')
         found.families[family.name] = family
 
     def describe_table(self, name: str) -> TableSpec | None:
@@ -187,6 +166,24 @@ class MemoryStore(Store[MemorySettings]):
                 for cell in visible.cells:
                     qualifiers = data.columns.setdefault(cell.family, {})
                     qualifiers.setdefault(cell.qualifier, _Column()).versions[cell.timestamp_ms] = cell.value
+
+    def _rows(self, found: _Table, scan: Scan) -> Iterator[Row]:
+        start, stop = scan.bounds()
+        while True:
+            low = bisect_left(found.keys, start)
+            high = len(found.keys) if stop is None else bisect_left(found.keys, stop)
+            page = found.keys[low:high]
+            page = page[: -scan.page_rows - 1 : -1] if scan.reverse else page[: scan.page_rows]
+            if not page:
+                return
+            for key in page:
+                row = self._visible(found, key, found.rows[key], scan.columns, scan.versions)
+                if row is not None:
+                    yield row
+            if scan.reverse:
+                stop = page[-1]
+            else:
+                start = page[-1] + b"\0"
 
     def _visible(
         self, table: _Table, key: bytes, data: _RowData, columns: Sequence[bytes] | None, versions: int
@@ -237,23 +234,3 @@ def _delete(data: _RowData, delete: Delete, families: dict[bytes, FamilySpec]) -
     else:
         column = data.columns.setdefault(delete.family, {}).setdefault(delete.qualifier, _Column())
         column.deleted_ms = max(column.deleted_ms, delete.timestamp_ms)
-
-
-def _refusal(table: _Table, mutation: Mutation) -> str | None:
-    """Why a mutation can never be written."""
-    if not 0 < len(mutation.row) <= MAX_ROW_KEY_BYTES:
-        return f"the row key has {len(mutation.row)} bytes; 1 to {MAX_ROW_KEY_BYTES} are allowed"
-    if mutation.timestamp_ms < 0:
-        return f"the time {mutation.timestamp_ms} is negative"
-    if isinstance(mutation, Delete):
-        named: list[tuple[bytes, bytes | None]] = [] if mutation.family is None else [(mutation.family, b"")]
-    elif mutation.columns:
-        named = [split_column(column) for column in mutation.columns]
-    else:
-        return "the put has no cells"
-    for family, qualifier in named:
-        if qualifier is None:
-            return f'the column "{family.decode("utf-8", "replace")}" has no colon'
-        if family not in table.families:
-            return f'there is no family "{family.decode("utf-8", "replace")}"'
-    return None

@@ -19,8 +19,6 @@ HELD_BYTES = 64 << 20
 """What a task holds of puts, so that each row leaves once; past it what is held is sent, and a row may leave twice."""
 HANDED_BYTES, MOST_HANDED_ROWS = 16 << 20, 100_000
 """What a task holds for a store that the driver writes: the larger its files, the fewer the store has to merge."""
-MOST_PUT_BYTES = 1 << 20
-"""Of the events of one row taken together: half of what a framed Thrift server takes with HBase's defaults."""
 UNKNOWN_FAMILY = "unknown_family"
 
 
@@ -65,6 +63,7 @@ class BufferedMutator:
         capabilities: of the store at the end, also when the senders lead to a handover.
         buffer_bytes: bound on what waits for a call, in all buffers together; what is held to be folded comes on top.
         deletes: whether there may be deletes; then nothing is sent before the end of a round, however much it holds.
+        max_put_bytes: how large a put of several events of one row may be, as the store's settings say; None for any.
         held_bytes: how much is held to be folded, where there are no deletes.
         handed_bytes: least bound on what waits for a store that the driver writes.
         clock: monotonic seconds.
@@ -85,6 +84,7 @@ class BufferedMutator:
         capabilities: Capabilities,
         buffer_bytes: int,
         deletes: bool,
+        max_put_bytes: int | None = None,
         held_bytes: int = HELD_BYTES,
         handed_bytes: int = HANDED_BYTES,
         clock: Callable[[], float] = time.monotonic,
@@ -101,8 +101,7 @@ class BufferedMutator:
             limit, most_rows, mixed = max(1, buffer_bytes // len(self._senders)), MAX_ROWS, False
         self._buffers = tuple(WriteBuffer(limit, send, max_rows=most_rows, mixed=mixed) for send in self._sends)
         self._deletes = deletes
-        most_put_bytes = None if capabilities.atomic_row else MOST_PUT_BYTES
-        self._fold = Fold(most_put_bytes) if deletes or not capabilities.written_by_driver else None
+        self._fold = Fold(max_put_bytes) if deletes or not capabilities.written_by_driver else None
         self._most_held_bytes = held_bytes
         self._held_bytes = 0
         self._context = WriteContext(0)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from ingest.api import MAX_ROW_KEY_BYTES, Delete, Event, MappingError, Mutation, NoTableError, Put
-from sinks.mapping.guards import check_row_key, check_time
+from ingest.api import Delete, Event, MappingError, Mutation, NoTableError, Put
+from ingest.api.notation import shown
 from sinks.mapping.mapper import Mapper, OnUnknown, Skipped
 from sinks.mutator import UNKNOWN_FAMILY, BufferedMutator
 
@@ -45,9 +45,6 @@ class Writer:
         if isinstance(mapped, Skipped):
             return mapped.reason
         table, mutation = mapped
-        if not 0 < len(mutation.row) <= MAX_ROW_KEY_BYTES or mutation.timestamp_ms < 0:
-            check_row_key(mutation.row)
-            check_time(mutation.timestamp_ms)
         good = mutator.families.good.get(table)
         if type(mutation) is not Put or good is None or not mutation.columns.keys() <= good:
             reason = self._admit(table, mutation)
@@ -103,5 +100,5 @@ def _families_in(mutation: Mutation) -> set[bytes]:
 
 def _named(families: Iterable[bytes]) -> str:
     """For messages: `family "a"`, `families "a", "b"`."""
-    names = [f'"{name.decode("utf-8", "replace")}"' for name in sorted(families)]
-    return f"{'family' if len(names) == 1 else 'families'} {', '.join(names)}"
+    names = sorted(families)
+    return f"{'family' if len(names) == 1 else 'families'} {shown(*names)}"

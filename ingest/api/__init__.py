@@ -1,7 +1,9 @@
 """The contract: what events, cells, decorators and stores are. Plugins import this and `ingest.expressions`."""
 
 from ingest.api.cells import (
+    MAX_FAMILY_BYTES,
     MAX_ROW_KEY_BYTES,
+    MAX_TIME_MS,
     Cell,
     Delete,
     FamilySpec,
@@ -10,6 +12,7 @@ from ingest.api.cells import (
     Row,
     TableSpec,
     split_column,
+    why_never,
 )
 from ingest.api.component import Example, Stability
 from ingest.api.decorator import Decorator, FanOut, Held
@@ -50,7 +53,9 @@ from ingest.api.settings import ByteSize, Duration, Model, OnError, Secret, Sett
 from ingest.api.store import Capabilities, FileStore, Store
 
 __all__ = [
+    "MAX_FAMILY_BYTES",
     "MAX_ROW_KEY_BYTES",
+    "MAX_TIME_MS",
     "ByteSize",
     "Capabilities",
     "CatalogError",
@@ -113,4 +118,5 @@ __all__ = [
     "option",
     "split_column",
     "successor",
+    "why_never",
 ]

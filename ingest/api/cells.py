@@ -6,10 +6,15 @@ qualifier may be empty and may hold colons. Names are short and repeat, so one b
 and shared.
 """
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ingest.api.notation import shown
+
 MAX_ROW_KEY_BYTES = 32_767  # HBase keeps the length of a row key in a signed 16-bit number
+MAX_FAMILY_BYTES = 127  # HBase keeps the length of a family's name in a signed byte
+MAX_TIME_MS = 2**63 - 2  # HBase puts its own clock in the place of the next one
 
 
 class Cell(NamedTuple):
@@ -100,6 +105,30 @@ class TableSpec:
     name: str
     families: tuple[FamilySpec, ...] = ()
     splits: tuple[bytes, ...] = field(default=())
+
+
+def why_never(mutation: Mutation, families: Container[bytes]) -> str | None:
+    """
+    Why no store can ever write a mutation to a table with these families; None when it can be written.
+
+    A store may have further reasons of its own.
+    """
+    if not 0 < len(mutation.row) <= MAX_ROW_KEY_BYTES:
+        return f"the row key has {len(mutation.row)} bytes; 1 to {MAX_ROW_KEY_BYTES} are allowed"
+    if not 0 <= mutation.timestamp_ms <= MAX_TIME_MS:
+        return f"the time {mutation.timestamp_ms} is not between 0 and {MAX_TIME_MS}"
+    if isinstance(mutation, Delete):
+        named: list[tuple[bytes, bytes | None]] = [] if mutation.family is None else [(mutation.family, b"")]
+    elif mutation.columns:
+        named = [split_column(column) for column in mutation.columns]
+    else:
+        return "the put has no cells"
+    for family, qualifier in named:
+        if qualifier is None:
+            return f"the column {shown(family)} has no colon"
+        if family not in families:
+            return f"there is no family {shown(family)}"
+    return None
 
 
 def split_column(column: bytes) -> tuple[bytes, bytes | None]:

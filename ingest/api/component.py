@@ -1,6 +1,6 @@
 """What decorators, sinks, stores and sources have in common."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeVar, get_args
@@ -29,7 +29,7 @@ class Example:
         title: what it shows.
         settings: the options as YAML text.
         body: text, or bytes when it is not text.
-        attributes: what the event has before; names and values as text.
+        attributes: what the event has before; a value is text, or bytes when it is not text.
         offset: of its record, or of the first one of those before it.
         earlier: bodies of the events before it in its share, the first one first; all else as in this one.
         after: attributes that differ afterwards, name -> value; None stands for "gone".
@@ -44,7 +44,7 @@ class Example:
     title: str
     settings: str = "{}"
     body: str | bytes = ""
-    attributes: dict[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str | bytes] = field(default_factory=dict)
     host: str = ""
     priority: Priority = Priority.INFO
     key: str = ""

@@ -7,6 +7,8 @@ from ingest.api.errors import DecodeError
 
 Notation = str | dict[str, str]
 
+_MOST_SHOWN_BYTES = 127  # of a name in a message; the longest name of a family has as many
+
 
 def to_notation(value: bytes) -> Notation:
     """The JSON form of bytes."""
@@ -14,6 +16,11 @@ def to_notation(value: bytes) -> Notation:
         return value.decode()
     except UnicodeDecodeError:
         return {"b64": base64.b64encode(value).decode("ascii")}
+
+
+def shown(*names: bytes) -> str:
+    """Names for a message: in quotes, with commas between; what is no text is escaped, what is too long is cut."""
+    return ", ".join(f'"{_cut(name).decode("utf-8", "backslashreplace")}"' for name in names)
 
 
 def from_notation(notation: object) -> bytes:
@@ -50,6 +57,10 @@ def name_to_bytes(name: str) -> bytes:
 def name_from_bytes(value: bytes) -> str:
     """Attribute name of any bytes; those that are not UTF-8 become lone surrogates (PEP 383)."""
     return value.decode("utf-8", "surrogateescape")
+
+
+def _cut(name: bytes) -> bytes:
+    return name if len(name) <= _MOST_SHOWN_BYTES else name[:_MOST_SHOWN_BYTES] + "…".encode()
 
 
 def _is_escaped(name: str) -> bool:

@@ -116,6 +116,11 @@ class StoreSettings(Model):
         return 1
 
     @property
+    def max_put_bytes(self) -> int | None:
+        """How large a put may be that several events of one row are taken together in; None where any size is taken."""
+        return None
+
+    @property
     def why_no_families(self) -> tuple[str, str] | None:
         """Why families of events can not be made with these options, and the way out; None when they can."""
         return None

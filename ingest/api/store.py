@@ -20,17 +20,13 @@ class Capabilities:
 
     Attributes:
         written_by_driver: only one process may write, so tasks hand their mutations over to the driver.
-        atomic_row: all mutations of one row in one `apply` appear together or not at all.
         creates_families: `ensure_table` adds a family to a live table, and `change_family` changes one.
         creates_tables: a missing table is made at the first write.
-        wal_switch: `wal=False` makes a difference.
     """
 
     written_by_driver: bool
-    atomic_row: bool
     creates_families: bool
     creates_tables: bool
-    wal_switch: bool
 
 
 class Store(ABC, Generic[S]):
@@ -82,6 +78,9 @@ class Store(ABC, Generic[S]):
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """
         Make mutations durable, in order.
+
+        A put appears whole or not at all. Whether the mutations of one row appear together is the store's own matter:
+        nobody relies on it, and one that takes no put of any size says so in its settings (`max_put_bytes`).
 
         Raises:
             WriteRejectedError: some rows can never be written; good rows of the call may have been.

@@ -170,6 +170,8 @@ def _shown(heading: str, example: Example) -> ShownExample:
     given = example.given()
     if "body" in given:
         given["body"] = _plain(example.body)
+    if "attributes" in given:
+        given["attributes"] = {name: _plain(value) for name, value in example.attributes.items()}
     if "earlier" in given:
         given["earlier"] = [_plain(body) for body in example.earlier]
     if given:

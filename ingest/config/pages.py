@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from ingest.api import Example, Model, SmallFile
+from ingest.api.notation import to_notation
 from ingest.api.settings import ByteSize, Duration
 from ingest.config.binder import TOP_KEYS
 from ingest.config.cases import CaseOptions
@@ -200,7 +201,7 @@ def _example(name: str, example: Example) -> str:
 
 
 def _shown(value: object) -> str:
-    text = repr(value) if isinstance(value, bytes) else json.dumps(value, ensure_ascii=False)
+    text = repr(value) if isinstance(value, bytes) else json.dumps(value, ensure_ascii=False, default=to_notation)
     fence = "``" if "`" in text else "`"
     return f"{fence}{text}{fence}"
 

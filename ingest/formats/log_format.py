@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from ingest.formats.times import MONTHS, iso_moment, milliseconds_of
+from ingest.formats.times import MONTHS, iso_milliseconds, milliseconds_at
 
 FORMATS = {
     "common": '%h %l %u %t "%r" %>s %b',
@@ -198,14 +198,9 @@ def _clf_ms(text: bytes) -> int:
     if found is None:
         raise ValueError("not as the servers write it")
     day, month, year, hour, minute, second, zone_hours, zone_minutes = found.groups()
-    # a leap second is the last but one
-    written = datetime(int(year), MONTHS[month], int(day), int(hour), int(minute), min(int(second), 59), tzinfo=UTC)
+    written = datetime(int(year), MONTHS[month], int(day), int(hour), int(minute), tzinfo=UTC)
     offset = timedelta(hours=int(zone_hours), minutes=int(zone_hours[:1] + zone_minutes))
-    return milliseconds_of(written - offset)
-
-
-def _iso_ms(text: bytes) -> int:
-    return milliseconds_of(iso_moment(text))
+    return milliseconds_at(written - offset, int(second))
 
 
 def _epoch_ms(digits: int) -> ReadTime:
@@ -224,7 +219,7 @@ _TIMES: dict[str, ReadTime] = {
     "time_us": _epoch_ms(6),
     "time_ms": _epoch_ms(3),
     "msec": _epoch_ms(0),
-    "iso": _iso_ms,
+    "iso": iso_milliseconds,
     "clf": _clf_ms,
     "time_s": _epoch_ms(0),
 }

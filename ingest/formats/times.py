@@ -1,10 +1,20 @@
-"""What lines of logs write of times, and what events keep of them."""
+"""
+What lines of logs write of times, and what events keep of them.
 
+A leap second, second 60 of a minute, is the first moment of the next one, wherever a text has it: so POSIX counts, and
+Java's calendar, and an event keeps milliseconds that have no leap seconds either. It is taken at every minute, because
+in local time it may be any. RFC 5424 forbids senders to write it; it is read there too, for to refuse it would lose the
+whole message over a second that it has told right. There is no second 61.
+"""
+
+import re
 from datetime import UTC, datetime, timedelta
 
 MONTHS = {name: number for number, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+_LEAP_SECOND = 60
+_ISO_LEAP_SECOND = re.compile(rb"(\d{4}-\d\d-\d\d.\d\d:\d\d:)60")  # Python reads no such second
 
 
 def milliseconds_of(moment: datetime) -> int:
@@ -12,14 +22,32 @@ def milliseconds_of(moment: datetime) -> int:
     return (moment - EPOCH) // _MILLISECOND
 
 
-def iso_moment(text: bytes) -> datetime:
+def milliseconds_at(minute: datetime, second: int) -> int:
     """
-    A moment as ISO 8601 and RFC 3339 write it.
+    Milliseconds since 1970 of a second of a minute with a zone.
+
+    Raises:
+        ValueError: no minute has such a second.
+    """
+    if not 0 <= second <= _LEAP_SECOND:
+        raise ValueError("no minute has such a second")
+    return milliseconds_of(minute) + second * 1000
+
+
+def iso_milliseconds(text: bytes) -> int:
+    """
+    Milliseconds since 1970 of a moment as ISO 8601 and RFC 3339 write it.
 
     Raises:
         ValueError: it is none, or names no zone.
     """
-    moment = datetime.fromisoformat(text.decode("ascii"))
+    try:
+        moment = datetime.fromisoformat(text.decode("ascii"))
+    except ValueError:
+        leap = _ISO_LEAP_SECOND.match(text)
+        if leap is None:
+            raise
+        return iso_milliseconds(leap[1] + b"59" + text[leap.end() :]) + 1000
     if moment.tzinfo is None:
         raise ValueError("it names no zone")
-    return moment
+    return milliseconds_of(moment)

@@ -70,7 +70,7 @@ class LiveKafka:
             if self._start is None:
                 self._start = self._first_start(topics)
             named = f"pattern {pattern}" if pattern is not None else ",".join(sorted(topics))
-            self._checkpoint.belongs_to({"source": "kafka", "cluster": cluster, "topics": named})
+            self._checkpoint.claim({"source": "kafka", "cluster": cluster, "topics": named})
             self._check_topics(admin, topics)
             self._check_positions(admin, topics)
         if self._follower is None:

@@ -210,7 +210,7 @@ def _member(
     def start() -> None:
         frame = stream()
         # only now: before that the checkpoint may be refused
-        checkpoint.configured(pipeline.fingerprint)
+        checkpoint.note_configuration(pipeline.fingerprint)
         query.start(frame, trigger)
 
     return Member(

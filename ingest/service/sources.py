@@ -77,7 +77,7 @@ class LiveFiles:
                 hint=f'paths are seen from the folder you start in, now "{Path.cwd()}"',
             )
         identity: Mapping[str, str] = {"source": "files", "path": str(Path(self._source.path).absolute())}
-        self._checkpoint.belongs_to(identity)
+        self._checkpoint.claim(identity)
         return read_files(session, self._source)
 
     def lost(self) -> IngestError | None:

@@ -29,8 +29,7 @@ class Checkpoint:
     """
     One pipeline's checkpoint folder.
 
-    Called by one thread; `newest_commit` and `end_offsets` by any. Order: `lock`, `verify`, `belongs_to`, then the
-    queries.
+    Called by one thread; `newest_commit` and `end_offsets` by any. Order: `lock`, `verify`, `claim`, then the queries.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -111,7 +110,7 @@ class Checkpoint:
             if time.exists() and not time.read_bytes().isdigit():
                 raise self._damaged(time, "is no time")
 
-    def belongs_to(self, identity: Mapping[str, str]) -> None:
+    def claim(self, identity: Mapping[str, str]) -> None:
         """
         Refuse a checkpoint whose offsets mean something else; note the identity in a new one.
 
@@ -146,7 +145,7 @@ class Checkpoint:
         with on_disk(path):
             return path.exists() and path.read_text() != fingerprint
 
-    def configured(self, fingerprint: str) -> None:
+    def note_configuration(self, fingerprint: str) -> None:
         """Note the configuration that runs from now on."""
         path = self.folder / "configuration"
         with on_disk(path):

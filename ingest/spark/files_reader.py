@@ -23,12 +23,11 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTr
 from pyspark.sql.types import StructType
 
 from ingest.api import PositionLostError
+from ingest.spark.rows import ARROW_BYTES, ARROW_ROWS, COLUMNS
 
 BATCH_BYTES = 64 * 1024 * 1024  # of files in one micro-batch: some seconds of work, and bounded memory
 RANGE_BYTES = 16 * 1024 * 1024  # of one task: several tasks for two cores even with one large file
 KEPT_BYTES = 16 * 1024 * 1024  # of one line, refused or not: what a dead letter of it may hold
-ROWS_PER_ARROW_BATCH = 10_000
-ARROW_BATCH_BYTES = 8 * 1024 * 1024
 
 SCHEMA = (
     "topic string, partition int, offset long, key binary, value binary, timestamp_ms long, "
@@ -135,7 +134,7 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 offsets.append(offset)
                 lines.append(line)
                 held += len(line)
-                if len(lines) == ROWS_PER_ARROW_BATCH or held >= ARROW_BATCH_BYTES:
+                if len(lines) == ARROW_ROWS or held >= ARROW_BYTES:
                     yield _arrow(piece, offsets, lines)
                     offsets, lines, held = [], [], 0
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -255,6 +254,4 @@ def _arrow(piece: FileRange, offsets: list[int], lines: list[bytes]) -> pa.Recor
         pa.array([piece.mtime_ms] * count, pa.int64()),
         pa.array([()] * count, headers),
     ]
-    return pa.RecordBatch.from_arrays(
-        columns, names=["topic", "partition", "offset", "key", "value", "timestamp_ms", "headers"]
-    )
+    return pa.RecordBatch.from_arrays(columns, names=COLUMNS)

@@ -1,4 +1,4 @@
-"""A source as one streaming frame: topic, partition, offset, key, value, timestamp_ms, headers."""
+"""A source as one streaming frame, with the columns of a record (`rows.COLUMNS`)."""
 
 import json
 from collections.abc import Mapping
@@ -8,6 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from ingest.sources import files, kafka
 from ingest.spark.files_reader import FilesSource
+from ingest.spark.rows import COLUMNS
 
 Session = SparkSession
 Frame = DataFrame
@@ -37,10 +38,9 @@ def read_kafka(
         partitions: topic -> number of partitions; Spark wants an offset for each when it is given any.
     """
     raw = session.readStream.format("kafka").options(**kafka_options(source, start, partitions)).load()
-    millis = F.unix_millis("timestamp").alias("timestamp_ms")
     # empty, not null: with a null list Arrow's Java writer goes over all rows of the batch before it, at every row
-    headers = F.coalesce("headers", F.array().cast(raw.schema["headers"].dataType)).alias("headers")
-    return raw.select("topic", "partition", "offset", "key", "value", millis, headers)
+    headers = F.coalesce("headers", F.array().cast(raw.schema["headers"].dataType))
+    return raw.withColumns({"timestamp_ms": F.unix_millis("timestamp"), "headers": headers}).select(*COLUMNS)
 
 
 def kafka_options(source: kafka.KafkaSource, start: kafka.Start, partitions: Mapping[str, int]) -> dict[str, str]:

@@ -8,6 +8,10 @@ import pyarrow.compute as pc
 from ingest.api import Record
 from ingest.receipt import Receipt
 
+COLUMNS = Record._fields
+"""Of a source's frame, in this order."""
+ARROW_ROWS, ARROW_BYTES = 10_000, 8 << 20
+"""Most rows and bytes of one batch of a frame: a worker holds it whole, and large events must not fill its memory."""
 RECEIPT_SCHEMA = "kind string, payload binary"
 
 _ROWS_PER_BATCH = 1_000  # of dead letters: at the 1 MiB an event may have, still far below Arrow's 2 GiB
@@ -20,8 +24,7 @@ def records_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Record]:
     Whole columns are converted at once, which costs a fraction of asking Arrow for each row.
     """
     for batch in batches:
-        columns = [batch.column(name) for name in ("topic", "partition", "offset", "key", "value", "timestamp_ms")]
-        headers = batch.column("headers")
+        *columns, headers = map(batch.column, COLUMNS)
         plain = len(headers.flatten()) == 0
         yield from map(
             Record._make,

@@ -16,12 +16,12 @@ from ingest.api import ConfigError, NotFoundError
 from ingest.observe.drain import caught_stderr
 from ingest.spark.asking import JVM_GONE
 from ingest.spark.files_reader import FilesSource
+from ingest.spark.rows import ARROW_BYTES, ARROW_ROWS
 
 REQUIRED = {
     "spark.sql.session.timeZone": "UTC",
-    # a batch of Arrow rows is held whole by a worker: bounded by bytes, so that large events can not fill it
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(8 * 1024 * 1024),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(ARROW_ROWS),
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(ARROW_BYTES),
     # live chains, compiled patterns and store connections stay in the worker process
     "spark.python.worker.reuse": "true",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",

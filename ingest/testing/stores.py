@@ -188,6 +188,7 @@ class StoreContract(TableContract):
         assert keys(Scan(start=b"a2", stop=b"b2", reverse=True)) == [b"b1", b"a2"]
         assert keys(Scan(prefix=b"b")) == [b"b1", b"b2"]
         assert keys(Scan(prefix=b"b", start=b"b2")) == [b"b2"]
+        assert keys(Scan(limit=0)) == []
         assert keys(Scan(limit=2)) == [b"a1", b"a2"]
         assert keys(Scan(limit=2, reverse=True)) == [b"c1", b"b2"]
         assert keys(Scan(start=b"x")) == []

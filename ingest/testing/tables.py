@@ -11,8 +11,13 @@ from typing import Any
 import pytest
 
 from ingest.api import (
+    MAX_FAMILY_BYTES,
+    MAX_ROW_KEY_BYTES,
+    MAX_TIME_MS,
     Cell,
+    Delete,
     FamilySpec,
+    Mutation,
     NoTableError,
     NotFoundError,
     Put,
@@ -146,9 +151,32 @@ class TableContract:
             with pytest.raises(SchemaError):
                 store.change_family(name, family)
 
-    def test_unknown_family_is_rejected(self, store: AnyStore, table: str) -> None:
-        for columns in ({b"unknown:q": b"1"}, {b"f": b"1", b"f:q": b"1"}):
-            with pytest.raises(WriteRejectedError):
-                store.apply(table, [Put(b"r", columns, 1)])
-        store.apply(table, [put(b"r", 1, f_q=b"1")])
-        assert [row.key for row in scanned(store, table)] == [b"r"]
+    @pytest.mark.parametrize(
+        "never",
+        [
+            pytest.param(put(b"", 1, f_q=b"1"), id="no row key"),
+            pytest.param(put(b"r" * (MAX_ROW_KEY_BYTES + 1), 1, f_q=b"1"), id="long row key"),
+            pytest.param(put(b"r", -1, f_q=b"1"), id="negative time"),
+            pytest.param(put(b"r", MAX_TIME_MS + 1, f_q=b"1"), id="late time"),
+            pytest.param(Put(b"r", {}, 1), id="no cells"),
+            pytest.param(Put(b"r", {b"f:q": b"1", b"f": b"1"}, 1), id="no colon"),
+            pytest.param(Put(b"r", {b"f:q": b"1", b":q": b"1"}, 1), id="no family"),
+            pytest.param(Put(b"r", {b"f" * (MAX_FAMILY_BYTES + 1) + b":q": b"1"}, 1), id="long family"),
+            pytest.param(Put(b"r", {b"f:q": b"1", b"unknown:q": b"1"}, 1), id="unknown family"),
+            pytest.param(Delete(b"", 1), id="delete, no row key"),
+            pytest.param(Delete(b"r", -1), id="delete, negative time"),
+            pytest.param(Delete(b"r", MAX_TIME_MS + 1), id="delete, late time"),
+            pytest.param(Delete(b"r", 1, b""), id="delete, no family"),
+            pytest.param(Delete(b"r", 1, b"unknown"), id="delete, unknown family"),
+            pytest.param(Delete(b"r", 1, b"unknown", b"q"), id="delete, column of an unknown family"),
+        ],
+    )
+    def test_what_can_never_be_written_is_rejected(self, store: AnyStore, table: str, never: Mutation) -> None:
+        with pytest.raises(WriteRejectedError):
+            store.apply(table, [never])
+        assert scanned(store, table) == []
+        store.apply(table, [put(b"r", MAX_TIME_MS, f_q=b"1"), put(b"s", 0, f_q=b"1")])
+        assert scanned(store, table) == [
+            Row(b"r", (Cell(b"f", b"q", MAX_TIME_MS, b"1"),)),
+            Row(b"s", (Cell(b"f", b"q", 0, b"1"),)),
+        ]

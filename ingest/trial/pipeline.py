@@ -60,7 +60,6 @@ class Trial:
         self._history: dict[Origin, tuple[Line, ...]] = {}
         self._held: dict[int, _Input] = {}
         self._chain = Chain(chain.steps, watcher=self._watch)
-        self._time_limit = TimeLimit(self._chain.guarded)
         self._mappers = [
             (name, mapper, None if mapper.settings.when is None else Condition.parse(mapper.settings.when, timezone))
             for name, mapper in mappers

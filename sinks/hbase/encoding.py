@@ -11,7 +11,8 @@ What the server would refuse, without saying which row it was, is found before a
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ingest.api import MAX_ROW_KEY_BYTES, Delete, Mutation, Put, WriteRejectedError
+from ingest.api import MAX_FAMILY_BYTES, MAX_ROW_KEY_BYTES, MAX_TIME_MS, Delete, Mutation, Put, WriteRejectedError
+from ingest.api.notation import shown
 from sinks.hbase.message import Binary, Compact, Messages
 from sinks.hbase.settings import HBaseSettings, Protocol, Transport
 
@@ -21,13 +22,9 @@ MAX_CALL_BYTES = {Transport.BUFFERED: 16 * 1024 * 1024, Transport.FRAMED: 1_500_
 MAX_FRAME_BYTES = 2 * 1024 * 1024
 """A framed server closes the connection at a larger message, by default; a row above `MAX_CALL_BYTES` goes alone."""
 
-LATEST_TIMESTAMP = 2**63 - 1
-"""HBase puts its own clock in the place of this one, so it is no time a cell can have."""
-
 CELL_OVERHEAD_BYTES = 23
 """What HBase counts beside row key, column and value: 24 of lengths, time and type, without the colon."""
 
-_LONGEST_FAMILY_BYTES = 127  # HBase keeps that length in a signed byte
 _WIRES = {Protocol.BINARY: Binary, Protocol.COMPACT: Compact}
 
 
@@ -67,7 +64,7 @@ class Encoder:
             WriteRejectedError: at once, with the indexes of all that can never be written.
         """
         name = table.encode()
-        envelope = sum(map(len, self._messages.envelope(name, len(mutations), LATEST_TIMESTAMP)))
+        envelope = sum(map(len, self._messages.envelope(name, len(mutations), MAX_TIME_MS)))
         rows = self._rows(mutations, families, envelope)
         return self._cut(name, mutations, rows, self._max_call_bytes - envelope)
 
@@ -105,7 +102,7 @@ class Encoder:
     def _row(self, mutation: Mutation, families: Sequence[bytes], envelope: int) -> bytes:
         if not 0 < len(mutation.row) <= MAX_ROW_KEY_BYTES:
             raise _RefusalError(f"row key of {len(mutation.row)} bytes; HBase takes 1 to {MAX_ROW_KEY_BYTES}")
-        if not 0 <= mutation.timestamp_ms < LATEST_TIMESTAMP:
+        if not 0 <= mutation.timestamp_ms <= MAX_TIME_MS:
             raise _RefusalError(f"{mutation.timestamp_ms} is no time a cell can have")
         if isinstance(mutation, Delete):
             row = self._messages.delete(mutation.row, _deleted(mutation, families), wal=mutation.wal)
@@ -141,18 +138,14 @@ def _deleted(delete: Delete, families: Sequence[bytes]) -> Sequence[bytes]:
     family = delete.family
     if family is None:
         return families
-    if not family or b":" in family or len(family) > _LONGEST_FAMILY_BYTES:
-        raise _RefusalError(f"{_shown(family)} is no family")
+    if not family or b":" in family or len(family) > MAX_FAMILY_BYTES:
+        raise _RefusalError(f"{shown(family)} is no family")
     return (family if delete.qualifier is None else family + b":" + delete.qualifier,)
 
 
 def _check_column(column: bytes) -> None:
     colon = column.find(b":")
     if colon < 1:  # -1: there is none; 0: no family
-        raise _RefusalError(f"{_shown(column)} is no column; write family:qualifier")
-    if colon > _LONGEST_FAMILY_BYTES:
-        raise _RefusalError(f"family of {colon} bytes; HBase takes 1 to {_LONGEST_FAMILY_BYTES}")
-
-
-def _shown(name: bytes) -> str:
-    return f'"{name[:_LONGEST_FAMILY_BYTES].decode("utf-8", "backslashreplace")}"'
+        raise _RefusalError(f"{shown(column)} is no column; write family:qualifier")
+    if colon > MAX_FAMILY_BYTES:
+        raise _RefusalError(f"family of {colon} bytes; HBase takes 1 to {MAX_FAMILY_BYTES}")

@@ -6,7 +6,8 @@ several versions are asked for costs one call more for each of its cells.
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from ingest.api import (
@@ -97,20 +98,14 @@ class Reader:
         start, stop = scan.bounds()
         if columns == () or scan.limit == 0 or (stop is not None and stop <= start):
             return
-        left = scan.limit
-        for row, cells in self._rows(table, scan, columns, start, stop):
-            complete = self._row(table, row, cells, scan.versions)
-            if complete is None:
-                continue  # all its cells went between the two calls
-            yield complete
-            if left is not None:
-                left -= 1
-                if left == 0:
-                    return
+        with contextlib.closing(self._rows(table, scan, columns, start, stop)) as found:
+            made = (self._row(table, key, cells, scan.versions) for key, cells in found)
+            # of some rows all cells go between the two calls
+            yield from islice((row for row in made if row is not None), scan.limit)
 
     def _rows(
         self, table: str, scan: Scan, columns: Sequence[bytes] | None, start: bytes, stop: bytes | None
-    ) -> Iterator[tuple[bytes, dict[bytes, Any]]]:
+    ) -> Generator[tuple[bytes, dict[bytes, Any]]]:
         page_rows = max(1, min(scan.page_rows, scan.limit or scan.page_rows, _LARGEST_PAGE_ROWS))
         last: bytes | None = None
         scanner = None

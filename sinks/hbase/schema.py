@@ -13,6 +13,7 @@ import thriftpy2
 from thriftpy2.thrift import TApplicationException, TClient
 
 from ingest.api import FamilySpec, SchemaError, StoreRefusedError, TableSpec
+from ingest.api.notation import shown
 from sinks.hbase.connection import THRIFT_PROTOCOLS, THRIFT_TRANSPORTS, Connection
 from sinks.hbase.errors import CONNECTION_ERRORS, error_of, schema_error, translated
 from sinks.hbase.settings import HBaseSettings, Thrift2Settings, Transport
@@ -100,10 +101,6 @@ def _shell_family(family: FamilySpec, *, forever: str | None = None) -> str:
     return f"{{{', '.join(parts)}}}"
 
 
-def _shown(name: bytes) -> str:
-    return name.decode("utf-8", "replace")
-
-
 def _word(name: bytes | str) -> str:
     return (name.decode() if isinstance(name, bytes) else name).lower()
 
@@ -167,7 +164,7 @@ class Thrift2:
         found = client.getTableDescriptor(self._name(table))
         before = next((one for one in found.columns if one.name == family.name), None)
         if before is None:
-            raise SchemaError(f'there is no family "{_shown(family.name)}" in table "{table}"')
+            raise SchemaError(f'there is no family {shown(family.name)} in table "{table}"')
         if self._settings.transport is Transport.FRAMED:
             after = self._without_attributes(before, table, family)
         else:
@@ -185,8 +182,8 @@ class Thrift2:
         if others := sorted(name for name, _ in attributes if name not in _HAVE_FIELDS):
             command = shell_change(table, family)
             raise SchemaError(
-                f'family "{_shown(family.name)}" of table "{table}" has attributes that a framed Thrift2 server would '
-                f"spoil: {', '.join(map(_shown, others))}",
+                f'family {shown(family.name)} of table "{table}" has attributes that a framed Thrift2 server would '
+                f"spoil: {shown(*others)}",
                 hint=f"type into the hbase shell: {command}",
                 command=command,
             )

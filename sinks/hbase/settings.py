@@ -68,6 +68,11 @@ class HBaseSettings(StoreSettings):
         return self.connections
 
     @property
+    def max_put_bytes(self) -> int:
+        """Half of what a framed Thrift server takes with HBase's defaults."""
+        return 1 << 20
+
+    @property
     def why_no_families(self) -> tuple[str, str] | None:
         """Through the first Thrift server alone none can be made."""
         if self.thrift2 is not None:

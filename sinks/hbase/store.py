@@ -18,6 +18,7 @@ from ingest.api import (
     TableSpec,
     WriteRejectedError,
 )
+from ingest.api.notation import shown
 from sinks.hbase.connection import Connection
 from sinks.hbase.encoding import Call, Encoder
 from sinks.hbase.message import METHOD
@@ -48,10 +49,8 @@ class HBaseStore(Store[HBaseSettings]):
         super().__init__(settings)
         self.capabilities = Capabilities(
             written_by_driver=False,
-            atomic_row=False,
             creates_families=settings.thrift2 is not None,
             creates_tables=False,
-            wal_switch=True,
         )
         self._connection = Connection(settings)
         self._reader = Reader(self._connection)
@@ -99,7 +98,7 @@ class HBaseStore(Store[HBaseSettings]):
         if not missing:
             return
         if self._thrift2 is None:
-            names = ", ".join(f'"{family.name.decode("utf-8", "replace")}"' for family in missing)
+            names = shown(*(family.name for family in missing))
             raise _by_hand(
                 f'no family {names} in table "{spec.name}", and the Thrift server can not add one',
                 shell_alter(spec.name, missing),
@@ -114,9 +113,8 @@ class HBaseStore(Store[HBaseSettings]):
     def change_family(self, table: str, family: FamilySpec) -> None:
         """Change a family of a live table; needs `thrift2`."""
         if self._thrift2 is None:
-            name = family.name.decode("utf-8", "replace")
             raise _by_hand(
-                f'family "{name}" of table "{table}" differs, and the Thrift server can not change it',
+                f'family {shown(family.name)} of table "{table}" differs, and the Thrift server can not change it',
                 shell_change(table, family),
             )
         try:
@@ -155,7 +153,7 @@ class HBaseStore(Store[HBaseSettings]):
 
     def _disabled(self, table: str) -> StoreRefusedError | None:
         """The better reason when a write got no answer: HBase waits for the regions of a disabled table."""
-        question = Connection(self.settings.model_copy(update={"timeout": min(_DIAGNOSIS_S, self.settings.timeout)}))
+        question = Connection(self.settings.impatient(_DIAGNOSIS_S))
         try:
             question.open()
             enabled = question.call(lambda client: client.isTableEnabled(table.encode()), table=table)

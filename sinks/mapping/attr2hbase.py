@@ -7,11 +7,11 @@ from pydantic import field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Event, Example, MappingError, option
+from ingest.api.names import Remembered
 from ingest.api.notation import name_to_bytes
 from sinks.mapping.guards import NameGuard, refuse_own_families
 from sinks.mapping.mapper import Mapped, Mapper, SinkSettings, Skipped
-from sinks.mapping.mutations import Mutations
-from sinks.mapping.remembered import Remembered
+from sinks.mapping.mutations import mutation_maker
 from sinks.mapping.tables import TableTemplate
 from sinks.mapping.values import PRIORITY_BYTES, time_bytes
 
@@ -114,8 +114,8 @@ class Attr2HBase(Mapper[Attr2HBaseSettings]):
         self._sys_columns = tuple((self._sys_family or b"") + name for name in (b":timestamp", b":host", b":priority"))
         self._body_column = None if settings.write_body is None else settings.write_body.encode()
         self._names = NameGuard(settings.families, settings.columns)
-        self._columns = Remembered(self._column_of, _MOST_NAMES)
-        self._mutation_of = Mutations(settings, settings.table, self._cells).of
+        self._columns = Remembered(self._column_of, most=_MOST_NAMES)
+        self._mutation_of = mutation_maker(settings, settings.table, self._cells)
 
     def map(self, event: Event, batch_time_ms: int) -> Mapped | Skipped:
         """One put, or one delete, of the row the event names."""
@@ -123,7 +123,11 @@ class Attr2HBase(Mapper[Attr2HBaseSettings]):
         if row is None:
             if self.settings.on_missing_key is OnMissingKey.DROP:
                 return _NO_ROW_KEY
-            raise MappingError(f'no attribute "{self._prefix}" for the row key', code="no_row_key")
+            raise MappingError(
+                f'no attribute "{self._prefix}" for the row key',
+                code="no_row_key",
+                hint="say `on_missing_key: drop` if such events are none of this sink",
+            )
         return self._mutation_of(row, event, batch_time_ms)
 
     def _cells(self, event: Event) -> dict[bytes, bytes]:
@@ -140,7 +144,7 @@ class Attr2HBase(Mapper[Attr2HBaseSettings]):
             try:
                 column = columns[name]
             except KeyError:
-                column = self._columns.made(name)
+                column = self._columns[name]
             if column:
                 cells[column] = value
         return cells

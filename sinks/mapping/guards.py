@@ -5,12 +5,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from ingest.api import MAX_ROW_KEY_BYTES, MappingError
+from ingest.api import MAX_FAMILY_BYTES, MAX_ROW_KEY_BYTES, MAX_TIME_MS, MappingError
 from ingest.api.notation import name_from_bytes
 from sinks.mapping.mapper import ColumnOptions, FamilyOptions, SinkSettings
 
-_MAX_FAMILY_BYTES = 127  # HBase keeps the length of a family's name in a signed byte
-_MAX_TIME_MS = 2**63 - 2  # the largest number means "the server's clock" to HBase
 _ILLEGAL_IN_FAMILY = frozenset([*range(0x20), 0x7F, *b":/\\"])
 _RESERVED_FAMILY = b"recovered.edits"  # a folder of HBase's own beside the families
 
@@ -44,7 +42,7 @@ def check_time(timestamp_ms: int) -> None:
     Raises:
         MappingError: it is negative or too large.
     """
-    if not 0 <= timestamp_ms <= _MAX_TIME_MS:
+    if not 0 <= timestamp_ms <= MAX_TIME_MS:
         raise MappingError(
             f"{timestamp_ms} ms is no time of a cell",
             code="bad_timestamp",
@@ -77,7 +75,7 @@ class NameGuard:
         """Why an event with this column can not be written; None when it can."""
         shown = name_from_bytes(family)
         if (
-            not 0 < len(family) <= _MAX_FAMILY_BYTES
+            not 0 < len(family) <= MAX_FAMILY_BYTES
             or family.startswith(b".")
             or family == _RESERVED_FAMILY
             or not _ILLEGAL_IN_FAMILY.isdisjoint(family)
@@ -128,13 +126,18 @@ def size_guard(columns: ColumnOptions) -> Callable[[Mapping[bytes, bytes]], None
 
     def check(cells: Mapping[bytes, bytes]) -> None:
         if max_cells is not None and len(cells) > max_cells:
-            raise MappingError(f"{len(cells)} cells in one row, allowed are {max_cells}", code="too_many_columns")
+            raise MappingError(
+                f"{len(cells)} cells in one row, allowed are {max_cells}",
+                code="too_many_columns",
+                hint="raise `columns: max_per_row`",
+            )
         if max_bytes is not None:
             for column, value in cells.items():
                 if len(value) > max_bytes:
                     raise MappingError(
                         f"the value of {name_from_bytes(column)!r} has {len(value)} bytes, allowed are {max_bytes}",
                         code="value_too_large",
+                        hint="raise `columns: max_value_bytes`, or cut it before with `truncate`",
                     )
 
     return check

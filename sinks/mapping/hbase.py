@@ -9,12 +9,12 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import Event, Example, ExpressionError, MappingError, Model, option
 from ingest.api.choices import OnMissing
+from ingest.api.names import Remembered
 from ingest.expressions import Template
 from sinks.mapping.encodings import ENCODERS, Encode, Encoding
 from sinks.mapping.guards import NameGuard, check_row_key, refuse_own_families
 from sinks.mapping.mapper import Mapped, Mapper, SinkSettings, Skipped
-from sinks.mapping.mutations import Mutations
-from sinks.mapping.remembered import Remembered
+from sinks.mapping.mutations import mutation_maker
 from sinks.mapping.tables import TableTemplate
 
 _MOST_NAMES = 20_000  # prepared columns of a cell; names come from the data, so there must be an end
@@ -181,7 +181,7 @@ class HBase(Mapper[HBaseSettings]):
         self._asks = key.on_missing is not OnMissingInKey.EMPTY and _reads_attributes(key.template)
         names = NameGuard(settings.families, settings.columns)
         self._listed = tuple(_ready(cell, names) for cell in settings.cells)
-        self._mutation_of = Mutations(settings, settings.table, self._cells).of
+        self._mutation_of = mutation_maker(settings, settings.table, self._cells)
 
     def map(self, event: Event, batch_time_ms: int) -> Mapped | Skipped:
         """One put, or one delete, of the row the event names."""
@@ -227,8 +227,8 @@ def _ready(cell: CellOptions, names: NameGuard) -> _Cell:
 
 
 def _column_of(cell: CellOptions, names: NameGuard) -> Callable[[Event], bytes]:
-    columns = Remembered[tuple[bytes, bytes], bytes](lambda pair: names.column(*pair), _MOST_NAMES)
-    known, made = columns.known, columns.made
+    columns = Remembered[tuple[bytes, bytes], bytes](lambda pair: names.column(*pair), most=_MOST_NAMES)
+    known = columns.known
     family_of, qualifier_of = cell.family.render, cell.qualifier.render
 
     def column_of(event: Event) -> bytes:
@@ -236,7 +236,7 @@ def _column_of(cell: CellOptions, names: NameGuard) -> Callable[[Event], bytes]:
         try:
             return known[pair]
         except KeyError:
-            return made(pair)
+            return columns[pair]
 
     return column_of
 
@@ -253,7 +253,11 @@ def _if_there(cell: CellOptions, value_of: Callable[[Event], bytes], name: str) 
             missing = missing_in(event)
             if missing is not None:
                 if is_error:
-                    raise MappingError(f'no attribute "{missing}" for the cell {name}', code="no_attribute")
+                    raise MappingError(
+                        f'no attribute "{missing}" for the cell {name}',
+                        code="no_attribute",
+                        hint="say `on_missing: unset` if there may be events without it",
+                    )
                 return None
         return value_of(event)
 

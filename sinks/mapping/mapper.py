@@ -155,7 +155,7 @@ class Mapper(ABC, Generic[S]):
     @abstractmethod
     def map(self, event: Event, batch_time_ms: int) -> Mapped | Skipped:
         """
-        The mutation an event stands for.
+        The mutation an event stands for, with a row key and a time that HBase has a place for (see `mutation_maker`).
 
         Raises:
             MappingError: this event can not be written by this sink.

@@ -12,46 +12,51 @@ from sinks.mapping.tables import TableNames
 _NO_CELLS = Skipped("no_cells")
 
 
-class Mutations:
+def mutation_maker(
+    settings: SinkSettings, table: Template, cells: Callable[[Event], dict[bytes, bytes]]
+) -> Callable[[bytes, Event, int], Mapped | Skipped]:
     """
-    Makes the mutation of one row; all that the options say is decided at construction.
+    What gives the mutation of a row; all that the options say is decided here.
+
+    Row key and time are checked by what this gives, where every mapper's mutations come from, and nowhere later: before
+    the cells are asked for, and also where events are only explained. A store still refuses what it can not hold,
+    whoever sends it.
 
     Args:
+        settings: of the sink.
+        table: its template.
         cells: the columns and values of an event; asked only when they are written. It may raise MappingError.
+
+    Returns:
+        (row key, event, time of the batch) -> one put, or one delete; it raises MappingError when the event can not be
+        written.
     """
+    check_sizes = size_guard(settings.columns)
+    to_wal = settings.write_to_wal
+    treatment = treatment_of(settings.rules, write_to_wal=to_wal)
+    of_event = settings.timestamp is Timestamp.EVENT
+    names = TableNames(table)
+    one_table = names.constant
 
-    def __init__(self, settings: SinkSettings, table: Template, cells: Callable[[Event], dict[bytes, bytes]]) -> None:
-        self._cells = cells
-        self._check_sizes = size_guard(settings.columns)
-        self._treatment = treatment_of(settings.rules, write_to_wal=settings.write_to_wal)
-        self._wal = settings.write_to_wal
-        self._of_event = settings.timestamp is Timestamp.EVENT
-        self._table_names = TableNames(table)
-        self._table = self._table_names.constant
-
-    def of(self, row: bytes, event: Event, batch_time_ms: int) -> Mapped | Skipped:
-        """
-        One put, or one delete, of a row.
-
-        Raises:
-            MappingError: the event can not be written.
-        """
+    def mutation_of(row: bytes, event: Event, batch_time_ms: int) -> Mapped | Skipped:
         if not 0 < len(row) <= MAX_ROW_KEY_BYTES:
             check_row_key(row)
-        if self._of_event:
+        if of_event:
             batch_time_ms = event.timestamp_ms
             check_time(batch_time_ms)
-        wal = self._wal
+        wal = to_wal
         target: Target | None = None
-        if self._treatment is not None:
-            wal, target = self._treatment(event)
+        if treatment is not None:
+            wal, target = treatment(event)
         if event.tombstone:
             target = WHOLE_ROW
         if target is not None:
-            return self._table or self._table_names.of(event), target.delete(row, batch_time_ms, wal=wal)
-        cells = self._cells(event)
-        if not cells:
+            return one_table or names.of(event), target.delete(row, batch_time_ms, wal=wal)
+        found = cells(event)
+        if not found:
             return _NO_CELLS
-        if self._check_sizes is not None:
-            self._check_sizes(cells)
-        return self._table or self._table_names.of(event), Put(row, cells, batch_time_ms, wal)
+        if check_sizes is not None:
+            check_sizes(found)
+        return one_table or names.of(event), Put(row, found, batch_time_ms, wal)
+
+    return mutation_of

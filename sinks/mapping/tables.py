@@ -7,9 +7,9 @@ from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Event, MappingError
+from ingest.api.names import Remembered
 from ingest.api.notation import name_from_bytes
 from ingest.expressions import Template
-from sinks.mapping.remembered import Remembered
 
 _LEGAL = re.compile(rb"(?!hbase:)(?:[A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _MOST_NAMES = 1_000  # remembered names; they come from the data, so there must be an end
@@ -25,7 +25,7 @@ class TableNames:
 
     def __init__(self, template: Template) -> None:
         self._template = template
-        self._names = Remembered(self._checked, _MOST_NAMES)
+        self._names = Remembered(self._checked, most=_MOST_NAMES)
         self.constant = None if template.constant is None else template.constant.decode()
 
     @staticmethod
@@ -40,17 +40,14 @@ class TableNames:
         Raises:
             MappingError: the template does not give the name of a table.
         """
-        data = self._template.render(event)
-        try:
-            return self._names.known[data]
-        except KeyError:
-            return self._names.made(data)
+        return self._names[self._template.render(event)]
 
     def _checked(self, data: bytes) -> str:
         if not self.is_legal(data):
             raise MappingError(
                 f'"{self._template.text}" gives {name_from_bytes(data)!r}, which is no name of a table',
                 code="bad_table_name",
+                hint="a table is NAME or NAMESPACE:NAME, each of letters, digits, _ . - and with no . or - first",
             )
         return data.decode()
 

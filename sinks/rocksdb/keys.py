@@ -19,7 +19,6 @@ from struct import Struct
 END = b"\x00\x01"
 COLUMNS = 1
 CELL = 1
-MAX_TIME_MS = (1 << 63) - 1
 
 _TIME = Struct(">Q")
 _INVERT = (1 << 64) - 1

@@ -12,7 +12,6 @@ from ingest.api import (
     FamilySpec,
     FileStore,
     Mutation,
-    NoTableError,
     NotFoundError,
     Put,
     Row,
@@ -22,16 +21,18 @@ from ingest.api import (
     WriteRejectedError,
     split_column,
 )
+from ingest.api.notation import shown
 from ingest.clock import now_ms
 from sinks.rocksdb import table_file
-from sinks.rocksdb.database import Database, Opened
+from sinks.rocksdb.database import Database
 from sinks.rocksdb.keys import encode_text
+from sinks.rocksdb.open_table import OpenTable
 from sinks.rocksdb.reading import Cursor, Part, Question, page_of, row_at
 from sinks.rocksdb.settings import RocksDBSettings
-from sinks.rocksdb.sweep import DELETE_KEPT_MS, SLICE_KEYS, Gauge, Kept, slice_of
+from sinks.rocksdb.sweep import DELETE_KEPT_MS, SLICE_KEYS, Kept, count_superseded, slice_of
 from sinks.rocksdb.table_file import Note
 from sinks.rocksdb.tables import column_family, gauge_key
-from sinks.rocksdb.writing import Families, batch_of, count_superseded, sampled
+from sinks.rocksdb.writing import batch_of
 
 
 class RocksDBStore(FileStore[RocksDBSettings]):
@@ -55,9 +56,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
     """
 
     kind = "rocksdb"
-    capabilities = Capabilities(
-        written_by_driver=True, atomic_row=True, creates_families=True, creates_tables=True, wal_switch=True
-    )
+    capabilities = Capabilities(written_by_driver=True, creates_families=True, creates_tables=True)
 
     def __init__(
         self, settings: RocksDBSettings, *, read_only: bool = False, clock_ms: Callable[[], int] = now_ms
@@ -66,8 +65,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         self._database = Database(Path(settings.path), sync=settings.sync, read_only=read_only)
         self._clock_ms = clock_ms
         self._generation = -1
-        self._families: dict[str, Families] = {}
-        self._gauges: dict[str, Gauge] = {}
+        self._open_tables: dict[str, OpenTable] = {}
 
     @classmethod
     def reader(cls, settings: RocksDBSettings) -> Self:
@@ -86,12 +84,12 @@ class RocksDBStore(FileStore[RocksDBSettings]):
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """Write mutations in one piece, then look after what nobody can read any more."""
-        families = self._families_of(table)
-        batch, logged, cells = batch_of(mutations, families)
-        gauge = self._gauge(table, cells, sampled(mutations, families), families)
-        batch.put(gauge_key(table), gauge.record())
+        found = self._open_table(table)
+        batch, logged, cells = batch_of(mutations, found)
+        self._count(found, cells, found.gauge.sample_of(mutations))
+        batch.put(gauge_key(table), found.gauge.record())
         self._write(table, batch, logged=logged)
-        self._look_after(table, families, gauge)
+        self._look_after(found)
 
     def make_file(self, path: str, puts: Sequence[Put]) -> bytes:
         """A sorted table of RocksDB."""
@@ -99,20 +97,23 @@ class RocksDBStore(FileStore[RocksDBSettings]):
 
     def take_file(self, table: str, path: str, note: bytes) -> None:
         """Make the file one of the table's, under a second name, so that it can be taken again."""
-        families = self._families_of(table)
+        found = self._open_table(table)
         cells, named, samples = Note.of(note)
-        unknown = named.difference(families.specs)
+        unknown = named.difference(found.specs)
         if unknown:
-            raise WriteRejectedError(f"there is no family {', '.join(map(repr, sorted(unknown)))}")
-        gauge = self._gauge(table, cells, samples, families)
+            raise WriteRejectedError(
+                f'there is no family {shown(*sorted(unknown))} in table "{table}"',
+                hint="start again: the events are checked anew against the families that are there",
+            )
+        self._count(found, cells, samples)
         with self._forgetting():
             self._database.take(table, Path(path))
         batch = WriteBatch(raw_mode=True)
-        batch.put(gauge_key(table), gauge.record())
+        batch.put(gauge_key(table), found.gauge.record())
         self._write(table, batch, logged=True)
         with self._forgetting():
             self._database.join_neighbours(table)
-        self._look_after(table, families, gauge)
+        self._look_after(found)
 
     def get(self, table: str, row: bytes, *, columns: Sequence[bytes] | None = None, versions: int = 1) -> Row | None:
         """One row as it is now."""
@@ -144,7 +145,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
     def change_family(self, table: str, family: FamilySpec) -> None:
         """Give a family other options; what is in files already is compressed anew when they are compacted."""
         if family.name not in self._database.writable().records.get(table, {}):
-            raise SchemaError(f'there is no family "{family.name.decode("utf-8", "replace")}" in table "{table}"')
+            raise SchemaError(f'there is no family {shown(family.name)} in table "{table}"')
         with self._forgetting():
             self._database.change_family(table, family)
 
@@ -166,44 +167,44 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         """Remove all that nobody can read any more, of every table; how many cells and deletes went."""
         removed = 0
         for table in self.tables():
-            families = self._families_of(table)
-            gauge = self._gauges[table]
-            gauge.start()
-            while gauge.resume is not None:
-                removed += self._sweep(table, families, gauge)
+            found = self._open_table(table)
+            found.gauge.start()
+            while found.gauge.resume is not None:
+                removed += self._sweep(found)
         return removed
 
-    def _gauge(self, table: str, cells: int, samples: Iterable[Mutation], families: Families) -> Gauge:
-        """The table's gauge, with what is about to be written."""
-        gauge = self._gauges[table]
-        gauge.cells += cells
+    def _count(self, table: OpenTable, cells: int, samples: Iterable[Mutation]) -> None:
+        """Let the table's gauge know what is about to be written."""
+        table.gauge.cells += cells
         with self._forgetting():
-            gauge.superseded += self._database.guarded(lambda: count_superseded(samples, families))
-        return gauge
+            table.gauge.superseded += self._database.guarded(
+                lambda: count_superseded(samples, table.cursor(), table.specs)
+            )
 
-    def _look_after(self, table: str, families: Families, gauge: Gauge) -> None:
-        due = gauge.is_due(ttl_s=families.shortest_ttl_s, now_ms=self._clock_ms())
-        if due or gauge.resume is not None:
-            self._sweep(table, families, gauge)
+    def _look_after(self, table: OpenTable) -> None:
+        due = table.gauge.is_due(ttl_s=table.shortest_ttl_s, now_ms=self._clock_ms())
+        if due or table.gauge.resume is not None:
+            self._sweep(table)
 
-    def _sweep(self, table: str, families: Families, gauge: Gauge) -> int:
+    def _sweep(self, table: OpenTable) -> int:
+        gauge = table.gauge
         if gauge.resume is None:
             gauge.start()
         resume = gauge.resume or b""
         now = self._clock_ms()
         kept = {
             encode_text(name): Kept(spec.versions, _oldest_ms(spec, now), now - DELETE_KEPT_MS)
-            for name, spec in families.specs.items()
+            for name, spec in table.specs.items()
         }
         batch = WriteBatch(raw_mode=True)
-        handle = families.handle
+        handle = table.handle
         with self._forgetting():
             removed, after = self._database.guarded(
-                lambda: slice_of(families.cursor(), kept, resume, SLICE_KEYS, lambda key: batch.delete(key, handle))
+                lambda: slice_of(table.cursor(), kept, resume, SLICE_KEYS, lambda key: batch.delete(key, handle))
             )
         gauge.went_on(removed, after, now)
-        batch.put(gauge_key(table), gauge.record())
-        self._write(table, batch, logged=True)
+        batch.put(gauge_key(table.name), gauge.record())
+        self._write(table.name, batch, logged=True)
         return removed
 
     def _write(self, table: str, batch: WriteBatch, *, logged: bool) -> None:
@@ -248,31 +249,21 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         ]
         return Question(cast("Cursor", opened.column_families[column_family(table)].iter()), parts)
 
-    def _families_of(self, table: str) -> Families:
+    def _open_table(self, name: str) -> OpenTable:
         opened = self._database.writable()
         if self._generation != self._database.generation:
             self._forget()
             self._generation = self._database.generation
-        found = self._families.get(table)
+        found = self._open_tables.get(name)
         if found is None:
-            specs = opened.records.get(table)
-            if specs is None:
-                raise NoTableError(f'there is no table "{table}"')
-            found = self._families[table] = _families(opened, table, specs)
-            self._gauges[table] = Gauge.of(opened.root.get(gauge_key(table)))
+            found = self._open_tables[name] = OpenTable(opened, name)
         return found
 
     def _forget(self) -> None:
-        for families in self._families.values():
-            families.let_go()
-        self._families.clear()
-        self._gauges.clear()
+        for table in self._open_tables.values():
+            table.let_go()
+        self._open_tables.clear()
         self._generation = -1
-
-
-def _families(opened: Opened, table: str, specs: dict[bytes, FamilySpec]) -> Families:
-    name = column_family(table)
-    return Families(specs, opened.root.get_column_family_handle(name), opened.column_families[name])
 
 
 def _oldest_ms(spec: FamilySpec, now: int) -> int:

@@ -10,11 +10,21 @@ So a store holds at most about a third more cells than are readable, and data th
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sinks.rocksdb.keys import CELL, COLUMNS, column_head, decode_time, family_head, row_head
+from ingest.api import FamilySpec, Mutation, Put
+from sinks.rocksdb.keys import (
+    CELL,
+    COLUMNS,
+    cell_column,
+    column_head,
+    decode_time,
+    encode_text,
+    family_head,
+    row_head,
+)
 from sinks.rocksdb.reading import Cursor, at_key
 
 SAMPLE_EVERY = 100
@@ -38,9 +48,7 @@ class Kept(NamedTuple):
     deletes_from_ms: int
 
 
-def superseded(
-    cursor: Cursor, families: Mapping[bytes, Kept], resume: bytes, limit: int
-) -> Iterator[tuple[bytes, bool]]:
+def walked(cursor: Cursor, families: Mapping[bytes, Kept], resume: bytes, limit: int) -> Iterator[tuple[bytes, bool]]:
     """
     Keys from `resume` on, at most about `limit`, with whether each can go; ends at the end of a family of a row.
 
@@ -92,12 +100,14 @@ class Gauge:
         superseded: how many of them nobody can read.
         walked_ms: when the last walk ended.
         resume: where the walk goes on; None while there is none.
+        sampled_rows: how many rows the samples were taken of.
     """
 
     cells: int = 0
     superseded: int = 0
     walked_ms: int = 0
     resume: bytes | None = None
+    sampled_rows: int = 0
     _seen_at_start: int = 0
     _removed: int = 0
 
@@ -109,6 +119,12 @@ class Gauge:
     def record(self) -> bytes:
         """What to remember over a restart."""
         return json.dumps([self.cells, self.superseded, self.walked_ms]).encode()
+
+    def sample_of(self, mutations: Sequence[Mutation]) -> Sequence[Mutation]:
+        """Every hundredth of the rows that are written, also over many short calls."""
+        first = -self.sampled_rows % SAMPLE_EVERY
+        self.sampled_rows += len(mutations)
+        return mutations[first::SAMPLE_EVERY]
 
     def is_due(self, *, ttl_s: int | None, now_ms: int) -> bool:
         """Whether a walk should start."""
@@ -143,11 +159,39 @@ def slice_of(
     What each family keeps is told by its name as it stands in keys.
     """
     went = 0
-    for key, gone in superseded(cursor, families, resume, limit):
+    for key, gone in walked(cursor, families, resume, limit):
         if gone:
             remove(key)
             went += 1
     return went, cursor.key() if at_key(cursor) else None
+
+
+def count_superseded(samples: Iterable[Mutation], cursor: Cursor, specs: Mapping[bytes, FamilySpec]) -> int:
+    """
+    About how many cells nobody can read once all that the samples were taken of is written; looks at these.
+
+    Args:
+        samples: rows about to be written.
+        cursor: over their table.
+        specs: family of the table -> what it should be.
+    """
+    found = 0
+    for mutation in samples:
+        row = encode_text(mutation.row)
+        if isinstance(mutation, Put):
+            for column in mutation.columns:
+                versions = specs[column.partition(b":")[0]].versions
+                found += pushed_out(cursor, row + cell_column(column), mutation.timestamp_ms, versions)
+        else:
+            # a delete stays behind itself, with what it hides
+            for family in specs if mutation.family is None else (mutation.family,):
+                head = row + encode_text(family)
+                found += 1
+                cursor.seek(head)
+                while at_key(cursor) and cursor.key().startswith(head) and found < SAMPLE_EVERY:
+                    found += 1
+                    cursor.next()
+    return found * SAMPLE_EVERY
 
 
 def pushed_out(cursor: Cursor, column: bytes, timestamp_ms: int, versions: int) -> bool:

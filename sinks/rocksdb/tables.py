@@ -7,6 +7,7 @@ from urllib.parse import quote, quote_from_bytes, unquote_to_bytes
 from rocksdict import DBCompressionType, DBRecoveryMode, Options, Rdict, WriteOptions
 
 from ingest.api import FamilySpec, IntegrityError
+from ingest.api.notation import shown
 from sinks.rocksdb.reading import at_key
 
 FORMAT_KEY = b"format"
@@ -97,7 +98,7 @@ def read_records(database: Rdict) -> dict[str, dict[bytes, FamilySpec]]:
     found = database.get(FORMAT_KEY)
     if found is not None and found != FORMAT:
         raise IntegrityError(
-            f'the store has format "{found.decode("utf-8", "replace")}", this program reads "{FORMAT.decode()}"',
+            f"the store has format {shown(found)}, this program reads {shown(FORMAT)}",
             hint="use the program that wrote it",
         )
     tables: dict[str, dict[bytes, FamilySpec]] = {}

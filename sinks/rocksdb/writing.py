@@ -1,91 +1,27 @@
 """Mutations as one batch of RocksDB; the hot side of the store."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import cast
+from collections.abc import Sequence
 
-from rocksdict import ColumnFamily, Rdict, WriteBatch
+from rocksdict import WriteBatch
 
 from ingest.api import (
     MAX_ROW_KEY_BYTES,
+    MAX_TIME_MS,
     Delete,
-    FamilySpec,
-    LifecycleError,
     Mutation,
-    Put,
     WriteRejectedError,
-    split_column,
+    why_never,
 )
 from sinks.rocksdb.keys import (
-    END,
-    MAX_TIME_MS,
-    cell_column,
     column_delete_suffix,
     encode_text,
     encode_time,
     family_delete_suffix,
 )
-from sinks.rocksdb.reading import Cursor, at_key
-from sinks.rocksdb.sweep import SAMPLE_EVERY, pushed_out
-
-MAX_PREPARED = 50_000
-"""Columns whose key parts are kept; data that makes more columns of its own pays for encoding them again."""
+from sinks.rocksdb.open_table import OpenTable
 
 
-class Families:
-    """
-    The families of one table, ready to be written to.
-
-    Attributes:
-        specs: family -> what it should be.
-        shortest_ttl_s: the shortest time to live of a family, None when all live for ever.
-    """
-
-    def __init__(self, specs: Mapping[bytes, FamilySpec], handle: ColumnFamily, reader: Rdict) -> None:
-        self.specs = specs
-        self.shortest_ttl_s = min((spec.ttl_s for spec in specs.values() if spec.ttl_s is not None), default=None)
-        self._prepared: dict[bytes, bytes] = {}
-        self._opened: tuple[ColumnFamily, Rdict] | None = handle, reader
-        self.sampled = 0
-
-    @property
-    def handle(self) -> ColumnFamily:
-        """Where RocksDB keeps the table."""
-        return self._held()[0]
-
-    def let_go(self) -> None:
-        """Forget all handles: the folder stays locked as long as one lives, if only in a traceback."""
-        self._opened = None
-
-    def cursor(self) -> Cursor:
-        """An iterator over the table; it keeps the database open while it lives."""
-        return cast("Cursor", self._held()[1].iter())
-
-    def prepared(self) -> dict[bytes, bytes]:
-        """Column -> what stands between row and time in its key; filled by `prepare`."""
-        if len(self._prepared) > MAX_PREPARED:
-            self._prepared = {}
-        return self._prepared
-
-    def prepare(self, column: bytes) -> bytes:
-        """
-        The same for a column that was not seen before.
-
-        Raises:
-            KeyError: there is no such family, or no colon.
-        """
-        family, colon, _ = column.partition(b":")
-        if not colon or family not in self.specs:
-            raise KeyError(column)
-        found = self._prepared[column] = cell_column(column)
-        return found
-
-    def _held(self) -> tuple[ColumnFamily, Rdict]:
-        if self._opened is None:
-            raise LifecycleError("a table of the rocksdb store is used after it was closed")
-        return self._opened
-
-
-def batch_of(mutations: Sequence[Mutation], families: Families) -> tuple[WriteBatch, bool, int]:
+def batch_of(mutations: Sequence[Mutation], table: OpenTable) -> tuple[WriteBatch, bool, int]:
     """
     All mutations as one batch, whether it needs the log, and how many cells it has.
 
@@ -96,97 +32,55 @@ def batch_of(mutations: Sequence[Mutation], families: Families) -> tuple[WriteBa
     write = batch.put
     logged = False
     cells = 0
-    at = -1
+    at: int | None = None
     time = b""
-    handle = families.handle
-    prepared = families.prepared()
+    handle = table.handle
+    prepared = table.prepared()
     try:
         for mutation in mutations:
             row = mutation.row
-            if not 0 < len(row) <= MAX_ROW_KEY_BYTES or not 0 <= mutation.timestamp_ms <= MAX_TIME_MS:
-                raise _rejection(mutations, families)
-            head = encode_text(row) if b"\x00" in row else row + END
-            logged = logged or mutation.wal
-            if isinstance(mutation, Delete):
-                _delete(batch, head, mutation, families)
-                continue
+            if not 0 < len(row) <= MAX_ROW_KEY_BYTES:
+                raise _rejection(mutations, table)
             if mutation.timestamp_ms != at:
                 at = mutation.timestamp_ms
+                if not 0 <= at <= MAX_TIME_MS:
+                    raise _rejection(mutations, table)
                 time = encode_time(at)
+            head = encode_text(row)
+            logged = logged or mutation.wal
+            if isinstance(mutation, Delete):
+                _delete(batch, head, mutation, table)
+                continue
             columns = mutation.columns
+            if not columns:
+                raise _rejection(mutations, table)
             cells += len(columns)
             for column, value in columns.items():
                 found = prepared.get(column)
                 if found is None:
-                    found = families.prepare(column)
+                    found = table.prepare(column)
                 write(head + found + time, value, handle)
     except KeyError:
-        raise _rejection(mutations, families) from None
+        raise _rejection(mutations, table) from None
     return batch, logged, cells
 
 
-def sampled(mutations: Sequence[Mutation], families: Families) -> Sequence[Mutation]:
-    """Every hundredth mutation, also over many short calls."""
-    first = -families.sampled % SAMPLE_EVERY
-    families.sampled += len(mutations)
-    return mutations[first::SAMPLE_EVERY]
-
-
-def count_superseded(samples: Iterable[Mutation], families: Families) -> int:
-    """About how many cells nobody can read once all that the samples were taken of is written; looks at these."""
-    found = 0
-    cursor = families.cursor()
-    for mutation in samples:
-        row = encode_text(mutation.row)
-        if isinstance(mutation, Put):
-            for column in mutation.columns:
-                versions = families.specs[column.partition(b":")[0]].versions
-                found += pushed_out(cursor, row + cell_column(column), mutation.timestamp_ms, versions)
-        else:
-            # a delete stays behind itself, with what it hides
-            for family in families.specs if mutation.family is None else (mutation.family,):
-                head = row + encode_text(family)
-                found += 1
-                cursor.seek(head)
-                while at_key(cursor) and cursor.key().startswith(head) and found < SAMPLE_EVERY:
-                    found += 1
-                    cursor.next()
-    return found * SAMPLE_EVERY
-
-
-def _delete(batch: WriteBatch, head: bytes, delete: Delete, families: Families) -> None:
+def _delete(batch: WriteBatch, head: bytes, delete: Delete, table: OpenTable) -> None:
     at = delete.timestamp_ms
     if delete.family is None:
         # as in HBase, a row delete is one for each family the table has now
-        suffixes = [family_delete_suffix(family, at) for family in families.specs]
-    elif delete.family not in families.specs:
+        suffixes = [family_delete_suffix(family, at) for family in table.specs]
+    elif delete.family not in table.specs:
         raise KeyError(delete.family)
     elif delete.qualifier is None:
         suffixes = [family_delete_suffix(delete.family, at)]
     else:
         suffixes = [column_delete_suffix(delete.family, delete.qualifier, at)]
     for suffix in suffixes:
-        batch.put(head + suffix, b"", families.handle)
+        batch.put(head + suffix, b"", table.handle)
 
 
-def _rejection(mutations: Sequence[Mutation], families: Families) -> WriteRejectedError:
+def _rejection(mutations: Sequence[Mutation], table: OpenTable) -> WriteRejectedError:
     """What is wrong, with every mutation that is."""
-    reasons = {index: reason for index, one in enumerate(mutations) if (reason := _refusal(one, families))}
+    reasons = {index: reason for index, one in enumerate(mutations) if (reason := why_never(one, table.specs))}
     return WriteRejectedError(next(iter(reasons.values()), "a mutation was refused"), indexes=sorted(reasons))
-
-
-def _refusal(mutation: Mutation, families: Families) -> str | None:
-    if not 0 < len(mutation.row) <= MAX_ROW_KEY_BYTES:
-        return f"the row key has {len(mutation.row)} bytes; 1 to {MAX_ROW_KEY_BYTES} are allowed"
-    if not 0 <= mutation.timestamp_ms <= MAX_TIME_MS:
-        return f"the time {mutation.timestamp_ms} is not between 0 and {MAX_TIME_MS}"
-    if isinstance(mutation, Delete):
-        named: list[tuple[bytes, bytes | None]] = [] if mutation.family is None else [(mutation.family, b"")]
-    else:
-        named = [split_column(column) for column in mutation.columns]
-    for family, qualifier in named:
-        if qualifier is None:
-            return f'the column "{family.decode("utf-8", "replace")}" has no colon'
-        if family not in families.specs:
-            return f'there is no family "{family.decode("utf-8", "replace")}"'
-    return None

@@ -37,7 +37,7 @@ print(sorted(path.name for path in (folder / "times").iterdir()))
 from ingest.spark.checkpoint import Checkpoint
 checkpoint = Checkpoint(folder)
 switch.touch()
-print(tried(lambda: checkpoint.belongs_to({"source": "kafka"})))
+print(tried(lambda: checkpoint.claim({"source": "kafka"})))
 switch.unlink()
 print(sorted(path.name for path in folder.iterdir()))
 """,

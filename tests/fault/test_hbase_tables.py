@@ -93,9 +93,9 @@ def test_family_missing(ledger_run: LedgerRuns, hbase: HBase, admin: Admin) -> N
     assert {each.code for each in letters} == {"unknown_family"}
     run.proven(f"{len(letters)} dead letters for want of the family")
     run.produce(300)
-    verdicts = run.finish()
-    assert verdicts.stored > 0
-    assert verdicts.dead_lettered == len(letters)
+    totals = run.finish()
+    assert totals.stored > 0
+    assert totals.dead_lettered == len(letters)
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ for number in range(3):
 from ingest.spark.checkpoint import Checkpoint
 checkpoint = Checkpoint(folder / "checkpoints" / "p")
 checkpoint.lock()
-checkpoint.belongs_to({"source": "kafka", "topics": "ticks"})
+checkpoint.claim({"source": "kafka", "topics": "ticks"})
 returned()
 """,
     "letters": """
@@ -95,8 +95,8 @@ def identity_holds(folder: Path, state: State) -> None:
     try:
         if state.returned:
             with pytest.raises(ConflictError):
-                checkpoint.belongs_to({"source": "kafka", "topics": "other"})
-        checkpoint.belongs_to({"source": "kafka", "topics": "ticks"})
+                checkpoint.claim({"source": "kafka", "topics": "other"})
+        checkpoint.claim({"source": "kafka", "topics": "ticks"})
     finally:
         checkpoint.unlock()
 

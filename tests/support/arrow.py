@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from ingest.api import Record
+from ingest.spark.rows import COLUMNS
 
 HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
 
@@ -20,5 +21,4 @@ def as_batch(rows: Sequence[Record]) -> pa.RecordBatch:
         pa.array([row.timestamp_ms for row in rows], pa.int64()),
         pa.array([[{"key": k, "value": v} for k, v in row.headers] or None for row in rows], HEADERS),
     ]
-    names = ["topic", "partition", "offset", "key", "value", "timestamp_ms", "headers"]
-    return pa.RecordBatch.from_arrays(columns, names=names)
+    return pa.RecordBatch.from_arrays(columns, names=COLUMNS)

@@ -68,7 +68,7 @@ def audit(given: argparse.Namespace) -> None:
     sent = settled(LedgerFile(given.file).entries())
     books = Books(Events(given.run, given.seed), sent, observed, frozenset(), {})
     judgement, wrong = books.while_dead()
-    for line in (books.verdicts(judgement), *wrong):
+    for line in (books.totals(judgement), *wrong):
         print(line)  # noqa: T201 - what the command is for
     if wrong:
         raise SystemExit(1)

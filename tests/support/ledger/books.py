@@ -14,9 +14,9 @@ TRIES = 4  # calls for a chunk before its attempt is given up
 
 
 @dataclass(frozen=True)
-class Verdicts:
+class Totals:
     """
-    What came of a run.
+    What came of a run, in numbers.
 
     Attributes:
         redelivered: rows sent again; None where rows are written many times anyway.
@@ -118,10 +118,10 @@ class Books:
         text = f"{again} rows were sent again, at most {most} may be"
         return again, [Wrong(Rule.NO_DUPLICATES, text)] if again > most else []
 
-    def verdicts(self, judgement: Judgement, redelivered: int | None = None, predicted: int | None = None) -> Verdicts:
+    def totals(self, judgement: Judgement, redelivered: int | None = None, predicted: int | None = None) -> Totals:
         """The numbers."""
         wrong_rows = (*invariants.UNCLEAN, Verdict.REGRESSED)
-        return Verdicts(
+        return Totals(
             sent=len(judgement.verdicts),
             stored=len(judgement.having(Verdict.STORED)),
             dead_lettered=len(judgement.having(Verdict.DLQ)),

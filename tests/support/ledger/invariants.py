@@ -47,7 +47,6 @@ class Scrape:
         attempts: at micro-batches.
         batches: acknowledged ones.
         retries: calls to the store made again.
-        lag: records between the last acknowledged one and the end of the topic.
     """
 
     read: int = 0
@@ -58,11 +57,10 @@ class Scrape:
     attempts: int = 0
     batches: int = 0
     retries: int = 0
-    lag: int = 0
 
 
 def conservation(sent: Sent, judgement: Judgement, lost: Collection[Key] = ()) -> list[Wrong]:
-    """1: in each partition, ok = stored + dead-lettered + dropped; `lost` are those predicted to be missing."""
+    """In each partition, ok = stored + dead-lettered + dropped; `lost` are those predicted to be missing."""
     ok: Counter[int] = Counter()
     good: Counter[int] = Counter()
     for key, entry in sent.entries.items():
@@ -80,7 +78,7 @@ def conservation(sent: Sent, judgement: Judgement, lost: Collection[Key] = ()) -
 
 
 def durable(sent: Sent, judgement: Judgement, bounds: Mapping[int, int], what: str) -> list[Wrong]:
-    """2: everything below an acknowledged offset is stored, dead-lettered or dropped."""
+    """Everything below an acknowledged offset is stored, dead-lettered or dropped."""
     missing = [
         (entry.partition, entry.offset, key)
         for key, entry in sent.entries.items()
@@ -95,17 +93,17 @@ def durable(sent: Sent, judgement: Judgement, bounds: Mapping[int, int], what: s
 
 
 def clean(judgement: Judgement) -> list[Wrong]:
-    """3: nothing invented, changed, half written or of two events; no row refers to one that is missing."""
+    """Nothing invented, changed, half written or of two events; no row refers to one that is missing."""
     return _told(Rule.CLEAN, judgement, UNCLEAN)
 
 
 def no_regress(judgement: Judgement) -> list[Wrong]:
-    """4: the newest value of a row stays the newest, also after a replay."""
+    """The newest value of a row stays the newest, also after a replay."""
     return _told(Rule.NO_REGRESS, judgement, (Verdict.REGRESSED,))
 
 
 def no_duplicates(observed: Observed, *, rows_are_unique: bool) -> list[Wrong]:
-    """5: a row is written at one time only, and a record has one dead letter."""
+    """A row is written at one time only, and a record has one dead letter."""
     wrong = []
     if rows_are_unique and observed.older:
         rows = sorted(row.hex() for row in observed.older)
@@ -129,7 +127,7 @@ def redelivered(lives: Collection[Scrape]) -> int:
 
 
 def bounded(lives: Collection[Scrape], batch_size: int, tries: int) -> list[Wrong]:
-    """5: what was sent again is no more than the replayed batches could hold, each call made so many times at most."""
+    """What was sent again is no more than the replayed batches could hold, each call made so many times at most."""
     again = redelivered(lives)
     replayed = sum(max(0, life.attempts - life.batches) for life in lives)
     retried = sum(life.retries for life in lives)
@@ -141,7 +139,7 @@ def bounded(lives: Collection[Scrape], batch_size: int, tries: int) -> list[Wron
 
 
 def metrics_are_true(expected: Scrape, actual: Scrape) -> list[Wrong]:
-    """7: what /metrics says is what happened."""
+    """What /metrics says is what happened."""
     names = ("read", "stored", "dropped", "dead_lettered", "batches")
     return [
         Wrong(Rule.METRICS, f"/metrics says {name}={getattr(actual, name)}, the audit found {getattr(expected, name)}")
@@ -151,7 +149,7 @@ def metrics_are_true(expected: Scrape, actual: Scrape) -> list[Wrong]:
 
 
 def caught_up(acknowledged: Mapping[int, int], group: Mapping[int, int] | None) -> list[Wrong]:
-    """6: after an orderly stop the group stands where the checkpoint does, so that tools show no lag."""
+    """After an orderly stop the group stands where the checkpoint does, so that tools show no lag."""
     if group is None:
         return []
     wrong = {part: (end, group.get(part)) for part, end in acknowledged.items() if end and group.get(part) != end}
@@ -160,16 +158,16 @@ def caught_up(acknowledged: Mapping[int, int], group: Mapping[int, int] | None) 
 
 
 def not_ahead(acknowledged: Mapping[int, int], group: Mapping[int, int] | None) -> list[Wrong]:
-    """2: the group is never ahead of the checkpoint."""
+    """The group is never ahead of the checkpoint."""
     ahead = {part: offset for part, offset in (group or {}).items() if offset > acknowledged.get(part, 0)}
     text = f"the group {ahead} is ahead of the checkpoint {dict(acknowledged)}"
     return [Wrong(Rule.DURABLE, text)] if ahead else []
 
 
-def as_predicted(judgement: Judgement, predicted: Collection[Key], count: int | None) -> list[Wrong]:
+def as_predicted(judgement: Judgement, predicted: Collection[Key], count: int) -> list[Wrong]:
     """What is lost is what was predicted to be lost: by event where the window is known, and by number."""
     lost = {key for key, verdict in judgement.verdicts.items() if verdict is Verdict.LOST}
-    if count is not None and len(lost) != count:
+    if len(lost) != count:
         examples = judgement.wrong.get(Verdict.LOST, [])[:SHOWN]
         return [Wrong(Rule.PREDICTED, f"{len(lost)} events are lost, predicted were {count}: {'; '.join(examples)}")]
     outside = sorted(lost - set(predicted)) if predicted else []

@@ -3,13 +3,14 @@
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.support.ledger import report
 from tests.support.ledger.audit import Judgement, Sent, Verdict, settled
-from tests.support.ledger.books import Books, Verdicts
+from tests.support.ledger.books import Books, Totals
 from tests.support.ledger.events import Events, Fate
 from tests.support.ledger.invariants import Rule, Scrape, Wrong
 from tests.support.ledger.judging import newest_numbers
@@ -31,7 +32,7 @@ from tests.support.names import unique
 from tests.support.servers import HBase, Kafka
 from tests.support.service import START_S, Service
 
-__all__ = ["LedgerError", "LedgerRun", "Options", "Verdicts", "merged"]
+__all__ = ["LedgerError", "LedgerRun", "Options", "Totals", "merged"]
 
 
 class LedgerError(AssertionError):
@@ -176,7 +177,7 @@ class LedgerRun:
         for row, number in newest_numbers(books.observed.rows).items():
             self._seen[row] = max(number, self._seen.get(row, -1))
         if wrong:
-            self._fail(wrong, books.verdicts(judgement))
+            self._fail(wrong, books.totals(judgement))
         return judgement
 
     def finish(
@@ -188,7 +189,7 @@ class LedgerRun:
         group: bool = True,
         timeout_s: float = 300.0,
         max_redelivered: int | None = None,
-    ) -> Verdicts:
+    ) -> Totals:
         """
         Wait until all is acknowledged, compare /metrics, stop, audit, write the row; raise if a rule is broken.
 
@@ -221,11 +222,11 @@ class LedgerRun:
             wrong += books.about_metrics(judgement, life, self._before_life)
         redelivered, found = books.about_redelivery(lives, self.options.batch_size, max_redelivered)
         wrong += found
-        verdicts = books.verdicts(judgement, redelivered, predicted)
+        totals = books.totals(judgement, redelivered, predicted)
         if wrong:
-            self._fail(wrong, verdicts)
-        self._write(verdicts, ())
-        return verdicts
+            self._fail(wrong, totals)
+        self._write(totals, ())
+        return totals
 
     def observed(self) -> Observed:
         """What is there now; RocksDB only while the service is down."""
@@ -268,29 +269,22 @@ class LedgerRun:
     def _books(self) -> Books:
         return Books(self.events, self._sent(), self.observed(), frozenset(self.allowed_codes), dict(self._seen))
 
-    def _fail(self, wrong: Sequence[Wrong], verdicts: Verdicts) -> None:
+    def _fail(self, wrong: Sequence[Wrong], totals: Totals) -> None:
         told = [f"{each.rule}: {each.text}" for each in wrong]
-        self._write(verdicts, told)
+        self._write(totals, told)
         lines = "\n".join(f"- {each}" for each in told)
-        raise LedgerError(f"{self.fault}, SEED={self.seed}: the ledger does not balance\n{lines}\n{verdicts}", wrong)
+        raise LedgerError(f"{self.fault}, SEED={self.seed}: the ledger does not balance\n{lines}\n{totals}", wrong)
 
-    def _write(self, verdicts: Verdicts, wrong: Sequence[str]) -> None:
+    def _write(self, totals: Totals, wrong: Sequence[str]) -> None:
         report.write(
             report.Row(
                 fault=self.fault,
                 store=self.options.store,
                 seed=self.seed,
                 proof=tuple(self._proofs),
-                sent=verdicts.sent,
-                stored=verdicts.stored,
-                dead_lettered=verdicts.dead_lettered,
-                dropped=verdicts.dropped,
-                redelivered=verdicts.redelivered,
-                lost=verdicts.lost,
-                corrupt=verdicts.corrupt,
-                predicted=verdicts.predicted,
                 seconds=round(time.monotonic() - self._started, 1),
                 wrong=tuple(wrong),
                 mutant=self.options.mutant,
+                **asdict(totals),
             )
         )

@@ -67,5 +67,4 @@ class Scrapes:
             attempts=found.get("ingest_batch_attempts_total", 0),
             batches=found.get("ingest_batch_seconds_count", 0),
             retries=found.get("ingest_retries_total", 0),
-            lag=found.get("ingest_lag_records", 0),
         )

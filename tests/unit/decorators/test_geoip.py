@@ -126,7 +126,7 @@ def test_many_addresses_do_not_fill_the_memory(path, monkeypatch):
     decorator = make(path)
     for number in range(10):
         assert after(decorator, f"81.2.69.{number}") == {"c": b"GB"}
-    assert len(decorator._known) <= 4
+    assert len(decorator._entries.known) <= 4
 
 
 def test_a_new_database_is_taken_when_a_share_begins(tmp_path):

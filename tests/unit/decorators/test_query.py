@@ -52,7 +52,7 @@ def test_names_without_end_are_read_and_not_all_remembered():
         event = event_of(f"n{number}=x")
         decorator.decorate(event)
         assert event.attributes == {f"n{number}": b"x"}
-    assert 0 < len(decorator._names) <= 10_000
+    assert 0 < len(decorator._names.known) <= 10_000
 
 
 @given(st.dictionaries(st.binary(min_size=1, max_size=6), st.binary(max_size=8), max_size=6), st.booleans())

@@ -128,8 +128,8 @@ def test_remembered_texts_end_somewhere(monkeypatch):
             decorator.decorate(event)
             assert event.timestamp_ms == number
     decorator.decorate(event_of(b" " * 100 + b"5"))
-    assert len(decorator._known) <= 3
-    assert max(map(len, decorator._known)) == 1
+    assert len(decorator._times.known) <= 3
+    assert max(map(len, decorator._times.known)) == 1
 
 
 @pytest.mark.parametrize("format", ["iso", "", "%Q", "%d/%b", "%H:%M", "%Y %Y %m %d", "%F %d", "%Y-%m-%d %"])

@@ -16,6 +16,19 @@ CHROME = b"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, 
         (b"", {}),
         (b"\xff\xfe", {}),
         (
+            b"Mozilla/5.0 (Linux; Android 7.1.2; Moto E\xb3 Build/X) AppleWebKit/537.36 Chrome/85.0 Mobile Safari/9",
+            {
+                "browser": b"Chrome",
+                "browser_version": b"85.0",
+                "os": b"Android",
+                "os_version": b"7.1.2",
+                "device": "Moto E\ufffd".encode(),
+                "device_brand": b"Motorola",
+                "device_model": "E\ufffd".encode(),
+            },
+        ),
+        (b"SznProhlizec/4.5", {"browser": "Seznam prohlížeč".encode(), "browser_version": b"4.5"}),
+        (
             CHROME % b"120.0.6099.71",
             {"browser": b"Chrome", "browser_version": b"120.0.6099.71", "os": b"Windows", "os_version": b"10"},
         ),
@@ -68,6 +81,32 @@ def test_an_event_can_not_change_what_is_remembered():
 
 def test_no_agent_is_too_long(attributes_after):
     assert attributes_after(UserAgent, "{}", b"curl/8.4.0 " + b"x" * 1_000_000)["browser"] == b"curl"
+
+
+@pytest.fixture(scope="module")
+def strict():
+    """A decorator whose searcher takes text as ua-parser-rs and re2 do: only what can be written as UTF-8."""
+    decorator = UserAgent(settings_of(UserAgent.settings_class()))
+    resolve = decorator._resolve
+
+    def resolve_written(agent, domains):
+        return resolve(agent.encode().decode(), domains)
+
+    decorator._resolve = resolve_written
+    return decorator
+
+
+@given(st.binary(max_size=60).map(lambda tail: b"curl/8.4.0 \xb3" + tail))
+def test_what_is_not_utf_8_is_searched_by_every_searcher(strict, agent):
+    event = event_of(agent)
+    strict.decorate(event)
+    assert event.attributes["browser"] == b"curl"
+
+
+def test_a_character_that_is_cut_in_two_is_searched(strict):
+    event = event_of(b"curl/8.4.0 ".ljust(1_023, b"x") + "é".encode())
+    strict.decorate(event)
+    assert event.attributes["browser"] == b"curl"
 
 
 @given(st.binary(max_size=60) | st.text(max_size=60).map(lambda text: f"Mozilla/5.0 ({text}) {text}/5.1".encode()))

@@ -1,24 +1,35 @@
 """What is remembered of names; renaming stands with the decorators that rename."""
 
+import pytest
+
 from ingest.api.names import Remembered, rename
 from ingest.testing.events import event_of
 
 
-def test_a_name_is_made_once():
+def test_made_once_for_each_key():
     asked = []
-    names = Remembered(lambda name: asked.append(name) or name.upper())
-    assert [names[name] for name in ("a", "b", "a")] == ["A", "B", "A"]
-    assert asked == ["a", "b"]
+    remembered = Remembered(lambda key: asked.append(key) or key * 2)
+    assert [remembered[key] for key in (1, 2, 1, 2)] == [2, 4, 2, 4]
+    assert (asked, remembered.known) == ([1, 2], {1: 2, 2: 4})
 
 
-def test_remembered_names_end_somewhere():
-    names = Remembered(str.upper, most=3)
+def test_never_more_than_the_most():
+    remembered = Remembered(str, most=3)
+    known = remembered.known
     for number in range(10):
-        assert names[f"n{number}"] == f"N{number}"
-        assert len(names) <= 3
+        assert remembered[number] == str(number) == known[number]
+        assert len(known) <= 3
+
+
+def test_a_key_that_can_not_be_made_is_asked_for_again():
+    remembered = Remembered(int)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="invalid literal"):
+            remembered["x"]
+    assert remembered.known == {}
 
 
 def test_names_that_stay_come_first_and_others_in_their_order():
     event = event_of("", {"a": "1", "b": "2", "c": "3"})
-    rename(event, {"a": "x", "b": "b", "c": "y"})
+    rename(event, Remembered({"a": "x", "b": "b", "c": "y"}.__getitem__))
     assert list(event.attributes) == ["b", "x", "y"]

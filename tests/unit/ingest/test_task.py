@@ -237,12 +237,13 @@ class PickyStore(MemoryStore):
     """Written by tasks; refuses rows with a value that begins with "bad", without saying which."""
 
     kind = "picky"
-    written: MemoryStore
+    written: "PickyStore"
 
     def __init__(self, settings):
         super().__init__(settings)
         self.capabilities = replace(self.capabilities, written_by_driver=False)
         PickyStore.written = self
+        self.puts: list[int] = []
         super().open()
         self.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
 
@@ -259,12 +260,20 @@ class PickyStore(MemoryStore):
                     raise WriteRejectedError("no deletes here")
             elif any(value.startswith(b"bad") for value in mutation.columns.values()):
                 raise WriteRejectedError("no bad values here")
+            else:
+                self.puts.append(len(mutation.columns))
         super().apply(table, mutations)
 
 
-def picky(*sinks: SinkPart, **changed: object) -> Plan:
+class NarrowSettings(MemorySettings):
+    @property
+    def max_put_bytes(self) -> int | None:
+        return 1
+
+
+def picky(*sinks: SinkPart, settings: MemorySettings | None = None, **changed: object) -> Plan:
     sys.modules["picky_stores"] = sys.modules[__name__]
-    store = StorePart("logs", "picky_stores:PickyStore", MemorySettings())
+    store = StorePart("logs", "picky_stores:PickyStore", settings or MemorySettings())
     return plan(*sinks, decorators=TICK, stores={"logs": store}, **changed)
 
 
@@ -283,6 +292,12 @@ def run_until_settled(task: Task, records: list[Record], assignment: Assignment)
 
 def written() -> set[bytes]:
     return {row.key for row in PickyStore.written.scan("t", Scan())}
+
+
+@pytest.mark.parametrize(("settings", "puts"), [(MemorySettings(), [2]), (NarrowSettings(), [1, 1])])
+def test_store_says_how_much_of_a_row_it_takes_at_once(assignment, settings, puts):
+    live_task(picky(settings=settings)).run([record("a", "1:2"), record("a", "3:4", 1)], assignment)
+    assert PickyStore.written.puts == puts
 
 
 def test_events_whose_rows_the_store_refuses_are_dead_letters(assignment):

@@ -15,9 +15,7 @@ class Unable(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__()
-        self.capabilities = Capabilities(
-            written_by_driver=False, atomic_row=True, creates_families=False, creates_tables=False, wal_switch=False
-        )
+        self.capabilities = Capabilities(written_by_driver=False, creates_families=False, creates_tables=False)
 
     def ensure_table(self, spec: TableSpec) -> None:
         there = self.families(spec.name)

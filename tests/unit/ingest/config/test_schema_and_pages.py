@@ -104,10 +104,10 @@ class TestPages:
             assert "  |" not in page
 
     def test_both_pages_show_all_that_an_example_begins_with(self):
-        said = {"body": "b?", "host": "h?", "key": "k?", "attributes": {"a": "v?"}, "earlier": ("e?",)}
+        said = {"body": "b?", "host": "h?", "key": "k?", "attributes": {"a": "v?", "c": b"\xff"}, "earlier": ("e?",)}
         numbers = {"timestamp_ms": 7001, "nanos": 7002, "offset": 7003}
         example = Example("all", priority=Priority.DEBUG, **said, **numbers)
-        texts = ("b?", "h?", "k?", "v?", "e?", "7001", "7002", "7003", "DEBUG")
+        texts = ("b?", "h?", "k?", "v?", '"c"', "/w==", "e?", "7001", "7002", "7003", "DEBUG")
         for page in (_example("split", example), "\n".join(_shown("split", example).lines)):
             assert [text for text in texts if text not in page] == []
 

@@ -88,26 +88,26 @@ def test_left_over_temporary_file_is_harmless(folder: Path):
 
 
 def test_other_topics_are_refused_with_the_way_out(folder: Path):
-    Checkpoint(folder).belongs_to({"source": "kafka", "topics": "ticks"})
-    Checkpoint(folder).belongs_to({"source": "kafka", "topics": "ticks"})
+    Checkpoint(folder).claim({"source": "kafka", "topics": "ticks"})
+    Checkpoint(folder).claim({"source": "kafka", "topics": "ticks"})
     with pytest.raises(ConflictError, match='made for topics "ticks", the configuration says "other"') as refused:
-        Checkpoint(folder).belongs_to({"source": "kafka", "topics": "other"})
+        Checkpoint(folder).claim({"source": "kafka", "topics": "other"})
     assert "--start-from" in str(refused.value)
 
 
 def test_another_kind_of_source_is_told_before_its_parts(folder: Path):
-    Checkpoint(folder).belongs_to({"cluster": "c", "source": "kafka", "topics": "ticks"})
+    Checkpoint(folder).claim({"cluster": "c", "source": "kafka", "topics": "ticks"})
     with pytest.raises(ConflictError, match='made for source "kafka", the configuration says "files"'):
-        Checkpoint(folder).belongs_to({"path": "/logs", "source": "files"})
+        Checkpoint(folder).claim({"path": "/logs", "source": "files"})
 
 
 def test_another_configuration_than_in_the_last_run_is_noticed(folder: Path):
     checkpoint = Checkpoint(folder)
     assert not checkpoint.is_changed("one")
-    checkpoint.configured("one")
+    checkpoint.note_configuration("one")
     assert not checkpoint.is_changed("one")
     assert checkpoint.is_changed("two")
-    checkpoint.configured("two")
+    checkpoint.note_configuration("two")
     assert not checkpoint.is_changed("two")
 
 

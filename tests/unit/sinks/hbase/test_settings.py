@@ -10,6 +10,7 @@ from sinks.hbase.store import HBaseStore
 def test_defaults() -> None:
     settings = HBaseSettings()
     assert (settings.host, settings.port, settings.timeout, settings.connections) == ("localhost", 9090, 180.0, 1)
+    assert (settings.worker_connections, settings.max_put_bytes) == (1, 1 << 20)
     assert (settings.transport, settings.protocol, settings.thrift2) == (Transport.BUFFERED, Protocol.BINARY, None)
 
 

@@ -148,7 +148,7 @@ class TestOnMissing:
 
     def test_error_fails_the_event(self):
         error = error_of(mapper(cell("%{none}", on_missing="error")), self.GIVEN)
-        assert (error.code, str(error)) == ("no_attribute", 'no attribute "none" for the cell "f:q"')
+        assert (error.code, error.message) == ("no_attribute", 'no attribute "none" for the cell "f:q"')
 
     @pytest.mark.parametrize("name", ["family", "qualifier", "value"])
     def test_it_holds_for_every_template_of_the_cell(self, name):

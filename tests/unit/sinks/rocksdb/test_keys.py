@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.api import MAX_TIME_MS
 from sinks.rocksdb.keys import (
     END,
-    MAX_TIME_MS,
     after,
     cell_column,
     column_delete_suffix,

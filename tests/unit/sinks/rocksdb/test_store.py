@@ -208,7 +208,7 @@ class TestRoom:
         monkeypatch.setattr(sweep, "MIN_SUPERSEDED", 500)
         for _ in range(20):
             store.apply("t", [put(b"%03d" % number, 7) for number in range(100)])
-        assert store._gauges["t"].superseded == 0
+        assert store._open_tables["t"].gauge.superseded == 0
 
     def test_expired_cells_go_with_later_writes(self, store, clock):
         store.apply("t", [put(b"%03d" % number, clock.now, b"h:q") for number in range(50)])
@@ -220,13 +220,13 @@ class TestRoom:
     def test_count_survives_a_restart(self, store):
         for at in range(1, 4):
             store.apply("t", [put(b"%03d" % number, at) for number in range(200)])
-        counted = store._gauges["t"].superseded
+        counted = store._open_tables["t"].gauge.superseded
         assert counted == 400
         store.close()
         store.open()
         store.apply("t", [put(b"r", 1, b"g:q")])
-        assert store._gauges["t"].superseded == counted
-        assert store._gauges["t"].cells == 601
+        assert store._open_tables["t"].gauge.superseded == counted
+        assert store._open_tables["t"].gauge.cells == 601
 
     def test_walk_goes_on_in_slices(self, store, monkeypatch):
         monkeypatch.setattr("sinks.rocksdb.store.SLICE_KEYS", 10)

@@ -133,12 +133,12 @@ def test_what_is_superseded_is_counted(store, tmp_path):
         rows = [Put(b"%03d" % number, {b"f:a": b"v", b"g:a": b"v"}, at) for number in range(100)]
         deliver(store, [handed(tmp_path / "in" / f"task{at}", rows)])
     # three versions are kept of each cell
-    assert (store._gauges["t"].cells, store._gauges["t"].superseded) == (1_000, 400)
+    assert (store._open_tables["t"].gauge.cells, store._open_tables["t"].gauge.superseded) == (1_000, 400)
 
 
 def test_unknown_family_is_refused(store, tmp_path):
     file = handed(tmp_path / "in" / "task", [Put(b"r", {b"absent:a": b"v", b"f:a": b"v"}, 1)])
-    with pytest.raises(WriteRejectedError, match="there is no family b'absent'"):
+    with pytest.raises(WriteRejectedError, match='there is no family "absent"'):
         deliver(store, [file])
     assert list(store.scan("t", Scan())) == []
 

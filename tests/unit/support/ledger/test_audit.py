@@ -63,7 +63,7 @@ def test_losses_other_than_those_predicted(world: World) -> None:
     first = world.number(Fate.STORED)
     world.lose(first)
     judgement = world.judged()
-    assert len(invariants.as_predicted(judgement, {(0, world.number(Fate.STORED, first + 1))}, None)) == 1
+    assert len(invariants.as_predicted(judgement, {(0, world.number(Fate.STORED, first + 1))}, 1)) == 1
     assert len(invariants.as_predicted(judgement, {(0, first)}, 2)) == 1
 
 

@@ -42,9 +42,9 @@ def test_books_that_balance(world: World) -> None:
     assert wrong == []
     assert books(world).about_metrics(judgement, counted(world), -1) == []
     assert books(world).about_redelivery([counted(world)], BATCH, None) == (0, [])
-    verdicts = books(world).verdicts(judgement)
-    assert (verdicts.sent, verdicts.lost, verdicts.corrupt) == (COUNT, 0, 0)
-    assert verdicts.stored + verdicts.dead_lettered + verdicts.dropped == COUNT
+    totals = books(world).totals(judgement)
+    assert (totals.sent, totals.lost, totals.corrupt) == (COUNT, 0, 0)
+    assert totals.stored + totals.dead_lettered + totals.dropped == COUNT
 
 
 def test_a_loss(world: World) -> None:
@@ -52,7 +52,7 @@ def test_a_loss(world: World) -> None:
     assert rules(books(world).while_dead()[1]) == {Rule.DURABLE, Rule.CLEAN}
     judgement, wrong = books(world).at_the_end((), None, check_group=True)
     assert rules(wrong) == {Rule.CONSERVATION, Rule.PREDICTED, Rule.CLEAN}
-    assert books(world).verdicts(judgement).lost == 1
+    assert books(world).totals(judgement).lost == 1
 
 
 def test_a_loss_that_was_predicted(world: World) -> None:
