@@ -178,7 +178,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         table.gauge.cells += cells
         with self._forgetting():
             table.gauge.superseded += self._database.guarded(
-                lambda: count_superseded(samples, table.cursor(), table.specs)
+                lambda: count_superseded(samples, table.cursor(), table.specs, table.gauge.passed)
             )
 
     def _look_after(self, table: OpenTable) -> None:

@@ -228,6 +228,31 @@ class TestRoom:
         assert store._open_tables["t"].gauge.superseded == counted
         assert store._open_tables["t"].gauge.cells == 601
 
+    def test_many_versions_of_a_hot_row_are_counted_in_few_steps(self, store):
+        """What is passed over is counted by those that are not."""
+        store.ensure_table(TableSpec("many", (FamilySpec(b"f", versions=1_000),)))
+        steps = 0
+
+        class Counted:
+            def __init__(self, cursor):
+                self._cursor = cursor
+
+            def next(self):
+                nonlocal steps
+                steps += 1
+                self._cursor.next()
+
+            def __getattr__(self, name):
+                return getattr(self._cursor, name)
+
+        rows = [put(b"hot", at) for at in range(1, 5_001)]
+        store.apply("many", rows)
+        table = store._open_table("many")
+        samples = [put(b"hot", at) for at in range(5_001, 5_101)]
+        found = sweep.count_superseded(samples, Counted(table.cursor()), table.specs, {})
+        assert (found, steps <= len(samples) * sweep.SAMPLE_EVERY) == (len(samples) * sweep.SAMPLE_EVERY, True)
+        table.let_go()
+
     def test_walk_goes_on_in_slices(self, store, monkeypatch):
         monkeypatch.setattr("sinks.rocksdb.store.SLICE_KEYS", 10)
         for at in range(1, 6):
