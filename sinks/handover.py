@@ -72,23 +72,28 @@ class Handover(Store[StoreSettings]):
         self._files = files
         self._beside: list[Path] = []
         self._families: Mapping[str, frozenset[bytes]] = {}
+        self._compressions: Mapping[str, str] = {}
         self._path: Path | None = None
         self._file: BinaryIO | None = None
         self._sections: list[object] = []
         self._section_bytes = 0
         self._size_bytes = 0
 
-    def begin(self, path: str, families: Mapping[str, frozenset[bytes]]) -> None:
+    def begin(
+        self, path: str, families: Mapping[str, frozenset[bytes]], compressions: Mapping[str, str] | None = None
+    ) -> None:
         """
         Start a file; one that is left of an earlier attempt is replaced.
 
         Args:
             path: of the file; its folder is made when it is missing. The file comes to be with the first mutation.
             families: table -> families, as the driver knows them.
+            compressions: table -> how files for it are compressed; a table that is not there has none.
         """
         self._drop()
         self._path = Path(path)
         self._families = families
+        self._compressions = compressions or {}
 
     def finish(self) -> Handed | None:
         """What the driver has to deliver; None when nothing was written."""
@@ -166,7 +171,7 @@ class Handover(Store[StoreSettings]):
         with on_disk(beside):
             path.parent.mkdir(parents=True, exist_ok=True)
             beside.unlink(missing_ok=True)
-        note = files.make_file(str(beside), puts)
+        note = files.make_file(str(beside), puts, self._compressions.get(table, "none"))
         with on_disk(beside):
             size, checksum = sum_of(beside)
         self._keep((table, beside.name, size, checksum, note), len(note))

@@ -201,6 +201,7 @@ class Job:
             patience_s=min(PATIENCE_S * 2 ** min(attempt, MAX_DOUBLINGS), MAX_PATIENCE_S),
             incoming={store: str(folder) for store, folder in folders.items()},
             families=self._until_possible(self._families.known),
+            compressions=self._until_possible(self._families.compressions),
             closed=self._families.closed(),
             refused=refused,
             attempt=f"{self._started_ns}-{batch_id}-{attempt}",

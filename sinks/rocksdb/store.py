@@ -31,7 +31,7 @@ from sinks.rocksdb.reading import Cursor, Part, Question, page_of, row_at
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.sweep import DELETE_KEPT_MS, SLICE_KEYS, Kept, count_superseded, slice_of
 from sinks.rocksdb.table_file import Note
-from sinks.rocksdb.tables import column_family, gauge_key
+from sinks.rocksdb.tables import column_family, gauge_key, strongest
 from sinks.rocksdb.writing import batch_of
 
 
@@ -91,9 +91,16 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         self._write(table, batch, logged=logged)
         self._look_after(found)
 
-    def make_file(self, path: str, puts: Sequence[Put]) -> bytes:
+    def file_compression(self, table: str) -> str:
+        """That of the family which asks for most: a file holds all of them."""
+        specs = self._database.current().records.get(table)
+        if specs is None:
+            raise NotFoundError(f'there is no table "{table}"')
+        return strongest(specs.values())
+
+    def make_file(self, path: str, puts: Sequence[Put], compression: str = "none") -> bytes:
         """A sorted table of RocksDB."""
-        return table_file.write(path, puts).packed()
+        return table_file.write(path, puts, compression).packed()
 
     def take_file(self, table: str, path: str, note: bytes) -> None:
         """Make the file one of the table's, under a second name, so that it can be taken again."""

@@ -12,7 +12,7 @@ from ingest.durable import unusable
 from sinks.rocksdb.errors import is_from_rocksdb, number_of
 from sinks.rocksdb.keys import cell_column, encode_text, encode_time
 from sinks.rocksdb.sweep import SAMPLE_EVERY
-from sinks.rocksdb.tables import table_options
+from sinks.rocksdb.tables import file_options
 
 
 class Note(NamedTuple):
@@ -51,9 +51,11 @@ class _Shapes(dict[tuple[bytes, ...], list[tuple[bytes, bytes]]]):
         return made
 
 
-def write(path: str, puts: Sequence[Put]) -> Note:
+def write(path: str, puts: Sequence[Put], compression: str) -> Note:
     """
     Write puts of one table as one file; of two values for one cell the later one counts.
+
+    RocksDB leaves files of neighbours as they are, so one that should be compressed is so from the beginning.
 
     Raises:
         StoreUnavailableError: the disk has no room, or the process too many files open.
@@ -61,7 +63,7 @@ def write(path: str, puts: Sequence[Put]) -> Note:
     """
     shapes = _Shapes()
     try:
-        writer = SstFileWriter(table_options())
+        writer = SstFileWriter(file_options(compression))
         writer.open(path)
         cells = _fill(writer.__setitem__, puts, shapes)
         writer.finish()
