@@ -209,8 +209,9 @@ def slice_of(
     kept = Kept(0, 0, 0, NEVER)
     floor = row_floor = found = count = removed = 0
     expires_ms = NEVER
-    while at_key(cursor):
-        key = cursor.key()
+    valid, key_here, step = cursor.valid, cursor.key, cursor.next
+    while valid():
+        key = key_here()
         if not head or not key.startswith(head):
             if count >= limit or (stop is not None and key >= stop):
                 return Slice(removed, key, expires_ms)
@@ -242,7 +243,8 @@ def slice_of(
             remove(key)
             removed += 1
         count += 1
-        cursor.next()
+        step()
+    at_key(cursor)
     return Slice(removed, None, expires_ms)
 
 
