@@ -74,7 +74,8 @@ class Failed(NamedTuple):
     An event that can not pass.
 
     Attributes:
-        error: for a bug in a decorator a DecorateBugError whose `__cause__` is what was raised, traceback included.
+        error: without traceback; for a bug in a decorator a DecorateBugError whose `__cause__` is what was raised, with
+            its traceback: whoever tells that lets go of it (`without_frames`).
         component: name of the step.
         event: as the steps before left it, for the attributes in a dead letter.
     """
@@ -381,6 +382,8 @@ def _failed(error: BaseException, step: Step | None, event: Event, origin: Origi
         bug = DecorateBugError(told(error, module, step.provider))
         bug.__cause__ = error
         error = bug
+    else:
+        error.without_frames()
     if step.provider:
         event = without_rubbish(event)
         origin = origin if isinstance(origin, Origin) else Origin("", 0, 0)

@@ -13,7 +13,7 @@ _DENIED = {
     *(errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG),
 }
 """A human can mend it: rights, or what stands at the place."""
-_SHORT = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EBUSY}
+_SHORT = {errno.ENOMEM, errno.EAGAIN, errno.EBUSY}
 """The machine has too little of something just now, and the disk was not even asked."""
 
 
@@ -88,6 +88,12 @@ def unusable(what: str, number: int, reason: str) -> IngestError:
     if number in _DENIED:
         return StoreUnavailableError(
             f"{what}: {reason}", code="disk_denied", hint="look at who owns it and who may write there"
+        )
+    if number in (errno.EMFILE, errno.ENFILE):
+        return StoreUnavailableError(
+            f"{what}: {reason}",
+            code="too_many_open_files",
+            hint="let the service have more open files (ulimit -n, or LimitNOFILE= of systemd); it is tried again",
         )
     if number in _SHORT:
         return StoreUnavailableError(f"{what}: {reason}", code="disk_busy", hint="it is tried again")

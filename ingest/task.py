@@ -67,6 +67,7 @@ class Assignment:
         patience_s: how long a chunk may be in flight before the task reports that it is blocked.
         incoming: store name -> folder for the files handed over to the driver.
         families: (store, table) -> families, for stores that only the driver may write.
+        compressions: (store, table) -> how files that such a store takes are compressed, where they are.
         closed: (store, table) pairs that may get no more families.
         refused: name of a store -> (table, row key) -> code and reason, of rows it refused in earlier attempts.
         attempt: names this attempt at the batch; "" for an attempt of one task alone.
@@ -80,6 +81,7 @@ class Assignment:
     patience_s: float = 10.0
     incoming: Mapping[str, str] = field(default_factory=dict)
     families: Mapping[tuple[str, str], frozenset[bytes]] = field(default_factory=dict)
+    compressions: Mapping[tuple[str, str], str] = field(default_factory=dict)
     closed: frozenset[tuple[str, str]] = frozenset()
     refused: Mapping[str, RefusedRows] = field(default_factory=dict)
     attempt: str = ""
@@ -169,8 +171,10 @@ class Task:
             return _ended(receipt, Verdict.BLOCKED, self._blocked[1])
         try:
             for store, handover in self._handovers.items():
+                path = Path(assignment.incoming[store]) / f"{assignment.task_id}.puts"
                 tables = {table: names for (name, table), names in assignment.families.items() if name == store}
-                handover.begin(str(Path(assignment.incoming[store]) / f"{assignment.task_id}.puts"), tables)
+                compressions = {table: how for (name, table), how in assignment.compressions.items() if name == store}
+                handover.begin(str(path), tables, compressions)
             for store, mutator in self._mutators.items():
                 mutator.begin(replace(context, refused=assignment.refused.get(store, {})))
             with self._time_limit:
@@ -186,7 +190,7 @@ class Task:
                 case Disposition.STOP:
                     return _ended(receipt, Verdict.STOP, error)
                 case Disposition.RETRY:
-                    self._blocked = assignment.attempt, error
+                    self._blocked = assignment.attempt, error.without_frames()
                 case Disposition.DIVERT:
                     pass  # nobody says which event it is about, so none may be passed over: blocked, and loudly
             return _ended(receipt, Verdict.BLOCKED, error)
@@ -362,6 +366,7 @@ class Task:
                         hint=f"the last one: {error}; mend the pipeline, or set max_events_per_batch lower",
                     )
                 self._receipt.dead_letters.append(letter)
+        error.without_frames()
 
     def _report_bug(self, component: str, error: EventError) -> None:
         """Log the traceback of a bug in a decorator or sink, once for each kind; its events fail like any other."""

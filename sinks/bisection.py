@@ -41,7 +41,7 @@ def apply_all_but_refused(mutations: Sequence[Mutation], apply: Callable[[Sequen
             apply(part)
         except WriteRejectedError as error:
             if len(part) == 1:
-                refused.append(Refusal(part[0], error))
+                refused.append(Refusal(part[0], error.without_frames()))
             else:
                 waiting.extend(reversed(_parts(part, error.indexes)))
     return refused

@@ -9,6 +9,7 @@ import msgpack
 
 from ingest import failpoint
 from ingest.api import Delete, FileStore, IntegrityError, LifecycleError, Mutation, Put, Store
+from ingest.durable import on_disk
 from ingest.receipt import Handed
 from sinks.handover import HEAD, NOTE, sum_of
 
@@ -90,10 +91,11 @@ def _apply(store: Store[Any], waiting: dict[str, _Section], before_each: Callabl
 def _take(store: Store[Any], file: _File) -> None:
     if not isinstance(store, FileStore):
         raise LifecycleError(f"a {store.kind} store was handed a file of another store")
-    try:
-        found = sum_of(file.path)
-    except FileNotFoundError:
-        raise _gone(file.path) from None
+    with on_disk(file.path):
+        try:
+            found = sum_of(file.path)
+        except FileNotFoundError:
+            raise _gone(file.path) from None
     if found != (file.size_bytes, file.checksum):
         raise _damaged(file.path, 0, f"it should have {file.size_bytes} bytes with the checksum {file.checksum:08x}")
     store.take_file(file.table, str(file.path), file.note)
@@ -101,10 +103,11 @@ def _take(store: Store[Any], file: _File) -> None:
 
 def _sections(handed: Handed) -> Iterator[_Section | _File]:
     path = Path(handed.path)
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        raise _gone(path) from None
+    with on_disk(path):
+        try:
+            file = path.open("rb")
+        except FileNotFoundError:
+            raise _gone(path) from None
     with file:
         at = 0
         while head := file.read(HEAD.size):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from ingest.api import FamilySpec, TableSpec
+from ingest.api import FamilySpec, FileStore, TableSpec
 from sinks.driver_store import DriverStore
 
 
@@ -47,6 +47,21 @@ class FamilyRegistry:
                 with one.held() as store:
                     known |= {(name, table): store.families(table) or frozenset() for table in store.tables()}
         return known
+
+    def compressions(self) -> dict[tuple[str, str], str]:
+        """
+        How the files that tasks make for a table are compressed, for tables where they are.
+
+        Raises:
+            StoreError: a store does not tell.
+        """
+        found: dict[tuple[str, str], str] = {}
+        for name, one in self._stores.items():
+            if one.capabilities.written_by_driver:
+                with one.held() as store:
+                    if isinstance(store, FileStore):
+                        found |= {(name, table): store.file_compression(table) for table in store.tables()}
+        return {place: compression for place, compression in found.items() if compression != "none"}
 
     def closed(self) -> frozenset[tuple[str, str]]:
         """(store, table) pairs whose limit is reached: tasks refuse further families there."""

@@ -34,6 +34,7 @@ from ingest.api import (
     StoreSettings,
     TableSpec,
 )
+from ingest.clock import now_ms
 from ingest.durable import on_disk
 from ingest.receipt import Handed
 from sinks.buffer import size_of
@@ -71,23 +72,28 @@ class Handover(Store[StoreSettings]):
         self._files = files
         self._beside: list[Path] = []
         self._families: Mapping[str, frozenset[bytes]] = {}
+        self._compressions: Mapping[str, str] = {}
         self._path: Path | None = None
         self._file: BinaryIO | None = None
         self._sections: list[object] = []
         self._section_bytes = 0
         self._size_bytes = 0
 
-    def begin(self, path: str, families: Mapping[str, frozenset[bytes]]) -> None:
+    def begin(
+        self, path: str, families: Mapping[str, frozenset[bytes]], compressions: Mapping[str, str] | None = None
+    ) -> None:
         """
         Start a file; one that is left of an earlier attempt is replaced.
 
         Args:
             path: of the file; its folder is made when it is missing. The file comes to be with the first mutation.
             families: table -> families, as the driver knows them.
+            compressions: table -> how files for it are compressed; a table that is not there has none.
         """
         self._drop()
         self._path = Path(path)
         self._families = families
+        self._compressions = compressions or {}
 
     def finish(self) -> Handed | None:
         """What the driver has to deliver; None when nothing was written."""
@@ -165,7 +171,7 @@ class Handover(Store[StoreSettings]):
         with on_disk(beside):
             path.parent.mkdir(parents=True, exist_ok=True)
             beside.unlink(missing_ok=True)
-        note = files.make_file(str(beside), puts)
+        note = files.make_file(str(beside), puts, self._compressions.get(table, "none"))
         with on_disk(beside):
             size, checksum = sum_of(beside)
         self._keep((table, beside.name, size, checksum, note), len(note))
@@ -266,11 +272,20 @@ def sum_of(path: Path) -> tuple[int, int]:
     return size, checksum
 
 
-def remove_leftovers(folder: str) -> int:
-    """Remove what tasks of an earlier process left; their batches are run again. Returns how many entries went."""
+def remove_leftovers(folder: str, *, idle_s: float = 0) -> int:
+    """
+    Remove what tasks of an earlier process left; their batches are run again. Returns how many entries went.
+
+    Args:
+        folder: need not be there.
+        idle_s: entries that changed within so many seconds stay.
+    """
     count = 0
     if Path(folder).is_dir():
-        for path in Path(folder).iterdir():
+        latest = now_ms() / 1000 - idle_s
+        for path in list(Path(folder).iterdir()):
+            if idle_s and path.lstat().st_mtime > latest:
+                continue
             if path.is_dir():
                 shutil.rmtree(path)
             else:

@@ -33,7 +33,7 @@ Every error this product raises on purpose, and what the harness does about each
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, Self
 
 
 class Disposition(Enum):
@@ -68,6 +68,23 @@ class IngestError(Exception):
 
     def __str__(self) -> str:
         return self.message if self.hint is None else f"{self.message}; {self.hint}"
+
+    def without_frames(self) -> Self:
+        """
+        This error, and those behind it, without tracebacks: for one that is kept, or was told.
+
+        A frame has what it worked with, the event and often the error itself, and the frames that called it: with them
+        none of these would be freed before garbage is collected.
+        """
+        seen: set[int] = set()
+        waiting: list[BaseException | None] = [self]
+        while waiting:
+            error = waiting.pop()
+            if error is not None and id(error) not in seen:
+                seen.add(id(error))
+                error.__traceback__ = None
+                waiting += error.__cause__, error.__context__
+        return self
 
 
 class ProblemReport(Protocol):

@@ -153,9 +153,23 @@ class FileStore(Store[S]):
     """
 
     @abstractmethod
-    def make_file(self, path: str, puts: Sequence[Put]) -> bytes:
+    def file_compression(self, table: str) -> str:
+        """
+        How files for a table should be compressed, for `make_file`.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+
+    @abstractmethod
+    def make_file(self, path: str, puts: Sequence[Put], compression: str = "none") -> bytes:
         """
         Write puts of one table, in order, to a new file; the store need not be open, and is not touched.
+
+        Args:
+            path: of the file.
+            puts: any number, with or without the log.
+            compression: as the driver was told by `file_compression`.
 
         Returns:
             A note for `take_file`.

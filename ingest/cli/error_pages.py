@@ -107,7 +107,7 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "delete_at_zero": (api.MappingError, "A delete carries the time before the event's, and there is none before 0."),
     "disk_busy": (
         api.StoreUnavailableError,
-        "The machine has no handle or memory left for a file of the service.",
+        "The machine has no memory left for a file of the service, or somebody else holds it.",
     ),
     "disk_denied": (api.StoreUnavailableError, "A file or folder of the service may not be read or written by it."),
     "disk_failed": (
@@ -216,6 +216,10 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "An event is larger than max_event_bytes of its source, max_bytes of gunzip, or max_bytes of max_size.",
     ),
     "too_many_columns": (api.MappingError, "The event has more cells than columns: max_per_row allows."),
+    "too_many_open_files": (
+        api.StoreUnavailableError,
+        "The process has all the files open that it may have; it waits. Raise the limit: ulimit -n, LimitNOFILE=.",
+    ),
     "too_many_parts": (
         api.DecorateError,
         "A text has more parts than max_events of explode, or the steps would make over 131,072 events of a record.",

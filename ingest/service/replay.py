@@ -89,6 +89,7 @@ class Replayer:
             batch_time_ms=batch_time_ms,
             incoming={name: str(folder) for name, folder in self._incoming.items()},
             families=self._families.known(),
+            compressions=self._families.compressions(),
             closed=self._families.closed(),
             refused=refused,
             only=only,

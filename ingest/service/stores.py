@@ -1,7 +1,7 @@
 """The stores a driver has: those it alone may write, and those it makes families in."""
 
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,11 @@ from ingest.config.model import Configuration
 from sinks.driver_store import DriverStore
 from sinks.families import FamilyRegistry
 from sinks.handover import remove_leftovers
+
+FORGOTTEN_S = 7 * 24 * 3600.0
+"""What this old pipelines left that are not ours is removed: most likely their names went from the configuration. A
+service with a store of the same name may share our state folder, and is at work on what is younger. If it should have
+waited longer to deliver something, its batch runs again."""
 
 
 def driver_stores(configuration: Configuration, plans: Iterable[Plan], opened: ExitStack) -> dict[str, DriverStore]:
@@ -39,6 +44,9 @@ def driver_stores(configuration: Configuration, plans: Iterable[Plan], opened: E
             for pipeline in pipelines[name]:
                 # only now: whoever holds the store may be reading them
                 remove_leftovers(str(incoming_folder(configuration, name, pipeline)))
+            with suppress(OSError):  # others may remove them too
+                for folder in _incoming(configuration, name).iterdir():
+                    remove_leftovers(str(folder), idle_s=FORGOTTEN_S)
 
         made = DriverStore(found[name], prepare)
         opened.callback(made.close)
@@ -80,4 +88,8 @@ def family_registry(configuration: Configuration, plan: Plan, stores: Mapping[st
 
 def incoming_folder(configuration: Configuration, store: str, pipeline: str) -> Path:
     """Where a pipeline's tasks leave what they hand over to a store; nobody else's business, as its checkpoint is."""
-    return configuration.state_dir.resolve() / "incoming" / store / pipeline
+    return _incoming(configuration, store) / pipeline
+
+
+def _incoming(configuration: Configuration, store: str) -> Path:
+    return configuration.state_dir.resolve() / "incoming" / store

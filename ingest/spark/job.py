@@ -82,7 +82,7 @@ class Job:
         pipeline: its name.
         plan: as `ingest.parcel.packed` gives it, unpacked once by each worker process.
         stores: those of the pipeline that the driver has, by name.
-        incoming: store name -> folder for files that tasks hand over.
+        incoming: store name -> folder for files that tasks hand over, of this pipeline alone.
         publish: makes dead letters durable, after asking the error budget; called once a batch with all letters and
             counts.
         most_tasks: into which the partitions of a batch are put together, for a task costs 40 ms, however little it has
@@ -201,6 +201,7 @@ class Job:
             patience_s=min(PATIENCE_S * 2 ** min(attempt, MAX_DOUBLINGS), MAX_PATIENCE_S),
             incoming={store: str(folder) for store, folder in folders.items()},
             families=self._until_possible(self._families.known),
+            compressions=self._until_possible(self._families.compressions),
             closed=self._families.closed(),
             refused=refused,
             attempt=f"{self._started_ns}-{batch_id}-{attempt}",
@@ -251,7 +252,8 @@ class Job:
             if files:
                 with one.held() as store:
                     deliver(store, files)
-        _remove({Path(file.path).parent for file in handed})
+        # all, not only what was delivered: a task that was still at work when its job had failed made its folder anew
+        _remove(path for folder in self._incoming.values() if folder.is_dir() for path in list(folder.iterdir()))
 
     def _create_families(self, receipts: Sequence[Receipt]) -> None:
         needed: dict[tuple[str, str], set[bytes]] = {}

@@ -12,7 +12,7 @@ from rocksdict import AccessType, IngestExternalFileOptions, Rdict, WriteBatch, 
 
 from ingest.api import FamilySpec, LifecycleError, NotFoundError
 from ingest.durable import on_disk
-from sinks.rocksdb import tables
+from sinks.rocksdb import descriptors, neighbours, tables
 from sinks.rocksdb.errors import OWNER, is_from_rocksdb, translated
 
 T = TypeVar("T")
@@ -47,6 +47,7 @@ class Database:
         self.path = path
         self.read_only = read_only
         self.generation = 0
+        self._until_look = 0
         self._opened: Opened | None = None
         self._is_wanted = False
         self._follower: tempfile.TemporaryDirectory[str] | None = None
@@ -135,6 +136,14 @@ class Database:
         reader = opened.column_families[tables.column_family(table)]
         self.guarded(lambda: reader.ingest_external_file([str(taken)], options))
 
+    def join_neighbours(self, table: str) -> None:
+        """Make large files of small ones that lie side by side; done now and then, as files are taken."""
+        self._until_look -= 1
+        if self._until_look < 0:
+            self._until_look = neighbours.LOOK_EVERY - 1
+            reader = self.writable().column_families[tables.column_family(table)]
+            self.guarded(lambda: neighbours.join(reader))
+
     def add_families(self, table: str, missing: list[FamilySpec]) -> None:
         """Make families, and the table with them."""
         opened = self.writable()
@@ -176,7 +185,9 @@ class Database:
             return False
 
     def _attach(self) -> Opened:
-        options = tables.database_options()
+        descriptors.raise_limit()
+        most_open = descriptors.most_open_of_reader(self.path) if self.read_only else descriptors.most_open()
+        options = tables.database_options(most_open)
         exists = (self.path / "CURRENT").exists()
         if self.read_only and not exists:
             raise NotFoundError(f'there is no store at "{self.path}"', hint="it comes to be with the first write")

@@ -12,8 +12,8 @@ from ingest.api import (
     NotFoundError,
     StoreBusyError,
     StoreRefusedError,
-    StoreUnavailableError,
 )
+from ingest.durable import unusable
 
 OWNER = "OWNER"
 """File beside RocksDB's LOCK that says who has the store; stale after a kill, so it is only read when LOCK is held."""
@@ -26,18 +26,22 @@ def is_from_rocksdb(error: Exception) -> bool:
     return type(error) is Exception or isinstance(error, (OSError, DbClosedError))
 
 
-def is_full(text: str) -> bool:
-    """Whether RocksDB says that there is no room."""
+def number_of(text: str) -> int:
+    """The system's number (errno) for what RocksDB says of a file: no room, too many open, or a disk that fails."""
     lowered = text.lower()
-    return any(words in lowered for words in ("no space left", "quota", "file too large", "max allowed space"))
+    if any(words in lowered for words in ("no space left", "quota", "file too large", "max allowed space")):
+        return errno.ENOSPC
+    if "too many open files" in lowered:
+        return errno.EMFILE
+    return errno.EIO
 
 
 def translated(error: Exception, path: Path) -> IngestError:
     """
     Our error for one of RocksDB's; it gives all of them as plain exceptions with a text.
 
-    A full disk heals, so it is waited for. Any other failure of the disk is final: after a failed sync nobody knows
-    what the disk holds, and a second sync that succeeds proves nothing.
+    A full disk heals, and files are closed again, so both are waited for. Any other failure of the disk is final: after
+    a failed sync nobody knows what the disk holds, and a second sync that succeeds proves nothing.
     """
     text = str(error)
     lowered = text.lower()
@@ -46,8 +50,10 @@ def translated(error: Exception, path: Path) -> IngestError:
             f'the store "{path}" is held by {owner_of(path)}',
             hint="stop that process, then run this command again: only one at a time may write it",
         )
-    if is_full(text):
-        return StoreUnavailableError(f'no space left for the store "{path}": {text}')
+    number = number_of(text)
+    if number != errno.EIO:
+        what = "no space left" if number == errno.ENOSPC else "no more files can be open"
+        return unusable(f'{what} for the store "{path}"', number, text)
     if "permission denied" in lowered or "read-only file system" in lowered:
         return StoreRefusedError(f'the store "{path}" may not be written: {text}', hint="check who owns the folder")
     if "busy" in lowered or "try again" in lowered or "timed out" in lowered:

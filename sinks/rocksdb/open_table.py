@@ -9,7 +9,7 @@ from sinks.rocksdb.database import Opened
 from sinks.rocksdb.keys import cell_column
 from sinks.rocksdb.reading import Cursor
 from sinks.rocksdb.sweep import Gauge
-from sinks.rocksdb.tables import column_family, gauge_key
+from sinks.rocksdb.tables import column_family
 
 MAX_PREPARED = 50_000
 """Columns whose key parts are kept; data that makes more columns of its own pays for encoding them again."""
@@ -28,14 +28,14 @@ class OpenTable:
         NoTableError: there is no such table.
     """
 
-    def __init__(self, opened: Opened, name: str) -> None:
+    def __init__(self, opened: Opened, name: str, gauge: Gauge) -> None:
         if name not in opened.records:
             raise NoTableError(f'there is no table "{name}"')
         self.name = name
         self.specs = opened.records[name]
         lives = [spec.ttl_s for spec in self.specs.values() if spec.ttl_s is not None]
         self.shortest_ttl_s = min(lives, default=None)
-        self.gauge = Gauge.of(opened.root.get(gauge_key(name)))
+        self.gauge = gauge
         self._prepared: dict[bytes, bytes] = {}
         place = column_family(name)
         self._handles: tuple[ColumnFamily, Rdict] | None = (

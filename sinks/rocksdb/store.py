@@ -1,6 +1,6 @@
 """The embedded store: HBase's rules on one folder of RocksDB."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self, cast
@@ -24,14 +24,15 @@ from ingest.api import (
 from ingest.api.notation import shown
 from ingest.clock import now_ms
 from sinks.rocksdb import table_file
+from sinks.rocksdb.ages import NEVER, Ages
 from sinks.rocksdb.database import Database
 from sinks.rocksdb.keys import encode_text
 from sinks.rocksdb.open_table import OpenTable
 from sinks.rocksdb.reading import Cursor, Part, Question, page_of, row_at
 from sinks.rocksdb.settings import RocksDBSettings
-from sinks.rocksdb.sweep import DELETE_KEPT_MS, SLICE_KEYS, Kept, count_superseded, slice_of
+from sinks.rocksdb.sweep import DELETE_KEPT_MS, Gauge, Kept, count_superseded, slice_of
 from sinks.rocksdb.table_file import Note
-from sinks.rocksdb.tables import column_family, gauge_key
+from sinks.rocksdb.tables import column_family, gauge_key, strongest
 from sinks.rocksdb.writing import batch_of
 
 
@@ -66,6 +67,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         self._clock_ms = clock_ms
         self._generation = -1
         self._open_tables: dict[str, OpenTable] = {}
+        self._gauges: dict[str, Gauge] = {}
 
     @classmethod
     def reader(cls, settings: RocksDBSettings) -> Self:
@@ -80,6 +82,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         """Let go of the folder."""
         # handles keep RocksDB open, so they go first
         self._forget()
+        self._gauges.clear()
         self._database.close()
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
@@ -91,9 +94,16 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         self._write(table, batch, logged=logged)
         self._look_after(found)
 
-    def make_file(self, path: str, puts: Sequence[Put]) -> bytes:
+    def file_compression(self, table: str) -> str:
+        """That of the family which asks for most: a file holds all of them."""
+        specs = self._database.current().records.get(table)
+        if specs is None:
+            raise NotFoundError(f'there is no table "{table}"')
+        return strongest(specs.values())
+
+    def make_file(self, path: str, puts: Sequence[Put], compression: str = "none") -> bytes:
         """A sorted table of RocksDB."""
-        return table_file.write(path, puts).packed()
+        return table_file.write(path, puts, compression).packed()
 
     def take_file(self, table: str, path: str, note: bytes) -> None:
         """Make the file one of the table's, under a second name, so that it can be taken again."""
@@ -111,6 +121,8 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         batch = WriteBatch(raw_mode=True)
         batch.put(gauge_key(table), found.gauge.record())
         self._write(table, batch, logged=True)
+        with self._forgetting():
+            self._database.join_neighbours(table)
         self._look_after(found)
 
     def get(self, table: str, row: bytes, *, columns: Sequence[bytes] | None = None, versions: int = 1) -> Row | None:
@@ -146,6 +158,11 @@ class RocksDBStore(FileStore[RocksDBSettings]):
             raise SchemaError(f'there is no family {shown(family.name)} in table "{table}"')
         with self._forgetting():
             self._database.change_family(table, family)
+        found = self._open_table(table)
+        found.gauge.ages = Ages(0)  # cells may expire sooner now
+        batch = WriteBatch(raw_mode=True)
+        batch.put(gauge_key(table), found.gauge.record())
+        self._write(table, batch, logged=True)
 
     def describe_table(self, name: str) -> TableSpec | None:
         """The table's families, as they were asked for; bloom filters are ignored here."""
@@ -166,41 +183,45 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         removed = 0
         for table in self.tables():
             found = self._open_table(table)
-            found.gauge.start()
+            found.gauge.start(self._clock_ms())
             while found.gauge.resume is not None:
                 removed += self._sweep(found)
         return removed
 
-    def _count(self, table: OpenTable, cells: int, samples: Iterable[Mutation]) -> None:
+    def _count(self, table: OpenTable, cells: int, samples: Sequence[Mutation]) -> None:
         """Let the table's gauge know what is about to be written."""
-        table.gauge.cells += cells
+        gauge = table.gauge
+        gauge.count(cells, samples, table.specs)
         with self._forgetting():
-            table.gauge.superseded += self._database.guarded(
-                lambda: count_superseded(samples, table.cursor(), table.specs)
+            gauge.superseded += self._database.guarded(
+                lambda: count_superseded(samples, table.cursor(), table.specs, gauge.passed)
             )
 
     def _look_after(self, table: OpenTable) -> None:
-        due = table.gauge.is_due(ttl_s=table.shortest_ttl_s, now_ms=self._clock_ms())
-        if due or table.gauge.resume is not None:
+        if table.gauge.resume is None:
+            table.gauge.start_if_due(ttl_s=table.shortest_ttl_s, now_ms=self._clock_ms())
+        if table.gauge.resume is not None:
             self._sweep(table)
 
     def _sweep(self, table: OpenTable) -> int:
         gauge = table.gauge
-        if gauge.resume is None:
-            gauge.start()
-        resume = gauge.resume or b""
         now = self._clock_ms()
-        kept = {
-            encode_text(name): Kept(spec.versions, _oldest_ms(spec, now), now - DELETE_KEPT_MS)
-            for name, spec in table.specs.items()
-        }
         batch = WriteBatch(raw_mode=True)
-        handle = table.handle
-        with self._forgetting():
-            removed, after = self._database.guarded(
-                lambda: slice_of(table.cursor(), kept, resume, SLICE_KEYS, lambda key: batch.delete(key, handle))
-            )
-        gauge.went_on(removed, after, now)
+        removed = 0
+        span = gauge.next_span(now)
+        if span is None:
+            gauge.ended()
+        else:
+            kept = {encode_text(name): _kept(spec, now) for name, spec in table.specs.items()}
+            handle = table.handle
+            with self._forgetting():
+                done = self._database.guarded(
+                    lambda: slice_of(
+                        table.cursor(), kept, span, gauge.slice_keys, lambda key: batch.delete(key, handle)
+                    )
+                )
+            gauge.went_on(span[0], done, now)
+            removed = done.removed
         batch.put(gauge_key(table.name), gauge.record())
         self._write(table.name, batch, logged=True)
         return removed
@@ -216,6 +237,8 @@ class RocksDBStore(FileStore[RocksDBSettings]):
             yield
         except BaseException:
             self._forget()
+            # nor is it known what of it was written
+            self._gauges.clear()
             raise
 
     def _page(self, table: str, scan: Scan, bounds: tuple[bytes, bytes | None], left: int | None) -> list[Row]:
@@ -254,7 +277,10 @@ class RocksDBStore(FileStore[RocksDBSettings]):
             self._generation = self._database.generation
         found = self._open_tables.get(name)
         if found is None:
-            found = self._open_tables[name] = OpenTable(opened, name)
+            gauge = self._gauges.get(name)
+            if gauge is None:
+                gauge = self._gauges[name] = Gauge.of(opened.root.get(gauge_key(name)), self._clock_ms())
+            found = self._open_tables[name] = OpenTable(opened, name, gauge)
         return found
 
     def _forget(self) -> None:
@@ -262,6 +288,11 @@ class RocksDBStore(FileStore[RocksDBSettings]):
             table.let_go()
         self._open_tables.clear()
         self._generation = -1
+
+
+def _kept(spec: FamilySpec, now: int) -> Kept:
+    ttl_ms = NEVER if spec.ttl_s is None else spec.ttl_s * 1000
+    return Kept(spec.versions, _oldest_ms(spec, now), now - DELETE_KEPT_MS, ttl_ms)
 
 
 def _oldest_ms(spec: FamilySpec, now: int) -> int:

@@ -6,15 +6,22 @@ at each cell as it is written would cost a read each. So every hundredth row tha
 its cells push out an older version tells how fast those gather, whatever the order of keys. When they are estimated to
 be a quarter of all cells, the table is walked through once, in slices between writes.
 
-So a store holds at most about a third more cells than are readable, and data that is only added to is never walked.
+A slice looks at three times as many cells as were written since the last one. So a store holds at most about a third
+more cells than are readable, and data that is only added to is never walked.
+
+Expired cells are looked for when a quarter of the shortest time to live has passed, where there are some (see `Ages`).
+Where keys rise with time they are a quarter of the readable ones at most, and cost little. Where rows of every age lie
+side by side each walk is one through all rows: they are about a third of the readable ones there, and more than half
+for a while when the first of them expire.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ingest.api import FamilySpec, Mutation, Put
+from sinks.rocksdb.ages import NEVER, Ages
 from sinks.rocksdb.keys import (
     CELL,
     COLUMNS,
@@ -32,37 +39,182 @@ MIN_SUPERSEDED = 100_000
 """Cells; below that a walk is not worth its while."""
 SHARE = 0.25
 SLICE_KEYS = 100_000
-"""Looked at in one slice: about a tenth of a second."""
+"""Looked at in one slice, at least: about a tenth of a second."""
+PACE = 3
+"""Cells that are looked at for each that is written, while a walk is under way."""
 DELETE_KEPT_MS = 24 * 3600 * 1000
 """A delete hides cells that are written after it with an earlier time; this late they no longer come."""
 TTL_CHECK_MS = 3600 * 1000
-"""A table whose cells expire is walked for that alone after a quarter of the shortest time to live, and at most this
-often: so expired cells are a quarter more than readable ones, and a long life costs few walks."""
+"""A table is walked for expired cells alone no more often than this."""
 
 
 class Kept(NamedTuple):
-    """What a family keeps."""
+    """
+    What a family keeps.
+
+    Attributes:
+        ttl_ms: how long a cell lives; `NEVER` for one that does not expire.
+    """
 
     versions: int
     oldest_ms: int
     deletes_from_ms: int
+    ttl_ms: int
 
 
-def walked(cursor: Cursor, families: Mapping[bytes, Kept], resume: bytes, limit: int) -> Iterator[tuple[bytes, bool]]:
+class Slice(NamedTuple):
     """
-    Keys from `resume` on, at most about `limit`, with whether each can go; ends at the end of a family of a row.
+    What was done in a slice.
+
+    Attributes:
+        removed: how many keys.
+        after: where to go on; None at the end.
+        expires_ms: when the first of the cells that stay expires.
+    """
+
+    removed: int
+    after: bytes | None
+    expires_ms: int
+
+
+@dataclass(slots=True)
+class Gauge:
+    """
+    How many cells of a table nobody can read, estimated, and when to walk through it.
+
+    Attributes:
+        cells: of the table, as found by the last walk and written since.
+        superseded: how many of them nobody can read.
+        walked_ms: when the last walk began, or the table.
+        resume: where the walk goes on; None while there is none.
+        ages: when cells expire.
+        sampled_rows: how many rows the samples were taken of.
+        passed: see `count_superseded`.
+    """
+
+    cells: int = 0
+    superseded: int = 0
+    walked_ms: int = 0
+    resume: bytes | None = None
+    ages: Ages = field(default_factory=Ages)
+    sampled_rows: int = 0
+    passed: dict[int, int] = field(default_factory=dict)
+    _written: int = 0
+    _for_expired: bool = False
+    _seen_at_start: int = 0
+    _removed: int = 0
+
+    @classmethod
+    def of(cls, record: bytes | None, now_ms: int) -> "Gauge":
+        """What was remembered; without a record, a table that begins now."""
+        if record is None:
+            return cls(walked_ms=now_ms)
+        cells, superseded, walked_ms, *more = json.loads(record)
+        earliest_ms, *walk = more or [0]
+        gauge = cls(cells, superseded, walked_ms, ages=Ages(earliest_ms))
+        if walk:
+            resume, gauge._for_expired, gauge._seen_at_start, gauge._removed = walk
+            gauge.resume = bytes.fromhex(resume)
+        return gauge
+
+    def record(self) -> bytes:
+        """What to remember over a restart: a walk goes on then, but where cells expire is told of the whole alone."""
+        walk = [] if self.resume is None else [self.resume.hex(), self._for_expired, self._seen_at_start, self._removed]
+        return json.dumps([self.cells, self.superseded, self.walked_ms, self.ages.earliest_ms, *walk]).encode()
+
+    def sample_of(self, mutations: Sequence[Mutation]) -> Sequence[Mutation]:
+        """Every hundredth of the rows that are written, also over many short calls."""
+        first = -self.sampled_rows % SAMPLE_EVERY
+        self.sampled_rows += len(mutations)
+        return mutations[first::SAMPLE_EVERY]
+
+    def count(self, cells: int, samples: Iterable[Mutation], specs: Mapping[bytes, FamilySpec]) -> None:
+        """Take note of what is about to be written."""
+        self.cells += cells
+        self._written = cells if self.resume is None else self._written + cells
+        lives = {name: spec.ttl_s * 1000 for name, spec in specs.items() if spec.ttl_s is not None}
+        if lives:
+            puts = [put for put in samples if isinstance(put, Put)]
+            self.ages.wrote(cells, [(encode_text(put.row), put.timestamp_ms + _life_of(put, lives)) for put in puts])
+
+    def start_if_due(self, *, ttl_s: int | None, now_ms: int) -> None:
+        """Begin to walk through the table, where that is worth it."""
+        if self.superseded >= max(MIN_SUPERSEDED, SHARE * self.cells):
+            self.start(now_ms)
+        elif (
+            ttl_s is not None
+            and now_ms - self.walked_ms >= max(TTL_CHECK_MS, ttl_s * 250)
+            and self.ages.earliest_ms < now_ms
+        ):
+            self.start(now_ms, for_expired=True)
+
+    def start(self, now_ms: int, *, for_expired: bool = False) -> None:
+        """Begin to walk through all of the table, or where something has expired."""
+        self.resume = b""
+        self.walked_ms = now_ms
+        self._for_expired = for_expired
+        # what is superseded where nothing has expired stays
+        self._seen_at_start = 0 if for_expired else self.superseded
+        self._removed = 0
+
+    def next_span(self, now_ms: int) -> tuple[bytes, bytes | None] | None:
+        """Where the walk goes on, and where it stops; None when there is nothing more."""
+        if self.resume is None:
+            return None
+        return self.ages.expired(self.resume, now_ms) if self._for_expired else (self.resume, None)
+
+    @property
+    def slice_keys(self) -> int:
+        """How many keys the next slice looks at."""
+        return max(SLICE_KEYS, PACE * self._written)
+
+    def went_on(self, first: bytes, done: Slice, now_ms: int) -> None:
+        """A slice is done; the last one has nowhere to go on."""
+        self.ages.walked(first, done.after, done.expires_ms)
+        self._removed += done.removed
+        self._written = 0
+        self.resume = done.after
+        if self.next_span(now_ms) is None:
+            self.ended()
+
+    def ended(self) -> None:
+        """There is nothing more to look at."""
+        self.resume = None
+        self.cells = max(0, self.cells - self._removed)
+        self.superseded -= self._seen_at_start
+
+
+def slice_of(
+    cursor: Cursor,
+    families: Mapping[bytes, Kept],
+    span: tuple[bytes, bytes | None],
+    limit: int,
+    remove: Callable[[bytes], None],
+) -> Slice:
+    """
+    Remove what can go of about `limit` keys; a slice ends at the end of a family of a row.
 
     A delete goes only with what it hides, so it is decided before the cells of its row and they all go in one slice.
+
+    Args:
+        cursor: over the table.
+        families: what each family keeps, by its name as it stands in keys.
+        span: where to begin, and at which key to stop.
+        limit: of keys that are looked at.
+        remove: called with each key that can go.
     """
-    cursor.seek(resume)
+    cursor.seek(span[0])
+    stop = span[1]
     head = column = b""
-    kept = Kept(0, 0, 0)
-    floor = row_floor = found = count = 0
-    while at_key(cursor):
-        key = cursor.key()
+    kept = Kept(0, 0, 0, NEVER)
+    floor = row_floor = found = count = removed = 0
+    expires_ms = NEVER
+    valid, key_here, step = cursor.valid, cursor.key, cursor.next
+    while valid():
+        key = key_here()
         if not head or not key.startswith(head):
-            if count >= limit:
-                return
+            if count >= limit or (stop is not None and key >= stop):
+                return Slice(removed, key, expires_ms)
             row = row_head(key)
             family = family_head(key[len(row) :])
             head = row + family
@@ -84,89 +236,21 @@ def walked(cursor: Cursor, families: Mapping[bytes, Kept], resume: bytes, limit:
                 floor = max(floor, at + 1)
             else:
                 gone = at < floor or found >= kept.versions
-                found += not gone
-        count += 1
-        yield key, gone
-        cursor.next()
-
-
-@dataclass(slots=True)
-class Gauge:
-    """
-    How many cells of a table nobody can read, estimated, and when to walk through it.
-
-    Attributes:
-        cells: of the table, as found by the last walk and written since.
-        superseded: how many of them nobody can read.
-        walked_ms: when the last walk ended.
-        resume: where the walk goes on; None while there is none.
-        sampled_rows: how many rows the samples were taken of.
-    """
-
-    cells: int = 0
-    superseded: int = 0
-    walked_ms: int = 0
-    resume: bytes | None = None
-    sampled_rows: int = 0
-    _seen_at_start: int = 0
-    _removed: int = 0
-
-    @classmethod
-    def of(cls, record: bytes | None) -> "Gauge":
-        """What was remembered; a walk that was not finished begins anew."""
-        return cls(*json.loads(record)) if record else cls()
-
-    def record(self) -> bytes:
-        """What to remember over a restart."""
-        return json.dumps([self.cells, self.superseded, self.walked_ms]).encode()
-
-    def sample_of(self, mutations: Sequence[Mutation]) -> Sequence[Mutation]:
-        """Every hundredth of the rows that are written, also over many short calls."""
-        first = -self.sampled_rows % SAMPLE_EVERY
-        self.sampled_rows += len(mutations)
-        return mutations[first::SAMPLE_EVERY]
-
-    def is_due(self, *, ttl_s: int | None, now_ms: int) -> bool:
-        """Whether a walk should start."""
-        if self.superseded >= max(MIN_SUPERSEDED, SHARE * self.cells):
-            return True
-        if ttl_s is None or not self.cells:
-            return False
-        return now_ms - self.walked_ms >= max(TTL_CHECK_MS, ttl_s * 250)
-
-    def start(self) -> None:
-        """Begin to walk through the table."""
-        self.resume = b""
-        self._seen_at_start = self.superseded
-        self._removed = 0
-
-    def went_on(self, removed: int, resume: bytes | None, now_ms: int) -> None:
-        """A slice is done; the last one has nowhere to go on."""
-        self._removed += removed
-        self.resume = resume
-        if resume is None:
-            self.cells = max(0, self.cells - self._removed)
-            self.superseded -= self._seen_at_start
-            self.walked_ms = now_ms
-
-
-def slice_of(
-    cursor: Cursor, families: Mapping[bytes, Kept], resume: bytes, limit: int, remove: Callable[[bytes], None]
-) -> tuple[int, bytes | None]:
-    """
-    Remove what can go in one slice: how many keys went, and where to go on (None at the end).
-
-    What each family keeps is told by its name as it stands in keys.
-    """
-    went = 0
-    for key, gone in walked(cursor, families, resume, limit):
+                if not gone:
+                    found += 1
+                    expires_ms = min(expires_ms, at + kept.ttl_ms)
         if gone:
             remove(key)
-            went += 1
-    return went, cursor.key() if at_key(cursor) else None
+            removed += 1
+        count += 1
+        step()
+    at_key(cursor)
+    return Slice(removed, None, expires_ms)
 
 
-def count_superseded(samples: Iterable[Mutation], cursor: Cursor, specs: Mapping[bytes, FamilySpec]) -> int:
+def count_superseded(
+    samples: Iterable[Mutation], cursor: Cursor, specs: Mapping[bytes, FamilySpec], passed: dict[int, int]
+) -> int:
     """
     About how many cells nobody can read once all that the samples were taken of is written; looks at these.
 
@@ -174,6 +258,7 @@ def count_superseded(samples: Iterable[Mutation], cursor: Cursor, specs: Mapping
         samples: rows about to be written.
         cursor: over their table.
         specs: family of the table -> what it should be.
+        passed: one in how many columns is counted -> how many were passed over since the last one; kept between calls.
     """
     found = 0
     for mutation in samples:
@@ -181,17 +266,29 @@ def count_superseded(samples: Iterable[Mutation], cursor: Cursor, specs: Mapping
         if isinstance(mutation, Put):
             for column in mutation.columns:
                 versions = specs[column.partition(b":")[0]].versions
-                found += pushed_out(cursor, row + cell_column(column), mutation.timestamp_ms, versions)
+                # counting many takes a step each: so the fewer columns are counted, and each of them for the others
+                every = -(-versions // SAMPLE_EVERY)
+                passed[every] = passed.get(every, 0) + 1
+                if passed[every] < every:
+                    continue
+                passed[every] = 0
+                found += every * pushed_out(cursor, row + cell_column(column), mutation.timestamp_ms, versions)
         else:
             # a delete stays behind itself, with what it hides
             for family in specs if mutation.family is None else (mutation.family,):
                 head = row + encode_text(family)
-                found += 1
+                hidden = 0
                 cursor.seek(head)
-                while at_key(cursor) and cursor.key().startswith(head) and found < SAMPLE_EVERY:
-                    found += 1
+                while at_key(cursor) and cursor.key().startswith(head) and hidden < SAMPLE_EVERY:
+                    hidden += 1
                     cursor.next()
+                found += 1 + hidden
     return found * SAMPLE_EVERY
+
+
+def _life_of(put: Put, lives: Mapping[bytes, int]) -> int:
+    """After how many milliseconds the first of its cells expires."""
+    return min((lives.get(column.partition(b":")[0], NEVER) for column in put.columns), default=NEVER)
 
 
 def pushed_out(cursor: Cursor, column: bytes, timestamp_ms: int, versions: int) -> bool:

@@ -1,6 +1,5 @@
 """Puts as a sorted file that RocksDB takes in as it is; made by tasks, taken by the driver."""
 
-import errno
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import NamedTuple
@@ -10,10 +9,10 @@ from rocksdict import SstFileWriter
 
 from ingest.api import Put
 from ingest.durable import unusable
-from sinks.rocksdb.errors import is_from_rocksdb, is_full
+from sinks.rocksdb.errors import is_from_rocksdb, number_of
 from sinks.rocksdb.keys import cell_column, encode_text, encode_time
 from sinks.rocksdb.sweep import SAMPLE_EVERY
-from sinks.rocksdb.tables import table_options
+from sinks.rocksdb.tables import file_options
 
 
 class Note(NamedTuple):
@@ -52,25 +51,26 @@ class _Shapes(dict[tuple[bytes, ...], list[tuple[bytes, bytes]]]):
         return made
 
 
-def write(path: str, puts: Sequence[Put]) -> Note:
+def write(path: str, puts: Sequence[Put], compression: str) -> Note:
     """
     Write puts of one table as one file; of two values for one cell the later one counts.
 
+    RocksDB leaves files of neighbours as they are, so one that should be compressed is so from the beginning.
+
     Raises:
-        StoreUnavailableError: the disk has no room.
+        StoreUnavailableError: the disk has no room, or the process too many files open.
         IntegrityError: the disk fails.
     """
     shapes = _Shapes()
     try:
-        writer = SstFileWriter(table_options())
+        writer = SstFileWriter(file_options(compression))
         writer.open(path)
         cells = _fill(writer.__setitem__, puts, shapes)
         writer.finish()
     except Exception as error:
         if not is_from_rocksdb(error):
             raise
-        number = errno.ENOSPC if is_full(str(error)) else errno.EIO
-        raise unusable(f'"{path}" can not be written', number, str(error)) from error
+        raise unusable(f'"{path}" can not be written', number_of(str(error)), str(error)) from error
     families = frozenset(column.partition(b":")[0] for shape in shapes for column in shape)
     return Note(cells, families, list(puts[::SAMPLE_EVERY]))
 

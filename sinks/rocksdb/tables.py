@@ -21,18 +21,27 @@ ALL_BUFFERS_BYTES = 128 << 20
 """Of all tables together; past it the fullest are flushed."""
 
 _COMPRESSIONS = {
-    "none": "kNoCompression",
-    "snappy": "kSnappyCompression",
-    "lz4": "kLZ4Compression",
-    "gz": "kZSTD",  # the package's RocksDB is built without zlib, and would not compress at all
-    "zstd": "kZSTD",
+    "none": ("kNoCompression", DBCompressionType.none),
+    "snappy": ("kSnappyCompression", DBCompressionType.snappy),
+    "lz4": ("kLZ4Compression", DBCompressionType.lz4),
+    "gz": (
+        "kZSTD",
+        DBCompressionType.zstd,
+    ),  # the package is built without zlib, and would not compress
+    "zstd": ("kZSTD", DBCompressionType.zstd),
 }
 """The strongest last: a table's files hold all its families, and one of them decides."""
 
 
-def database_options() -> Options:
-    """Options of the database; the same for the writer and for readers."""
+def database_options(most_open: int) -> Options:
+    """
+    Options of the database; the same for the writer and for readers.
+
+    Args:
+        most_open: how many files RocksDB may have open at a time, see `descriptors`.
+    """
     options = table_options()
+    options.set_max_open_files(most_open)
     options.create_if_missing(True)
     options.create_missing_column_families(True)
     # a log that ends in the middle of a record is what a killed process leaves; damage before its end is refused, where
@@ -52,10 +61,21 @@ def table_options() -> Options:
     return options
 
 
+def file_options(compression: str) -> Options:
+    """Options of a file that is made for a table."""
+    options = table_options()
+    options.set_compression_type(_COMPRESSIONS[compression][1]())
+    return options
+
+
+def strongest(specs: Iterable[FamilySpec]) -> str:
+    """The compression of the family that asks for most."""
+    return max((spec.compression for spec in specs), key=list(_COMPRESSIONS).index, default="none")
+
+
 def compress(table: Rdict, specs: Iterable[FamilySpec]) -> None:
     """Let an open table compress the files it writes from now on; that is forgotten when it is closed."""
-    strongest = max((spec.compression for spec in specs), key=list(_COMPRESSIONS).index, default="none")
-    table.set_options({"compression": _COMPRESSIONS[strongest]})
+    table.set_options({"compression": _COMPRESSIONS[strongest(specs)][0]})
 
 
 def column_family(table: str) -> str:

@@ -1,7 +1,9 @@
 """The stores of a driver and the folders tasks hand over in."""
 
+import os
 import resource
 import threading
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -56,6 +58,18 @@ def test_leftovers_of_a_pipeline_go_and_files_of_another_service_stay(tmp_path: 
     with ExitStack() as opened:
         opened_stores(ours, opened)
         assert (left.exists(), live.exists()) == (False, True)
+
+
+def test_what_a_pipeline_left_goes_in_time_though_nobody_names_it_any_more(tmp_path: Path):
+    """Another service may be at work on what is younger."""
+    ours, gone = configured(tmp_path, "ours"), configured(tmp_path, "gone")
+    left = handed_over(gone)
+    for days, stays in ((6, True), (8, False)):
+        at = time.time() - days * 24 * 3600
+        os.utime(left.parent, (at, at))
+        with ExitStack() as opened:
+            opened_stores(ours, opened)
+            assert left.exists() == stays
 
 
 def test_files_stay_while_another_process_holds_the_store(tmp_path: Path):

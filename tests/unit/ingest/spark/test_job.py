@@ -15,7 +15,7 @@ from py4j.protocol import Py4JNetworkError
 from decorators.lookup import Lookup
 from decorators.split import Split
 from decorators.value import Value
-from ingest.api import IngestError, OnError, Record, Scan, Store, StoreUnavailableError, TableSpec
+from ingest.api import FamilySpec, IngestError, OnError, Record, Scan, Store, StoreUnavailableError, TableSpec
 from ingest.build import DecoratorPart, Plan, SinkPart, StorePart
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.parcel import packed
@@ -25,6 +25,7 @@ from ingest.spark import worker
 from ingest.spark.batch_time import BatchTimes
 from ingest.spark.job import AbandonedError, Job, LeftError, StoppedError
 from ingest.spark.rows import rows_of
+from sinks import handover
 from sinks.driver_store import DriverStore
 from sinks.families import FamilyRegistry
 from sinks.mapping.attr2hbase import Attr2HBase
@@ -228,6 +229,34 @@ def test_batch_is_stored_before_it_is_acknowledged(tmp_path: Path):
     assert bench.watch.told[-1] == ("acknowledged", 7, 5_000, 3)
     assert bench.published == [([], 7)]
     assert list((tmp_path / "incoming").iterdir()) == []
+
+
+def test_what_a_task_of_an_earlier_attempt_leaves_goes_with_the_next_batch(tmp_path: Path):
+    bench = Bench(tmp_path)
+    late = tmp_path / "incoming" / "p-6-0" / "000000-3.puts"
+    late.parent.mkdir(parents=True)
+    late.touch()
+    bench.job.on_batch(Frame([records(*TICK)]), 7)
+    assert list((tmp_path / "incoming").iterdir()) == []
+    assert bench.keys() == [b"a", b"b"]
+
+
+def test_files_of_tasks_are_compressed_as_the_table_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """By what the assignment tells: the tasks know no more of the table than its families."""
+    monkeypatch.setattr(handover, "MIN_FILE_PUTS", 1)
+    sizes = {}
+    for compression in ("none", "zstd"):
+        folder = tmp_path / compression
+        bench = Bench(folder, store=RocksDBStore(RocksDBSettings(path=str(folder / "store"))))
+        with bench.held.held() as store:
+            families = tuple(FamilySpec(name, compression=compression) for name in (b"f", b"g"))
+            store.ensure_table(TableSpec("t", families))
+        rows = [(f"{number:04d}", "the same text again:and again") for number in range(1_000)]
+        bench.job.on_batch(Frame([records(*rows)]), 0)
+        assert len(bench.keys()) == 1_000
+        sizes[compression] = sum(path.stat().st_size for path in (folder / "store").glob("*.sst"))
+        bench.held.close()
+    assert 0 < sizes["zstd"] * 2 < sizes["none"]
 
 
 def test_unknown_families_are_made_and_the_batch_runs_again(tmp_path: Path):

@@ -25,6 +25,7 @@ from ingest.api import (
     WriteRejectedError,
 )
 from sinks.rocksdb import sweep
+from sinks.rocksdb.ages import Ages
 from sinks.rocksdb.errors import translated
 from sinks.rocksdb.keys import encode_text, row_head
 from sinks.rocksdb.settings import RocksDBSettings
@@ -228,8 +229,33 @@ class TestRoom:
         assert store._open_tables["t"].gauge.superseded == counted
         assert store._open_tables["t"].gauge.cells == 601
 
+    def test_many_versions_of_a_hot_row_are_counted_in_few_steps(self, store):
+        """What is passed over is counted by those that are not."""
+        store.ensure_table(TableSpec("many", (FamilySpec(b"f", versions=1_000),)))
+        steps = 0
+
+        class Counted:
+            def __init__(self, cursor):
+                self._cursor = cursor
+
+            def next(self):
+                nonlocal steps
+                steps += 1
+                self._cursor.next()
+
+            def __getattr__(self, name):
+                return getattr(self._cursor, name)
+
+        rows = [put(b"hot", at) for at in range(1, 5_001)]
+        store.apply("many", rows)
+        table = store._open_table("many")
+        samples = [put(b"hot", at) for at in range(5_001, 5_101)]
+        found = sweep.count_superseded(samples, Counted(table.cursor()), table.specs, {})
+        assert (found, steps <= len(samples) * sweep.SAMPLE_EVERY) == (len(samples) * sweep.SAMPLE_EVERY, True)
+        table.let_go()
+
     def test_walk_goes_on_in_slices(self, store, monkeypatch):
-        monkeypatch.setattr("sinks.rocksdb.store.SLICE_KEYS", 10)
+        monkeypatch.setattr(sweep, "SLICE_KEYS", 10)
         for at in range(1, 6):
             store.apply("t", [put(b"%03d" % number, at) for number in range(50)])
         store.compact()
@@ -240,13 +266,61 @@ class TestRoom:
         [(60, 1, True), (60, 0, False), (86_400, 5, False), (86_400, 6, True), (None, 99, False)],
     )
     def test_time_to_live_makes_a_walk_due(self, ttl_s, hours, due):
-        gauge = Gauge(cells=1, walked_ms=1_000)
-        assert gauge.is_due(ttl_s=ttl_s, now_ms=1_000 + hours * HOUR_MS) == due
+        gauge = Gauge(cells=1, walked_ms=1_000, ages=Ages(1_500))
+        gauge.start_if_due(ttl_s=ttl_s, now_ms=1_000 + hours * HOUR_MS)
+        assert (gauge.resume is not None) == due
+
+    def test_nothing_is_walked_before_something_can_have_expired(self, store, clock):
+        store.ensure_table(TableSpec("u", (FamilySpec(b"f", ttl_s=48 * 3600),)))
+        for _ in range(47):
+            clock.now += HOUR_MS
+            store.apply("u", [put(b"%d" % clock.now, clock.now)])
+            gauge = store._open_tables["u"].gauge
+            assert (gauge.resume, clock.now - gauge.walked_ms < 47 * HOUR_MS) == (None, True)
+        first = gauge.walked_ms
+        for _ in range(3):
+            clock.now += HOUR_MS
+            store.apply("u", [put(b"%d" % clock.now, clock.now)])
+        assert gauge.walked_ms > first
+
+    def test_walk_goes_on_after_a_family_was_made_and_after_a_restart(self, store, monkeypatch):
+        monkeypatch.setattr(sweep, "SLICE_KEYS", 20)
+        monkeypatch.setattr(sweep, "PACE", 0)
+        store.apply("t", [put(b"%03d" % number, at) for number in range(100) for at in (1, 2)])
+        store._open_tables["t"].gauge.start(1)
+        store.apply("t", [put(b"z", 1)])
+        store.ensure_table(TableSpec("other", (FamilySpec(b"g"),)))
+        store.apply("t", [put(b"z", 2)])
+        store.close()
+        store.open()
+        reached = store._open_table("t").gauge.resume
+        assert reached is not None
+        assert reached.startswith(b"020")
+        while store._open_tables["t"].gauge.resume is not None:
+            store.apply("t", [put(b"z", 3)])
+        assert key_count(store, "f") == 101
+
+    def test_life_that_becomes_shorter_is_looked_for(self, store, clock):
+        store.apply("t", [put(b"r", clock.now)])
+        store.change_family("t", FamilySpec(b"f", ttl_s=3600))
+        store.close()
+        store.open()
+        clock.now += 3 * HOUR_MS
+        for _ in range(2):
+            store.apply("t", [put(b"s", clock.now)])
+        assert key_count(store, "f") == 1
 
     def test_gauge_remembers(self):
-        gauge = Gauge(cells=5, superseded=3, walked_ms=7)
-        assert Gauge.of(gauge.record()) == gauge
-        assert Gauge.of(None) == Gauge()
+        gauge = Gauge(cells=5, superseded=3, walked_ms=7, ages=Ages(11))
+        again = Gauge.of(gauge.record(), 99)
+        assert (again.cells, again.superseded, again.walked_ms, again.resume, again.ages.earliest_ms) == (
+            5,
+            3,
+            7,
+            None,
+            11,
+        )
+        assert Gauge.of(None, 99).walked_ms == 99
 
 
 def test_full_disk_is_waited_for(store):
@@ -360,7 +434,7 @@ def test_used_before_open_is_a_bug(tmp_path):
     ("text", "code"),
     [
         ("IO error: While lock file: /x/LOCK: Resource temporarily unavailable", "taken"),
-        ("IO error: No space left on device: While appending to file", "store_unavailable"),
+        ("IO error: No space left on device: While appending to file", "disk_full"),
         ("IO error: Permission denied: /x/LOG", "store_refused"),
         ("Resource busy: ", "store_busy"),
         ("Corruption: block checksum mismatch", "integrity"),

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.api import Disposition, FamilySpec, IntegrityError, Put, Scan, StoreUnavailableError, TableSpec
+from ingest.api import (
+    Disposition,
+    FamilySpec,
+    IntegrityError,
+    NotFoundError,
+    Put,
+    Scan,
+    StoreUnavailableError,
+    TableSpec,
+)
 from ingest.api.errors import LifecycleError, WriteRejectedError
 from ingest.receipt import Handed
 from sinks import handover
@@ -199,3 +208,29 @@ def test_full_disk_under_a_file_is_waited_for(tmp_path):
         assert len(list(store.scan("t", Scan()))) == 500
     finally:
         store.close()
+
+
+@pytest.mark.parametrize("compression", ["gz", "snappy", "lz4", "zstd"])
+def test_table_of_files_is_as_small_as_one_written_through_the_log(store, tmp_path, compression):
+    rows = [Put(b"%05d" % number, {b"c:q": b"the same text again " * 10}, 1, wal=False) for number in range(5_000)]
+    sizes = []
+    for table in ("logged", "filed"):
+        store.ensure_table(TableSpec(table, (FamilySpec(b"c", compression=compression), FamilySpec(b"d"))))
+        before = {path.name for path in (tmp_path / "store").glob("*.sst")}
+        if table == "logged":
+            store.apply(table, rows)
+        else:
+            maker = Handover("logs", RocksDBStore(RocksDBSettings(path="/nowhere")))
+            maker.begin(str(tmp_path / "task"), {}, {table: store.file_compression(table)})
+            maker.apply(table, rows)
+            deliver(store, [made] if (made := maker.finish()) else [])
+        after = [path for path in (tmp_path / "store").glob("*.sst") if path.name not in before]
+        sizes.append(sum(path.stat().st_size for path in after))
+    logged, filed = sizes
+    assert 0 < filed < 2 * logged < 1_000_000
+    assert list(store.scan("filed", Scan())) == list(store.scan("logged", Scan()))
+
+
+def test_table_that_is_not_there_tells_no_compression(store):
+    with pytest.raises(NotFoundError):
+        store.file_compression("absent")

@@ -1,0 +1,75 @@
+"""When cells of a table expire, by stretches of its keys: a walk for the expired goes where there are some."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+
+NEVER = 1 << 62
+STRETCH_CELLS = 100_000
+"""Where keys rise, a stretch ends when it has so many."""
+
+
+class Ages:
+    """
+    Stretches of keys, each up to the next, with when the first cell in it expires.
+
+    Rows that are added at the end make stretches as they are written, and a walk does for what it has seen. A cell that
+    is written late into a stretch, already older than all in it, may be told of too late by one life.
+
+    Args:
+        earliest_ms: when the first cell of the table expires.
+    """
+
+    def __init__(self, earliest_ms: int = NEVER) -> None:
+        self._starts = [b""]
+        self._expire_ms = [earliest_ms]
+        self._in_last = 0
+
+    @property
+    def earliest_ms(self) -> int:
+        """When the first cell of the table expires."""
+        return min(self._expire_ms)
+
+    def wrote(self, cells: int, rows: Iterable[tuple[bytes, int]]) -> None:
+        """
+        Take note of what was written.
+
+        Args:
+            cells: how many.
+            rows: some of their rows, as they stand in keys, and when the first cell of each expires.
+        """
+        known = sorted(rows)
+        if known and self._in_last >= STRETCH_CELLS and known[0][0] > self._starts[-1]:
+            self._starts.append(known[0][0])
+            self._expire_ms.append(NEVER)
+            self._in_last = 0
+        for row, expires_ms in known:
+            at = bisect_right(self._starts, row) - 1
+            self._expire_ms[at] = min(self._expire_ms[at], expires_ms)
+        self._in_last += cells
+
+    def walked(self, first: bytes, after: bytes | None, expires_ms: int) -> None:
+        """Take note of what a walk has left from one key up to another; None is the end."""
+        low = bisect_left(self._starts, first)
+        high = len(self._starts) if after is None else bisect_left(self._starts, after)
+        starts, expire_ms = [first], [expires_ms]
+        if after is not None and after not in self._starts[high : high + 1]:
+            # what is left of the last stretch
+            starts.append(after)
+            expire_ms.append(self._expire_ms[high - 1])
+        if low and expires_ms == NEVER == self._expire_ms[low - 1]:
+            del starts[0], expire_ms[0]
+        self._starts[low:high] = starts
+        self._expire_ms[low:high] = expire_ms
+
+    def expired(self, key: bytes, now_ms: int) -> tuple[bytes, bytes | None] | None:
+        """The next keys, from one on, where something has expired: the first and, unless it is the end, the stop."""
+        number, count = bisect_right(self._starts, key) - 1, len(self._starts)
+        first = key
+        while self._expire_ms[number] >= now_ms:
+            number += 1
+            if number == count:
+                return None
+            first = self._starts[number]
+        while number < count and self._expire_ms[number] < now_ms:
+            number += 1
+        return first, self._starts[number] if number < count else None

@@ -1,0 +1,152 @@
+"""Files of neighbours, which RocksDB never merges by itself: however many there are, the store takes and opens them."""
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ingest.api import Disposition, FamilySpec, Put, Scan, StoreUnavailableError, TableSpec
+from sinks.delivery import deliver
+from sinks.handover import Handover
+from sinks.rocksdb import descriptors, neighbours
+from sinks.rocksdb.errors import translated
+from sinks.rocksdb.neighbours import LEAST, MOST, SMALL_BYTES, Span, spans
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+
+FEW_DESCRIPTORS = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+from tests.unit.sinks.rocksdb.test_many_files import as_files, opened
+from ingest.api import Scan
+from sinks.rocksdb import neighbours
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+neighbours.LOOK_EVERY = 1_000_000
+store = opened(sys.argv[1])
+as_files(store, sys.argv[2], 500)
+print(sum(1 for _ in store.scan("t", Scan())))
+store.close()
+for again in (RocksDBStore(RocksDBSettings(path=sys.argv[1])), RocksDBStore.reader(RocksDBSettings(path=sys.argv[1]))):
+    again.open()
+    print(sum(1 for _ in again.scan("t", Scan())))
+    again.close()
+"""
+
+
+def opened(path: Path | str) -> RocksDBStore:
+    store = RocksDBStore(RocksDBSettings(path=str(path), sync=False))
+    store.open()
+    store.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
+    return store
+
+
+def as_files(store: RocksDBStore, folder: Path | str, count: int, table: str = "t") -> None:
+    """Take files of two rows, each after the last one."""
+    for number in range(count):
+        path = Path(folder) / f"{table}{number}"
+        rows = [Put(b"r%09d" % (2 * number + row), {b"f:q": b"v"}, 1) for row in range(2)]
+        store.take_file(table, str(path), store.make_file(str(path), rows))
+        path.unlink()
+
+
+def files_of(store: Path) -> int:
+    return len(list(store.glob("*.sst")))
+
+
+def test_more_files_than_the_process_may_have_open(tmp_path):
+    (tmp_path / "in").mkdir()
+    arguments = [sys.executable, "-c", FEW_DESCRIPTORS, str(tmp_path / "store"), str(tmp_path / "in")]
+    result = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert (result.stdout.split(), result.stderr) == (["1000"] * 3, "")
+    assert files_of(tmp_path / "store") >= 500
+
+
+def test_small_neighbours_are_joined_and_what_is_in_them_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(neighbours, "LOOK_EVERY", 20)
+    store = opened(tmp_path / "store")
+    store.ensure_table(TableSpec("u", (FamilySpec(b"f"),)))
+    try:
+        as_files(store, tmp_path, 61)
+        as_files(store, tmp_path, 3, "u")
+        assert files_of(tmp_path / "store") < 20
+        assert [row.key for row in store.scan("t", Scan())] == [b"r%09d" % number for number in range(122)]
+        assert len(list(store.scan("u", Scan()))) == 6
+    finally:
+        store.close()
+
+
+def listed(sizes: list[int], level: int = 6) -> list[dict[str, object]]:
+    return [
+        {"level": level, "size": size, "start_key": b"%04d" % number, "end_key": b"%04d9" % number}
+        for number, size in enumerate(sizes)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        pytest.param([1] * LEAST, [Span(b"0000", b"%04d9" % (LEAST - 1))], id="all"),
+        pytest.param([1] * (LEAST - 1), [], id="too-few"),
+        pytest.param([SMALL_BYTES] * LEAST, [], id="large"),
+        pytest.param([1] * 9 + [SMALL_BYTES] + [1] * 9, [], id="apart"),
+        pytest.param([1] * 500, [Span(b"0000", b"%04d9" % (MOST - 1))], id="a-backlog"),
+    ],
+)
+def test_only_small_neighbours_are_joined(sizes, expected):
+    assert spans(reversed(listed(sizes))) == expected
+    assert spans([*listed(sizes), *listed([1] * 50, level=5)]) == expected
+    assert spans(listed(sizes, level=0)) == []
+
+
+@pytest.mark.parametrize(("soft", "expected"), [(64, 20), (256, 64), (1_024, 256), (1 << 20, 4_096), (-1, 4_096)])
+def test_a_quarter_of_what_the_process_may_open_is_the_stores(monkeypatch, soft, expected):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, soft))
+    assert descriptors.most_open() == expected
+
+
+def test_opening_a_store_raises_the_limit(tmp_path):
+    code = (
+        "import resource, sys\n"
+        "from tests.unit.sinks.rocksdb.test_many_files import opened\n"
+        "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))\n"
+        "opened(sys.argv[1]).close()\n"
+        "print(resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard))\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "s")], capture_output=True, text=True, check=True
+    )
+    assert result.stdout == "True\n"
+
+
+@pytest.mark.parametrize("text", ["Too many open files", "Too many open files in system"])
+def test_too_few_descriptors_are_waited_for(text):
+    error = translated(Exception(f"IO error: While open a file for random read: /x/1.sst: {text}"), Path("/x"))
+    assert (error.code, error.disposition) == ("too_many_open_files", Disposition.RETRY)
+    assert "LimitNOFILE=" in str(error)
+
+
+def test_too_few_descriptors_are_waited_for_where_files_are_made_and_handed_over(tmp_path):
+    maker = Handover("logs", RocksDBStore(RocksDBSettings(path="/nowhere")))
+    rows = [Put(b"%05d" % number, {b"f:q": b"v"}, 1) for number in range(5_000)]
+    maker.begin(str(tmp_path / "in" / "task"), {})
+    maker.apply("t", rows)
+    made = maker.finish()
+    assert made is not None
+    store = opened(tmp_path / "store")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        with pytest.raises(StoreUnavailableError) as at_delivery:
+            deliver(store, [made])
+        with pytest.raises(StoreUnavailableError) as at_make:
+            store.make_file(str(tmp_path / "file"), rows)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert {at_delivery.value.code, at_make.value.code} == {"too_many_open_files"}
+    deliver(store, [made])
+    assert len(list(store.scan("t", Scan()))) == 5_000
+    store.close()

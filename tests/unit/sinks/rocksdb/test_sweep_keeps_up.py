@@ -1,0 +1,119 @@
+"""The sweep keeps up with files of any size: what nobody can read stays a part of what is readable."""
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ingest.api import FamilySpec, Put, TableSpec
+from sinks.rocksdb import ages, sweep
+from sinks.rocksdb.ages import NEVER, Ages
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+
+ROWS = 1_000
+"""Of a file."""
+HOUR_MS = 3600 * 1000
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """A hundredth of what is usual, for files that are as small."""
+    monkeypatch.setattr(sweep, "MIN_SUPERSEDED", 300)
+    monkeypatch.setattr(sweep, "SLICE_KEYS", 300)
+    monkeypatch.setattr(ages, "STRETCH_CELLS", 300)
+
+
+def shares(
+    folder: Path, family: FamilySpec, files: int, step_ms: int, row: Callable[[int], bytes], readable: int
+) -> Iterator[float]:
+    """Cells in the store for each that is readable, after each file."""
+    now = [1_700_000_000_000]
+    store = RocksDBStore(RocksDBSettings(path=str(folder / "store"), sync=False), clock_ms=lambda: now[0])
+    store.open()
+    store.ensure_table(TableSpec("t", (family,)))
+    try:
+        for number in range(files):
+            now[0] += step_ms
+            path = folder / "file"
+            rows = [Put(row(number * ROWS + each), {b"f:q": b"v"}, now[0]) for each in range(ROWS)]
+            store.take_file("t", str(path), store.make_file(str(path), rows))
+            path.unlink()
+            yield count(store) / readable
+    finally:
+        store.close()
+
+
+def count(store: RocksDBStore) -> int:
+    cursor = store._open_table("t").cursor()
+    cursor.seek(b"")
+    found = 0
+    while cursor.valid():
+        found += 1
+        cursor.next()
+    return found
+
+
+@pytest.mark.parametrize("order", ["in turn", "any"])
+def test_rows_that_are_written_over(tmp_path, order):
+    draw = random.Random(7)
+    rows = 10 * ROWS
+
+    def row(number: int) -> bytes:
+        return b"%06d" % (number % rows if order == "in turn" or number < rows else draw.randrange(rows))
+
+    found = list(shares(tmp_path, FamilySpec(b"f"), 70, 1_000, row, rows))
+    assert max(found[10:]) < 1.4
+
+
+@pytest.mark.parametrize(("keys", "most"), [("rise", 1.3), ("of any age", 1.7)])
+def test_cells_that_expire(tmp_path, keys, most):
+    draw = random.Random(7)
+    life = FamilySpec(b"f", ttl_s=20 * 3600)
+
+    def row(number: int) -> bytes:
+        return b"%09d" % number if keys == "rise" else draw.randbytes(9)
+
+    found = list(shares(tmp_path, life, 90, HOUR_MS, row, 21 * ROWS))[20:]
+    assert max(found) < most
+    assert max(found[35:]) < 1.33
+
+
+class TestAges:
+    """Stretches of keys, by what has expired in them."""
+
+    def test_rows_added_at_the_end_make_stretches(self):
+        known = Ages()
+        for number in range(5):
+            known.wrote(300, [(b"%d" % number, 10 * number)])
+        assert known.earliest_ms == 0
+        assert known.expired(b"", 0) is None
+        assert known.expired(b"", 1) == (b"", b"1")
+        assert known.expired(b"", 21) == (b"", b"3")
+        assert known.expired(b"2x", 21) == (b"2x", b"3")
+        assert known.expired(b"3", 21) is None
+        assert known.expired(b"", 99) == (b"", None)
+
+    def test_row_that_is_written_late_counts_where_it_lies(self):
+        known = Ages()
+        for number in range(5):
+            known.wrote(300, [(b"%d" % number, 100)])
+        known.wrote(1, [(b"2y", 7)])
+        assert known.expired(b"", 8) == (b"2", b"3")
+
+    def test_what_a_walk_leaves_is_known(self):
+        known = Ages(5)
+        known.walked(b"", b"d", NEVER)
+        known.walked(b"d", b"m", 50)
+        assert known.expired(b"", 6) == (b"m", None)
+        known.walked(b"m", None, 70)
+        assert (known.expired(b"", 6), known.earliest_ms) == (None, 50)
+        assert known.expired(b"", 51) == (b"d", b"m")
+
+    def test_empty_stretches_are_one(self):
+        known = Ages()
+        for number in range(100):
+            known.wrote(300, [(b"%03d" % number, number)])
+            known.walked(b"%03d" % number, None, NEVER)
+        assert len(known._starts) <= 2
