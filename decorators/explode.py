@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from enum import StrEnum
 from typing import Self
 
@@ -136,9 +135,10 @@ class Explode(FanOut[ExplodeSettings]):
 
     def _made(self, event: Event, part: bytes, number: int) -> Event:
         attribute = self.settings.attribute
-        body = part if attribute is None else event.body
-        made = replace(event, body=body, attributes=dict(event.attributes))
-        if attribute is not None:
+        made = event.copy()
+        if attribute is None:
+            made.body = part
+        else:
             made.set(attribute, part)
         if self.settings.number_attribute is not None:
             made.set(self.settings.number_attribute, b"%d" % number)

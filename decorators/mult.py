@@ -1,7 +1,5 @@
 """Make copies of an event."""
 
-from dataclasses import replace
-
 from ingest.api import Event, Example, FanOut, Settings, option
 
 _ONCE = "BenchmarkInject"  # marks of Flume's own measurements were never multiplied
@@ -33,4 +31,4 @@ class Mult(FanOut[MultSettings]):
     def decorate(self, event: Event) -> list[Event]:
         """Make the copies."""
         count = 1 if _ONCE in event.attributes else self.settings.n
-        return [replace(event, attributes=dict(event.attributes)) for _ in range(count)]
+        return [event.copy() for _ in range(count)]

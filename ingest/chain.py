@@ -1,7 +1,7 @@
 """A pipeline's decorators as one call: an event in, what became of it out."""
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass
 from reprlib import repr as short
 from typing import Any, NamedTuple, Protocol
 
@@ -17,7 +17,7 @@ from ingest.api import (
     OnError,
     Origin,
 )
-from ingest.plugin import FAILURES, check_event, told, without_rubbish
+from ingest.plugin import FAILURES, can_be_told, check_event, checked, events_of, told, without_rubbish
 from ingest.time_limit import LIMIT_S, OutOfTimeError
 
 
@@ -124,10 +124,10 @@ class Chain:
     again at any point, which forgets the share. A chain that `has_shares` wants each partition of a micro-batch as a
     share of its own; for any other, all that a task reads may be one.
 
-    A chain without a fan-out is one loop over ready-made calls. With a fan-out, or a watcher,
-    each step is done for all events of the record before the next one, and the events a fan-out makes are numbered: no
-    two events made of one record ever share an origin. The number of an event that a second fan-out makes has in it
-    that of the one it was made of, so it is the same whatever became of the others, now or when the record runs again.
+    A chain without a fan-out is one loop over ready-made calls. With a fan-out, or a watcher, each step is done for all
+    events of the record before the next one, and the events a fan-out makes are numbered: no two events made of one
+    record ever share an origin. The number of an event that a second fan-out makes has in it that of the one it was
+    made of, so it is the same whatever became of the others, now or when the record runs again.
 
     Args:
         steps: in the order they apply.
@@ -138,7 +138,10 @@ class Chain:
         self.steps = tuple(steps)
         self._watcher = watcher
         self._in_stages = watcher is not None or any(isinstance(step.decorator, FanOut) for step in steps)
-        self._calls = () if self._in_stages else tuple((_call(step), step) for step in steps)
+        self._calls = () if self._in_stages else tuple((step, _call(step)) for step in steps)
+        self._stages = tuple(
+            (step, None if watcher is not None or isinstance(step.decorator, FanOut) else _call(step)) for step in steps
+        )
         self._held: dict[int, dict[int, _HeldEvent]] = {
             index: {} for index, step in enumerate(self.steps) if isinstance(step.decorator, FanOut)
         }
@@ -149,7 +152,12 @@ class Chain:
         """What is called for one event and has to come back, for a `TimeLimit`."""
         if not self._in_stages:
             return (self.run,)
-        return (self._apply, _given, *(step.condition.holds for step in self.steps if step.condition is not None))
+        return (
+            _answer,
+            self._apply,
+            _given,
+            *(step.condition.holds for step in self.steps if step.condition is not None),
+        )
 
     def begin(self) -> None:
         """
@@ -182,7 +190,7 @@ class Chain:
             return self._run_in_stages([event], 0, is_made=False)
         step = None
         try:
-            for call, step in self._calls:
+            for step, call in self._calls:
                 kept = call(event)
                 if kept is not True:
                     return (_not_kept(kept, step, event),)
@@ -232,10 +240,13 @@ class Chain:
     def _run_in_stages(self, live: list[Event], first: int, *, is_made: bool) -> Sequence[Outcome]:
         """What becomes of events of one record from a step on, and whether a fan-out has made them."""
         outcomes: list[Outcome] = []
-        for index, step in enumerate(self.steps[first:], first):
+        for index, (step, call) in enumerate(self._stages[first:], first):
+            if call is not None:
+                live = _kept(step, call, live, outcomes)
+                continue
             after: list[Event] = []
             for current in live:
-                before = None if self._watcher is None else _copy(current)
+                before = None if self._watcher is None else current.copy()
                 origin = current.origin
                 try:
                     if step.condition is not None and not step.condition.holds(current):
@@ -289,7 +300,7 @@ class Chain:
         answer = decorator.decorate(event)
         if isinstance(answer, Held):
             return answer
-        made = _events_of(answer)
+        made = events_of(answer)
         for each in made:
             if id(each) in held:
                 raise TypeError("a fan-out gave an event that it holds; those come at the end, of `finish`")
@@ -299,21 +310,6 @@ class Chain:
         for number, each in enumerate(made, base):
             each.origin = origin._replace(fan_out=number)
         return made
-
-
-def _events_of(answer: Iterable[Event]) -> list[Event]:
-    """What a fan-out returned, each an event of its own."""
-    if not hasattr(answer, "__iter__"):
-        raise TypeError(f"decorate returned {short(answer)}; a fan-out returns events")
-    made = list(answer)
-    if len({id(each) for each in made}) != len(made):
-        raise TypeError("a fan-out gave the same event twice; each must be a copy of its own")
-    for each in made:
-        if not isinstance(each, Event):
-            raise TypeError(f"a fan-out gave {short(each)}, which is no event")
-    if len({id(each.attributes) for each in made}) != len(made):
-        raise TypeError("a fan-out gave two events the same attributes; copy them: dict(event.attributes)")
-    return made
 
 
 def _asks_for_shares(step: Step) -> bool:
@@ -339,7 +335,7 @@ def _call(step: Step) -> Callable[[Event], bool]:
     decorator = step.decorator
     if not isinstance(decorator, Decorator):
         raise TypeError(f"{step.name} is no decorator")
-    decorate: Callable[[Event], bool] = _checked(decorator.decorate) if step.provider else decorator.decorate
+    decorate: Callable[[Event], bool] = checked(decorator.decorate) if step.provider else decorator.decorate
     if step.condition is None:
         return decorate
     holds = step.condition.holds
@@ -350,15 +346,27 @@ def _call(step: Step) -> Callable[[Event], bool]:
     return decorate_when
 
 
-def _checked(decorate: Callable[[Event], bool]) -> Callable[[Event], bool]:
-    def decorate_and_check(event: Event) -> bool:
-        origin = event.origin
-        kept = decorate(event)
-        if kept is True:
-            check_event(event, origin)
-        return kept
+def _answer(call: Callable[[Event], bool], event: Event) -> bool:
+    return call(event)  # by a function of our own, so that a `TimeLimit` sees each event begin
 
-    return decorate_and_check
+
+def _kept(step: Step, call: Callable[[Event], bool], live: Sequence[Event], outcomes: list[Outcome]) -> list[Event]:
+    """Those of a record's events that a step keeps; what becomes of the others goes to `outcomes`."""
+    kept = []
+    for event in live:
+        origin = event.origin
+        try:
+            answer = _answer(call, event)
+        except MemoryError:
+            raise
+        except _CAUGHT as error:  # the chain boundary, as in `run`
+            outcomes.append(_failed(error, step, event, origin))
+            continue
+        if answer is True:
+            kept.append(event)
+        else:
+            outcomes.append(_not_kept(answer, step, event))
+    return kept
 
 
 def _not_kept(answer: object, step: Step, event: Event) -> Outcome:
@@ -378,7 +386,7 @@ def _failed(error: BaseException, step: Step | None, event: Event, origin: Origi
     if isinstance(error, OutOfTimeError):
         where = told(error, module, step.provider).removeprefix(OutOfTimeError.__name__)
         error = DecorateError(f"the step did not come to an end within {LIMIT_S:g} s{where}", code="decorator_timeout")
-    if not isinstance(error, EventError) or (step.provider and not _can_be_told(error)):
+    if not isinstance(error, EventError) or (step.provider and not can_be_told(error)):
         bug = DecorateBugError(told(error, module, step.provider))
         bug.__cause__ = error
         error = bug
@@ -388,12 +396,3 @@ def _failed(error: BaseException, step: Step | None, event: Event, origin: Origi
         event = without_rubbish(event)
         origin = origin if isinstance(origin, Origin) else Origin("", 0, 0)
     return Failed(origin, error, step.name, step.on_error, event)
-
-
-def _can_be_told(error: EventError) -> bool:
-    """Whether an error that a plugin made has what a dead letter and a metric need."""
-    return isinstance(error.code, str) and isinstance(getattr(error, "message", None), str)
-
-
-def _copy(event: Event) -> Event:
-    return replace(event, attributes=dict(event.attributes))

@@ -11,6 +11,7 @@ import keyword
 import re
 import sys
 import traceback
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.abc import ExecutionLoader
@@ -20,7 +21,19 @@ from reprlib import repr as short
 from types import ModuleType
 from typing import Any
 
-from ingest.api import CatalogError, Decorator, Event, FanOut, Model, Origin, Priority, Settings, Store, StoreSettings
+from ingest.api import (
+    CatalogError,
+    Decorator,
+    Event,
+    EventError,
+    FanOut,
+    Model,
+    Origin,
+    Priority,
+    Settings,
+    Store,
+    StoreSettings,
+)
 from ingest.api.component import names_settings
 
 _KIND = re.compile(r"[a-z][a-z0-9_]*")
@@ -235,6 +248,44 @@ def _what_is_wrong(event: Event) -> str:
         if not _is_attribute(attribute, text):
             return f"the step set attribute {short(attribute)} to {short(text)}; names are str, values are bytes"
     return "the step changed the event's origin, which tells it from all others"
+
+
+def checked(decorate: Callable[[Event], bool]) -> Callable[[Event], bool]:
+    """A decorator's call, after which the event is looked at."""
+
+    def decorate_and_check(event: Event) -> bool:
+        origin = event.origin
+        kept = decorate(event)
+        if kept is True:
+            check_event(event, origin)
+        return kept
+
+    return decorate_and_check
+
+
+def events_of(answer: Iterable[Event]) -> list[Event]:
+    """
+    What a fan-out returned.
+
+    Raises:
+        TypeError: these are no events, or not each one of its own.
+    """
+    if not hasattr(answer, "__iter__"):
+        raise TypeError(f"decorate returned {short(answer)}; a fan-out returns events")
+    made = list(answer)
+    if len({id(each) for each in made}) != len(made):
+        raise TypeError("a fan-out gave the same event twice; each must be a copy of its own")
+    for each in made:
+        if not isinstance(each, Event):
+            raise TypeError(f"a fan-out gave {short(each)}, which is no event")
+    if len({id(each.attributes) for each in made}) != len(made):
+        raise TypeError("a fan-out gave two events the same attributes; copy them: dict(event.attributes)")
+    return made
+
+
+def can_be_told(error: EventError) -> bool:
+    """Whether an error that a plugin made has what a dead letter and a metric need."""
+    return isinstance(error.code, str) and isinstance(getattr(error, "message", None), str)
 
 
 def without_rubbish(event: Event) -> Event:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from ingest.api.errors import DecorateError
 
@@ -89,6 +89,21 @@ class Event:
     key: bytes = b""
     origin: Origin = _NOWHERE
     tombstone: bool = False
+
+    def copy(self) -> Self:
+        """The same event once more, with attributes of its own."""
+        # by hand: `dataclasses.replace` takes four times as long
+        return type(self)(
+            self.body,
+            self.attributes.copy(),
+            self.timestamp_ms,
+            self.nanos,
+            self.host,
+            self.priority,
+            self.key,
+            self.origin,
+            self.tombstone,
+        )
 
     def text_of(self, source: str | None, purpose: str) -> bytes:
         """

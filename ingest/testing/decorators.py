@@ -11,7 +11,6 @@ import pytest
 from ingest.api import Event, EventError, Example, Settings
 from ingest.plugin import check_component, check_event
 from ingest.testing.events import (
-    copy_of,
     event_before,
     event_of,
     events_after,
@@ -80,7 +79,7 @@ class DecoratorContract:
         for example in kind_of_decorator.examples:
             decorator = _made(kind_of_decorator, example)
             for event in [event_before(example), *random_events()]:
-                before = copy_of(event)
+                before = event.copy()
                 if isinstance(_result(decorator, event), str):
                     assert event == before, example.title
 
@@ -117,8 +116,8 @@ class DecoratorContract:
             pytest.skip("it remembers, or gives something else each time, and says so")
         for example in kind_of_decorator.examples:
             first, second = _made(kind_of_decorator, example), _made(kind_of_decorator, example)
-            results = [_result(first, copy_of(event)) for event in random_events()]
-            assert [_result(second, copy_of(event)) for event in reversed(list(random_events()))] == results[::-1]
+            results = [_result(first, event.copy()) for event in random_events()]
+            assert [_result(second, event.copy()) for event in reversed(list(random_events()))] == results[::-1]
 
     def test_a_share_that_runs_again_gives_the_same(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """Also after a first attempt that was given up half way, of which nothing may be left."""
@@ -126,9 +125,9 @@ class DecoratorContract:
             first, second = _made(kind_of_decorator, example), _made(kind_of_decorator, example)
             share = [*events_earlier(example), event_before(example), *random_events()]
             for event in share[: len(share) // 2]:
-                _decorated(second, copy_of(event))
+                _decorated(second, event.copy())
             results = [
-                [_shown(each) for each in share_of(decorator, map(copy_of, share))]
+                [_shown(each) for each in share_of(decorator, (each.copy() for each in share))]
                 for decorator in (first, second, second)
             ]
             assert results[1:] == [results[0]] * 2, example.title
@@ -145,7 +144,7 @@ class DecoratorContract:
         for example in kind_of_decorator.examples:
             decorator = _made(kind_of_decorator, example)
             for event in random_events():
-                before = copy_of(event)
+                before = event.copy()
                 for after in _came_out(decorator, event):
                     assert (after.origin, after.key, after.tombstone) == (before.origin, before.key, before.tombstone)
                     assert type(after) is type(before)

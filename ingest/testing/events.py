@@ -115,11 +115,6 @@ def events_after(example: Example) -> list[Event]:
     ]
 
 
-def copy_of(event: Event) -> Event:
-    """The same event once more, attributes of its own included."""
-    return replace(event, attributes=dict(event.attributes))
-
-
 def fields_of(event: Event) -> tuple[object, ...]:
     """All there is of an event but its place, to be compared; the order of attributes does not count."""
     return (

@@ -10,7 +10,7 @@ from types import FrameType
 
 from ingest.api import Event, EventError
 from ingest.plugin import class_at
-from ingest.testing.events import copy_of, event_before, fields_of, files_of, random_events, settings_of
+from ingest.testing.events import event_before, fields_of, files_of, random_events, settings_of
 from ingest.testing.shares import AnyDecorator, share_of
 
 # what builtin functions say they are; code in Python ends in one of them
@@ -67,7 +67,7 @@ def uses(kind: type[AnyDecorator]) -> Iterator[Callable[[], object]]:
         for example in kind.examples:
             decorator = kind(settings_of(kind.settings_class(), example.settings))
             for event in (event_before(example), *random_events()):
-                yield lambda decorator=decorator, event=event: decorated(decorator, copy_of(event))  # type: ignore[misc]
+                yield lambda decorator=decorator, event=event: decorated(decorator, event.copy())  # type: ignore[misc]
 
 
 def digest(kind: type[AnyDecorator]) -> str:

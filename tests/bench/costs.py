@@ -7,7 +7,7 @@ from typing import Any
 
 from ingest.api import Decorator, Event, EventError, Example, FanOut, Held
 from ingest.catalog import Catalog
-from ingest.testing.events import copy_of, event_before, files_of, settings_of
+from ingest.testing.events import event_before, files_of, settings_of
 from tests.bench.timing import LOOPS, measured
 
 LINE = (
@@ -49,10 +49,10 @@ def _cases(component: type[Any], example: Example) -> Iterator[tuple[bytes, Case
     with files_of([example]):
         call = _call(component(settings_of(component.settings_class(), example.settings)))
         event = event_before(example)
-        for each in (event, replace(copy_of(event), body=LINE)):
+        for each in (event, replace(event.copy(), body=LINE)):
             with suppress(EventError):
-                call(copy_of(each))
-                yield each.body, (call, lambda each=each: copy_of(each))
+                call(each.copy())
+                yield each.body, (call, lambda each=each: each.copy())
 
 
 def _call(decorator: Decorator[Any] | FanOut[Any]) -> Callable[[Event], object]:

@@ -21,7 +21,7 @@ import sinks
 from ingest.expressions import FUNCTIONS, Template
 from ingest.plugin import class_at
 from ingest.testing import purity
-from ingest.testing.events import copy_of, event_before, random_events, settings_of
+from ingest.testing.events import event_before, random_events, settings_of
 from ingest.testing.purity import asked_for, outcome
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +38,7 @@ def uses() -> Iterator[tuple[str, Callable[[], object]]]:
         for example in kind.examples:
             mapper = kind(settings_of(kind.settings_class(), example.settings))
             for event in (event_before(example), *random_events()):
-                yield kind.kind, lambda mapper=mapper, event=event: repr(mapper.map(copy_of(event), 5_000))
+                yield kind.kind, lambda mapper=mapper, event=event: repr(mapper.map(event.copy(), 5_000))
     for function in FUNCTIONS.values():
         for example in function.examples:
             template = Template.parse(example.template)

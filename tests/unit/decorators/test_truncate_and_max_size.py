@@ -8,7 +8,7 @@ from decorators.max_size import MaxSize
 from decorators.truncate import Truncate
 from ingest.api import EventError
 from ingest.api.notation import name_to_bytes
-from ingest.testing.events import copy_of, event_of, settings_of
+from ingest.testing.events import event_of, settings_of
 from ingest.testing.shares import share_of
 
 
@@ -105,7 +105,7 @@ class TestMaxSize:
     def test_what_passes_fits(self, body, attributes, most, on_larger):
         decorator = MaxSize(settings_of(MaxSize.settings_class(), f"{{max_bytes: {most}B, on_larger: {on_larger}}}"))
         event = event_of(body, attributes)
-        before = copy_of(event)
+        before = event.copy()
         (found,) = share_of(decorator, [event])
         is_small = size_of(before) <= most
         if isinstance(found, EventError):
