@@ -56,10 +56,11 @@ class Dedupe(Decorator[DedupeSettings]):
             return True
         value = short(self._render(event))
         new = self._new
-        if value in new or value in self._old:
+        if value in new:
             return False
+        is_new = value not in self._old
         if len(new) == self._window:
             self._old = new
             self._new = new = set()
-        new.add(value)
-        return True
+        new.add(value)  # also one that was old: it is the last one now, and outlives those before it
+        return is_new

@@ -45,9 +45,13 @@ class TestDedupe:
                 assert place in found
                 continue
             last = max(before for before in range(place) if numbers[before] == number)
-            if len(set(numbers[last + 1 : place])) < window and last in found:
+            if len(set(numbers[last + 1 : place])) < window:
                 assert place not in found
         assert len(decorator._new | decorator._old) <= 2 * window
+
+    def test_a_value_that_comes_again_is_one_of_the_last(self):
+        assert passed(made(Dedupe, "{window: 2}"), [b"a", b"b", b"c", b"d", b"a", b"e", b"a"]) == [0, 1, 2, 3, 5]
+        assert passed(made(Dedupe, "{window: 2}"), [b"a", b"b", b"c", b"a", b"d", b"a"]) == [0, 1, 2, 4]
 
     def test_a_digest_is_no_value(self):
         long = b"x" * 33
