@@ -51,6 +51,12 @@ def test_the_function_of_that_name_gives_the_same(time_ms):
     assert inverted("{attribute: a}", time_ms) == Template.parse("%{inverted_time()}").render(event)
 
 
+@pytest.mark.parametrize("text", ["7.9", "1e3", "0.5"])
+def test_the_function_counts_parts_of_a_millisecond_as_it_does(attributes_after, text):
+    found = attributes_after(InvertTime, "{source: a, attribute: b}", attributes={"a": text})
+    assert found["b"] == Template.parse("%{inverted_time(a)}").render(event_of("", {"a": text}))
+
+
 def test_several_attributes(attributes_after):
     text = "{attributes: {a: b, x: y}, encoding: int64, on_missing: empty}"
     after = attributes_after(InvertTime, text, attributes={"a": str(LARGEST - 1)})
