@@ -52,7 +52,7 @@ class EditSettings(Settings):
     )
     on_missing: OnMissing = option(
         "Instead of the result for an attribute the event does not have: nothing (`unset`), an `empty` value, or the "
-        "event fails (`error`).",
+        "event fails (`error`). It goes with `source` or `attributes`.",
         default="unset",
         strict=False,
     )
@@ -61,6 +61,12 @@ class EditSettings(Settings):
     def _one_form(self) -> Self:
         if self.attributes is not None and (self.source is not None or self.attribute is not None):
             raise PydanticCustomError("conflict", "`attributes` takes the place of `source` and `attribute`")
+        if "on_missing" in self.model_fields_set and self.targets() is None:
+            raise PydanticCustomError(
+                "conflict",
+                "`on_missing` goes with `source` or `attributes`: without them no attribute is read",
+                {"option": "on_missing"},
+            )
         each_once(
             self.attributes.values() if isinstance(self.attributes, dict) else self.attributes or (), "attributes"
         )
