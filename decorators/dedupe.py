@@ -1,6 +1,7 @@
 """Drop events that came before."""
 
 from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.choices import Fate
 from ingest.digests import short
 from ingest.expressions import Template
 
@@ -16,6 +17,12 @@ class DedupeSettings(Settings):
         ge=1,
         le=10_000_000,
     )
+    on_missing: Fate = option(
+        "When the template names an attribute the event does not have: it passes (`keep`), is dropped (`drop`), or "
+        "fails (`error`).",
+        default="keep",
+        strict=False,
+    )
 
 
 class Dedupe(Decorator[DedupeSettings]):
@@ -24,8 +31,8 @@ class Dedupe(Decorator[DedupeSettings]):
 
     Remembered is what came since the share began: the records of one partition in one micro-batch. A micro-batch that
     runs again begins with nothing remembered, so none of its events is taken for a repetition of itself. Repetitions in
-    another micro-batch pass; a row key made of the value lets them meet in one row. Events that lack an attribute the
-    template names pass. To let several events of each value pass, take `first_n`.
+    another micro-batch pass; a row key made of the value lets them meet in one row. To let several events of each value
+    pass, take `first_n`.
 
     Source: ours.
     """
@@ -36,6 +43,7 @@ class Dedupe(Decorator[DedupeSettings]):
         Example("the first of its kind", settings="{by: '%{body}'}", earlier=("a", "b"), body="c"),
         Example("a repetition", settings="{by: '%{body}'}", earlier=("a", "b"), body="a", dropped=True),
         Example("no value to compare", settings="{by: '%{id}'}", earlier=("a",), body="a"),
+        Example("where there has to be one", settings="{by: '%{id}', on_missing: error}", error="no_attribute"),
     )
 
     def __init__(self, settings: DedupeSettings) -> None:
@@ -53,7 +61,7 @@ class Dedupe(Decorator[DedupeSettings]):
     def decorate(self, event: Event) -> bool:
         """Look whether its value is known."""
         if self._missing(event) is not None:
-            return True
+            return self.settings.by.passes(event, self.settings.on_missing)
         value = short(self._render(event))
         new = self._new
         if value in new:

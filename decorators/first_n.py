@@ -1,6 +1,7 @@
 """Keep the first few events of each value."""
 
 from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.choices import Fate
 from ingest.digests import short
 from ingest.expressions import Template
 
@@ -16,6 +17,12 @@ class FirstNSettings(Settings):
         ge=1,
         le=10_000_000,
     )
+    on_missing: Fate = option(
+        "When the template names an attribute the event does not have: it passes and does not count (`keep`), is "
+        "dropped (`drop`), or fails (`error`).",
+        default="keep",
+        strict=False,
+    )
 
 
 class FirstN(Decorator[FirstNSettings]):
@@ -24,8 +31,8 @@ class FirstN(Decorator[FirstNSettings]):
 
     A share is what a micro-batch has of one partition: counting starts anew with each, also when a micro-batch runs
     again, which lets the same events pass. It puts an end to what a storm of one error, host or user writes at each
-    trigger. Events that lack an attribute the template names pass, and count for nothing. For a choice among all events
-    of a share there is `reservoir_sampler`, for one event of each value `dedupe`.
+    trigger. For a choice among all events of a share there is `reservoir_sampler`, for one event of each value
+    `dedupe`.
 
     Source: ours; as the throttles by key of other log routers, which go by the clock.
     """
@@ -42,6 +49,7 @@ class FirstN(Decorator[FirstNSettings]):
             dropped=True,
         ),
         Example("of all events of a share", settings="{n: 1}", earlier=("a",), body="b", dropped=True),
+        Example("no value to count", settings="{n: 1, by: '%{host_id}', on_missing: error}", error="no_attribute"),
     )
 
     def __init__(self, settings: FirstNSettings) -> None:
@@ -59,7 +67,7 @@ class FirstN(Decorator[FirstNSettings]):
     def decorate(self, event: Event) -> bool:
         """Count its value."""
         if self._missing(event) is not None:
-            return True
+            return self.settings.by.passes(event, self.settings.on_missing)
         value = short(self._render(event))
         counts = self._counts
         count = counts.get(value, 0)

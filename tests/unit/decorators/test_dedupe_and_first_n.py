@@ -69,6 +69,10 @@ class TestDedupe:
         decorator = made(Dedupe, "{by: '%{id}'}")
         assert [decorator.decorate(event_of("x")) for _ in range(3)] == [True] * 3
 
+    def test_or_are_dropped(self):
+        decorator = made(Dedupe, "{by: '%{id}', on_missing: drop}")
+        assert [decorator.decorate(event_of("x", attributes)) for attributes in ({}, {"id": ""})] == [False, True]
+
     @pytest.mark.parametrize(
         ("settings", "expected"),
         [
@@ -100,6 +104,10 @@ class TestFirstN:
         decorator = made(FirstN, "{n: 1, by: '%{id}'}")
         events = [event_of("x"), event_of("x"), event_of("x", {"id": ""}), event_of("x", {"id": ""})]
         assert [decorator.decorate(event) for event in events] == [True, True, True, False]
+
+    def test_or_are_dropped(self):
+        decorator = made(FirstN, "{n: 1, by: '%{id}', on_missing: drop}")
+        assert [decorator.decorate(event_of("x", attributes)) for attributes in ({}, {"id": ""})] == [False, True]
 
     @pytest.mark.parametrize(
         ("settings", "expected"),
