@@ -10,11 +10,10 @@ class DedupeSettings(Settings):
     """Options of the dedupe decorator."""
 
     by: Template = option("Template of what makes two events the same.", default="%{body}", example="%{id}")
-    window: int = option(
-        "How many different values are remembered at the least, the last ones; at the most it is twice as many. One "
-        "takes about 100 bytes of memory.",
-        default=100_000,
-        ge=1,
+    max_values: int = option(
+        "How many values are remembered, each with about 100 bytes of memory; the last half as many always are.",
+        default=200_000,
+        ge=2,
         le=10_000_000,
     )
     on_missing: Fate = option(
@@ -50,7 +49,7 @@ class Dedupe(Decorator[DedupeSettings]):
         super().__init__(settings)
         self._render = settings.by.render
         self._missing = settings.by.missing
-        self._window = settings.window
+        self._half = settings.max_values // 2
         self.begin()
 
     def begin(self) -> None:
@@ -67,7 +66,7 @@ class Dedupe(Decorator[DedupeSettings]):
         if value in new:
             return False
         is_new = value not in self._old
-        if len(new) == self._window:
+        if len(new) == self._half:
             self._old = new
             self._new = new = set()
         new.add(value)  # also one that was old: it is the last one now, and outlives those before it

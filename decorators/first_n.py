@@ -9,7 +9,7 @@ from ingest.expressions import Template
 class FirstNSettings(Settings):
     """Options of the first_n decorator."""
 
-    n: int = option("How many events of each value pass.", example=10, ge=1)
+    max_events: int = option("How many events of each value pass.", example=10, ge=1)
     by: Template = option("Template of the value.", default="", example="%{host}-%{app}")
     max_values: int = option(
         "How many values are counted, each with about 100 bytes of memory; events of further values pass.",
@@ -40,21 +40,28 @@ class FirstN(Decorator[FirstNSettings]):
     kind = "first_n"
     stateful = True
     examples = (
-        Example("the second of two", settings="{n: 2, by: '%{body}'}", earlier=("disk full", "ok"), body="disk full"),
+        Example(
+            "the second of two",
+            settings="{max_events: 2, by: '%{body}'}",
+            earlier=("disk full", "ok"),
+            body="disk full",
+        ),
         Example(
             "one too many",
-            settings="{n: 2, by: '%{body}'}",
+            settings="{max_events: 2, by: '%{body}'}",
             earlier=("disk full", "disk full"),
             body="disk full",
             dropped=True,
         ),
-        Example("of all events of a share", settings="{n: 1}", earlier=("a",), body="b", dropped=True),
-        Example("no value to count", settings="{n: 1, by: '%{host_id}', on_missing: error}", error="no_attribute"),
+        Example("of all events of a share", settings="{max_events: 1}", earlier=("a",), body="b", dropped=True),
+        Example(
+            "no value to count", settings="{max_events: 1, by: '%{host_id}', on_missing: error}", error="no_attribute"
+        ),
     )
 
     def __init__(self, settings: FirstNSettings) -> None:
         super().__init__(settings)
-        self._n = settings.n
+        self._max_events = settings.max_events
         self._render = settings.by.render
         self._missing = settings.by.missing
         self._max_values = settings.max_values
@@ -71,7 +78,7 @@ class FirstN(Decorator[FirstNSettings]):
         value = short(self._render(event))
         counts = self._counts
         count = counts.get(value, 0)
-        if count >= self._n:
+        if count >= self._max_events:
             return False
         if count or len(counts) < self._max_values:
             counts[value] = count + 1

@@ -69,12 +69,12 @@ class HeadersSettings(Settings):
         strict=False,
     )
     separator: str = option("Stands between joined values.", default=", ", example="; ")
-    first_line: str | None = option(
+    first_line_attribute: str | None = option(
         "Attribute that receives the first line, which is then no header but the request or status line of HTTP.",
         default=None,
         example="request_line",
     )
-    rest: str | None = option(
+    rest_attribute: str | None = option(
         "Attribute that receives what follows the empty line; without, it is left alone.",
         default=None,
         example="content",
@@ -113,7 +113,8 @@ class Headers(Decorator[HeadersSettings]):
     examples = (
         Example(
             "a request of HTTP",
-            settings="{prefix: '2hb_http:', first_line: '2hb_http:request', rest: '2hb_http:content'}",
+            settings="{prefix: '2hb_http:', first_line_attribute: '2hb_http:request', "
+            "rest_attribute: '2hb_http:content'}",
             body="POST /buy HTTP/1.1\r\nHost: www.example.com\r\nAccept: text/html\r\nAccept: text/plain\r\n\r\nid=7",
             after={
                 "2hb_http:request": "POST /buy HTTP/1.1",
@@ -153,16 +154,16 @@ class Headers(Decorator[HeadersSettings]):
         text = event.text_of(self._source, "to read headers from")
         parts = self._parts(text)
         found = self._attributes(parts.fields)
-        if self.settings.first_line is not None:
-            found[self.settings.first_line] = parts.first_line
-        if self.settings.rest is not None:
-            found[self.settings.rest] = parts.rest
+        if self.settings.first_line_attribute is not None:
+            found[self.settings.first_line_attribute] = parts.first_line
+        if self.settings.rest_attribute is not None:
+            found[self.settings.rest_attribute] = parts.rest
         event.update(found)
         return True
 
     def _parts(self, text: bytes) -> _Parts:
         first_line, at = b"", 0
-        if self.settings.first_line is not None:
+        if self.settings.first_line_attribute is not None:
             at = text.find(b"\n") + 1 or len(text)
             first_line = text[:at].rstrip(b"\r\n")
         fields = []

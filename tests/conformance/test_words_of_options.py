@@ -15,9 +15,13 @@ from ingest.testing.shares import share_of
 SAID_OTHERWISE = {
     "delimiter": "separator",
     "joiner": "separator",
+    "first_line": "first_line_attribute",
     "keys": "only",
+    "most": "max_places",
     "on_unparsed": "on_invalid",
     "on_delimiter": "on_separator",
+    "rest": "rest_attribute",
+    "window": "max_values",
 }
 WORDS = frozenset({"error", "drop", "keep", "unset", "empty"})
 OWN_WORDS = {
