@@ -10,6 +10,7 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.edits import each_once
 
 _BYTES = "latin-1"  # a character for each byte, so that any bytes go through the reader as they are
 
@@ -56,6 +57,11 @@ class CsvSettings(Settings):
                 )
         if self.separator == self.quote:
             raise PydanticCustomError("conflict", "`separator` and `quote` are the same character")
+        return self
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        each_once(filter(None, self.columns), "columns")
         return self
 
 

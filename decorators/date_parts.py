@@ -6,10 +6,10 @@ from enum import StrEnum
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, EventError, Example, Settings, option
 from ingest.api.choices import OnInvalid
+from ingest.api.edits import each_once
 from ingest.expressions import ZoneName, zone_of
 from ingest.expressions.dates import MONTHS, WEEKDAYS, datetime_of, day_of_year, offset_of, read_time
 
@@ -88,12 +88,7 @@ class DatePartsSettings(Settings):
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
-        names = list(self.parts.values() if isinstance(self.parts, dict) else self.parts)
-        for number, name in enumerate(names):
-            if name in names[:number]:
-                raise PydanticCustomError(
-                    "conflict", '"{name}" would receive two parts', {"name": name, "option": "parts"}
-                )
+        each_once(self.parts.values() if isinstance(self.parts, dict) else self.parts, "parts")
         return self
 
     def names(self) -> dict[Part, str]:

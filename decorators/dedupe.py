@@ -1,6 +1,7 @@
 """Drop events that came before."""
 
 from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.choices import Fate
 from ingest.digests import short
 from ingest.expressions import Template
 
@@ -9,12 +10,17 @@ class DedupeSettings(Settings):
     """Options of the dedupe decorator."""
 
     by: Template = option("Template of what makes two events the same.", default="%{body}", example="%{id}")
-    window: int = option(
-        "How many different values are remembered at the least, the last ones; at the most it is twice as many. One "
-        "takes about 100 bytes of memory.",
-        default=100_000,
-        ge=1,
+    max_values: int = option(
+        "How many values are remembered, each with about 100 bytes of memory; the last half as many always are.",
+        default=200_000,
+        ge=2,
         le=10_000_000,
+    )
+    on_missing: Fate = option(
+        "When the template names an attribute the event does not have: it passes (`keep`), is dropped (`drop`), or "
+        "fails (`error`).",
+        default="keep",
+        strict=False,
     )
 
 
@@ -24,8 +30,8 @@ class Dedupe(Decorator[DedupeSettings]):
 
     Remembered is what came since the share began: the records of one partition in one micro-batch. A micro-batch that
     runs again begins with nothing remembered, so none of its events is taken for a repetition of itself. Repetitions in
-    another micro-batch pass; a row key made of the value lets them meet in one row. Events that lack an attribute the
-    template names pass. To let several events of each value pass, take `first_n`.
+    another micro-batch pass; a row key made of the value lets them meet in one row. To let several events of each value
+    pass, take `first_n`.
 
     Source: ours.
     """
@@ -36,13 +42,14 @@ class Dedupe(Decorator[DedupeSettings]):
         Example("the first of its kind", settings="{by: '%{body}'}", earlier=("a", "b"), body="c"),
         Example("a repetition", settings="{by: '%{body}'}", earlier=("a", "b"), body="a", dropped=True),
         Example("no value to compare", settings="{by: '%{id}'}", earlier=("a",), body="a"),
+        Example("where there has to be one", settings="{by: '%{id}', on_missing: error}", error="no_attribute"),
     )
 
     def __init__(self, settings: DedupeSettings) -> None:
         super().__init__(settings)
         self._render = settings.by.render
         self._missing = settings.by.missing
-        self._window = settings.window
+        self._half = settings.max_values // 2
         self.begin()
 
     def begin(self) -> None:
@@ -53,13 +60,14 @@ class Dedupe(Decorator[DedupeSettings]):
     def decorate(self, event: Event) -> bool:
         """Look whether its value is known."""
         if self._missing(event) is not None:
-            return True
+            return self.settings.by.passes(event, self.settings.on_missing)
         value = short(self._render(event))
         new = self._new
-        if value in new or value in self._old:
+        if value in new:
             return False
-        if len(new) == self._window:
+        is_new = value not in self._old
+        if len(new) == self._half:
             self._old = new
             self._new = new = set()
-        new.add(value)
-        return True
+        new.add(value)  # also one that was old: it is the last one now, and outlives those before it
+        return is_new

@@ -1,6 +1,7 @@
 """Give attributes a value where they have none."""
 
 from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.choices import OnMissing
 from ingest.expressions import Template
 
 
@@ -15,6 +16,12 @@ class DefaultSettings(Settings):
     replace_empty: bool = option(
         "True counts an attribute with an empty value as one that has none.",
         default=True,
+    )
+    on_missing: OnMissing = option(
+        "When a template names an attribute the event does not have either: what that template is for stays as it is "
+        "(`unset`), the name is `empty` text, or the event fails (`error`).",
+        default="unset",
+        strict=False,
     )
 
 
@@ -43,21 +50,35 @@ class Default(Decorator[DefaultSettings]):
             attributes={"user": ""},
             after={"level": "info"},
         ),
+        Example(
+            "what can not be made is not set",
+            settings="{attributes: {user: '%{login}', level: info}}",
+            after={"level": "info"},
+        ),
+        Example(
+            "or fails the event", settings="{attributes: {user: '%{login}'}, on_missing: error}", error="no_attribute"
+        ),
     )
 
     def __init__(self, settings: DefaultSettings) -> None:
         super().__init__(settings)
-        self._renders = tuple((name, template.render) for name, template in settings.attributes.items())
+        asks = settings.on_missing is not OnMissing.EMPTY
+        self._templates = tuple(
+            (name, template, asks and template.constant is None) for name, template in settings.attributes.items()
+        )
+        self._is_error = settings.on_missing is OnMissing.ERROR
         self._replaces_empty = settings.replace_empty
 
     def decorate(self, event: Event) -> bool:
         """Set what is missing."""
         attributes = event.attributes
         values: dict[str, bytes] = {}
-        for name, render in self._renders:
+        for name, template, asks in self._templates:
             value = attributes.get(name)
-            if value is None or (not value and self._replaces_empty):
-                values[name] = render(event)
+            if value or (value is not None and not self._replaces_empty):
+                continue
+            if not asks or not template.lacks(event, is_error=self._is_error):
+                values[name] = template.render(event)
         if values:
             event.update(values)
         return True

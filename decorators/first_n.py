@@ -1,6 +1,7 @@
 """Keep the first few events of each value."""
 
 from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.choices import Fate
 from ingest.digests import short
 from ingest.expressions import Template
 
@@ -8,13 +9,19 @@ from ingest.expressions import Template
 class FirstNSettings(Settings):
     """Options of the first_n decorator."""
 
-    n: int = option("How many events of each value pass.", example=10, ge=1)
+    max_events: int = option("How many events of each value pass.", example=10, ge=1)
     by: Template = option("Template of the value.", default="", example="%{host}-%{app}")
     max_values: int = option(
         "How many values are counted, each with about 100 bytes of memory; events of further values pass.",
         default=100_000,
         ge=1,
         le=10_000_000,
+    )
+    on_missing: Fate = option(
+        "When the template names an attribute the event does not have: it passes and does not count (`keep`), is "
+        "dropped (`drop`), or fails (`error`).",
+        default="keep",
+        strict=False,
     )
 
 
@@ -24,8 +31,8 @@ class FirstN(Decorator[FirstNSettings]):
 
     A share is what a micro-batch has of one partition: counting starts anew with each, also when a micro-batch runs
     again, which lets the same events pass. It puts an end to what a storm of one error, host or user writes at each
-    trigger. Events that lack an attribute the template names pass, and count for nothing. For a choice among all events
-    of a share there is `reservoir_sampler`, for one event of each value `dedupe`.
+    trigger. For a choice among all events of a share there is `reservoir_sampler`, for one event of each value
+    `dedupe`.
 
     Source: ours; as the throttles by key of other log routers, which go by the clock.
     """
@@ -33,20 +40,28 @@ class FirstN(Decorator[FirstNSettings]):
     kind = "first_n"
     stateful = True
     examples = (
-        Example("the second of two", settings="{n: 2, by: '%{body}'}", earlier=("disk full", "ok"), body="disk full"),
+        Example(
+            "the second of two",
+            settings="{max_events: 2, by: '%{body}'}",
+            earlier=("disk full", "ok"),
+            body="disk full",
+        ),
         Example(
             "one too many",
-            settings="{n: 2, by: '%{body}'}",
+            settings="{max_events: 2, by: '%{body}'}",
             earlier=("disk full", "disk full"),
             body="disk full",
             dropped=True,
         ),
-        Example("of all events of a share", settings="{n: 1}", earlier=("a",), body="b", dropped=True),
+        Example("of all events of a share", settings="{max_events: 1}", earlier=("a",), body="b", dropped=True),
+        Example(
+            "no value to count", settings="{max_events: 1, by: '%{host_id}', on_missing: error}", error="no_attribute"
+        ),
     )
 
     def __init__(self, settings: FirstNSettings) -> None:
         super().__init__(settings)
-        self._n = settings.n
+        self._max_events = settings.max_events
         self._render = settings.by.render
         self._missing = settings.by.missing
         self._max_values = settings.max_values
@@ -59,11 +74,11 @@ class FirstN(Decorator[FirstNSettings]):
     def decorate(self, event: Event) -> bool:
         """Count its value."""
         if self._missing(event) is not None:
-            return True
+            return self.settings.by.passes(event, self.settings.on_missing)
         value = short(self._render(event))
         counts = self._counts
         count = counts.get(value, 0)
-        if count >= self._n:
+        if count >= self._max_events:
             return False
         if count or len(counts) < self._max_values:
             counts[value] = count + 1

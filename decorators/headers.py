@@ -11,8 +11,8 @@ from ingest.api.notation import name_from_bytes, name_to_bytes
 
 _LINE = re.compile(rb"\r?\n|([!-9;-~]+)[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)\n?")
 _BLANKS = b" \t\r"
-_WORD = rb"=\?([A-Za-z0-9_.:-]+)(?:\*[A-Za-z0-9-]*)?\?([BbQq])\?([^?\s]*)\?="
-_WORDS = re.compile(rb"%b(?:[ \t]+(?=%b))?" % (_WORD, re.sub(rb"\((?!\?)", rb"(?:", _WORD)))
+_WORD = re.compile(rb"=\?([A-Za-z0-9_.:-]+)(?:\*[A-Za-z0-9-]*)?\?([BbQq])\?([^?\s]*)\?=")
+_WORDS = re.compile(rb"%b(?:[ \t]+%b)*" % ((re.sub(rb"\((?!\?)", rb"(?:", _WORD.pattern),) * 2))
 _CHARSETS = frozenset(
     [
         *("us-ascii", "utf-8", "utf-16", "koi8-r", "koi8-u", "gb2312", "gbk", "gb18030", "big5", "euc-jp", "shift_jis"),
@@ -69,12 +69,12 @@ class HeadersSettings(Settings):
         strict=False,
     )
     separator: str = option("Stands between joined values.", default=", ", example="; ")
-    first_line: str | None = option(
+    first_line_attribute: str | None = option(
         "Attribute that receives the first line, which is then no header but the request or status line of HTTP.",
         default=None,
         example="request_line",
     )
-    rest: str | None = option(
+    rest_attribute: str | None = option(
         "Attribute that receives what follows the empty line; without, it is left alone.",
         default=None,
         example="content",
@@ -113,7 +113,8 @@ class Headers(Decorator[HeadersSettings]):
     examples = (
         Example(
             "a request of HTTP",
-            settings="{prefix: '2hb_http:', first_line: '2hb_http:request', rest: '2hb_http:content'}",
+            settings="{prefix: '2hb_http:', first_line_attribute: '2hb_http:request', "
+            "rest_attribute: '2hb_http:content'}",
             body="POST /buy HTTP/1.1\r\nHost: www.example.com\r\nAccept: text/html\r\nAccept: text/plain\r\n\r\nid=7",
             after={
                 "2hb_http:request": "POST /buy HTTP/1.1",
@@ -153,16 +154,16 @@ class Headers(Decorator[HeadersSettings]):
         text = event.text_of(self._source, "to read headers from")
         parts = self._parts(text)
         found = self._attributes(parts.fields)
-        if self.settings.first_line is not None:
-            found[self.settings.first_line] = parts.first_line
-        if self.settings.rest is not None:
-            found[self.settings.rest] = parts.rest
+        if self.settings.first_line_attribute is not None:
+            found[self.settings.first_line_attribute] = parts.first_line
+        if self.settings.rest_attribute is not None:
+            found[self.settings.rest_attribute] = parts.rest
         event.update(found)
         return True
 
     def _parts(self, text: bytes) -> _Parts:
         first_line, at = b"", 0
-        if self.settings.first_line is not None:
+        if self.settings.first_line_attribute is not None:
             at = text.find(b"\n") + 1 or len(text)
             first_line = text[:at].rstrip(b"\r\n")
         fields = []
@@ -199,7 +200,7 @@ class Headers(Decorator[HeadersSettings]):
                 continue
             value = raw.strip(_BLANKS) if b"\n" not in raw else _unfolded(raw)
             if self._decode_words and b"=?" in value:
-                value = _WORDS.sub(_decoded, value)
+                value = _WORDS.sub(_decoded_words, value)
             if name in found:
                 repeated.setdefault(name, [found[name]]).append(value)
             else:
@@ -227,13 +228,28 @@ def _unfolded(value: bytes) -> bytes:
     return b" ".join([line for part in value.split(b"\n") if (line := part.strip(_BLANKS))])
 
 
-def _decoded(word: re.Match[bytes]) -> bytes:
+def _decoded_words(found: re.Match[bytes]) -> bytes:
+    """Words with blanks between them, which go where they stand between two that are decoded (RFC 2047, 6.2)."""
+    text = found[0]
+    pieces: list[bytes] = []
+    end = 0
+    before = None
+    for word in _WORD.finditer(text):
+        plain = _decoded(word)
+        if before is None or plain is None:
+            pieces.append(text[end : word.start()])
+        pieces.append(word[0] if plain is None else plain)
+        before, end = plain, word.end()
+    return b"".join(pieces)
+
+
+def _decoded(word: re.Match[bytes]) -> bytes | None:
     charset, encoding, text = word.groups()
     name = charset.decode("ascii").lower()
     if name not in _CHARSETS:
-        return word[0]
+        return None
     try:
         data = binascii.a2b_base64(text) if encoding in b"Bb" else binascii.a2b_qp(text, header=True)
         return data.decode(name).encode()
     except (ValueError, LookupError):
-        return word[0]
+        return None

@@ -37,7 +37,7 @@ class HostSettings(Settings):
     )
     form: Form = option(
         "The name `as_is`, its `short` form, which ends before the first dot, or its `full` one, with `domain` behind "
-        "a name that has no dot. Addresses stay as they are.",
+        "a name that has no dot. Addresses stay as they are; a number without a dot is a name.",
         default="as_is",
         strict=False,
     )
@@ -134,7 +134,7 @@ def _forming(settings: HostSettings) -> Callable[[bytes], bytes]:
             def full(name: bytes) -> bytes:
                 if b"." in name:
                     return name.removesuffix(b".")
-                return name if _is_address(name) else name + domain
+                return name if b":" in name else name + domain
 
             return full
         case Form.AS_IS:

@@ -47,7 +47,10 @@ class LeefSettings(Settings):
         example="2hb_leef:",
     )
     only: list[str] | None = option(
-        "Only these keys become attributes; all when left out.", default=None, example=["src", "dst"], min_length=1
+        "Only these keys of the pairs, as the message writes them, become attributes; all when left out.",
+        default=None,
+        example=["src", "dst"],
+        min_length=1,
     )
     separator: Annotated[str, AfterValidator(_known)] = option(
         "Stands between two pairs where the message does not say what does: one character, or its number as in `x5E`.",

@@ -3,12 +3,13 @@
 from ingest.api import Event, Example, FanOut, Settings, option
 
 _ONCE = "BenchmarkInject"  # marks of Flume's own measurements were never multiplied
+_MOST_COPIES = 1 << 17  # so many events may come of one record
 
 
 class MultSettings(Settings):
     """Options of the mult decorator."""
 
-    n: int = option("How many come of one; 0 drops it.", default=1, example=3, ge=0)
+    n: int = option("How many come of one; 0 drops it.", default=1, example=3, ge=0, le=_MOST_COPIES)
 
 
 class Mult(FanOut[MultSettings]):

@@ -8,6 +8,7 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.edits import each_once
 from ingest.expressions import Pattern
 
 
@@ -74,6 +75,7 @@ class RegexSettings(Settings):
             raise PydanticCustomError(
                 "missing", "regex needs `index` and `attribute`, `attributes`, or a pattern with named groups"
             )
+        each_once(filter(None, self.attributes or ()), "attributes")
         return self
 
     def groups(self) -> dict[str, int]:

@@ -24,7 +24,9 @@ class ReplaceSettings(EditSettings):
         "that was found, and `\\\\` a backslash.",
         example="user=***",
     )
-    most: int | None = option("So many places, from the left; all when left out.", default=None, example=1, ge=1)
+    max_places: int | None = option(
+        "At the most so many places, from the left; all when left out.", default=None, example=1, ge=1
+    )
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
@@ -61,7 +63,8 @@ class Replace(Decorator[ReplaceSettings]):
         ),
         Example(
             "the first of several, into other attributes",
-            settings="{attributes: {host: '2hb_web:host', site: '2hb_web:site'}, text: ., replacement: ':', most: 1}",
+            settings="{attributes: {host: '2hb_web:host', site: '2hb_web:site'}, text: ., replacement: ':', "
+            "max_places: 1}",
             attributes={"host": "web1.example.com", "site": "home"},
             after={"2hb_web:host": "web1:example.com", "2hb_web:site": "home"},
         ),
@@ -84,7 +87,7 @@ class Replace(Decorator[ReplaceSettings]):
 
 def _replacer(settings: ReplaceSettings) -> Change:
     if settings.pattern is not None:
-        return settings.pattern.replacer(settings.replacement, settings.most or 0)
+        return settings.pattern.replacer(settings.replacement, settings.max_places or 0)
     old, new = name_to_bytes(settings.text or ""), name_to_bytes(settings.replacement)
-    most = -1 if settings.most is None else settings.most
+    most = -1 if settings.max_places is None else settings.max_places
     return lambda value: value.replace(old, new, most)

@@ -1,6 +1,7 @@
 """Say where an event goes, by the first rule that holds."""
 
 from ingest.api import Decorator, Event, Example, Model, Priority, Settings, option
+from ingest.api.choices import OnMissing
 from ingest.expressions import Condition, Template
 
 
@@ -25,6 +26,12 @@ class RouteSettings(Settings):
         example="normal",
     )
     attribute: str = option("Attribute that receives the route.", default="route")
+    on_missing: OnMissing = option(
+        "When the template of the route names an attribute the event does not have: the event fails (`error`), no "
+        "route is set (`unset`), or the name is `empty` text.",
+        default="error",
+        strict=False,
+    )
 
 
 class Route(Decorator[RouteSettings]):
@@ -63,20 +70,29 @@ class Route(Decorator[RouteSettings]):
             "without a route",
             settings="{rules: [{when: exists(app), to: '%{lower(app)}'}], attribute: table}",
         ),
+        Example(
+            "half of a route would lead somewhere else",
+            settings="{rules: [{when: exists(app), to: 'logs_%{app}_%{site}'}], attribute: table}",
+            attributes={"app": "shop"},
+            error="no_attribute",
+        ),
     )
 
     def __init__(self, settings: RouteSettings) -> None:
         super().__init__(settings)
         self._attribute = settings.attribute
-        self._rules = tuple((rule.when.holds, rule.to.render) for rule in settings.rules)
-        self._otherwise = None if settings.otherwise is None else settings.otherwise.render
+        self._rules = tuple((rule.when.holds, rule.to) for rule in settings.rules)
+        self._otherwise = settings.otherwise
+        self._asks = settings.on_missing is not OnMissing.EMPTY
+        self._is_error = settings.on_missing is OnMissing.ERROR
 
     def decorate(self, event: Event) -> bool:
         """Set the attribute."""
-        for holds, render in self._rules:
+        to = self._otherwise
+        for holds, route in self._rules:
             if holds(event):
-                event.set(self._attribute, render(event))
-                return True
-        if self._otherwise is not None:
-            event.set(self._attribute, self._otherwise(event))
+                to = route
+                break
+        if to is not None and not (self._asks and to.constant is None and to.lacks(event, is_error=self._is_error)):
+            event.set(self._attribute, to.render(event))
         return True

@@ -45,8 +45,9 @@ class PartOptions(Model):
     value: Template = option("Template of the part.", example="%{tenant}")
     encoding: Encoding = option(
         "How it is written: as `text`; `padded` with zeros in front; `reversed`, so that numbers that count up spread; "
-        "its `hash`, hexadecimal digits of MD5; a number `inverted`, in 19 digits, so that the newest time comes "
-        "first; a number as the 8 bytes of an HBase long (`int64`), or inverted and as 8 bytes (`inverted_int64`).",
+        "its `hash`, hexadecimal digits of MD5; a whole number `inverted`, in 19 digits, so that the newest time comes "
+        "first; a whole number as the 8 bytes of an HBase long (`int64`), or inverted and as 8 bytes "
+        "(`inverted_int64`).",
         default="text",
         strict=False,
     )

@@ -3,6 +3,7 @@
 from hashlib import blake2b
 
 from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.choices import Fate
 from ingest.api.notation import name_to_bytes
 from ingest.expressions import Template
 
@@ -15,6 +16,12 @@ class SampleSettings(Settings):
     share: float = option("Share of the values that pass.", example=0.1, ge=0.0, le=1.0, strict=False)
     by: Template = option("Template of the value that decides.", example="%{user}")
     salt: str = option("Chooses another sample of the same size.", default="", example="2")
+    on_missing: Fate = option(
+        "When the template names an attribute the event does not have: it passes (`keep`), is dropped (`drop`), or "
+        "fails (`error`).",
+        default="keep",
+        strict=False,
+    )
 
 
 class Sample(Decorator[SampleSettings]):
@@ -23,7 +30,7 @@ class Sample(Decorator[SampleSettings]):
 
     All events of one value have the same fate, in every partition, batch and pipeline and on every replay: whole
     sessions, users or traces stay. Of ten values that pass at 0.1 all pass at 0.2. The hash is the first 8 bytes of a
-    BLAKE2b digest. Events that lack an attribute the template names pass. Where no value decides, take `prob_sampler`.
+    BLAKE2b digest. Where no value decides, take `prob_sampler`.
 
     Source: ours; as the samplers by key of other log routers.
     """
@@ -33,6 +40,13 @@ class Sample(Decorator[SampleSettings]):
         Example("a user who is in", settings="{share: 0.3, by: '%{user}'}", attributes={"user": "dave"}),
         Example("one who is not", settings="{share: 0.3, by: '%{user}'}", attributes={"user": "alice"}, dropped=True),
         Example("nobody to decide on", settings="{share: 0.3, by: '%{user}'}", body="anonymous"),
+        Example(
+            "those without a user are not wanted",
+            settings="{share: 0.3, by: '%{user}', on_missing: drop}",
+            body="anonymous",
+            dropped=True,
+        ),
+        Example("or can not be", settings="{share: 0.3, by: '%{user}', on_missing: error}", error="no_attribute"),
     )
 
     def __init__(self, settings: SampleSettings) -> None:
@@ -45,7 +59,7 @@ class Sample(Decorator[SampleSettings]):
     def decorate(self, event: Event) -> bool:
         """Hash its value."""
         if self._missing(event) is not None:
-            return True
+            return self.settings.by.passes(event, self.settings.on_missing)
         value = self._hash.copy()
         value.update(self._render(event))
         return value.digest() < self._limit

@@ -1,9 +1,11 @@
 """Keep some attributes and remove all others."""
 
-from pydantic import field_validator
-from pydantic_core import PydanticCustomError
+from typing import Self
+
+from pydantic import model_validator
 
 from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.edits import each_once
 
 
 class SelectSettings(Settings):
@@ -11,13 +13,10 @@ class SelectSettings(Settings):
 
     attributes: list[str] = option("Names of the attributes to keep.", example=["2hb_", "2hb_web:url"], min_length=1)
 
-    @field_validator("attributes")
-    @classmethod
-    def _each_once(cls, names: list[str]) -> list[str]:
-        for number, name in enumerate(names):
-            if name in names[:number]:
-                raise PydanticCustomError("conflict", '"{name}" is listed twice', {"name": name})
-        return names
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        each_once(self.attributes, "attributes")
+        return self
 
 
 class Select(Decorator[SelectSettings]):

@@ -7,6 +7,7 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.edits import each_once
 from ingest.api.notation import name_to_bytes
 from ingest.expressions import Pattern
 
@@ -32,6 +33,7 @@ class SplitSettings(Settings):
         one = (self.index is not None, self.attribute is not None)
         if one != ((False, False) if self.attributes is not None else (True, True)):
             raise PydanticCustomError("conflict", "split needs `index` and `attribute`, or `attributes` without them")
+        each_once(filter(None, self.attributes or ()), "attributes")
         return self
 
 

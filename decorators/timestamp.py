@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import OnInvalid
 from ingest.api.names import Remembered
-from ingest.expressions import ZoneName, zone_of
+from ingest.expressions import ZoneName, dates, zone_of
 from ingest.formats.times import MONTHS, milliseconds_at, milliseconds_of
 
 _MOST_TEXTS = 4_096  # remembered texts: events that follow each other often have the same time
@@ -30,6 +30,10 @@ _ISO = re.compile(
     rb"(?P<Y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)(?:[Tt ](?P<H>\d\d):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9})\d*)?)?"
     rb" ?(?P<z>[Zz]|[+-]\d\d(?::?\d\d)?)?)?"
 )
+_MONTH, _DAY = (f"(?i:{'|'.join(name[:3] for name in names)})" for names in (dates.MONTHS, dates.WEEKDAYS))
+_LONG_MONTH, _LONG_DAY = (
+    f"(?i:{'|'.join(f'{name[:3]}(?:{name[3:]})?' for name in names)})" for names in (dates.MONTHS, dates.WEEKDAYS)
+)
 _DIRECTIVES = {
     "Y": r"(?P<Y>\d{4})",
     "m": r"(?P<m>1[0-2]|0?[1-9])",
@@ -44,11 +48,11 @@ _DIRECTIVES = {
     "f": r"(?P<f>\d{1,9})\d*",
     "L": r"(?P<f>\d{3})",
     "p": r"(?P<p>[AaPp][Mm])",
-    "b": r"(?P<b>[A-Za-z]{3})",
-    "B": r"(?P<b>[A-Za-z]{3})[a-z]*",
-    "h": r"(?P<b>[A-Za-z]{3})",
-    "a": r"[A-Za-z]{3}",
-    "A": r"[A-Za-z]+",
+    "b": rf"(?P<b>{_MONTH})",
+    "B": rf"(?P<b>{_LONG_MONTH})",
+    "h": rf"(?P<b>{_MONTH})",
+    "a": _DAY,
+    "A": _LONG_DAY,
     "z": r"(?P<z>[Zz]|[+-]\d\d:?\d\d)",
     "Z": r"(?P<z>[Zz]|UTC|GMT)",
     "T": r"(?P<H>2[0-3]|[01]?\d):(?P<M>[0-5]\d):(?P<S>60|[0-5]\d)",
@@ -77,8 +81,8 @@ class TimestampSettings(Settings):
     source: str | None = option("Attribute that is read; the body when left out.", default=None, example="time")
     formats: Annotated[list[Annotated[str, AfterValidator(_known_format)]], BeforeValidator(_as_list)] = option(
         "One or several; the first that fits counts. `iso8601` (or `rfc3339`), `apache`, `epoch_s`, `epoch_ms`, "
-        "`epoch_us`, `epoch_ns`, or letters as in strptime: %Y %y %m %b %B %d %e %j %H %I %M %S %f %L %p %z %Z %a %A "
-        "%F %T %n %%.",
+        "`epoch_us`, `epoch_ns`, or letters as in strptime: %Y %y %m %b %h %B %d %e %j %H %I %M %S %f %L %p %z %Z "
+        "%a %A %F %T %n %t %%.",
         default=["iso8601"],
         example=["apache", "%Y-%m-%d %H:%M:%S"],
         min_length=1,
@@ -99,10 +103,10 @@ class Timestamp(Decorator[TimestampSettings]):
     """
     Read the event time out of the body or an attribute.
 
-    The time is kept in milliseconds, finer digits are cut off. Names of months are English, whatever the machine's
-    language. A leap second (second 60) is the first moment of the next minute, and there is no second 61. The `nanos`
-    of the event stay. To put the parts of a time into attributes there is `date_parts`; Flume's lenient reading is
-    `ex_date`.
+    The time is kept in milliseconds, finer digits are cut off. Names of months and days are English, whatever the
+    machine's language, in letters of any case; %B and %A take the short ones too. A leap second (second 60) is the
+    first moment of the next minute, and there is no second 61. The `nanos` of the event stay. To put the parts of a
+    time into attributes there is `date_parts`; Flume's lenient reading is `ex_date`.
 
     Source: ours; the letters are those of C's strptime.
     """
@@ -234,7 +238,7 @@ def _date_parser(pattern: re.Pattern[bytes], zone: tzinfo) -> Parse:
 
 def _milliseconds(parts: dict[str, bytes | None], zone: tzinfo) -> int:
     day = _day(parts)
-    hour, minute, second = (int(parts.get(name) or 0) for name in "HMS")
+    hour, minute, second = int(parts.get("H") or 0), int(parts.get("M") or 0), int(parts.get("S") or 0)
     half = parts.get("p")
     if parts.get("I"):
         hour = int(parts["I"] or 0)
@@ -259,7 +263,7 @@ def _day(parts: dict[str, bytes | None]) -> date:
             raise ValueError("no such day of the year")
         return day
     name = parts.get("b")
-    month = int(parts.get("m") or 0) if name is None else MONTHS.get(name.capitalize(), 0)
+    month = int(parts.get("m") or 0) if name is None else MONTHS[name[:3].capitalize()]
     return date(year, month, int(parts.get("d") or 0))
 
 

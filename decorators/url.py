@@ -35,7 +35,8 @@ class Url(Decorator[UrlSettings]):
     """
     Make attributes of the parts of a URL, whole or relative.
 
-    Parts that are not there become no attribute; an empty query or fragment behind its `?` or `#` becomes an empty one.
+    Parts that are not there, or are empty as the host in `file:///etc`, become no attribute; an empty query or fragment
+    behind its `?` or `#` becomes an empty one.
     Scheme and host are written in small letters, an IPv6 address without its brackets. A password becomes no
     attribute. For the names and values in the query use the decorator query.
 
@@ -94,7 +95,7 @@ class Url(Decorator[UrlSettings]):
         parts = (
             scheme and scheme.lower(),
             user or None,
-            host and host.strip(b"[]").lower(),
+            host.strip(b"[]").lower() if host else None,
             port or None,
             path or None,
             query,

@@ -1,6 +1,6 @@
 """What decorators that make a new value of an old one have in common: which values they read, where the results go."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -21,6 +21,20 @@ _Names = Annotated[list[str], Field(min_length=1)]
 _Pairs = Annotated[dict[str, str], Field(min_length=1)]
 
 
+def each_once(names: Iterable[str], option: str) -> None:
+    """
+    See that no name of an option that lists attributes stands there twice: one of the two values would be lost.
+
+    Raises:
+        PydanticCustomError: one does; for validators of options.
+    """
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise PydanticCustomError("conflict", '"{name}" is listed twice', {"name": name, "option": option})
+        seen.add(name)
+
+
 class EditSettings(Settings):
     """Options of a decorator that makes values of values."""
 
@@ -38,7 +52,7 @@ class EditSettings(Settings):
     )
     on_missing: OnMissing = option(
         "Instead of the result for an attribute the event does not have: nothing (`unset`), an `empty` value, or the "
-        "event fails (`error`).",
+        "event fails (`error`). It goes with `source` or `attributes`.",
         default="unset",
         strict=False,
     )
@@ -47,14 +61,15 @@ class EditSettings(Settings):
     def _one_form(self) -> Self:
         if self.attributes is not None and (self.source is not None or self.attribute is not None):
             raise PydanticCustomError("conflict", "`attributes` takes the place of `source` and `attribute`")
-        receiving = self.attributes.values() if isinstance(self.attributes, dict) else self.attributes or ()
-        seen: set[str] = set()
-        for name in receiving:
-            if name in seen:
-                raise PydanticCustomError(
-                    "conflict", '"{name}" would receive two results', {"name": name, "option": "attributes"}
-                )
-            seen.add(name)
+        if "on_missing" in self.model_fields_set and self.targets() is None:
+            raise PydanticCustomError(
+                "conflict",
+                "`on_missing` goes with `source` or `attributes`: without them no attribute is read",
+                {"option": "on_missing"},
+            )
+        each_once(
+            self.attributes.values() if isinstance(self.attributes, dict) else self.attributes or (), "attributes"
+        )
         return self
 
     def sets(self) -> frozenset[str]:

@@ -35,7 +35,6 @@ class Pattern:
         groups: how many groups it has.
         names: name of a group -> its number.
         search: the first place where it is found, or None.
-        match: where it is found at the very beginning, or None.
         fullmatch: the whole data when it matches in full, or None.
         finditer: all places where it is found, from left to right.
         split: the pieces between those places, all of them; captured groups are no pieces.
@@ -45,7 +44,6 @@ class Pattern:
     groups: int = field(compare=False, repr=False)
     names: Mapping[str, int] = field(compare=False, repr=False)
     search: Callable[[bytes], Match | None] = field(compare=False, repr=False)
-    match: Callable[[bytes], Match | None] = field(compare=False, repr=False)
     fullmatch: Callable[[bytes], Match | None] = field(compare=False, repr=False)
     finditer: Callable[[bytes], Iterator[Match]] = field(compare=False, repr=False)
     split: Callable[[bytes], list[bytes]] = field(compare=False, repr=False)
@@ -76,7 +74,6 @@ class Pattern:
             groups=compiled.groups,
             names=compiled.groupindex,
             search=compiled.search,
-            match=compiled.match,
             fullmatch=compiled.fullmatch,
             finditer=compiled.finditer,
             split=_splitter(text, compiled),

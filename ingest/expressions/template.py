@@ -7,6 +7,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from ingest.api.choices import Fate
 from ingest.api.errors import ExpressionError
 from ingest.api.event import Event
 from ingest.expressions.compiler import Compiler, Expression, Value, constant
@@ -71,6 +72,15 @@ class Template:
         if missing is not None and is_error:
             raise ExpressionError(f'no attribute "{missing}" for "{self.text}"', code="no_attribute")
         return missing is not None
+
+    def passes(self, event: Event, on_missing: Fate) -> bool:
+        """
+        Whether an event goes on that lacks an attribute where it matters.
+
+        Raises:
+            ExpressionError: it does, and that is an error.
+        """
+        return not self.lacks(event, is_error=on_missing is Fate.ERROR) or on_missing is Fate.KEEP
 
     def __reduce__(self) -> tuple[object, ...]:
         return Template.parse, (self.text, self.zone)

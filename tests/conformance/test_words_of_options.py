@@ -7,16 +7,21 @@ from typing import get_args
 import pytest
 
 from decorators import BUILTIN
-from ingest.api import EventError
+from ingest.api import EventError, Model
+from ingest.expressions import Template
 from ingest.testing.events import event_of, fields_of, files_of, settings_of
 from ingest.testing.shares import share_of
 
 SAID_OTHERWISE = {
     "delimiter": "separator",
     "joiner": "separator",
+    "first_line": "first_line_attribute",
     "keys": "only",
+    "most": "max_places",
     "on_unparsed": "on_invalid",
     "on_delimiter": "on_separator",
+    "rest": "rest_attribute",
+    "window": "max_values",
 }
 WORDS = frozenset({"error", "drop", "keep", "unset", "empty"})
 OWN_WORDS = {
@@ -59,6 +64,16 @@ CASES = [
 WITHOUT_ON_MISSING = [name for name in BUILTIN if "source" in options_of(name) and "on_missing" not in options_of(name)]
 
 
+def has_template(annotation):
+    """Whether options of this type hold templates, at whatever depth."""
+    if isinstance(annotation, type) and issubclass(annotation, Model):
+        return any(has_template(field.annotation) for field in annotation.model_fields.values())
+    return annotation is Template or any(has_template(each) for each in get_args(annotation))
+
+
+WITH_TEMPLATES = [name for name in BUILTIN if has_template(kind_of(name).settings_class())]
+
+
 @pytest.mark.parametrize("name", BUILTIN)
 def test_one_name_for_one_thing(name):
     assert {option: SAID_OTHERWISE[option] for option in options_of(name) if option in SAID_OTHERWISE} == {}
@@ -85,11 +100,45 @@ def test_an_absent_source(name):
             assert without_source(name, **{option: choice}) == expected, choice
 
 
+@pytest.mark.parametrize("name", WITH_TEMPLATES)
+def test_an_absent_attribute_of_a_template(name):
+    """Every decorator with a template has the choice, and does what it says."""
+    became = {"error": "no_attribute", "unset": [fields_of(event_of("x"))], "drop": []}
+    became["keep"] = became["unset"]
+    choices = choices_of(options_of(name)["on_missing"])
+    assert "error" in choices
+    kind = kind_of(name)
+    given = [settings_of(kind.settings_class(), example.settings) for example in kind.examples]
+    settings = next(lacking(each) for each in given if lacking(each) != each)
+    for choice in choices:
+        found = outcome(kind, settings.model_copy(update={"on_missing": choice}))
+        assert found != "no_attribute" if choice == "empty" else found == became[choice], choice
+
+
+def lacking(value):
+    """The same options, but each of their templates names an attribute that no event has."""
+    match value:
+        case Template():
+            return Template.parse("%{not_there}")
+        case Model():
+            return value.model_copy(update={name: lacking(getattr(value, name)) for name in type(value).model_fields})
+        case dict():
+            return {name: lacking(each) for name, each in value.items()}
+        case list():
+            return [lacking(each) for each in value]
+        case _:
+            return value
+
+
 def without_source(name, **options):
     """What becomes of an event that lacks the source: a code, or what comes out."""
     kind = kind_of(name)
     with files_of(kind.examples):
         settings = settings_of(kind.settings_class(), kind.examples[0].settings)
-        decorator = kind(settings.model_copy(update={"source": "not_there", **options}))
-        (found,) = share_of(decorator, [event_of("x")])
+        return outcome(kind, settings.model_copy(update={"source": "not_there", **options}))
+
+
+def outcome(kind, settings):
+    """What becomes of an event: a code, or what comes out."""
+    (found,) = share_of(kind(settings), [event_of("x")])
     return found.code if isinstance(found, EventError) else [fields_of(event) for event in found]

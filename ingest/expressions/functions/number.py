@@ -68,12 +68,20 @@ def _hex(number: Number) -> bytes:
     return b"%x" % _int(number)
 
 
+def _whole(number: Number) -> int:
+    """The number, if it has no fraction: two numbers that differ never give the same part of a row key."""
+    whole = int(number)
+    if whole != number:
+        raise ExpressionError(f'"{number}" is not a whole number', code="not_a_number")
+    return whole
+
+
 def _long_bytes(number: Number) -> bytes:
-    return long_bytes(_int(number))
+    return long_bytes(_whole(number))
 
 
 def _inverted(number: Number) -> bytes:
-    return inverted_text(_int(number))
+    return inverted_text(_whole(number))
 
 
 _NUMBER = Parameter("number", Kind.NUMBER, "what is worked on")
@@ -168,16 +176,18 @@ FUNCTIONS = (
         (
             FunctionExample("%{long_bytes(n)}", b"\x00\x00\x00\x00\x00\x00\x01\x00", {"n": "256"}),
             FunctionExample("%{long_bytes(n)}", attributes={"n": "9223372036854775808"}, error="number_too_large"),
+            FunctionExample("%{long_bytes(n)}", attributes={"n": "7.9"}, error="not_a_number"),
         ),
     ),
     Function(
         "inverted",
-        "The largest 64-bit number minus this one, in 19 digits: larger numbers sort first.",
+        "The largest 64-bit number minus this whole one, in 19 digits: larger numbers sort first.",
         lambda: _inverted,
         (_NUMBER,),
         (
             FunctionExample("%{inverted(n)}", "9223372036854775800", {"n": "7"}),
             FunctionExample("%{inverted(n)}", attributes={"n": "-1"}, error="negative_number"),
+            FunctionExample("%{inverted(n)}", attributes={"n": "7.9"}, error="not_a_number"),
         ),
     ),
 )

@@ -1,6 +1,11 @@
-"""Functions on time. A time is milliseconds since 1970 in UTC; left out, it is the event's timestamp."""
+"""
+Functions on time. A time is milliseconds since 1970 in UTC; left out, it is the event's timestamp.
+
+Parts of a millisecond count down to the whole one before, as in all decorators that read a time.
+"""
 
 from collections.abc import Callable
+from math import floor
 from zoneinfo import ZoneInfo
 
 from ingest.api.event import Event
@@ -13,12 +18,12 @@ from ingest.expressions.truncation import UNITS, truncation
 
 def _date(pieces: tuple[Text | DateLetter, ...], zone: ZoneInfo) -> Callable[[Number], bytes]:
     write: Format = date_format(pieces, zone)
-    return lambda time: write(int(time))
+    return lambda time: write(floor(time))
 
 
 def _iso(zone: ZoneInfo) -> Callable[[Number], bytes]:
     def iso(time: Number) -> bytes:
-        time_ms = int(time)
+        time_ms = floor(time)
         moment = datetime_of(time_ms, zone)
         text = f"{moment.replace(microsecond=time_ms % 1000 * 1000).isoformat(timespec='milliseconds')}"
         return (text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text).encode("ascii")
@@ -28,11 +33,11 @@ def _iso(zone: ZoneInfo) -> Callable[[Number], bytes]:
 
 def _truncate(unit: str, zone: ZoneInfo) -> Callable[[Number], int]:
     truncate = truncation(unit, zone)
-    return lambda time: truncate(int(time))
+    return lambda time: truncate(floor(time))
 
 
 def _inverted(time: Number) -> bytes:
-    return inverted_text(int(time))
+    return inverted_text(floor(time))
 
 
 def _event() -> Event:
@@ -69,7 +74,7 @@ FUNCTIONS = (
     Function(
         "epoch_s",
         "A time as whole seconds.",
-        lambda: lambda time: seconds_of(int(time)),
+        lambda: lambda time: seconds_of(floor(time)),
         (_TIME,),
         (
             FunctionExample("%{epoch_s()}", "1309275728", event=_event),
@@ -86,6 +91,7 @@ FUNCTIONS = (
             FunctionExample("%{truncate_time('hour')}", "1309273200000", event=_event),
             FunctionExample("%{truncate_time('day', 'Asia/Tokyo')}", "1309273200000", event=_event),
             FunctionExample("%{date(truncate_time('month'), '%Y-%m-%d')}", "2011-06-01", event=_event),
+            FunctionExample("%{truncate_time(seen, 'second')}", "-1000", {"seen": "-0.5"}),
         ),
         gives_number=True,
     ),
@@ -97,7 +103,7 @@ FUNCTIONS = (
         (
             FunctionExample("%{inverted_time()}", "9223370727579047684", event=_event),
             FunctionExample("%{inverted_time(0)}", "9223372036854775807"),
-            FunctionExample("%{inverted_time(seen)}", attributes={"seen": "-1"}, error="negative_number"),
+            FunctionExample("%{inverted_time(seen)}", attributes={"seen": "-0.5"}, error="negative_number"),
         ),
     ),
 )

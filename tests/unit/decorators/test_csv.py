@@ -90,6 +90,7 @@ def test_a_field_may_be_larger_than_a_reader_s_habit(attributes_after):
         ("{columns: [a], separator: 'ö'}", [("bad_character", ())]),
         ('{columns: [a], separator: "\\n"}', [("bad_character", ())]),
         ("{columns: [a], separator: '|', quote: '|'}", [("conflict", ())]),
+        ("{columns: [a, '', '', a]}", [("conflict", ())]),
         ("{separator: ','}", [("missing", ("columns",))]),
     ],
 )

@@ -37,17 +37,21 @@ class TestDedupe:
         assert passed(made(Dedupe, "{}"), bodies) == expected
 
     @given(st.lists(st.integers(0, 9), max_size=60), st.integers(1, 4))
-    def test_at_least_the_window_is_remembered_and_at_most_twice_of_it(self, numbers, window):
-        decorator = made(Dedupe, f"{{window: {window}}}")
+    def test_the_last_half_as_many_values_are_always_remembered(self, numbers, half):
+        decorator = made(Dedupe, f"{{max_values: {2 * half}}}")
         found = set(passed(decorator, [b"%d" % number for number in numbers]))
         for place, number in enumerate(numbers):
             if number not in numbers[:place]:
                 assert place in found
                 continue
             last = max(before for before in range(place) if numbers[before] == number)
-            if len(set(numbers[last + 1 : place])) < window and last in found:
+            if len(set(numbers[last + 1 : place])) < half:
                 assert place not in found
-        assert len(decorator._new | decorator._old) <= 2 * window
+        assert len(decorator._new | decorator._old) <= 2 * half
+
+    def test_a_value_that_comes_again_is_one_of_the_last(self):
+        assert passed(made(Dedupe, "{max_values: 4}"), [b"a", b"b", b"c", b"d", b"a", b"e", b"a"]) == [0, 1, 2, 3, 5]
+        assert passed(made(Dedupe, "{max_values: 4}"), [b"a", b"b", b"c", b"a", b"d", b"a"]) == [0, 1, 2, 4]
 
     def test_a_digest_is_no_value(self):
         long = b"x" * 33
@@ -65,11 +69,15 @@ class TestDedupe:
         decorator = made(Dedupe, "{by: '%{id}'}")
         assert [decorator.decorate(event_of("x")) for _ in range(3)] == [True] * 3
 
+    def test_or_are_dropped(self):
+        decorator = made(Dedupe, "{by: '%{id}', on_missing: drop}")
+        assert [decorator.decorate(event_of("x", attributes)) for attributes in ({}, {"id": ""})] == [False, True]
+
     @pytest.mark.parametrize(
         ("settings", "expected"),
         [
-            ("{window: 0}", [("greater_than_equal", ("window",))]),
-            ("{window: 10000001}", [("less_than_equal", ("window",))]),
+            ("{max_values: 1}", [("greater_than_equal", ("max_values",))]),
+            ("{max_values: 10000001}", [("less_than_equal", ("max_values",))]),
             ("{by: '%{'}", [("bad_expression", ("by",))]),
         ],
     )
@@ -81,28 +89,32 @@ class TestFirstN:
     @given(BODIES, st.integers(1, 4))
     def test_so_many_of_each_value_pass(self, bodies, n):
         expected = [number for number, body in enumerate(bodies) if bodies[:number].count(body) < n]
-        assert passed(made(FirstN, f"{{n: {n}, by: '%{{body}}'}}"), bodies) == expected
+        assert passed(made(FirstN, f"{{max_events: {n}, by: '%{{body}}'}}"), bodies) == expected
 
     @given(BODIES, st.integers(1, 4))
     def test_without_a_value_it_is_so_many_of_the_share(self, bodies, n):
-        assert passed(made(FirstN, f"{{n: {n}}}"), bodies) == list(range(len(bodies)))[:n]
+        assert passed(made(FirstN, f"{{max_events: {n}}}"), bodies) == list(range(len(bodies)))[:n]
 
     def test_events_of_values_beyond_the_most_pass(self):
-        decorator = made(FirstN, "{n: 1, by: '%{body}', max_values: 2}")
+        decorator = made(FirstN, "{max_events: 1, by: '%{body}', max_values: 2}")
         assert passed(decorator, [b"a", b"b", b"c", b"c", b"a", b"b"]) == [0, 1, 2, 3]
         assert len(decorator._counts) == 2
 
     def test_events_without_the_value_pass_and_do_not_count(self):
-        decorator = made(FirstN, "{n: 1, by: '%{id}'}")
+        decorator = made(FirstN, "{max_events: 1, by: '%{id}'}")
         events = [event_of("x"), event_of("x"), event_of("x", {"id": ""}), event_of("x", {"id": ""})]
         assert [decorator.decorate(event) for event in events] == [True, True, True, False]
+
+    def test_or_are_dropped(self):
+        decorator = made(FirstN, "{max_events: 1, by: '%{id}', on_missing: drop}")
+        assert [decorator.decorate(event_of("x", attributes)) for attributes in ({}, {"id": ""})] == [False, True]
 
     @pytest.mark.parametrize(
         ("settings", "expected"),
         [
-            ("{}", [("missing", ("n",))]),
-            ("{n: 0}", [("greater_than_equal", ("n",))]),
-            ("{n: 1, max_values: 0}", [("greater_than_equal", ("max_values",))]),
+            ("{}", [("missing", ("max_events",))]),
+            ("{max_events: 0}", [("greater_than_equal", ("max_events",))]),
+            ("{max_events: 1, max_values: 0}", [("greater_than_equal", ("max_values",))]),
         ],
     )
     def test_wrong_options_are_refused(self, errors_of, settings, expected):
@@ -110,7 +122,7 @@ class TestFirstN:
 
 
 @pytest.mark.parametrize(
-    ("kind", "text"), [(Dedupe, "{}"), (FirstN, "{n: 1, by: '%{body}'}")], ids=["dedupe", "first_n"]
+    ("kind", "text"), [(Dedupe, "{}"), (FirstN, "{max_events: 1, by: '%{body}'}")], ids=["dedupe", "first_n"]
 )
 class TestShares:
     @given(bodies=BODIES, given_up=BODIES)

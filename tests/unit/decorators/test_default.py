@@ -17,7 +17,10 @@ from ingest.testing.events import event_of, settings_of
         ("{attributes: {a: x}}", {"a": b"\x00"}, {"a": b"\x00"}),
         ("{attributes: {a: x}, replace_empty: false}", {"a": ""}, {"a": b""}),
         ("{attributes: {a: '%{b}', b: '%{a}'}}", {"b": "1"}, {"a": b"1", "b": b"1"}),
-        ("{attributes: {a: '%{b}', b: '%{a}'}}", {}, {"a": b"", "b": b""}),
+        ("{attributes: {a: '%{b}', b: '%{a}'}}", {}, {}),
+        ("{attributes: {a: '%{b}', b: x}}", {"a": ""}, {"a": b"", "b": b"x"}),
+        ("{attributes: {a: '<%{b}>', b: x}, on_missing: empty}", {}, {"a": b"<>", "b": b"x"}),
+        ("{attributes: {a: '%{b}'}, on_missing: error}", {"a": "1"}, {"a": b"1"}),
         ("{attributes: {a: '100%%'}}", {}, {"a": b"100%"}),
     ],
 )

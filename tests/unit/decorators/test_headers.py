@@ -38,11 +38,11 @@ def headers(settings="{}"):
         ("{case: keep}", b"A: 1\na: 2", {"A": b"1", "a": b"2"}),
         ("{prefix: '2hb_h:', only: [HOST]}", b"Host: x\nAccept: y", {"2hb_h:host": b"x"}),
         ("{on_bad_line: skip}", b">From x\n folded\nA: 1\nno header\n: 2\nB: 3", {"a": b"1", "b": b"3"}),
-        ("{first_line: l}", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", {"l": b"GET / HTTP/1.1", "host": b"x"}),
-        ("{first_line: l, rest: r}", b"GET /", {"l": b"GET /", "r": b""}),
-        ("{rest: r}", b"A: 1\r\n\r\nB: 2\r\n\r\nC", {"a": b"1", "r": b"B: 2\r\n\r\nC"}),
-        ("{rest: r}", b"\nit works", {"r": b"it works"}),
-        ("{rest: r}", b"A: 1", {"a": b"1", "r": b""}),
+        ("{first_line_attribute: l}", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", {"l": b"GET / HTTP/1.1", "host": b"x"}),
+        ("{first_line_attribute: l, rest_attribute: r}", b"GET /", {"l": b"GET /", "r": b""}),
+        ("{rest_attribute: r}", b"A: 1\r\n\r\nB: 2\r\n\r\nC", {"a": b"1", "r": b"B: 2\r\n\r\nC"}),
+        ("{rest_attribute: r}", b"\nit works", {"r": b"it works"}),
+        ("{rest_attribute: r}", b"A: 1", {"a": b"1", "r": b""}),
     ],
 )
 def test_lines(attributes_after, refusal_of, settings, body, expected):
@@ -61,6 +61,9 @@ def test_lines(attributes_after, refusal_of, settings, body, expected):
         (b"=?utf-8*en?Q?a?= =?utf-8?Q?b?=", "ab"),
         (b"=?utf-8?Q?a?=\n =?utf-8?Q?b?= c", "ab c"),
         (b"=?utf-8?Q?a?= x =?utf-8?Q?b?=", "a x b"),
+        (b"=?utf-8?Q?a?= =?x-foo?Q?b?=", "a =?x-foo?Q?b?="),
+        (b"=?x-foo?Q?a?= \t=?utf-8?Q?b?= =?utf-8?Q?c?=", "=?x-foo?Q?a?= \tbc"),
+        (b"=?utf-8?Q?a?= =?utf-8?Q?=FF?= =?utf-8?Q?b?=", "a =?utf-8?Q?=FF?= b"),
         (b"=?koi8-r?B?8NLJ18XU?=", "Привет"),
         (b"=?iso-2022-jp?B?GyRCJDMbKEI=?=", "こ"),
         (b"=?no-such?Q?a?=", "=?no-such?Q?a?="),
@@ -130,7 +133,7 @@ def test_what_was_written_is_read(fields, end, rest):
     folded = {name: f"{end}\t".join(lines) for name, lines in fields.items()}
     text = "".join(f"{name}: {value}{end}" for name, value in folded.items()) + end + rest
     event = event_of(text)
-    headers("{case: keep, rest: ' '}").decorate(event)
+    headers("{case: keep, rest_attribute: ' '}").decorate(event)
     assert event.attributes == {name: " ".join(lines).encode() for name, lines in fields.items()} | {" ": rest.encode()}
 
 
@@ -144,7 +147,7 @@ def test_words_that_were_encoded_are_decoded(text, charset):
 
 @given(st.binary(max_size=60), st.booleans())
 def test_any_bytes_are_headers_or_an_error(text, skip):
-    decorator = headers("{on_bad_line: skip, decode_words: true}" if skip else "{first_line: l}")
+    decorator = headers("{on_bad_line: skip, decode_words: true}" if skip else "{first_line_attribute: l}")
     failed = ""
     try:
         decorator.decorate(event_of(text))

@@ -20,6 +20,7 @@ from ingest.testing.events import event_of, settings_of
         ("form: full, domain: example.com", "web-1", "web-1.example.com"),
         ("form: full, domain: example.com", "web-1.other.org.", "web-1.other.org"),
         ("form: full, domain: example.com", "web-1.", "web-1"),
+        ("form: full, domain: example.com", "1234", "1234.example.com"),
         ("form: full, domain: example.com", "10.0.0.1", "10.0.0.1"),
         ("form: full, domain: example.com", "::1", "::1"),
     ],

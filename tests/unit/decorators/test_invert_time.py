@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decorators.invert_time import InvertTime
+from ingest.api import ExpressionError
 from ingest.expressions import Template
 from ingest.testing.events import event_of, settings_of
 
@@ -49,6 +50,18 @@ def test_inverted_once_more_it_is_the_time(time_ms):
 def test_the_function_of_that_name_gives_the_same(time_ms):
     event = event_of("", timestamp_ms=time_ms)
     assert inverted("{attribute: a}", time_ms) == Template.parse("%{inverted_time()}").render(event)
+
+
+@pytest.mark.parametrize("text", ["7.9", "1e3", "0.5"])
+def test_the_function_counts_parts_of_a_millisecond_as_it_does(attributes_after, text):
+    found = attributes_after(InvertTime, "{source: a, attribute: b}", attributes={"a": text})
+    assert found["b"] == Template.parse("%{inverted_time(a)}").render(event_of("", {"a": text}))
+
+
+def test_a_part_of_a_millisecond_before_1970_is_before_1970(refusal_of):
+    with pytest.raises(ExpressionError) as caught:
+        Template.parse("%{inverted_time(a)}").render(event_of("", {"a": "-0.5"}))
+    assert caught.value.code == refusal_of(InvertTime, "{source: a}", "", {"a": "-0.5"}) == "negative_number"
 
 
 def test_several_attributes(attributes_after):

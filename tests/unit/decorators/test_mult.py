@@ -3,6 +3,7 @@
 import pytest
 
 from decorators.mult import Mult
+from ingest.chain import MOST_OF_A_RECORD
 from ingest.testing.events import event_of, settings_of
 
 
@@ -34,3 +35,8 @@ def test_marks_of_flume_s_measurements_pass_once():
 
 def test_a_negative_number_is_refused(errors_of):
     assert errors_of(Mult, "{n: -1}") == [("greater_than_equal", ("n",))]
+
+
+def test_more_than_a_record_may_have_is_refused(errors_of):
+    assert settings_of(Mult.settings_class(), f"{{n: {MOST_OF_A_RECORD}}}").n == MOST_OF_A_RECORD
+    assert errors_of(Mult, f"{{n: {MOST_OF_A_RECORD + 1}}}") == [("less_than_equal", ("n",))]

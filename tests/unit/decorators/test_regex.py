@@ -117,6 +117,7 @@ def test_an_absent_attribute_has_no_match(attributes_after, refusal_of):
         ("{pattern: '(a)', index: 1}", [("conflict", ())]),
         ("{pattern: '(a)', attribute: x}", [("conflict", ())]),
         ("{pattern: '(a)', index: 1, attribute: x, attributes: [a]}", [("conflict", ())]),
+        ("{pattern: '(a)()()(b)', attributes: [x, '', '', x]}", [("conflict", ())]),
         ("{pattern: '(a)', index: -1, attribute: x}", [("greater_than_equal", ("index",))]),
     ],
 )

@@ -18,9 +18,9 @@ from ingest.testing.events import event_of, settings_of
         (r"text: '\', replacement: '\1'", rb"a\b", rb"a\1b"),
         ("text: é, replacement: e", "né\udcff".encode("utf-8", "surrogateescape"), b"ne\xff"),
         ("text: x, replacement: y", b"abc", b"abc"),
-        ("text: a, replacement: b, most: 2", b"aaa", b"bba"),
+        ("text: a, replacement: b, max_places: 2", b"aaa", b"bba"),
         ("pattern: 'a+', replacement: b", b"aaXa", b"bXb"),
-        ("pattern: 'a+', replacement: b, most: 1", b"aaXa", b"bXa"),
+        ("pattern: 'a+', replacement: b, max_places: 1", b"aaXa", b"bXa"),
         (r"pattern: '(?i)Pass=(\S)\S*', replacement: 'pass=\1***'", b"x PASS=secret y", b"x pass=s*** y"),
         (r"pattern: '[^\x20-\x7e]', replacement: '?'", b"a\0\xffb\n", b"a??b?"),
     ],
@@ -51,7 +51,7 @@ def test_a_text_is_replaced_as_its_pattern_is(body, text, replacement):
         ("{text: '', replacement: c}", [("string_too_short", ("text",))]),
         ("{pattern: '[', replacement: c}", [("bad_pattern", ("pattern",))]),
         (r"{pattern: a, replacement: '\1'}", [("bad_pattern", ())]),
-        ("{text: a, replacement: b, most: 0}", [("greater_than_equal", ("most",))]),
+        ("{text: a, replacement: b, max_places: 0}", [("greater_than_equal", ("max_places",))]),
     ],
 )
 def test_wrong_options_are_refused(errors_of, settings, expected):

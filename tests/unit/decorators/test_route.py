@@ -21,8 +21,10 @@ RULES = "rules: [{when: \"%{level} == 'audit'\", to: audit}, {when: exists(app),
         (RULES, {"level": "info"}, None),
         (f"{RULES}, otherwise: rest", {}, b"rest"),
         (f"{RULES}, otherwise: 'rest_%{{level}}'", {"level": "info"}, b"rest_info"),
+        (f"{RULES}, otherwise: 'rest_%{{level}}', on_missing: unset", {}, None),
+        (f"{RULES}, otherwise: 'rest_%{{level}}', on_missing: empty", {}, b"rest_"),
     ],
-    ids=["first", "second", "none", "otherwise", "otherwise-template"],
+    ids=["first", "second", "none", "otherwise", "otherwise-template", "no-route", "half-of-a-route"],
 )
 def test_the_first_rule_that_holds_says_where(attributes_after, settings, attributes, expected):
     assert attributes_after(Route, f"{{{settings}}}", b"", attributes).get("route") == expected
@@ -37,6 +39,11 @@ def test_a_route_that_is_set_is_replaced_or_an_error_where_written_once(attribut
     settings = "{rules: [{when: exists(a), to: b}], otherwise: c}"
     assert attributes_after(Route, settings, b"", {"route": "before"}) == {"route": b"c"}
     assert refusal_of(Route, settings, b"", {"route": "before"}, write_once=True) == "attribute_exists"
+
+
+def test_a_route_that_can_not_be_made_fails_the_event(refusal_of):
+    assert refusal_of(Route, "{rules: [{when: exists(body), to: 'app_%{app}'}]}", b"x") == "no_attribute"
+    assert refusal_of(Route, "{rules: [{when: exists(a), to: b}], otherwise: '%{app}'}") == "no_attribute"
 
 
 def test_a_condition_without_a_value_fails_the_event(refusal_of):

@@ -47,6 +47,7 @@ def test_another_salt_chooses_others():
 def test_events_without_the_value_pass():
     assert made("{share: 0, by: '%{user}'}").decorate(event_of())
     assert not made("{share: 0, by: '%{user}'}").decorate(event_of("", {"user": ""}))
+    assert not made("{share: 1, by: '%{user}', on_missing: drop}").decorate(event_of())
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,7 @@ def test_existing_attribute_is_an_error_where_written_once(refusal_of):
         ("{separator: ':', attribute: x}", [("conflict", ())]),
         ("{separator: ':'}", [("conflict", ())]),
         ("{separator: ':', index: 1, attribute: x, attributes: [y]}", [("conflict", ())]),
+        ("{separator: ':', attributes: [x, '', '', x]}", [("conflict", ())]),
         ("{index: 1, attribute: x}", [("missing", ("separator",))]),
     ],
 )

@@ -102,6 +102,12 @@ def test_the_function_of_that_name_gives_the_same(unit, time_ms):
     assert truncated(f"{{to: {unit}, zone: Europe/Berlin}}", time_ms) == expected
 
 
+@pytest.mark.parametrize("text", ["-0.5", "0.5", "-1000.5", "-1e3", "1309275728999.9"])
+def test_the_function_counts_parts_of_a_millisecond_as_it_does(attributes_after, text):
+    found = attributes_after(TruncateTime, "{source: a, attribute: b, to: second}", attributes={"a": text})
+    assert found["b"] == Template.parse("%{truncate_time(a, 'second')}").render(event_of("", {"a": text}))
+
+
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [

@@ -30,7 +30,7 @@ NAMES = ("scheme", "user", "host", "port", "path", "query", "fragment")
         (b"ftp://u@x:p@h/", {"scheme": b"ftp", "user": b"u@x", "host": b"h", "path": b"/"}),
         (b"ftp://:p@h", {"scheme": b"ftp", "host": b"h"}),
         (b"http://h/@", {"scheme": b"http", "host": b"h", "path": b"/@"}),
-        (b"file:///etc/hosts", {"scheme": b"file", "host": b"", "path": b"/etc/hosts"}),
+        (b"file:///etc/hosts", {"scheme": b"file", "path": b"/etc/hosts"}),
         (b"mailto:ann@example.com", {"scheme": b"mailto", "path": b"ann@example.com"}),
         (b"android-app://com.example/", {"scheme": b"android-app", "host": b"com.example", "path": b"/"}),
         ("http://größe.de/ä".encode(), {"scheme": b"http", "host": "größe.de".encode(), "path": "/ä".encode()}),

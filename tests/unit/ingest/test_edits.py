@@ -90,6 +90,8 @@ def test_one_error_and_nothing_is_changed(text, code):
         ("{attributes: []}", "too_short"),
         ("{attributes: {}}", "too_short"),
         ("{on_missing: drop}", "enum"),
+        ("{on_missing: error}", "conflict"),
+        ("{on_missing: unset, attribute: b}", "conflict"),
     ],
 )
 def test_wrong_options_are_refused(text, kind):

@@ -66,7 +66,7 @@ def problems(tmp_path, monkeypatch):
         ("reservoir_sampler: {k: 5}", []),
         ("""reservoir_sampler: {k: 5, when: "'a' == 'a'"}""", []),
         ("late", []),
-        (f"first_n: {{n: 1, when: {WHEN}}}", []),
+        (f"first_n: {{max_events: 1, when: {WHEN}}}", []),
         (f"mult: {{n: 1, when: {WHEN}}}", []),
     ],
 )
