@@ -1,5 +1,7 @@
 """Drop events that came before."""
 
+from typing import ClassVar
+
 from ingest.api import Decorator, Event, Example, Settings, option
 from ingest.digests import short
 from ingest.expressions import Template
@@ -7,6 +9,8 @@ from ingest.expressions import Template
 
 class DedupeSettings(Settings):
     """Options of the dedupe decorator."""
+
+    other_names: ClassVar[None] = None
 
     by: Template = option("Template of what makes two events the same.", default="%{body}", example="%{id}")
     window: int = option(

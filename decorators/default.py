@@ -1,11 +1,15 @@
 """Give attributes a value where they have none."""
 
+from typing import ClassVar
+
 from ingest.api import Decorator, Event, Example, Settings, option
 from ingest.expressions import Template
 
 
 class DefaultSettings(Settings):
     """Options of the default decorator."""
+
+    other_names: ClassVar[None] = None
 
     attributes: dict[str, Template] = option(
         "Name of each attribute, and the template of the value it gets when it has none.",
@@ -16,6 +20,10 @@ class DefaultSettings(Settings):
         "True counts an attribute with an empty value as one that has none.",
         default=True,
     )
+
+    def sets(self) -> frozenset[str]:
+        """Those it has values for."""
+        return frozenset(self.attributes)
 
 
 class Default(Decorator[DefaultSettings]):

@@ -74,6 +74,11 @@ class LookupSettings(Settings):
         strict=False,
     )
 
+    @property
+    def other_names(self) -> str | None:
+        """Unlisted columns may be others by the time the file is read again."""
+        return self.prefix if self.columns is None else None
+
     def sets(self) -> frozenset[str]:
         """Those of the columns, when they are listed."""
         return frozenset(self.prefix + name for name in (self.columns or {}).values())

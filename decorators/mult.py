@@ -1,6 +1,7 @@
 """Make copies of an event."""
 
 from dataclasses import replace
+from typing import ClassVar
 
 from ingest.api import Event, Example, FanOut, Settings, option
 
@@ -9,6 +10,8 @@ _ONCE = "BenchmarkInject"  # marks of Flume's own measurements were never multip
 
 class MultSettings(Settings):
     """Options of the mult decorator."""
+
+    other_names: ClassVar[None] = None
 
     n: int = option("How many come of one; 0 drops it.", default=1, example=3, ge=0)
 

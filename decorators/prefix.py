@@ -30,6 +30,11 @@ class PrefixSettings(Settings):
         example="^(?!2hb_)",
     )
 
+    @property
+    def other_names(self) -> str | None:
+        """All new names begin with what is added."""
+        return self.add
+
     @model_validator(mode="after")
     def _changes_something(self) -> Self:
         if not self.add and not self.strip:

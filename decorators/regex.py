@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
@@ -31,6 +31,8 @@ class OnUnmatched(StrEnum):
 class RegexSettings(Settings):
     """Options of the regex decorator."""
 
+    other_names: ClassVar[None] = None
+
     pattern: Pattern = option("Regular expression; its first match counts.", example="(\\d+):(\\d+)")
     index: int | None = option(
         "Which group, 0 for the whole match; goes with `attribute`.", default=None, example=1, ge=0
@@ -57,6 +59,10 @@ class RegexSettings(Settings):
         default="unset",
         strict=False,
     )
+
+    def sets(self) -> frozenset[str]:
+        """Those of the groups."""
+        return frozenset(self.groups())
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:

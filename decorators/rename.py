@@ -29,6 +29,11 @@ class RenameSettings(Settings):
         example="2hb_web:",
     )
 
+    @property
+    def other_names(self) -> str | None:
+        """What a pattern makes of names is not known."""
+        return None if self.pattern is None else ""
+
     def sets(self) -> frozenset[str]:
         """The new names that are listed."""
         return frozenset(self.attributes.values())

@@ -1,5 +1,7 @@
 """Keep some attributes and remove all others."""
 
+from typing import ClassVar
+
 from pydantic import field_validator
 from pydantic_core import PydanticCustomError
 
@@ -8,6 +10,8 @@ from ingest.api import Decorator, Event, Example, Settings, option
 
 class SelectSettings(Settings):
     """Options of the select decorator."""
+
+    other_names: ClassVar[None] = None
 
     attributes: list[str] = option("Names of the attributes to keep.", example=["2hb_", "2hb_web:url"], min_length=1)
 

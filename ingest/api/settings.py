@@ -102,6 +102,15 @@ class Settings(Model):
         attribute = getattr(self, "attribute", None)
         return frozenset([str(attribute)]) if attribute else frozenset()
 
+    @property
+    def other_names(self) -> str | None:
+        """
+        How all names begin that the step may set besides those of `sets`; None when there are none.
+
+        Any name at all, "", where nothing else is said; a warning that nothing sets a row key relies on it.
+        """
+        return ""
+
     def passes_on(self) -> Mapping[str, str]:
         """Attribute that the step reads -> attribute that receives it, or what is made of it."""
         return {}

@@ -13,9 +13,10 @@ from ingest.api.errors import EventError
 from ingest.config.components import Binding
 from ingest.config.draft import Draft, PipelineDraft
 from ingest.config.model import Component, names_of
+from ingest.config.names import check_names
 from ingest.config.nodes import Scalar
 from ingest.config.options import DeadLetterTopic
-from ingest.config.problems import Kind, Place, listed
+from ingest.config.problems import Kind, Place, Severity, listed
 from ingest.config.rowkeys import check_row_keys
 from ingest.config.targets import check_table
 from ingest.expressions import Condition
@@ -39,6 +40,9 @@ def check(draft: Draft, binding: Binding) -> None:
     _check_cases(draft, binding)
     _check_groups(draft, binding)
     _check_stores(draft, binding)
+    if all(problem.severity is Severity.WARNING for problem in binding.problems):
+        for pipeline in draft.pipelines.values():
+            check_names(pipeline, draft, binding)
     for name, where in draft.chains.items():
         if name not in draft.used_chains:
             binding.warning(Kind.UNREACHABLE_STEP, where, f'chain "{name}" is used nowhere')

@@ -52,24 +52,24 @@ def _row_keys(pipeline: PipelineDraft, sink: Component) -> list[tuple[frozenset[
         if getattr(settings, "when", None) is None:
             found = []  # what was set before is replaced
         if is_listed and isinstance(listed, dict):
-            found.append((_read_by(listed[prefix]), step.place("attributes", prefix)))
+            found.append((read_by(listed[prefix]), step.place("attributes", prefix)))
         elif step.kind in _MADE_OF:
             option = _MADE_OF[step.kind]
-            found.append((_read_by(getattr(settings, option, None)), step.place(option)))
+            found.append((read_by(getattr(settings, option, None)), step.place(option)))
     return found
 
 
-def _read_by(value: object) -> frozenset[str]:
+def read_by(value: object) -> frozenset[str]:
     """References of the templates in an option."""
     match value:
         case Template():
             return value.references
         case Model():
-            return frozenset().union(*(_read_by(part) for _, part in value))
+            return frozenset().union(*(read_by(part) for _, part in value))
         case list():
-            return frozenset().union(*map(_read_by, value))
+            return frozenset().union(*map(read_by, value))
         case dict():
-            return frozenset().union(*map(_read_by, value.values()))
+            return frozenset().union(*map(read_by, value.values()))
         case _:
             return frozenset()
 
@@ -101,7 +101,7 @@ def _changing(pipeline: PipelineDraft, binding: Binding) -> set[str]:
             message = f"{step.kind} may give something else each time: an event that runs again is stored differently"
             binding.warning(Kind.CONFLICT, step.where, message)
         if isinstance(step.settings, Settings):
-            if not is_deterministic or _read_by(step.settings) & changing:
+            if not is_deterministic or read_by(step.settings) & changing:
                 changing |= {f"attribute:{name}" for name in step.settings.sets()}
             changing |= {
                 f"attribute:{target}"
