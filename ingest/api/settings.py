@@ -115,6 +115,10 @@ class Settings(Model):
         """Attribute that the step reads -> attribute that receives it, or what is made of it."""
         return {}
 
+    def new_name(self, name: str) -> str:
+        """The name that an attribute has after the step; another one where the step renames it."""
+        return name
+
 
 class StoreSettings(Model):
     """Options of a store; what others have to know of them they ask here, and never by the name of an option."""

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ingest.api import Settings
+from ingest.config.changes import read_by
 from ingest.config.components import Binding
 from ingest.config.draft import Draft, PipelineDraft
 from ingest.config.model import Component
 from ingest.config.problems import Kind, Place
-from ingest.config.rowkeys import read_by
 from ingest.spelling import nearest
 
 _SHORT = 2  # letters of a prefix

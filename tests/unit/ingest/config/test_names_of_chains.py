@@ -100,7 +100,7 @@ def test_what_comes_with_the_event_may_be_the_key(problems):
 
 
 def test_other_prefixes_and_other_sinks(problems):
-    listed = "[{hbase2: {table: t, row_key: {template: '%{offset}'}, cells: []}}]"
+    listed = "[{hbase: {table: t, row_key: {template: '%{offset}'}, cells: []}}]"
     assert not any("no step sets" in problem for problem in problems(CELL, sinks=listed))
     assert problems(CELL, sinks="[{attr2hbase: {table: t, attr_prefix: 'c_'}}]") == [
         NO_KEY.format("8:14", ADD).replace("2hb_", "c_")
