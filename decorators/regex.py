@@ -82,6 +82,14 @@ class RegexSettings(Settings):
             )
         return self
 
+    def doubts(self) -> Mapping[str, str]:
+        """A group that the pattern does not have."""
+        most = self.pattern.groups
+        if self.index is None or self.index <= most:
+            return {}
+        groups = f"{most} group{'' if most == 1 else 's'}"
+        return {"index": f"the pattern has {groups}, so what is done for every text is what is done without a match"}
+
     def groups(self) -> dict[str, int]:
         """Attribute name -> number of the group, in the order of the groups."""
         if self.attribute is not None:

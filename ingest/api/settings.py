@@ -115,6 +115,10 @@ class Settings(Model):
         """Attribute that the step reads -> attribute that receives it, or what is made of it."""
         return {}
 
+    def doubts(self) -> Mapping[str, str]:
+        """Option -> what is right in it and can hardly be meant; told as a warning at its place."""
+        return {}
+
     def new_name(self, name: str) -> str:
         """The name that an attribute has after the step; another one where the step renames it."""
         return name

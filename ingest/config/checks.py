@@ -142,6 +142,12 @@ def _constant(condition: object, zone: str) -> bool | None:
         return None
 
 
+def _meant(condition: object, zone: str) -> str:
+    """What may have been meant by a condition that is the same for every event."""
+    doubts = Condition.parse(condition, zone).doubts if isinstance(condition, str) else ()
+    return next((f"{doubt.message}: {doubt.hint}" for doubt in doubts if doubt.hint), "")
+
+
 def _check_reachable(pipeline: PipelineDraft, binding: Binding) -> None:
     wall: Component | None = None
     zone = pipeline.options.timezone
@@ -152,7 +158,9 @@ def _check_reachable(pipeline: PipelineDraft, binding: Binding) -> None:
             return
         when = _constant(getattr(step.settings, "when", None), zone)
         if when is False:
-            binding.problem(Kind.UNREACHABLE_STEP, step.place("when"), f"{step.kind} is never used: `when` never holds")
+            message = f"{step.kind} is never used: `when` never holds"
+            hint = _meant(getattr(step.settings, "when", None), zone)
+            binding.problem(Kind.UNREACHABLE_STEP, step.place("when"), message, hint)
             continue
         keep = _constant(getattr(step.settings, "keep", None), zone)
         drop = _constant(getattr(step.settings, "drop", None), zone)
