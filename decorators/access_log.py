@@ -80,6 +80,11 @@ class AccessLogSettings(Settings):
     )
     set_time: bool = option("The time of the line becomes that of the event.", default=True)
 
+    @property
+    def other_names(self) -> str | None:
+        """All names begin with `prefix`."""
+        return self.prefix
+
 
 class AccessLog(Decorator[AccessLogSettings]):
     r"""

@@ -36,6 +36,11 @@ class CefSettings(Settings):
         default=False,
     )
 
+    @property
+    def other_names(self) -> str | None:
+        """All names begin with `prefix`."""
+        return self.prefix
+
 
 class Cef(Decorator[CefSettings]):
     """

@@ -4,7 +4,7 @@ import csv
 import io
 import sys
 from enum import StrEnum
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
@@ -27,6 +27,8 @@ class OnCount(StrEnum):
 class CsvSettings(Settings):
     """Options of the csv decorator."""
 
+    other_names: ClassVar[None] = None
+
     columns: list[str] = option(
         "Names for the fields from the first on; an empty name skips its field.",
         example=["2hb_web:ip", "", "2hb_web:status"],
@@ -46,6 +48,10 @@ class CsvSettings(Settings):
         default="error",
         strict=False,
     )
+
+    def sets(self) -> frozenset[str]:
+        """Those of the fields."""
+        return frozenset(name for name in self.columns if name)
 
     @model_validator(mode="after")
     def _two_characters(self) -> Self:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -65,6 +65,8 @@ _Named = Annotated[dict[_AnyPart, str], Field(min_length=1)]
 class DatePartsSettings(Settings):
     """Options of the date_parts decorator."""
 
+    other_names: ClassVar[None] = None
+
     source: str | None = option(
         "Attribute with milliseconds since 1970; the event's time when left out.", default=None, example="seen"
     )
@@ -85,6 +87,10 @@ class DatePartsSettings(Settings):
         default="error",
         strict=False,
     )
+
+    def sets(self) -> frozenset[str]:
+        """Those of the parts."""
+        return frozenset(self.names().values())
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:

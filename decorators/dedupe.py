@@ -1,5 +1,7 @@
 """Drop events that came before."""
 
+from typing import ClassVar
+
 from ingest.api import Decorator, Event, Example, Settings, option
 from ingest.api.choices import Fate
 from ingest.digests import short
@@ -8,6 +10,8 @@ from ingest.expressions import Template
 
 class DedupeSettings(Settings):
     """Options of the dedupe decorator."""
+
+    other_names: ClassVar[None] = None
 
     by: Template = option("Template of what makes two events the same.", default="%{body}", example="%{id}")
     max_values: int = option(

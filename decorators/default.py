@@ -1,5 +1,7 @@
 """Give attributes a value where they have none."""
 
+from typing import ClassVar
+
 from ingest.api import Decorator, Event, Example, Settings, option
 from ingest.api.choices import OnMissing
 from ingest.expressions import Template
@@ -7,6 +9,8 @@ from ingest.expressions import Template
 
 class DefaultSettings(Settings):
     """Options of the default decorator."""
+
+    other_names: ClassVar[None] = None
 
     attributes: dict[str, Template] = option(
         "Name of each attribute, and the template of the value it gets when it has none.",
@@ -23,6 +27,10 @@ class DefaultSettings(Settings):
         default="unset",
         strict=False,
     )
+
+    def sets(self) -> frozenset[str]:
+        """Those it has values for."""
+        return frozenset(self.attributes)
 
 
 class Default(Decorator[DefaultSettings]):

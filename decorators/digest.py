@@ -3,6 +3,7 @@
 import hashlib
 from enum import StrEnum
 from functools import partial
+from typing import ClassVar
 
 from ingest.api import Decorator, Event, Example, Settings, option
 from ingest.digests import WRITTEN, Encoding
@@ -20,6 +21,8 @@ class Algorithm(StrEnum):
 
 class DigestSettings(Settings):
     """Options of the digest decorator."""
+
+    other_names: ClassVar[None] = None
 
     algorithm: Algorithm = option("The digest.", example="sha256", strict=False)
     attribute: str = option("Attribute that receives it.", example="2hb_meta:sha256")

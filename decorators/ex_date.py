@@ -183,6 +183,11 @@ class ExDateSettings(Settings):
         strict=False,
     )
 
+    @property
+    def other_names(self) -> str | None:
+        """All names begin with `prefix`."""
+        return self.prefix
+
 
 class ExDate(Decorator[ExDateSettings]):
     """

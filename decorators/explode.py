@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
@@ -28,6 +28,8 @@ class Form(StrEnum):
 
 class ExplodeSettings(Settings):
     """Options of the explode decorator."""
+
+    other_names: ClassVar[None] = None
 
     form: Form = option(
         "The parts are elements of a `json` array, `lines`, or `separated` by `separator`.",
@@ -61,6 +63,10 @@ class ExplodeSettings(Settings):
     max_events: int = option(
         "An event with more parts than this fails: each of them costs memory at the same time.", default=10_000, ge=1
     )
+
+    def sets(self) -> frozenset[str]:
+        """Those that are named."""
+        return frozenset(name for name in (self.attribute, self.number_attribute) if name)
 
     @model_validator(mode="after")
     def _separator_where_it_belongs(self) -> Self:

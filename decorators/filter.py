@@ -1,6 +1,6 @@
 """Drop events on purpose, by a condition."""
 
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
@@ -11,6 +11,8 @@ from ingest.expressions import Condition
 
 class FilterSettings(Settings):
     """Options of the filter decorator."""
+
+    other_names: ClassVar[None] = None
 
     keep: Condition | None = option(
         "Events that meet this condition stay, all others are dropped.", default=None, example="%{priority} != 'DEBUG'"

@@ -1,5 +1,7 @@
 """Keep the first few events of each value."""
 
+from typing import ClassVar
+
 from ingest.api import Decorator, Event, Example, Settings, option
 from ingest.api.choices import Fate
 from ingest.digests import short
@@ -8,6 +10,8 @@ from ingest.expressions import Template
 
 class FirstNSettings(Settings):
     """Options of the first_n decorator."""
+
+    other_names: ClassVar[None] = None
 
     max_events: int = option("How many events of each value pass.", example=10, ge=1)
     by: Template = option("Template of the value.", default="", example="%{host}-%{app}")

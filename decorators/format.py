@@ -1,6 +1,7 @@
 """Make a new body of text and other parts of the event."""
 
 from enum import StrEnum
+from typing import ClassVar
 
 from ingest.api import Decorator, Event, Example, Settings, option
 from ingest.expressions import Template
@@ -15,6 +16,8 @@ class OnMissing(StrEnum):
 
 class FormatSettings(Settings):
     """Options of the format decorator."""
+
+    other_names: ClassVar[None] = None
 
     template: Template = option("Template of the new body.", example="%{host} %{body}")
     on_missing: OnMissing = option(

@@ -6,7 +6,7 @@ import zlib
 from base64 import b85decode
 from io import BytesIO
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 import maxminddb
 from maxminddb.types import Record
@@ -34,6 +34,8 @@ _FILES: dict[str, str | bytes] = {"cities.mmdb": zlib.decompress(b85decode(_LOND
 
 class GeoipSettings(Settings):
     """Options of the geoip decorator."""
+
+    other_names: ClassVar[None] = None
 
     path: str = option("The database, a `.mmdb` file.", example="/var/lib/GeoIP/GeoLite2-City.mmdb", min_length=1)
     fields: dict[str, str] = option(

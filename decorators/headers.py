@@ -88,6 +88,15 @@ class HeadersSettings(Settings):
         strict=False,
     )
 
+    def sets(self) -> frozenset[str]:
+        """Those that are named; the others are headers."""
+        return frozenset(name for name in (self.first_line_attribute, self.rest_attribute) if name)
+
+    @property
+    def other_names(self) -> str | None:
+        """Names of headers begin with `prefix`."""
+        return self.prefix
+
 
 class _Parts(NamedTuple):
     """What a text consists of."""

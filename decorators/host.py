@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
@@ -28,6 +28,8 @@ class OnMissing(StrEnum):
 
 class HostSettings(Settings):
     """Options of the host decorator."""
+
+    other_names: ClassVar[None] = None
 
     source: str | None = option(
         "Attribute that holds the name; the event's own host when left out.", default=None, example="hostname"

@@ -1,10 +1,14 @@
 """Drop every n-th event."""
 
+from typing import ClassVar
+
 from ingest.api import Decorator, Event, Example, Settings, option
 
 
 class IntervalDroppyAppendSettings(Settings):
     """Options of the interval_droppy_append decorator."""
+
+    other_names: ClassVar[None] = None
 
     n: int = option("One of so many events is dropped; 1 drops all.", example=10, ge=1)
 

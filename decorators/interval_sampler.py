@@ -1,10 +1,14 @@
 """Let every n-th event pass."""
 
+from typing import ClassVar
+
 from ingest.api import Decorator, Event, Example, Settings, option
 
 
 class IntervalSamplerSettings(Settings):
     """Options of the interval_sampler decorator."""
+
+    other_names: ClassVar[None] = None
 
     n: int = option("One of so many events passes.", example=10, ge=1)
 

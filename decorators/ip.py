@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, model_validator
 from pydantic_core import PydanticCustomError
@@ -43,6 +43,8 @@ def _is_range(text: str) -> str:
 class IpSettings(Settings):
     """Options of the ip decorator."""
 
+    other_names: ClassVar[None] = None
+
     source: str | None = option("Attribute that is read; the body when left out.", default=None, example="client")
     class_attribute: str | None = option(
         "Attribute that receives the class of the address.", default=None, example="2hb_net:class"
@@ -65,6 +67,12 @@ class IpSettings(Settings):
         default="error",
         strict=False,
     )
+
+    def sets(self) -> frozenset[str]:
+        """Those that are named."""
+        return frozenset(
+            name for name in (self.class_attribute, self.canonical_attribute, self.network_attribute) if name
+        )
 
     @model_validator(mode="after")
     def _does_something(self) -> Self:

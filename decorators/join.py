@@ -1,6 +1,7 @@
 """Put the values of several attributes into one."""
 
 from enum import StrEnum
+from typing import ClassVar
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.notation import name_to_bytes
@@ -16,6 +17,8 @@ class OnMissing(StrEnum):
 
 class JoinSettings(Settings):
     """Options of the join decorator."""
+
+    other_names: ClassVar[None] = None
 
     sources: list[str] = option(
         "Attributes that are joined, in this order.", example=["first_name", "last_name"], min_length=1

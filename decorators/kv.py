@@ -56,6 +56,11 @@ class KvSettings(Settings):
         strict=False,
     )
 
+    @property
+    def other_names(self) -> str | None:
+        """All names begin with `prefix`."""
+        return self.prefix
+
     @model_validator(mode="after")
     def _two_characters(self) -> Self:
         if self.separator == self.assign:

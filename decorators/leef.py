@@ -57,6 +57,11 @@ class LeefSettings(Settings):
         default="\t",
     )
 
+    @property
+    def other_names(self) -> str | None:
+        """All names begin with `prefix`."""
+        return self.prefix
+
 
 class Leef(Decorator[LeefSettings]):
     """

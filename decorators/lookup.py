@@ -3,9 +3,9 @@
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, NamedTuple, Self
 
-from pydantic import model_validator
+from pydantic import PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
@@ -13,7 +13,19 @@ from ingest.api.choices import Fate
 from ingest.api.files import ReferenceFile, check_file
 from ingest.formats.table_file import Rows, csv_rows, json_rows, sqlite_rows
 
-Table = dict[bytes, dict[str, bytes]]
+
+class Table(NamedTuple):
+    """
+    A file as it is kept.
+
+    Attributes:
+        names: of all attributes that its rows may set.
+        rows: key -> attributes.
+    """
+
+    names: frozenset[str]
+    rows: dict[bytes, dict[str, bytes]]
+
 
 _SHOWN_BYTES = 40  # of a key, in a message
 
@@ -37,6 +49,9 @@ _BY_ENDING = {
 
 class LookupSettings(Settings):
     """Options of the lookup decorator."""
+
+    other_names: ClassVar[None] = None
+    _names: frozenset[str] = PrivateAttr(frozenset())
 
     path: str = option("The file with the table.", example="/etc/ingest/services.csv", min_length=1)
     format: Format | None = option(
@@ -75,8 +90,8 @@ class LookupSettings(Settings):
     )
 
     def sets(self) -> frozenset[str]:
-        """Those of the columns, when they are listed."""
-        return frozenset(self.prefix + name for name in (self.columns or {}).values())
+        """Those of the columns that are listed, or that the file has now."""
+        return self._names
 
     @model_validator(mode="after")
     def _table_is_good(self) -> Self:
@@ -92,8 +107,11 @@ class LookupSettings(Settings):
                 "`separator` is one ASCII character, no quote and no line end",
                 {"option": "separator"},
             )
-        check_file(self.path, partial(_table, self))
+        check_file(self.path, self._read)
         return self
+
+    def _read(self, path: Path) -> None:
+        self._names = _table(self, path).names
 
     @property
     def form(self) -> Format | None:
@@ -171,7 +189,7 @@ class Lookup(Decorator[LookupSettings]):
         super().__init__(settings)
         self._source = settings.source
         self._file = ReferenceFile(settings.path, partial(_table, settings))
-        self._find = self._file.content.get
+        self._find = self._file.content.rows.get
 
     @property
     def drop_reason(self) -> str:
@@ -181,7 +199,7 @@ class Lookup(Decorator[LookupSettings]):
     def begin(self) -> None:
         """Take a new table, where there is one."""
         if self._file.refresh():
-            self._find = self._file.content.get
+            self._find = self._file.content.rows.get
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
@@ -197,7 +215,7 @@ class Lookup(Decorator[LookupSettings]):
 
 
 def _table(settings: LookupSettings, path: Path) -> Table:
-    """Key -> attributes; rows that hold the same share them. A ValueError says what is wrong with the file."""
+    """A file's table; rows that hold the same share attributes. A ValueError says what is wrong with the file."""
     header, rows = _rows(settings, path)
     if not header:
         raise ValueError("it has no columns")
@@ -213,7 +231,7 @@ def _table(settings: LookupSettings, path: Path) -> Table:
     key_at = header.index(keys)
     wanted = [header.index(column) for column in columns]
     names = [settings.prefix + name for name in columns.values()]
-    table: Table = {}
+    table: dict[bytes, dict[str, bytes]] = {}
     shared: dict[tuple[bytes | None, ...], dict[str, bytes]] = {}
     for where, row in rows:
         key = row[key_at]
@@ -227,7 +245,7 @@ def _table(settings: LookupSettings, path: Path) -> Table:
             pairs = zip(names, values, strict=True)
             found = shared[values] = {name: value for name, value in pairs if value is not None}
         table[key] = found
-    return table
+    return Table(frozenset(names), table)
 
 
 def _rows(settings: LookupSettings, path: Path) -> Rows:

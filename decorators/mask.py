@@ -1,10 +1,14 @@
 """Remove some attributes."""
 
+from typing import ClassVar
+
 from ingest.api import Decorator, Event, Example, Settings, option
 
 
 class MaskSettings(Settings):
     """Options of the mask decorator."""
+
+    other_names: ClassVar[None] = None
 
     attributes: list[str] = option("Names of the attributes to remove.", example=["password"], min_length=1)
 

@@ -1,6 +1,7 @@
 """Say what becomes of events that are too large."""
 
 from enum import StrEnum
+from typing import ClassVar
 
 from ingest.api import ByteSize, DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.notation import name_to_bytes
@@ -17,6 +18,8 @@ class OnLarger(StrEnum):
 
 class MaxSizeSettings(Settings):
     """Options of the max_size decorator."""
+
+    other_names: ClassVar[None] = None
 
     max_bytes: ByteSize = option("Largest event.", example="256KiB", gt=0)
     on_larger: OnLarger = option(

@@ -1,5 +1,7 @@
 """Make copies of an event."""
 
+from typing import ClassVar
+
 from ingest.api import Event, Example, FanOut, Settings, option
 
 _ONCE = "BenchmarkInject"  # marks of Flume's own measurements were never multiplied
@@ -8,6 +10,8 @@ _MOST_COPIES = 1 << 17  # so many events may come of one record
 
 class MultSettings(Settings):
     """Options of the mult decorator."""
+
+    other_names: ClassVar[None] = None
 
     n: int = option("How many come of one; 0 drops it.", default=1, example=3, ge=0, le=_MOST_COPIES)
 

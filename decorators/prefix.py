@@ -30,6 +30,23 @@ class PrefixSettings(Settings):
         example="^(?!2hb_)",
     )
 
+    @property
+    def other_names(self) -> str | None:
+        """All new names begin with what is added."""
+        return self.add
+
+    def new_name(self, name: str) -> str:
+        """With the prefix, where the name is meant."""
+        return self.add + name.removeprefix(self.strip) if self._is_meant(name) else name
+
+    def _is_meant(self, name: str) -> bool:
+        if not name.startswith(self.strip):
+            return False
+        if self.attributes is None and self.pattern is None:
+            return True
+        is_found = self.pattern is not None and self.pattern.search(name_to_bytes(name)) is not None
+        return is_found or name in (self.attributes or ())
+
     @model_validator(mode="after")
     def _changes_something(self) -> Self:
         if not self.add and not self.strip:
@@ -71,21 +88,9 @@ class Prefix(Decorator[PrefixSettings]):
 
     def __init__(self, settings: PrefixSettings) -> None:
         super().__init__(settings)
-        self._new_names = Remembered(self._new_name)
+        self._new_names = Remembered(settings.new_name)
 
     def decorate(self, event: Event) -> bool:
         """Give the new names."""
         rename(event, self._new_names)
         return True
-
-    def _new_name(self, name: str) -> str:
-        settings = self.settings
-        return settings.add + name.removeprefix(settings.strip) if self._is_meant(name) else name
-
-    def _is_meant(self, name: str) -> bool:
-        listed, pattern = self.settings.attributes, self.settings.pattern
-        if not name.startswith(self.settings.strip):
-            return False
-        if listed is None and pattern is None:
-            return True
-        return name in (listed or ()) or (pattern is not None and pattern.search(name_to_bytes(name)) is not None)

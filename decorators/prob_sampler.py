@@ -1,11 +1,15 @@
 """Let a share of the events pass, chosen by chance that can be repeated."""
 
+from typing import ClassVar
+
 from ingest.api import Decorator, Event, Example, Settings, option
 from ingest.java_random import draw, state_at
 
 
 class ProbSamplerSettings(Settings):
     """Options of the prob_sampler decorator."""
+
+    other_names: ClassVar[None] = None
 
     p: float = option("Share of the events that pass.", example=0.1, ge=0.0, le=1.0, strict=False)
     seed: int = option("Chooses among the series of decisions.", default=0, example=1337, ge=-(1 << 63), lt=1 << 63)

@@ -32,6 +32,11 @@ class QuerySettings(Settings):
     separator: str = option("Stands between joined values.", default=",", example=";")
     plus_is_blank: bool = option("A plus sign is a blank, as HTML forms write it.", default=True)
 
+    @property
+    def other_names(self) -> str | None:
+        """All names begin with `prefix`."""
+        return self.prefix
+
 
 class Query(Decorator[QuerySettings]):
     """

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
@@ -32,6 +32,8 @@ class OnUnmatched(StrEnum):
 class RegexSettings(Settings):
     """Options of the regex decorator."""
 
+    other_names: ClassVar[None] = None
+
     pattern: Pattern = option("Regular expression; its first match counts.", example="(\\d+):(\\d+)")
     index: int | None = option(
         "Which group, 0 for the whole match; goes with `attribute`.", default=None, example=1, ge=0
@@ -59,6 +61,10 @@ class RegexSettings(Settings):
         strict=False,
     )
 
+    def sets(self) -> frozenset[str]:
+        """Those of the groups."""
+        return frozenset(self.groups())
+
     @model_validator(mode="after")
     def _one_form(self) -> Self:
         if (self.index is None) is not (self.attribute is None) or (
@@ -77,6 +83,14 @@ class RegexSettings(Settings):
             )
         each_once(filter(None, self.attributes or ()), "attributes")
         return self
+
+    def doubts(self) -> Mapping[str, str]:
+        """A group that the pattern does not have."""
+        most = self.pattern.groups
+        if self.index is None or self.index <= most:
+            return {}
+        groups = f"{most} group{'' if most == 1 else 's'}"
+        return {"index": f"the pattern has {groups}, so what is done for every text is what is done without a match"}
 
     def groups(self) -> dict[str, int]:
         """Attribute name -> number of the group, in the order of the groups."""

@@ -1,6 +1,6 @@
 """Remove attributes by name or by pattern."""
 
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
@@ -13,6 +13,8 @@ from ingest.expressions import Pattern
 
 class RemoveSettings(Settings):
     """Options of the remove decorator."""
+
+    other_names: ClassVar[None] = None
 
     attributes: list[str] = option("Names of attributes to remove.", default=[], example=["password", "token"])
     pattern: Pattern | None = option(

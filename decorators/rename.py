@@ -1,6 +1,6 @@
 """Give attributes other names."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Self
 
 from pydantic import model_validator
@@ -29,6 +29,11 @@ class RenameSettings(Settings):
         example="2hb_web:",
     )
 
+    @property
+    def other_names(self) -> str | None:
+        """What a pattern makes of names is not known."""
+        return None if self.pattern is None else ""
+
     def sets(self) -> frozenset[str]:
         """The new names that are listed."""
         return frozenset(self.attributes.values())
@@ -36,6 +41,10 @@ class RenameSettings(Settings):
     def passes_on(self) -> Mapping[str, str]:
         """As they are listed."""
         return self.attributes
+
+    def new_name(self, name: str) -> str:
+        """As they are listed, or as the pattern makes it."""
+        return _renaming(self)(name)
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -84,8 +93,7 @@ class Rename(Decorator[RenameSettings]):
     def __init__(self, settings: RenameSettings) -> None:
         super().__init__(settings)
         self._is_listed_only = settings.pattern is None
-        self._replace = None if settings.pattern is None else settings.pattern.replacer(settings.replacement or "", 1)
-        self._new_names = Remembered(self._new_name)
+        self._new_names = Remembered(_renaming(settings))
 
     def decorate(self, event: Event) -> bool:
         """Rename what is listed."""
@@ -94,8 +102,15 @@ class Rename(Decorator[RenameSettings]):
         rename(event, self._new_names)
         return True
 
-    def _new_name(self, name: str) -> str:
-        new_name = self.settings.attributes.get(name)
-        if new_name is not None:
-            return new_name
-        return name if self._replace is None else name_from_bytes(self._replace(name_to_bytes(name)))
+
+def _renaming(settings: RenameSettings) -> Callable[[str], str]:
+    """Name -> new name."""
+    listed = settings.attributes
+    replace = None if settings.pattern is None else settings.pattern.replacer(settings.replacement or "", 1)
+
+    def new_name(name: str) -> str:
+        if name in listed:
+            return listed[name]
+        return name if replace is None else name_from_bytes(replace(name_to_bytes(name)))
+
+    return new_name

@@ -1,6 +1,7 @@
 """Let so many events of each share of a micro-batch pass, chosen by chance that can be repeated."""
 
 from hashlib import blake2b
+from typing import ClassVar
 
 from ingest.api import Event, Example, FanOut, Held, Origin, Settings, option
 from ingest.api.notation import name_to_bytes
@@ -11,6 +12,8 @@ _SEED_BYTES = 6  # the generator has 48 bits
 
 class ReservoirSamplerSettings(Settings):
     """Options of the reservoir_sampler decorator."""
+
+    other_names: ClassVar[None] = None
 
     k: int = option(
         "How many events of a share pass, at the most; so many are held in memory.", example=100, ge=1, le=100_000

@@ -1,5 +1,7 @@
 """Say where an event goes, by the first rule that holds."""
 
+from typing import ClassVar
+
 from ingest.api import Decorator, Event, Example, Model, Priority, Settings, option
 from ingest.api.choices import OnMissing
 from ingest.expressions import Condition, Template
@@ -14,6 +16,8 @@ class RouteRule(Model):
 
 class RouteSettings(Settings):
     """Options of the route decorator."""
+
+    other_names: ClassVar[None] = None
 
     rules: list[RouteRule] = option(
         "The first one whose condition holds sets the route.",

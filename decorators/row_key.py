@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
@@ -74,6 +74,8 @@ class PartOptions(Model):
 
 class RowKeySettings(Settings):
     """Options of the row_key decorator."""
+
+    other_names: ClassVar[None] = None
 
     attribute: str = option("Attribute that receives the key.", default="2hb_")
     parts: list[PartOptions] = option(

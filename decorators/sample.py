@@ -1,6 +1,7 @@
 """Keep a share of the events, the same ones whenever they come."""
 
 from hashlib import blake2b
+from typing import ClassVar
 
 from ingest.api import Decorator, Event, Example, Settings, option
 from ingest.api.choices import Fate
@@ -12,6 +13,8 @@ _HASH_BYTES = 8
 
 class SampleSettings(Settings):
     """Options of the sample decorator."""
+
+    other_names: ClassVar[None] = None
 
     share: float = option("Share of the values that pass.", example=0.1, ge=0.0, le=1.0, strict=False)
     by: Template = option("Template of the value that decides.", example="%{user}")

@@ -1,6 +1,6 @@
 """Keep some attributes and remove all others."""
 
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import model_validator
 
@@ -10,6 +10,8 @@ from ingest.api.edits import each_once
 
 class SelectSettings(Settings):
     """Options of the select decorator."""
+
+    other_names: ClassVar[None] = None
 
     attributes: list[str] = option("Names of the attributes to keep.", example=["2hb_", "2hb_web:url"], min_length=1)
 

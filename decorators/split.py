@@ -1,7 +1,7 @@
 """Put pieces of a split text into attributes."""
 
 from collections.abc import Callable
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
@@ -17,6 +17,8 @@ _SPECIAL = frozenset("\\.^$*+?{}[]|()")
 class SplitSettings(Settings):
     """Options of the split decorator."""
 
+    other_names: ClassVar[None] = None
+
     separator: Pattern = option("Regular expression that stands between two pieces.", example=":")
     index: int | None = option("Which piece, from 0; goes with `attribute`.", default=None, example=0, ge=0)
     attribute: str | None = option("Attribute that receives the piece.", default=None, example="2hb_colfam:ts")
@@ -27,6 +29,10 @@ class SplitSettings(Settings):
         min_length=1,
     )
     source: str | None = option("Attribute that is split; the body when left out.", default=None, example="path")
+
+    def sets(self) -> frozenset[str]:
+        """Those of the pieces."""
+        return frozenset(name for name in self.attributes or () if name) | super().sets()
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:

@@ -1,5 +1,7 @@
 """Give attributes values that are the same for every event."""
 
+from typing import ClassVar
+
 from ingest.api import Decorator, Event, Example, Settings, option
 from ingest.api.notation import name_to_bytes
 
@@ -7,11 +9,17 @@ from ingest.api.notation import name_to_bytes
 class StaticSettings(Settings):
     """Options of the static decorator."""
 
+    other_names: ClassVar[None] = None
+
     attributes: dict[str, str] = option(
         "Name of each attribute and its value, which is taken as it stands: a percent sign is a percent sign.",
         example={"2hb_meta:env": "prod", "2hb_meta:site": "fra"},
         min_length=1,
     )
+
+    def sets(self) -> frozenset[str]:
+        """Those it has values for."""
+        return frozenset(self.attributes)
 
 
 class Static(Decorator[StaticSettings]):

@@ -61,6 +61,11 @@ class SyslogSettings(Settings):
         example="Europe/Berlin",
     )
 
+    @property
+    def other_names(self) -> str | None:
+        """All names begin with `prefix`."""
+        return self.prefix
+
 
 class Syslog(Decorator[SyslogSettings]):
     """

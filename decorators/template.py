@@ -1,6 +1,6 @@
 """Make several attributes, and the body, of text and other parts of the event in one step."""
 
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
@@ -12,6 +12,8 @@ from ingest.expressions import Template as Text
 
 class TemplateSettings(Settings):
     """Options of the template decorator."""
+
+    other_names: ClassVar[None] = None
 
     attributes: dict[str, Text] = option(
         "Name of each attribute that is set, and the template of its value.",

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, tzinfo
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
@@ -77,6 +77,8 @@ def _known_format(text: str) -> str:
 
 class TimestampSettings(Settings):
     """Options of the timestamp decorator."""
+
+    other_names: ClassVar[None] = None
 
     source: str | None = option("Attribute that is read; the body when left out.", default=None, example="time")
     formats: Annotated[list[Annotated[str, AfterValidator(_known_format)]], BeforeValidator(_as_list)] = option(

@@ -30,6 +30,11 @@ class UrlSettings(Settings):
         strict=False,
     )
 
+    @property
+    def other_names(self) -> str | None:
+        """All names begin with `prefix`."""
+        return self.prefix
+
 
 class Url(Decorator[UrlSettings]):
     """

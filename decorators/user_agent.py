@@ -20,6 +20,11 @@ class UserAgentSettings(Settings):
         example="2hb_ua:",
     )
 
+    @property
+    def other_names(self) -> str | None:
+        """All names begin with `prefix`."""
+        return self.prefix
+
 
 class UserAgent(Decorator[UserAgentSettings]):
     """

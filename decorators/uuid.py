@@ -1,7 +1,7 @@
 """Give an event an id that a replay gives it again."""
 
 import uuid
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
@@ -32,6 +32,8 @@ def _is_namespace(text: str) -> str:
 
 class UuidSettings(Settings):
     """Options of the uuid decorator."""
+
+    other_names: ClassVar[None] = None
 
     attribute: str = option("Attribute that receives the id.", example="2hb_meta:id")
     value: Template | None = option(

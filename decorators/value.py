@@ -1,5 +1,7 @@
 """Give an attribute a value made of text and other parts of the event."""
 
+from typing import ClassVar
+
 from ingest.api import Decorator, Event, Example, Settings, option
 from ingest.api.choices import OnMissing
 from ingest.expressions import Template
@@ -7,6 +9,8 @@ from ingest.expressions import Template
 
 class ValueSettings(Settings):
     """Options of the value decorator."""
+
+    other_names: ClassVar[None] = None
 
     attribute: str = option("Attribute that receives the value.", example="2hb_")
     value: Template = option("Template of the value.", example="%{key}-%{nanos}")

@@ -1,7 +1,7 @@
 """Texts of an event that a step changes where they stand."""
 
 from collections.abc import Callable
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
@@ -15,6 +15,8 @@ _LONGEST = 4  # bytes of a character of UTF-8
 
 class InPlaceSettings(Settings):
     """Options of the steps that change texts where they stand."""
+
+    other_names: ClassVar[None] = None
 
     attributes: list[str] | None = option(
         "Attributes that are changed, in place of the body; `*` for all. Absent ones are passed over.",

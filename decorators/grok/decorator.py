@@ -87,6 +87,11 @@ class GrokSettings(Settings):
         strict=False,
     )
 
+    @property
+    def other_names(self) -> str | None:
+        """All names begin with `prefix`."""
+        return self.prefix
+
 
 class _Searched(NamedTuple):
     """

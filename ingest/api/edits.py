@@ -1,7 +1,7 @@
 """What decorators that make a new value of an old one have in common: which values they read, where the results go."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -37,6 +37,8 @@ def each_once(names: Iterable[str], option: str) -> None:
 
 class EditSettings(Settings):
     """Options of a decorator that makes values of values."""
+
+    other_names: ClassVar[None] = None
 
     source: str | None = option("Attribute that is read; the body when left out.", default=None, example="user")
     attribute: str | None = option(

@@ -102,9 +102,26 @@ class Settings(Model):
         attribute = getattr(self, "attribute", None)
         return frozenset([str(attribute)]) if attribute else frozenset()
 
+    @property
+    def other_names(self) -> str | None:
+        """
+        How all names begin that the step may set besides those of `sets`; None when there are none.
+
+        Any name at all, "", where nothing else is said; a warning that nothing sets a row key relies on it.
+        """
+        return ""
+
     def passes_on(self) -> Mapping[str, str]:
         """Attribute that the step reads -> attribute that receives it, or what is made of it."""
         return {}
+
+    def doubts(self) -> Mapping[str, str]:
+        """Option -> what is right in it and can hardly be meant; told as a warning at its place."""
+        return {}
+
+    def new_name(self, name: str) -> str:
+        """The name that an attribute has after the step; another one where the step renames it."""
+        return name
 
 
 class StoreSettings(Model):

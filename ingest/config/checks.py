@@ -13,9 +13,10 @@ from ingest.api.errors import EventError
 from ingest.config.components import Binding
 from ingest.config.draft import Draft, PipelineDraft
 from ingest.config.model import Component, names_of
+from ingest.config.names import check_names
 from ingest.config.nodes import Scalar
 from ingest.config.options import DeadLetterTopic
-from ingest.config.problems import Kind, Place, listed
+from ingest.config.problems import Kind, Place, Severity, listed
 from ingest.config.rowkeys import check_row_keys
 from ingest.config.targets import check_table
 from ingest.expressions import Condition
@@ -39,6 +40,9 @@ def check(draft: Draft, binding: Binding) -> None:
     _check_cases(draft, binding)
     _check_groups(draft, binding)
     _check_stores(draft, binding)
+    if all(problem.severity is Severity.WARNING for problem in binding.problems):
+        for pipeline in draft.pipelines.values():
+            check_names(pipeline, draft, binding)
     for name, where in draft.chains.items():
         if name not in draft.used_chains:
             binding.warning(Kind.UNREACHABLE_STEP, where, f'chain "{name}" is used nowhere')
@@ -138,6 +142,12 @@ def _constant(condition: object, zone: str) -> bool | None:
         return None
 
 
+def _meant(condition: object, zone: str) -> str:
+    """What may have been meant by a condition that is the same for every event."""
+    doubts = Condition.parse(condition, zone).doubts if isinstance(condition, str) else ()
+    return next((f"{doubt.message}: {doubt.hint}" for doubt in doubts if doubt.hint), "")
+
+
 def _check_reachable(pipeline: PipelineDraft, binding: Binding) -> None:
     wall: Component | None = None
     zone = pipeline.options.timezone
@@ -148,7 +158,9 @@ def _check_reachable(pipeline: PipelineDraft, binding: Binding) -> None:
             return
         when = _constant(getattr(step.settings, "when", None), zone)
         if when is False:
-            binding.problem(Kind.UNREACHABLE_STEP, step.place("when"), f"{step.kind} is never used: `when` never holds")
+            message = f"{step.kind} is never used: `when` never holds"
+            hint = _meant(getattr(step.settings, "when", None), zone)
+            binding.problem(Kind.UNREACHABLE_STEP, step.place("when"), message, hint)
             continue
         keep = _constant(getattr(step.settings, "keep", None), zone)
         drop = _constant(getattr(step.settings, "drop", None), zone)

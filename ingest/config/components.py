@@ -1,18 +1,18 @@
 """One component, `name: {options}`, from nodes to checked options."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from collections.abc import Sequence as AbstractSequence
 from typing import Protocol
 
 from pydantic import ValidationError
 
-from ingest.api import CatalogError, Model
+from ingest.api import CatalogError, Model, Settings
 from ingest.config.model import Component
-from ingest.config.nodes import Mapping, Node, Scalar, Sequence, places, plain
+from ingest.config.nodes import Mapping, Node, Path, Scalar, Sequence, places, plain
 from ingest.config.problems import Kind, Masks, Place, Problem, Severity, listed
 from ingest.config.scalars import resolve
 from ingest.config.translate import Placed, problems_of, secret_scalars
-from ingest.expressions import Condition, ExpressionSyntaxError, Pattern
+from ingest.expressions import Condition, ExpressionSyntaxError, Pattern, Template
 from ingest.plugin import Plugin
 from ingest.spelling import did_you_mean
 
@@ -102,6 +102,7 @@ class Binding:
         is_good = self._expressions_are_good(Placed(options, kind, where, model), zone)
         if settings is None or not is_good:
             return None
+        self._tell_doubts(settings, Placed(options, kind, where, model), zone)
         return Component(kind, settings, where, places(options))
 
     def named(self, node: Node, owner: str, names: AbstractSequence[str]) -> tuple[str, Node, Place] | None:
@@ -163,6 +164,22 @@ class Binding:
                 self.problem(Kind.BAD_PATTERN, scalar.at(error.column), error.message)
         return len(self.problems) == before
 
+    def _tell_doubts(self, settings: Model, placed: Placed, zone: str) -> None:
+        """Warn of what is right and can hardly be meant, where it stands in the file."""
+        doubts = [(path, doubt) for path, expression in _expressions(settings) for doubt in expression.doubts]
+        when = getattr(settings, "when", None)
+        if isinstance(when, str):
+            condition = Condition.parse(when, zone)
+            if condition.references:  # else the step is never used, and that is told
+                doubts += [(("when",), doubt) for doubt in condition.doubts]
+        for path, doubt in doubts:
+            node, found, _ = placed.follow(path)
+            if isinstance(node, Scalar) and found == path:
+                self.warning(Kind.CONFLICT, node.at(doubt.column), doubt.message, doubt.hint)
+        if isinstance(settings, Settings):
+            for option, message in settings.doubts().items():
+                self.warning(Kind.CONFLICT, placed.follow((option,))[0].place, message)
+
 
 _CONDITIONS = (("when",), ("rules", "*", "when"))
 _SINGULAR = {"decorators": "decorator", "sinks": "sink", "stores": "store", "sources": "source"}
@@ -189,6 +206,22 @@ def _take_as_wanted(error: ValidationError, placed: Placed) -> bool:
 
 
 _READ_AGAIN = frozenset({"int_type", "float_type", "bool_type"})
+
+
+def _expressions(value: object, path: Path = ()) -> Iterator[tuple[Path, Template | Condition]]:
+    """Templates and conditions in options, each with its path."""
+    children: Iterable[tuple[str | int, object]] = ()
+    match value:
+        case Template() | Condition():
+            yield path, value
+        case Model():
+            children = value
+        case list():
+            children = enumerate(value)
+        case dict():
+            children = value.items()
+    for step, child in children:
+        yield from _expressions(child, (*path, step))
 
 
 def _texts_at(node: Node, path: AbstractSequence[str]) -> Iterator[Scalar]:

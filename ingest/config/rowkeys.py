@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from ingest.api import Model, Settings
+from ingest.config.changes import Changes, changing_names, read_by, read_when
 from ingest.config.components import Binding
 from ingest.config.draft import PipelineDraft
 from ingest.config.model import Component
@@ -16,33 +16,36 @@ _UNIQUE_IN_KAFKA = 10_000  # records of a partition and millisecond that nanos t
 
 def check_row_keys(pipeline: PipelineDraft, binding: Binding) -> None:
     """Look at every template that makes a row key of a sink of the pipeline."""
-    changing = _changing(pipeline, binding)
+    changing = changing_names(pipeline, binding)
     is_files = pipeline.source is not None and pipeline.source.kind == "files"
     told: set[Place] = set()
     for sink in pipeline.sinks:
-        for references, where in _row_keys(pipeline, sink):
+        for step, references, where in _row_keys(pipeline, sink):
             if where not in told:
                 told.add(where)
                 _check(references, where, binding, is_files=is_files)
-                _check_same(references & changing, where, binding)
+                chooses = frozenset() if step is None else read_when(step.settings, pipeline.options.timezone)
+                _check_same(references | chooses, where, changing.before(step), binding)
         prefix = getattr(sink.settings, "attr_prefix", None)
-        for step in pipeline.steps:
-            settings = step.settings
-            is_set = isinstance(settings, Settings) and prefix in settings.sets()
-            if is_set and not binding.lookup.is_deterministic(step.kind):
-                _check_same({f"attribute:{prefix}"}, step.where, binding)
+        for step in changing.setting(f"attribute:{prefix}"):
+            if step.kind not in (*_MADE_OF, "template"):  # told above, at what they are made of
+                _check_same({f"attribute:{prefix}"}, step.where, changing.after(step), binding)
 
 
-def _row_keys(pipeline: PipelineDraft, sink: Component) -> list[tuple[frozenset[str], Place]]:
-    """What the listed row key of a sink reads, or the last step that surely sets the attribute it is taken from."""
+def _row_keys(pipeline: PipelineDraft, sink: Component) -> list[tuple[Component | None, frozenset[str], Place]]:
+    """
+    What the listed row key of a sink reads, or what the steps do that may set the attribute it is taken from.
+
+    With the step, None for the sink itself; those before one that surely sets the attribute are left out.
+    """
     row_key = getattr(sink.settings, "row_key", None)
     template = getattr(row_key, "template", None)
     if isinstance(template, Template):
-        return [(template.references, sink.place("row_key", "template"))]
+        return [(None, template.references, sink.place("row_key", "template"))]
     prefix = getattr(sink.settings, "attr_prefix", None)
     if not isinstance(prefix, str):
         return []
-    found: list[tuple[frozenset[str], Place]] = []
+    found: list[tuple[Component | None, frozenset[str], Place]] = []
     for step in pipeline.steps:
         settings = step.settings
         listed = getattr(settings, "attributes", None) if step.kind == "template" else None
@@ -52,26 +55,11 @@ def _row_keys(pipeline: PipelineDraft, sink: Component) -> list[tuple[frozenset[
         if getattr(settings, "when", None) is None:
             found = []  # what was set before is replaced
         if is_listed and isinstance(listed, dict):
-            found.append((_read_by(listed[prefix]), step.place("attributes", prefix)))
+            found.append((step, read_by(listed[prefix]), step.place("attributes", prefix)))
         elif step.kind in _MADE_OF:
             option = _MADE_OF[step.kind]
-            found.append((_read_by(getattr(settings, option, None)), step.place(option)))
+            found.append((step, read_by(getattr(settings, option, None)), step.place(option)))
     return found
-
-
-def _read_by(value: object) -> frozenset[str]:
-    """References of the templates in an option."""
-    match value:
-        case Template():
-            return value.references
-        case Model():
-            return frozenset().union(*(_read_by(part) for _, part in value))
-        case list():
-            return frozenset().union(*map(_read_by, value))
-        case dict():
-            return frozenset().union(*map(_read_by, value.values()))
-        case _:
-            return frozenset()
 
 
 def _check(references: frozenset[str], where: Place, binding: Binding, *, is_files: bool) -> None:
@@ -92,27 +80,10 @@ def _check(references: frozenset[str], where: Place, binding: Binding, *, is_fil
         binding.warning(Kind.CONFLICT, where, message, "add %{key}, or %{topic}-%{partition}-%{offset}")
 
 
-def _changing(pipeline: PipelineDraft, binding: Binding) -> set[str]:
-    """References to attributes that are another time something else, through all steps that pass them on."""
-    changing: set[str] = set()
-    for step in pipeline.steps:
-        is_deterministic = binding.lookup.is_deterministic(step.kind)
-        if not is_deterministic:
-            message = f"{step.kind} may give something else each time: an event that runs again is stored differently"
-            binding.warning(Kind.CONFLICT, step.where, message)
-        if isinstance(step.settings, Settings):
-            if not is_deterministic or _read_by(step.settings) & changing:
-                changing |= {f"attribute:{name}" for name in step.settings.sets()}
-            changing |= {
-                f"attribute:{target}"
-                for name, target in step.settings.passes_on().items()
-                if f"attribute:{name}" in changing
-            }
-    return changing
-
-
-def _check_same(changing: Collection[str], where: Place, binding: Binding) -> None:
-    if changing:
-        names = " ".join(f"%{{'{name.removeprefix('attribute:')}'}}" for name in sorted(changing))
+def _check_same(references: Collection[str], where: Place, changing: Changes, binding: Binding) -> None:
+    if found := sorted(changing.keys() & set(references)):
+        names = " ".join(f"%{{'{name.removeprefix('attribute:')}'}}" for name in found)
+        step = changing[found[0]]
         message = f"this row key takes {names} of a step that may give something else each time: a replay adds a row"
-        binding.problem(Kind.CONFLICT, where, message, "use what identifies the event: %{topic}-%{partition}-%{offset}")
+        hint = "use what identifies the event: %{topic}-%{partition}-%{offset}"
+        binding.problem(Kind.CONFLICT, where, message, f"the step is the {step.kind} on line {step.where.line}; {hint}")

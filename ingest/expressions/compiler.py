@@ -2,20 +2,35 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from zoneinfo import ZoneInfo
 
 from ingest.api.errors import ExpressionError
 from ingest.api.event import Event, Priority
 from ingest.api.notation import name_to_bytes
-from ingest.expressions.dates import date_format, date_pieces, zone_of
+from ingest.expressions.dates import date_format, date_pieces, letters_for, zone_of
 from ingest.expressions.functions import FUNCTIONS, OF_EVENT, OURS, Function, Kind, Parameter
-from ingest.expressions.grammar import TEXT_COMPARISONS, ExpressionSyntaxError, quoted, suggestion
+from ingest.expressions.grammar import TEXT_COMPARISONS, ExpressionSyntaxError, is_name, is_number, quoted, suggestion
 from ingest.expressions.nodes import Attribute, Call, Core, DateLetter, Node, Number, Text
 from ingest.expressions.numbers import Number as Numeric
 from ingest.expressions.numbers import read_number, write_number
 from ingest.expressions.parser import parse_template
 from ingest.expressions.pattern import Pattern
+
+
+class Doubt(NamedTuple):
+    """
+    What is right in an expression and can hardly be meant.
+
+    Attributes:
+        column: of the text, from 1.
+        hint: what may have been meant; "" when nobody knows.
+    """
+
+    column: int
+    message: str
+    hint: str
+
 
 Value = Callable[[Event], bytes | None]
 Count = Callable[[Event], Numeric | None]
@@ -55,9 +70,15 @@ def constant(data: bytes) -> Expression:
 
 
 class Compiler:
-    """Compiles the nodes of one text, in one time zone."""
+    """
+    Compiles the nodes of one text, in one time zone.
+
+    Attributes:
+        doubts: about what was compiled so far.
+    """
 
     def __init__(self, text: str, zone: str) -> None:
+        self.doubts: list[Doubt] = []
         self._text = text
         self._zone_name = zone
 
@@ -140,6 +161,7 @@ class Compiler:
         else:
             value = result  # type: ignore[assignment]  # bytes, by the same declaration
         if not function.of_event and all(part.constant is not None for part in values):
+            self._doubt_constant(function, call)
             return self._folded(value, number, call)
         core = function.reads.union(*(part.core for part in values))
         return Expression(value, number, None, tuple(name for part in values for name in part.attributes), core)
@@ -155,6 +177,15 @@ class Compiler:
             raise self._error(f"{call.name} never has a value here", call.column)
         folded = constant(data)
         return folded if number is None else Expression(folded.value, lambda _event: counted, data)
+
+    def _doubt_constant(self, function: Function, call: Call) -> None:
+        """A function of text alone; that of `decode` is how bytes are written, and a number is what it says."""
+        if function.parameters[0].kind is not Kind.VALUE or function.name == "decode":
+            return
+        text = call.arguments[0]
+        if isinstance(text, Text):
+            message = f"{call.written()} is the same for every event, as quoted text stands for itself"
+            self.doubts.append(Doubt(call.column, message, meant_by(text.text)))
 
     def _bound(self, function: Function, call: Call) -> list[tuple[Parameter, Node | None]]:
         """Each parameter with its argument, None for one left out; a repeated parameter as often as it is given."""
@@ -234,9 +265,16 @@ class Compiler:
             case Kind.PATTERN, Text():
                 return self.pattern(node)
             case Kind.FORMAT, Text():
-                return self._inside(node, lambda text: date_pieces(parse_template(text), text))
+                return self._format(node)
             case _:
                 raise self._misfit(call.name, parameter, node)
+
+    def _format(self, node: Text) -> tuple[Text | DateLetter, ...]:
+        pieces = self._inside(node, lambda text: date_pieces(parse_template(text), text))
+        if not any(isinstance(piece, DateLetter) for piece in pieces):
+            message = f"the date format {node.written()} has no date letter, so it is the same for every event"
+            self.doubts.append(Doubt(node.column, message, letters_for(node.text)))
+        return pieces
 
     def _inside(self, node: Text, parse: Callable[[str], T]) -> T:
         """What quoted text means; columns of its errors become columns of the whole."""
@@ -255,6 +293,13 @@ class Compiler:
 
     def _error(self, message: str, column: int) -> ExpressionSyntaxError:
         return ExpressionSyntaxError(message, column, self._text)
+
+
+def meant_by(text: str) -> str:
+    """A hint for quoted text that may be the name of an attribute."""
+    if is_name(text) and not is_number(text):
+        return f"for the attribute write %{{{text}}}, inside a function {text} without quotes"
+    return f"for the attribute write %{{{quoted(text)}}}" if ":" in text else ""
 
 
 def _near(name: str) -> str:

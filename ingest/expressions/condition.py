@@ -12,7 +12,7 @@ from pydantic_core import CoreSchema
 from ingest.api.event import Event
 from ingest.api.notation import name_to_bytes
 from ingest.expressions import nodes
-from ingest.expressions.compiler import Compiler, Count, Expression
+from ingest.expressions.compiler import Compiler, Count, Doubt, Expression, meant_by
 from ingest.expressions.grammar import TEXT_COMPARISONS
 from ingest.expressions.numbers import read_number
 from ingest.expressions.option_type import DEFAULT_ZONE, option_schema
@@ -91,12 +91,14 @@ class Condition:
         zone: name of the time zone of its dates.
         references: what it reads: core names, attributes as `attribute:NAME`.
         holds: whether an event meets it. Raises ExpressionError when a function has no value.
+        doubts: what is right in it and can hardly be meant.
     """
 
     text: str
     zone: str
     references: frozenset[str] = field(compare=False, repr=False)
     holds: Holds = field(compare=False, repr=False)
+    doubts: tuple[Doubt, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
     def parse(cls, text: str, zone: str = DEFAULT_ZONE) -> "Condition":
@@ -106,9 +108,12 @@ class Condition:
         Raises:
             ExpressionSyntaxError: the text is no condition; with the column.
         """
-        builder = _Builder(Compiler(text, zone))
+        compiler = Compiler(text, zone)
+        builder = _Builder(compiler)
         holds = builder.clause(parse_condition(text))
-        return cls(text=text, zone=zone, references=frozenset(builder.references), holds=holds)
+        return cls(
+            text=text, zone=zone, references=frozenset(builder.references), holds=holds, doubts=tuple(compiler.doubts)
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
         return Condition.parse, (self.text, self.zone)
@@ -146,6 +151,7 @@ class _Builder:
             case nodes.Membership(left, items):
                 return self._membership(left, items)
             case nodes.Match(left, pattern):
+                self._doubt_text(left)
                 search, value = self._compiler.pattern(pattern).search, _text(self._expression(left))
                 return lambda event: search(value(event)) is not None
             case nodes.Exists(node):
@@ -155,6 +161,12 @@ class _Builder:
         expression = self._compiler.expression(node)
         self.references |= expression.references
         return expression
+
+    def _doubt_text(self, node: nodes.Node) -> None:
+        """What is compared with constants, and is itself one."""
+        if isinstance(node, nodes.Text):
+            message = f"{node.written()} is text and the same for every event"
+            self._compiler.doubts.append(Doubt(node.column, message, meant_by(node.text)))
 
     def _exists(self, node: nodes.Node) -> Holds:
         value = self._expression(node).value
@@ -168,6 +180,8 @@ class _Builder:
 
     def _comparison(self, clause: nodes.Comparison) -> Holds:
         left, right = self._expression(clause.left), self._expression(clause.right)
+        if right.constant is not None:
+            self._doubt_text(clause.left)
         compare = _OPERATORS[clause.operator]
         if clause.operator not in TEXT_COMPARISONS and _compares_numbers((clause.left, left), (clause.right, right)):
             return _of_numbers(compare, _count(left), _count(right), otherwise=clause.operator == "!=")
@@ -181,6 +195,7 @@ class _Builder:
         return lambda event: compare(first(event), second(event))
 
     def _membership(self, left: nodes.Node, items: tuple[nodes.Text | nodes.Number, ...]) -> Holds:
+        self._doubt_text(left)
         expression = self._expression(left)
         texts = frozenset(name_to_bytes(item.text) for item in items if isinstance(item, nodes.Text))
         numbers = frozenset(read_number(item.text.encode("ascii")) for item in items if isinstance(item, nodes.Number))

@@ -1,13 +1,14 @@
 """Date letters: event times as text, always in English, in a named zone."""
 
 import math
+import re
 import zoneinfo
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from ingest.api.errors import DecorateError, ExpressionError
 from ingest.api.notation import name_to_bytes
-from ingest.expressions.grammar import DATE_LETTERS, ExpressionSyntaxError, suggestion
+from ingest.expressions.grammar import DATE_LETTERS, ExpressionSyntaxError, quoted, suggestion
 from ingest.expressions.nodes import DateLetter, Text
 from ingest.expressions.numbers import read_number
 
@@ -107,6 +108,25 @@ DATE_DOCS: dict[str, str] = {
 }
 """Date letter -> what it gives."""
 
+_JAVA_LETTERS = {
+    "yyyy": "%Y",
+    "yy": "%y",
+    "MMMM": "%B",
+    "MMM": "%b",
+    "MM": "%m",
+    "dd": "%d",
+    "DDD": "%j",
+    "EEEE": "%A",
+    "EEE": "%a",
+    "HH": "%H",
+    "H": "%k",
+    "hh": "%I",
+    "h": "%l",
+    "mm": "%M",
+    "ss": "%S",
+    "a": "%p",
+    "Z": "%z",
+}  # of its SimpleDateFormat, as far as they have letters here
 _MINUTE_MS = 60_000
 _SECOND_MS = 1_000
 _USUAL_DIGITS = 15  # of milliseconds; those of the year 9999 have as many
@@ -179,6 +199,15 @@ def date_pieces(nodes: Sequence[object], text: str) -> tuple[Text | DateLetter, 
             raise ExpressionSyntaxError(f"a date format holds date letters (%{DATE_LETTERS[0]} …) only", column, text)
         pieces.append(node)
     return tuple(pieces)
+
+
+def letters_for(text: str) -> str:
+    """A hint for a format without date letters; one that is Java's is told in ours."""
+    words = set(re.findall("[A-Za-z]+", text))
+    if words and words <= _JAVA_LETTERS.keys():
+        ours = re.sub("[A-Za-z]+", lambda word: _JAVA_LETTERS[word[0]], text)
+        return f"write {quoted(ours)}; yyyy and the like are Java's"
+    return "date letters are written with a percent sign, as in '%Y-%m-%d'"
 
 
 def date_format(pieces: Sequence[Text | DateLetter], zone: zoneinfo.ZoneInfo) -> Format:

@@ -10,7 +10,7 @@ from pydantic_core import CoreSchema
 from ingest.api.choices import Fate
 from ingest.api.errors import ExpressionError
 from ingest.api.event import Event
-from ingest.expressions.compiler import Compiler, Expression, Value, constant
+from ingest.expressions.compiler import Compiler, Doubt, Expression, Value, constant
 from ingest.expressions.nodes import Attribute, DateLetter, Node, Text
 from ingest.expressions.option_type import DEFAULT_ZONE, option_schema
 from ingest.expressions.parser import parse_template
@@ -32,6 +32,7 @@ class Template:
         references: what it reads: core names such as `nanos`, attributes as `attribute:NAME`; dates read `timestamp`.
         render: the bytes for an event; what is absent is empty. Raises ExpressionError when a function has no value.
         missing: name of the first attribute that is absent where it matters, None when all is there.
+        doubts: what is right in it and can hardly be meant.
     """
 
     text: str
@@ -40,6 +41,7 @@ class Template:
     references: frozenset[str] = field(compare=False, repr=False)
     render: Render = field(compare=False, repr=False)
     missing: Callable[[Event], str | None] = field(compare=False, repr=False)
+    doubts: tuple[Doubt, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
     def parse(cls, text: str, zone: str = DEFAULT_ZONE) -> "Template":
@@ -50,7 +52,8 @@ class Template:
             ExpressionSyntaxError: the text is no template; with the column.
         """
         nodes = parse_template(text)
-        parts = _parts(nodes, Compiler(text, zone))
+        compiler = Compiler(text, zone)
+        parts = _parts(nodes, compiler)
         only = parts[0].constant if len(parts) == 1 else None
         return cls(
             text=text,
@@ -59,6 +62,7 @@ class Template:
             references=frozenset().union(*(part.references for part in parts)),
             render=_renderer(nodes, parts),
             missing=_missing(nodes, parts),
+            doubts=tuple(compiler.doubts),
         )
 
     def lacks(self, event: Event, *, is_error: bool) -> bool:

@@ -48,6 +48,11 @@ class NestedSettings(Settings):
         strict=False,
     )
 
+    @property
+    def other_names(self) -> str | None:
+        """All names begin with `prefix`."""
+        return self.prefix
+
 
 class Flattening:
     """

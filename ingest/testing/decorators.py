@@ -74,6 +74,17 @@ class DecoratorContract:
             example.error or events_after(example) != [event_before(example)] for example in kind_of_decorator.examples
         )
 
+    def test_it_sets_no_other_names_than_it_says(self, kind_of_decorator: type[AnyDecorator]) -> None:
+        """`sets` and `other_names` of the settings are what warnings about row keys and cells go by."""
+        for example in kind_of_decorator.examples:
+            settings = settings_of(kind_of_decorator.settings_class(), example.settings)
+            named = {name for name, value in example.after.items() if value is not None}
+            named |= {name for _, attributes in example.made or () for name in attributes}
+            others = settings.other_names
+            unsaid = named - settings.sets() - example.attributes.keys()
+            unsaid = {name for name in unsaid if others is None or not name.startswith(others)}
+            assert not unsaid, f"{example.title}: it sets {sorted(unsaid)}"
+
     def test_an_event_that_fails_is_unchanged(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """Computed first, assigned last; and only EventErrors are raised, whatever the bytes."""
         for example in kind_of_decorator.examples:

@@ -72,7 +72,7 @@ def test_row_key_of_it_is_refused(problems, name):
     assert warning == WARNING
     assert refused == (
         f"11:43: conflict: this row key takes %{{'{name}'}} of a step that may give something else each time: a replay "
-        "adds a row; use what identifies the event: %{topic}-%{partition}-%{offset}"
+        "adds a row; the step is the draw on line 8; use what identifies the event: %{topic}-%{partition}-%{offset}"
     )
 
 

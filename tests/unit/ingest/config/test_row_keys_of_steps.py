@@ -36,7 +36,10 @@ def problems(tmp_path, step):
         ('row_key: {parts: [{value: a}, {value: "%{nanos}", encoding: inverted}]}', f"7:26: {NANOS}"),
         ("row_key: {parts: [{value: a}, {value: b}], buckets: 4}", f"7:26: {SAME}"),
         ('row_key: {parts: [{value: "%{key}"}, {value: "%{nanos}"}]}', None),
-        ('row_key: {attribute: x, parts: [{value: "%{nanos}"}]}', None),
+        (
+            'row_key: {attribute: x, parts: [{value: "%{nanos}"}]}',
+            '8:14: conflict: warning: no step sets the attribute "2hb_" that the row key is taken from',
+        ),
         ('template: {attributes: {"2hb_": "%{nanos}"}}', f"7:41: {NANOS}"),
         ('template: {attributes: {"2hb_": "k", x: "%{nanos}"}}', f"7:41: {SAME}"),
         ('template: {attributes: {"2hb_": "%{key}%{nanos}"}}', None),

@@ -1,0 +1,147 @@
+"""Sinks whose row key or cells no step can make are told, and those that the data may make are not."""
+
+import pytest
+
+from ingest.api import ConfigError
+from ingest.catalog import Catalog
+from ingest.config import load
+
+FILE = """\
+version: 1
+stores: {m: {memory: {}}}
+pipelines:
+  p:
+    source: SOURCE
+    decorators:
+      - STEPS
+    sinks: SINKS
+"""
+FILES = "{files: {path: x.log}}"
+KAFKA = '{kafka: {brokers: "localhost:9092", topics: [t]}}'
+CELL = 'value: {attribute: "2hb_a:b", value: "%{body}"}'
+KEY = 'value: {attribute: "2hb_", value: "%{key}x%{offset}"}'
+SINK = "[{attr2hbase: {table: t}}]"
+NO_KEY = (
+    '{}: conflict: warning: no step sets the attribute "2hb_" that the row key is taken from, so nothing is stored; {}'
+)
+NO_CELL = (
+    "9:14: conflict: warning: no step sets an attribute that becomes a cell here, so nothing is ever stored; "
+    'name one as "2hb_family:qualifier"'
+)
+ADD = 'add `row_key`, or `value: {attribute: "2hb_", …}`'
+
+
+@pytest.fixture
+def problems(tmp_path):
+    path = tmp_path / "p.yaml"
+
+    def found(*steps, source=FILES, sinks=SINK, tests=""):
+        content = FILE.replace("STEPS", "\n      - ".join(steps)).replace("SOURCE", source).replace("SINKS", sinks)
+        path.write_text(content + tests)
+        try:
+            report = load(path, env={}, lookup=Catalog()).report
+        except ConfigError as error:
+            report = error.report
+        return [str(problem).removeprefix(f"{path}:") for problem in report.problems]
+
+    return found
+
+
+@pytest.mark.parametrize("source", [FILES, KAFKA])
+@pytest.mark.parametrize(
+    ("step", "why"),
+    [
+        ('value: {attribute: "2bh_", value: "%{offset}"}', 'the value on line 8 sets "2bh_"'),
+        ('value: {attribute: "2hb", value: "%{offset}"}', 'the value on line 8 sets "2hb"'),
+        ('row_key: {attribute: key, parts: [{value: "%{offset}"}]}', 'the row_key on line 8 sets "key"'),
+        ('split: {separator: ":", index: 0, attribute: x}', ADD),
+        ("json: {prefix: '2hb_j:'}", ADD),
+        ("filter: {drop: \"%{body} == ''\"}", ADD),
+        ("rename: {attributes: {a: '2hb_c:d'}}", ADD),
+    ],
+)
+def test_a_key_that_nothing_sets_is_told(problems, source, step, why):
+    assert problems(CELL, step, source=source) == [NO_KEY.format("9:14", why)]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "json",
+        "json: {prefix: '2hb'}",
+        "kv",
+        "flume_avro",
+        "null_deco",
+        "gunzip",
+        "rename: {attributes: {k: '2hb_'}}",
+        "rename: {pattern: '^x', replacement: '2hb_'}",
+        "prefix: {add: '2hb_'}",
+        "copy: {source: k, attribute: '2hb_'}",
+        "static: {attributes: {'2hb_': k}}",
+        "regex: {pattern: '(?P<_>.)', prefix: '2hb'}",
+        "csv: {columns: ['2hb_', '']}",
+        KEY,
+    ],
+)
+def test_a_key_that_may_be_set_is_not(problems, step):
+    assert problems(CELL, step) == []
+
+
+def test_what_comes_with_the_event_may_be_the_key(problems):
+    no_key = NO_KEY.format("8:14", ADD)
+    assert problems(CELL) == [no_key]
+    assert problems(CELL, source="{files: {path: x.log, format: json}}") == []
+    assert problems("value: {attribute: x, value: y}", source=KAFKA) == []
+    for given in ("body: b, attributes: {'2hb_': k}", "record: {value: v, headers: [['2hb_', k]]}"):
+        test = f"tests: [{{name: n, pipeline: p, given: [{{{given}}}], expect: {{failed: 0}}}}]\n"
+        assert problems(CELL, tests=test, source=KAFKA) == []
+    given = "tests: [{name: n, pipeline: p, given: [{body: k}], expect: {failed: 0}}]\n"
+    assert problems(CELL, tests=given, source=KAFKA) == [no_key]
+
+
+def test_other_prefixes_and_other_sinks(problems):
+    listed = "[{hbase: {table: t, row_key: {template: '%{offset}'}, cells: []}}]"
+    assert not any("no step sets" in problem for problem in problems(CELL, sinks=listed))
+    assert problems(CELL, sinks="[{attr2hbase: {table: t, attr_prefix: 'c_'}}]") == [
+        NO_KEY.format("8:14", ADD).replace("2hb_", "c_")
+    ]
+
+
+def test_a_chain_without_cells_is_told(problems):
+    assert problems(KEY, "value: {attribute: x, value: y}") == [NO_CELL]
+    assert problems(KEY, "json") == []
+    assert problems(KEY, "json: {prefix: 'x:'}") == [NO_CELL]
+    assert problems(KEY, "json: {prefix: '2hb_x:'}") == []
+    assert problems(KEY, "null_deco", sinks="[{attr2hbase: {table: t, sys_family: s}}]") == []
+    assert problems(KEY, "filter: {keep: exists(x)}", sinks="[{attr2hbase: {table: t, write_body: 's:b'}}]") == []
+    assert problems(KEY, source=KAFKA) == []  # headers of records are attributes too
+
+
+@pytest.mark.parametrize("name", ["2hb_noqual", "2hb_a:", "2hb_:q"])
+def test_an_attribute_that_is_passed_over_is_told(problems, name):
+    step = f'value: {{attribute: "{name}", value: x}}'
+    (found,) = problems(KEY, CELL, step)
+    assert found == (
+        f'9:28: conflict: warning: the attribute "{name}" becomes no cell, as its name has no family and qualifier; '
+        'name it "2hb_family:qualifier", or give the sink a `sys_family`'
+    )
+    for user in (
+        f"value: {{attribute: y, value: \"%{{'{name}'}}\"}}",
+        f"rename: {{attributes: {{'{name}': y}}}}",
+        f"remove: {{attributes: ['{name}']}}",
+        f"trim: {{source: '{name}', attribute: '2hb_a:t'}}",
+    ):
+        assert problems(KEY, CELL, step, user) == []
+    assert problems(KEY, CELL, step, sinks="[{attr2hbase: {table: t, sys_family: s}}]") == []
+
+
+def test_the_key_of_another_sink_is_no_cell(problems):
+    sinks = "[{attr2hbase: {table: t}}, {attr2hbase: {table: u, attr_prefix: '2hb_u_'}}]"
+    steps = (KEY, CELL, "static: {attributes: {'2hb_u_': k, '2hb_u_a:b': c}}")
+    assert not any("becomes no cell" in problem for problem in problems(*steps, sinks=sinks))
+
+
+def test_a_broken_step_is_enough_to_tell(problems):
+    found = problems("value: {attribut: x}")
+    assert found
+    assert not any("no step sets" in problem for problem in found)
