@@ -38,7 +38,7 @@ def explain(
     Show what each step of a pipeline does to events, and the cells they become; nothing is read or written.
 
     There is a line for each sink that refuses an event, as each gets a dead letter of its own, and one for each that
-    stores it.
+    stores it. Where on_error is stop, the events after the failed one are shown too.
 
     Example: ingest explain pipeline.yaml --events events.jsonl --output json
     """
@@ -48,22 +48,24 @@ def explain(
 
     configuration, catalog = loaded(file)
     chosen = pipeline_of(configuration, pipeline)
-    trial = Trial.of(plan_of(configuration, chosen, catalog))
+    trial = Trial.of(plan_of(configuration, chosen, catalog), configuration.tables.values())
     given = _given(
         events, [event for case in configuration.tests if case.pipeline == chosen.name for event in case.given]
     )
     tell_plugins(out, configuration, catalog)
     outcomes: dict[str, int] = {}
+    stops = False
     for output in trial.run(given, until_decorators=until is Until.DECORATORS):
         outcome = str(output.line["outcome"])
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
+        stops = stops or _stops(output.line)
         if out.is_json:
             out.json(output.line)
         else:
             _show(out, output.line)
     if not out.is_json:
         out.done(", ".join(f"{number:,} {outcome}" for outcome, number in outcomes.items()) or "no events")
-    out.next(f"ingest run --once {file}")
+    out.next(f"ingest {'run --once' if 'kept' in outcomes and not stops else 'validate'} {file}")
 
 
 def _given(events: str | None, from_tests: Sequence[Mapping[str, object]]) -> "Iterable[Given | Mapping[str, object]]":
@@ -83,7 +85,7 @@ def _given(events: str | None, from_tests: Sequence[Mapping[str, object]]) -> "I
 
 def _show(out: Output, line: Mapping[str, Any]) -> None:
     outcome = line["outcome"]
-    why = f": {line['reason']}" if line["reason"] else ""
+    why = ", and stops the pipeline" if _stops(line) else f": {line['reason']}" if line["reason"] else ""
     out.parts((f"event {line['input']} ", "bold"), (outcome + why, _STYLES[outcome]))
     width = max((len(_name(step)) for step in line["steps"]), default=0)
     for step in line["steps"]:
@@ -97,6 +99,10 @@ def _show(out: Output, line: Mapping[str, Any]) -> None:
             out.line(f"    delete {_text(put['delete'])}", "yellow")
         for family, qualifier, value in put["cells"]:
             out.parts((f"    {_text(family)}:{_text(qualifier)} = ", "dim"), (_text(value), ""))
+
+
+def _stops(line: Mapping[str, Any]) -> bool:
+    return bool(line["outcome"] == "failed" and line["reason"] == "stop")
 
 
 def _failures(line: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:

@@ -114,6 +114,70 @@ def test_nothing_to_explain(ingest, pipeline):
     assert (result.code, result.err.splitlines()[0]) == (2, "error: there are no events to explain")
 
 
+FATES = """
+version: 1
+stores: {logs: {%s}}
+tables: {t: {families: {a: {}}}}
+pipelines:
+  p:
+    source: {files: {path: ./in}}
+    decorators:
+      - filter: {drop: "%%{body} == 'x'"}
+      - regex: {pattern: ':(.)', attributes: ["2hb_"], on_no_match: error, on_error: %s}
+      - value: {attribute: "2hb_%s:q", value: v}
+    sinks: [{attr2hbase: {table: t%s}}]
+"""
+
+
+def fates(ingest, folder, *, store="memory: {}", on_error="dead_letter", family="a", options="", body="nothing"):
+    """What `explain` says of one event."""
+    (folder / "p.yaml").write_text(FATES % (store, on_error, family, options))
+    (folder / "e.jsonl").write_text(json.dumps({"body": body}))
+    return ingest("explain", "p.yaml", "--events", "e.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("on_error", "head", "count"),
+    [
+        ("dead_letter", "event 0 failed", "1 failed"),
+        ("drop", "event 0 dropped: on_error", "1 dropped"),
+        ("stop", "event 0 failed, and stops the pipeline", "1 failed"),
+    ],
+)
+def test_what_on_error_makes_of_a_failed_event(ingest, folder, on_error, head, count):
+    result = fates(ingest, folder, on_error=on_error)
+    assert (result.out.splitlines()[0], result.err.splitlines()[0]) == (head, count)
+    assert "  regex: no_match: " in result.out
+
+
+@pytest.mark.parametrize(("body", "command"), [("1:2", "run --once"), ("x", "validate"), ("nothing", "validate")])
+def test_nothing_is_run_next_when_no_event_is_kept(ingest, folder, body, command):
+    assert fates(ingest, folder, body=body).err.splitlines()[-1] == f"next: ingest {command} p.yaml"
+
+
+HBASE = "hbase: {thrift: ['h:9090']}"
+REFUSED = (
+    'attr2hbase: unknown_family: table "t" is declared without "b", and the sink makes no families; declare it under '
+    "`tables`; a table that has it all the same takes the event"
+)
+
+
+@pytest.mark.parametrize(
+    ("store", "options", "expected"),
+    [
+        ("memory: {}", "", "kept"),
+        ("memory: {}", ", families: {on_unknown: drop}", "dropped: unknown_family"),
+        ("memory: {}", ", families: {on_unknown: error}", "failed"),
+        (HBASE, "", "failed"),
+    ],
+)
+def test_a_family_that_the_table_is_declared_without(ingest, folder, store, options, expected):
+    told = fates(ingest, folder, store=store, family="b", options=options, body="1:2").out
+    assert told.splitlines()[0] == f"event 0 {expected}"
+    assert (REFUSED in told) is (expected == "failed")
+    assert fates(ingest, folder, store=store, options=options, body="1:2").out.startswith("event 0 kept\n")
+
+
 def test_missing_events_exit_with_3(ingest, pipeline):
     result = ingest("explain", "pipeline.yaml", "--events", "absent.jsonl")
     assert (result.code, result.err.splitlines()[0]) == (3, 'error: there is no file "absent.jsonl"')
