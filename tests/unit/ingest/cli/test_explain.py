@@ -155,7 +155,7 @@ def test_nothing_is_run_next_when_no_event_is_kept(ingest, folder, body, command
     assert fates(ingest, folder, body=body).err.splitlines()[-1] == f"next: ingest {command} p.yaml"
 
 
-HBASE = "hbase: {thrift: ['h:9090']}"
+HBASE = "hbase: {host: h}"
 REFUSED = (
     'attr2hbase: unknown_family: table "t" is declared without "b", and the sink makes no families; declare it under '
     "`tables`; a table that has it all the same takes the event"
