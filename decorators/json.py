@@ -26,8 +26,8 @@ class Json(Decorator[JsonSettings]):
     """
     Set an attribute for each member of a JSON object; nested objects give dotted names.
 
-    Text is UTF-8, true and false are written so, numbers keep the digits they were written with (but -0, which becomes
-    0). Of a name that repeats the last one counts. Objects without members set nothing.
+    Text is UTF-8, true and false are written so, numbers keep the digits they were written with, also -0 and 1e400. Of
+    a name that repeats the last one counts. Objects without members set nothing.
 
     Source: ours.
     """

@@ -41,13 +41,27 @@ def test_members(attributes_after, settings, body, expected):
         "18446744073709551615",
         "18446744073709551616",
         "0.1000000000000000055",
+        "-0",
+        "-0.0",
+        "-0e1",
+        "1e-400",
+        "1e400",
+        "-1E+400",
+        "1" * 400,
     ],
 )
 def test_numbers_keep_their_digits(attributes_after, number):
-    body = f'{{"a": {number}, "b": [{number}], "c": {{"d": {number}}}, "e": "1.5"}}'
+    body = f'{{"a": {number}, "b": [0,{number}], "c": {{"d":{number}}}, "e": "1.5"}}'
     written = number.encode()
-    expected = {"a": written, "b": b"[" + written + b"]", "c.d": written, "e": b"1.5"}
+    expected = {"a": written, "b": b"[0," + written + b"]", "c.d": written, "e": b"1.5"}
     assert attributes_after(Json, "{}", body) == expected
+    for other in ("1.5", '", -0,"', '"2024-03-01"'):
+        assert attributes_after(Json, "{arrays: index}", f'{{"a":[{number}\n,-0],"b":{other},"c":0}}') == {
+            "a.0": written,
+            "a.1": b"-0",
+            "b": other.strip('"').encode(),
+            "c": b"0",
+        }
 
 
 @pytest.mark.parametrize(
@@ -71,7 +85,29 @@ def test_null_is_an_error_on_request(refusal_of):
     assert refusal_of(Json, "{on_null: error}", '{"x": 1, "a": null}') == "null_value"
 
 
-@pytest.mark.parametrize("body", ["", "{", "[]", "1", '"a"', "null", "NaN", b"\xff", '{"a": "\\ud800"}', '{"a": 1} x'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "{",
+        "[]",
+        "1",
+        '"a"',
+        "null",
+        "NaN",
+        b"\xff",
+        '{"a": "\\ud800"}',
+        '{"a": 1} x',
+        "1e400",
+        '{"a": 1e400',
+        '{"a": 1e400, "b": NaN}',
+        '{"a": 1e400, "b": "\\udcff"}',
+        '{"\\ud800": 1e400}',
+        '{"a": 1e400} x',
+        b'{"a": 1e400, "b": "\xff"}',
+        '{"a": 1e400, "b": "\t"}',
+    ],
+)
 def test_what_is_no_object(refusal_of, attributes_after, body):
     assert refusal_of(Json, "{}", body) == "bad_json"
     assert attributes_after(Json, "{on_invalid: keep}", body) == {}
