@@ -233,8 +233,9 @@ class Trial:
         heading: Line = {"decorator": step.decorator.kind, "label": step.decorator.settings.label}
         if not made:
             self._history[before.origin] = (*so_far, {**heading, "changed": {}})
-        for event in made:
-            self._history[event.origin] = (*so_far, {**heading, "changed": changed_by(before, event)})
+        for part, event in enumerate(made):
+            of_several: Line = {"part": part} if len(made) > 1 else {}
+            self._history[event.origin] = (*so_far, {**heading, "changed": changed_by(before, event), **of_several})
 
 
 def _fate(on_error: OnError) -> tuple[str, str | None]:

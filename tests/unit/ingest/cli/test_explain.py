@@ -114,6 +114,46 @@ def test_nothing_to_explain(ingest, pipeline):
     assert (result.code, result.err.splitlines()[0]) == (2, "error: there are no events to explain")
 
 
+PARTS = """
+version: 1
+stores: {logs: {memory: {}}}
+pipelines:
+  p:
+    source: {files: {path: ./in}}
+    decorators:
+      - value: {attribute: "2hb_", value: k}
+      - explode: {form: lines, attribute: "2hb_a:l"}
+      - explode: {form: separated, separator: ";", source: "2hb_a:l", attribute: word}
+      - filter: {keep: "%{word} != 'x'"}
+    sinks: [{attr2hbase: {table: t}}]
+"""
+
+
+def test_parts_of_an_event_are_numbered_and_what_came_before_stands_once(ingest, folder):
+    (folder / "p.yaml").write_text(PARTS)
+    (folder / "e.jsonl").write_text('{"body": "v;w\\nx"}\n{"body": "v"}')
+    found = ingest("explain", "p.yaml", "--events", "e.jsonl", "--until", "decorators").out
+    assert found == (
+        "event 0, part 1 dropped: filter\n"
+        "  value    2hb_ = k\n"
+        "  explode  2hb_a:l = x\n"
+        "  explode  word = x\n"
+        "  filter   no change\n"
+        "event 0, part 0.0 kept\n"
+        "  explode  2hb_a:l = v;w\n"
+        "  explode  word = v\n"
+        "  filter   no change\n"
+        "event 0, part 0.1 kept\n"
+        "  explode  word = w\n"
+        "  filter   no change\n"
+        "event 1 kept\n"
+        "  value    2hb_ = k\n"
+        "  explode  2hb_a:l = v\n"
+        "  explode  word = v\n"
+        "  filter   no change\n"
+    )
+
+
 FATES = """
 version: 1
 stores: {logs: {%s}}
