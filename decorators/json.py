@@ -52,6 +52,12 @@ class Json(Decorator[JsonSettings]):
             body='{"tags": ["x", "y"]}',
             after={"tags.0": "x", "tags.1": "y"},
         ),
+        Example(
+            "some members, and all of an object",
+            settings="{only: [level, user]}",
+            body='{"level": "warn", "took": 2, "user": {"id": 7, "mail": {"home": "a@b.c"}}}',
+            after={"level": "warn", "user.id": "7", "user.mail.home": "a@b.c"},
+        ),
         Example("arrays are JSON text", body='{"tags": ["x", {"y": 1.0}]}', after={"tags": '["x",{"y":1.0}]'}),
         Example("no object", body="[1]", error="bad_json"),
         Example("no object, and it may pass", settings="{on_invalid: keep}", body="started"),

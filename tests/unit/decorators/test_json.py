@@ -30,6 +30,57 @@ def test_members(attributes_after, settings, body, expected):
 
 
 @pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        ("arrays: index, only: [user]", ["user.id", "user.mail.home", "user.tags.0", "user.tags.1.x"]),
+        ("only: [user.mail]", ["user.mail.home"]),
+        ("only: [user.mail.home]", ["user.mail.home"]),
+        ("arrays: index, only: [user.tags.1]", ["user.tags.1.x"]),
+        ("only: [user.tags]", ["user.tags"]),
+        ("only: [user.tags], arrays: unset", []),
+        ("only: [user.mai, use, user.id.x, x]", []),
+        ("only: [a.b]", ["a.b.c.d"]),
+        ("only: [a.b.c.d]", ["a.b.c.d"]),
+        ("only: [a.b.c]", []),
+        ("only: [useri], separator: ''", []),
+        ("only: [usermail], separator: ''", ["usermailhome"]),
+        ("only: [userid, usermailhome], separator: ''", ["userid", "usermailhome"]),
+    ],
+)
+def test_only_takes_all_that_is_in_an_object_it_names(attributes_after, settings, names):
+    body = '{"user": {"id": 7, "mail": {"home": "h"}, "tags": ["a", {"x": 1}]}, "a.b": {"c.d": 1}, "users": 2}'
+    assert list(attributes_after(Json, f"{{{settings}}}", body)) == names
+
+
+def leaves(content, path=()):
+    """The way to each value that is no object and no array."""
+    if isinstance(content, int):
+        yield path
+        return
+    for name, inner in content.items() if isinstance(content, dict) else enumerate(content):
+        yield from leaves(inner, (*path, str(name)))
+
+
+members = st.sampled_from(["a", "b", "a.b", "", "."])
+values = st.recursive(st.integers(), lambda inner: st.dictionaries(members, inner) | st.lists(inner), max_leaves=8)
+
+
+@given(
+    st.dictionaries(members, values),
+    st.lists(st.sampled_from(["a", "b", "a.b", "a.a", "a.b.a", "a.0", "", ".", "a.", "ab", "aaa"]), min_size=1),
+    st.sampled_from([".", "", "a", "::"]),
+)
+def test_only_is_a_choice_of_what_all_gives(content, only, separator):
+    event = event_of(json.dumps(content))
+    Json(Json.settings_class()(arrays="index", separator=separator, only=only)).decorate(event)
+    assert event.attributes.keys() == {
+        separator.join(path)
+        for path in leaves(content)
+        if any(separator.join(path[:length]) in only for length in range(1, len(path) + 1))
+    }
+
+
+@pytest.mark.parametrize(
     "number",
     [
         "0",
