@@ -14,7 +14,6 @@ from ingest.api.choices import Fate
 from ingest.api.notation import name_to_bytes
 from ingest.formats.json_text import refuse_constant
 
-_REPAIRED = frozenset({"bad_json", "no_attribute"})
 _BLANKS = re.compile(r"[ \t\n\r]*")  # of JSON
 
 
@@ -55,9 +54,14 @@ class ExplodeSettings(Settings):
         strict=False,
     )
     on_invalid: Fate = option(
-        "A text that is no JSON array, or an absent attribute: the event fails (`error`), passes as it is (`keep`), or "
-        "is dropped (`drop`).",
+        "A text that is no JSON array: the event fails (`error`), passes as it is (`keep`), or is dropped (`drop`).",
         default="error",
+        strict=False,
+    )
+    on_missing: Fate | None = option(
+        "The attribute that is read is absent: the event fails (`error`), passes as it is (`keep`), or is dropped "
+        "(`drop`). Left out: as `on_invalid` says.",
+        default=None,
         strict=False,
     )
     max_events: int = option(
@@ -111,6 +115,11 @@ class Explode(FanOut[ExplodeSettings]):
         Example("no elements, where there must be some", settings="{on_empty: error}", body="[]", error="no_parts"),
         Example("no array", body='{"a": [1]}', error="bad_json"),
         Example("no array, and it may pass", settings="{on_invalid: keep}", body="text"),
+        Example(
+            "an absent attribute may pass; broken JSON fails still",
+            settings="{source: items, on_missing: keep}",
+            body="an order without items",
+        ),
         Example("more than may be", settings="{max_events: 2}", body="[1, 2, 3]", error="too_many_parts"),
     )
 
@@ -119,16 +128,17 @@ class Explode(FanOut[ExplodeSettings]):
         self._source = settings.source
         self._most = settings.max_events
         self._split = self._splitter()
+        self._fates = {"bad_json": settings.on_invalid, "no_attribute": settings.on_missing or settings.on_invalid}
 
     def decorate(self, event: Event) -> list[Event]:
         """Make the events."""
-        on_invalid = self.settings.on_invalid
         try:
             parts = self._split(event.text_of(self._source, "to take parts from"))
         except DecorateError as error:
-            if error.code not in _REPAIRED or on_invalid is Fate.ERROR:
+            fate = self._fates.get(error.code, Fate.ERROR)
+            if fate is Fate.ERROR:
                 raise
-            return [event] if on_invalid is Fate.KEEP else []
+            return [event] if fate is Fate.KEEP else []
         if len(parts) > self._most:
             raise _too_many(self._most)
         if not parts:

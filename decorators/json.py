@@ -26,8 +26,8 @@ class Json(Decorator[JsonSettings]):
     """
     Set an attribute for each member of a JSON object; nested objects give dotted names.
 
-    Text is UTF-8, true and false are written so, numbers keep the digits they were written with (but -0, which becomes
-    0). Of a name that repeats the last one counts. Objects without members set nothing.
+    Text is UTF-8, true and false are written so, numbers keep the digits they were written with, also -0 and 1e400. Of
+    a name that repeats the last one counts. Objects without members set nothing.
 
     Source: ours.
     """
@@ -51,6 +51,12 @@ class Json(Decorator[JsonSettings]):
             settings="{arrays: index}",
             body='{"tags": ["x", "y"]}',
             after={"tags.0": "x", "tags.1": "y"},
+        ),
+        Example(
+            "some members, and all of an object",
+            settings="{only: [level, user]}",
+            body='{"level": "warn", "took": 2, "user": {"id": 7, "mail": {"home": "a@b.c"}}}',
+            after={"level": "warn", "user.id": "7", "user.mail.home": "a@b.c"},
         ),
         Example("arrays are JSON text", body='{"tags": ["x", {"y": 1.0}]}', after={"tags": '["x",{"y":1.0}]'}),
         Example("no object", body="[1]", error="bad_json"),

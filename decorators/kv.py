@@ -8,11 +8,13 @@ from pydantic import AfterValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.choices import Fate
 from ingest.api.names import Remembered
 from ingest.api.notation import name_from_bytes, name_to_bytes
 
 _ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
 _ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
+_REPAIRED = frozenset({"bad_pairs", "no_attribute"})
 _SHOWN_BYTES = 40  # of what can not be read, in a message
 
 
@@ -55,6 +57,12 @@ class KvSettings(Settings):
         default="true",
         strict=False,
     )
+    on_invalid: Fate = option(
+        "A text with something that is no pair, as a quote that is not closed, or an absent attribute: the event fails "
+        "(`error`), passes as it is (`keep`), or is dropped (`drop`).",
+        default="error",
+        strict=False,
+    )
 
     @property
     def other_names(self) -> str | None:
@@ -73,8 +81,9 @@ class Kv(Decorator[KvSettings]):
     Make an attribute of each pair of a key and a value.
 
     A value may stand in double quotes; a backslash there goes before quotes and backslashes, and before n, r and t for
-    line feed, return and tab. Of a key that comes several times the last value counts. Keys and values are bytes as
-    they are.
+    line feed, return and tab. Single quotes are characters like others: `a='b c'` is the value `'b` and the key `c'`.
+    One text that is no pair, such as a double quote that is not closed, fails all of them; see `on_invalid`. Of a key
+    that comes several times the last value counts. Keys and values are bytes as they are.
 
     Source: ours; logfmt as Heroku's router writes it.
     """
@@ -99,6 +108,9 @@ class Kv(Decorator[KvSettings]):
             after={"q": "boots", "page": "2"},
         ),
         Example("a quote that is not closed", body='msg="it', error="bad_pairs"),
+        Example("the same, and it may pass", settings="{on_invalid: keep}", body='level=info msg="it'),
+        Example("single quotes are no quotes", body="msg='it works'", after={"msg": "'it", "works'": "true"}),
+        Example("an absent attribute", settings="{source: query}", error="no_attribute"),
         Example("a key alone where none may be", settings="{on_bare: error}", body="cached", error="bare_key"),
     )
 
@@ -111,10 +123,20 @@ class Kv(Decorator[KvSettings]):
         self._names = Remembered(self._named)
         self._bare = {OnBare.TRUE: b"true", OnBare.EMPTY: b""}.get(settings.on_bare)
 
+    @property
+    def drop_reason(self) -> str:
+        """Only what has something in it that is no pair is dropped."""
+        return "bad_pairs"
+
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
-        text = event.text_of(self._source, "to read pairs from")
-        event.update(self._attributes(text))
+        try:
+            found = self._attributes(event.text_of(self._source, "to read pairs from"))
+        except DecorateError as error:
+            if error.code not in _REPAIRED or self.settings.on_invalid is Fate.ERROR:
+                raise
+            return self.settings.on_invalid is Fate.KEEP
+        event.update(found)
         return True
 
     def _attributes(self, text: bytes) -> dict[str, bytes]:

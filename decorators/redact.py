@@ -106,9 +106,23 @@ class Redact(Decorator[RedactSettings]):
 
     It goes by form: it may miss what is written in another way, and take out what only looks the same. A card number
     has 13 to 19 digits with the first ones of a card and a right check digit, in up to six groups with blanks or
-    hyphens between them; a version of four numbers looks like an IPv4 address. A dead letter holds the record as it
-    came, so what must not be kept anywhere must not come into the topic. To make pseudonyms of whole values, take
-    `hmac`.
+    hyphens between them; a version of four numbers looks like an IPv4 address.
+
+    A `token` is one of these; letters are small or large in the first two:
+
+    - after `bearer`, or after `authorization:` and a word, 6 characters or more;
+    - any value after `=` or `:` of a key that ends with `api_key`, `access_key`, `secret_key` (the line may be a hyphen
+      or left out), `token`, `secret`, `password` or `passwd`; not of others such as `pwd`, `pass` and `key`;
+    - a JSON web token, which begins with `eyJ` and has three parts;
+    - `AKIA` or `ASIA` and 16 letters or digits (AWS), `ghp_`, `gho_`, `ghu_`, `ghs_` or `ghr_` and 30 or more (GitHub),
+      `xoxb-` and its siblings and 10 or more (Slack), `sk_live_`, `sk_test_`, `rk_live_` or `rk_test_` and 16 or more
+      (Stripe).
+
+    Texts are read as they are, so percent-encoding hides what stands in it: `alice%40example.com` has no @ and is not
+    found. Take the query apart with `query`, which decodes, and redact its attributes, or give a pattern.
+
+    A dead letter holds the record as it came, so what must not be kept anywhere must not come into the topic. To make
+    pseudonyms of whole values, take `hmac`.
 
     Source: ours; ISO/IEC 7812 for card numbers, RFC 6750 for bearer tokens.
     """
@@ -141,6 +155,12 @@ class Redact(Decorator[RedactSettings]):
             attributes={"client": "10.0.0.1", "id": "7"},
             after={"client": "-"},
             body_after="from -",
+        ),
+        Example(
+            "keys of one's own, and an address in percent-encoding",
+            settings="{find: [token, email], patterns: ['pwd=([^&]+)', '[\\w.+-]+%40[\\w.-]+'], replacement: '*'}",
+            body="/login?user=alice%40example.com&pwd=abc&reset_token=1",
+            body_after="/login?user=*&pwd=*&reset_token=*",
         ),
         Example(
             "what a pattern of one's own finds",

@@ -28,27 +28,32 @@ _RFC5424 = re.compile(
 _ELEMENT = re.compile(rb'\[([^\s="\]]+)((?: [^\s="\]]+="(?:[^"\\\]]|\\.)*")*)\]', re.DOTALL)
 _PARAMETER = re.compile(rb' ([^\s="\]]+)="((?:[^"\\\]]|\\.)*)"', re.DOTALL)
 _ESCAPED = re.compile(rb'\\(["\\\]])')
-_RFC3164 = re.compile(
-    rb"<(?P<pri>\d{1,3})>(?P<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) (?P<host>\S+) "
-    rb"(?:(?P<app>[^\s:\[\]]+)(?:\[(?P<pid>[^\]]*)\])?: ?)?(?P<message>.*)",
-    re.DOTALL,
-)
+_SHORT_TIME = rb"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
+_AFTER_TIME = rb" (?P<host>\S+) (?:(?P<app>[^\s:\[\]]+)(?:\[(?P<pid>[^\]]*)\])?: ?)?(?P<message>.*)"
+_RFC3164 = re.compile(rb"<(?P<pri>\d{1,3})>(?P<time>%b)%b" % (_SHORT_TIME, _AFTER_TIME), re.DOTALL)
+_FILE = re.compile(rb"(?P<time>%b|\d{4}-\d\d-\d\dT\S+)%b" % (_SHORT_TIME, _AFTER_TIME), re.DOTALL)
 _PLAIN = ("host", "app", "pid", "msgid")
 
 
 class Form(StrEnum):
-    """Which of the two forms a message has."""
+    """Which form a message has."""
 
     AUTO = "auto"
     RFC5424 = "rfc5424"
     RFC3164 = "rfc3164"
+    FILE = "file"
 
 
 class SyslogSettings(Settings):
     """Options of the syslog decorator."""
 
     source: str | None = option("Attribute that is read; the body when left out.", default=None, example="line")
-    form: Form = option("Which form a message has; `auto` takes both.", default="auto", strict=False)
+    form: Form = option(
+        "Which form a message has: `rfc5424`, `rfc3164`, or `file` for lines as they stand in /var/log/syslog, without "
+        "a priority; `auto` takes the first two, as a line of any log that begins with a time looks like the third.",
+        default="auto",
+        strict=False,
+    )
     prefix: str = option(
         "Put before facility, severity, time, host, app, pid, msgid, message, and data.ID.NAME of structured data.",
         default="",
@@ -56,7 +61,7 @@ class SyslogSettings(Settings):
     )
     set_time: bool = option("The time of the message becomes that of the event.", default=True)
     zone: ZoneName = option(
-        "Time zone of RFC 3164, whose times name none; the pipeline's `timezone` when left out.",
+        "Time zone of times that name none, as in RFC 3164; the pipeline's `timezone` when left out.",
         default=None,
         example="Europe/Berlin",
     )
@@ -69,11 +74,13 @@ class SyslogSettings(Settings):
 
 class Syslog(Decorator[SyslogSettings]):
     """
-    Make attributes of the parts of a syslog message, RFC 5424 with its structured data, or RFC 3164.
+    Make attributes of the parts of a syslog message, or of a line that a syslog daemon wrote to a file.
 
-    Parts that a message leaves out (`-`) become no attribute. The times of RFC 3164 have no year: it is the one with
-    which they come nearest to the time the event has. A leap second (second 60) is the first moment of the next minute,
-    also in RFC 5424, which forbids to write it.
+    A message is that of RFC 5424 with its structured data, or of RFC 3164. Parts that it leaves out (`-`) become no
+    attribute; a line of a file has no facility and no severity. Its time is that of RFC 3164 or, as newer daemons write
+    it, that of RFC 5424. The times of RFC 3164 have no year: it is the one with which they come nearest to the time the
+    event has. A leap second (second 60) is the first moment of the next minute, also in RFC 5424, which forbids to
+    write it.
 
     Source: ours; RFC 5424, RFC 3164, and the names of facilities and severities in syslog.h.
     """
@@ -113,6 +120,14 @@ class Syslog(Decorator[SyslogSettings]):
             },
             timestamp_ms_after=1065910455000,
         ),
+        Example(
+            "a line of /var/log/syslog",
+            settings="{form: file, zone: Europe/Berlin}",
+            body="Oct 12 00:14:15 web1 su[42]: 'su root' failed",
+            timestamp_ms=1065900000000,
+            after={"time": "Oct 12 00:14:15", "host": "web1", "app": "su", "pid": "42", "message": "'su root' failed"},
+            timestamp_ms_after=1065910455000,
+        ),
         Example("what is no message", body="it works", error="bad_syslog"),
     )
 
@@ -120,8 +135,8 @@ class Syslog(Decorator[SyslogSettings]):
         super().__init__(settings)
         self._source = settings.source
         self._zone = zone_of(settings.zone or "UTC")
-        forms = {Form.RFC5424: (_RFC5424,), Form.RFC3164: (_RFC3164,), Form.AUTO: (_RFC5424, _RFC3164)}
-        self._matches = tuple(form.fullmatch for form in forms[settings.form])
+        forms = {Form.RFC5424: (_RFC5424,), Form.RFC3164: (_RFC3164,), Form.FILE: (_FILE,)}
+        self._matches = tuple(form.fullmatch for form in forms.get(settings.form, (_RFC5424, _RFC3164)))
         prefix = settings.prefix
         self._facility, self._severity = f"{prefix}facility", f"{prefix}severity"
         self._time, self._message = f"{prefix}time", f"{prefix}message"
@@ -134,13 +149,16 @@ class Syslog(Decorator[SyslogSettings]):
         line = text.removesuffix(b"\n")
         found = next((found for match in self._matches if (found := match(line))), None)
         if found is None:
-            raise DecorateError(f"{line[:_SHOWN_BYTES]!r} is no syslog message", code="bad_syslog")
+            hint = "it has no <PRI>, as lines of files: say `form: file`" if _FILE.fullmatch(line) else None
+            raise DecorateError(f"{line[:_SHOWN_BYTES]!r} is no syslog message", code="bad_syslog", hint=hint)
         parts = found.groupdict()
-        facility, severity = divmod(int(parts["pri"]), len(_SEVERITIES))
-        if facility >= len(_FACILITIES):
-            raise DecorateError(f"<{parts['pri'].decode()}> is no priority: those end at 191", code="bad_syslog")
+        attributes: dict[str, bytes] = {}
+        if found.re is not _FILE:
+            facility, severity = divmod(int(parts["pri"]), len(_SEVERITIES))
+            if facility >= len(_FACILITIES):
+                raise DecorateError(f"<{parts['pri'].decode()}> is no priority: those end at 191", code="bad_syslog")
+            attributes = {self._facility: _FACILITIES[facility], self._severity: _SEVERITIES[severity]}
         timestamp_ms = self._timestamp_ms(found, event.timestamp_ms)
-        attributes = {self._facility: _FACILITIES[facility], self._severity: _SEVERITIES[severity]}
         if parts["time"] != _NIL:
             attributes[self._time] = parts["time"]
         for part, name in self._names:
@@ -163,7 +181,8 @@ class Syslog(Decorator[SyslogSettings]):
         if text == _NIL:
             return None
         try:
-            return iso_milliseconds(text) if found.re is _RFC5424 else _nearest_ms(text, near_ms, self._zone)
+            is_short = found.re is not _RFC5424 and text[:1].isalpha()
+            return _nearest_ms(text, near_ms, self._zone) if is_short else iso_milliseconds(text)
         except (ValueError, OverflowError, KeyError) as error:
             raise DecorateError(f"{text[:_SHOWN_BYTES]!r} is no time of a syslog message", code="bad_time") from error
 

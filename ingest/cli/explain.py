@@ -38,7 +38,8 @@ def explain(
     Show what each step of a pipeline does to events, and the cells they become; nothing is read or written.
 
     There is a line for each sink that refuses an event, as each gets a dead letter of its own, and one for each that
-    stores it.
+    stores it. Of an event that is made into several, the steps before that stand with the first. Where on_error is
+    stop, the events after the failed one are shown too.
 
     Example: ingest explain pipeline.yaml --events events.jsonl --output json
     """
@@ -48,22 +49,26 @@ def explain(
 
     configuration, catalog = loaded(file)
     chosen = pipeline_of(configuration, pipeline)
-    trial = Trial.of(plan_of(configuration, chosen, catalog))
+    trial = Trial.of(plan_of(configuration, chosen, catalog), configuration.tables.values())
     given = _given(
         events, [event for case in configuration.tests if case.pipeline == chosen.name for event in case.given]
     )
     tell_plugins(out, configuration, catalog)
     outcomes: dict[str, int] = {}
+    stops = False
+    before: Mapping[str, Any] = {}
     for output in trial.run(given, until_decorators=until is Until.DECORATORS):
         outcome = str(output.line["outcome"])
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
+        stops = stops or _stops(output.line)
         if out.is_json:
             out.json(output.line)
         else:
-            _show(out, output.line)
+            _show(out, output.line, before)
+        before = output.line
     if not out.is_json:
         out.done(", ".join(f"{number:,} {outcome}" for outcome, number in outcomes.items()) or "no events")
-    out.next(f"ingest run --once {file}")
+    out.next(f"ingest {'run --once' if 'kept' in outcomes and not stops else 'validate'} {file}")
 
 
 def _given(events: str | None, from_tests: Sequence[Mapping[str, object]]) -> "Iterable[Given | Mapping[str, object]]":
@@ -81,12 +86,16 @@ def _given(events: str | None, from_tests: Sequence[Mapping[str, object]]) -> "I
     return from_tests
 
 
-def _show(out: Output, line: Mapping[str, Any]) -> None:
-    outcome = line["outcome"]
-    why = f": {line['reason']}" if line["reason"] else ""
-    out.parts((f"event {line['input']} ", "bold"), (outcome + why, _STYLES[outcome]))
-    width = max((len(_name(step)) for step in line["steps"]), default=0)
-    for step in line["steps"]:
+def _show(out: Output, line: Mapping[str, Any], before: Mapping[str, Any]) -> None:
+    outcome, steps = line["outcome"], line["steps"]
+    numbers = ".".join(str(step["part"]) for step in steps if "part" in step)
+    if before.get("input") == line["input"]:  # made of the same event: what both went through stands there
+        steps = [step for number, step in enumerate(steps) if steps[: number + 1] != before["steps"][: number + 1]]
+    why = ", and stops the pipeline" if _stops(line) else f": {line['reason']}" if line["reason"] else ""
+    part = f", part {numbers}" if numbers else ""
+    out.parts((f"event {line['input']}{part} ", "bold"), (outcome + why, _STYLES[outcome]))
+    width = max((len(_name(step)) for step in steps), default=0)
+    for step in steps:
         for number, change in enumerate(_changes(step["changed"]) or [("no change", "dim")]):
             out.parts((f"  {_name(step) if number == 0 else '':<{width}}  ", "cyan"), change)
     for name, error in _failures(line):
@@ -97,6 +106,10 @@ def _show(out: Output, line: Mapping[str, Any]) -> None:
             out.line(f"    delete {_text(put['delete'])}", "yellow")
         for family, qualifier, value in put["cells"]:
             out.parts((f"    {_text(family)}:{_text(qualifier)} = ", "dim"), (_text(value), ""))
+
+
+def _stops(line: Mapping[str, Any]) -> bool:
+    return bool(line["outcome"] == "failed" and line["reason"] == "stop")
 
 
 def _failures(line: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:

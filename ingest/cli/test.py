@@ -64,7 +64,8 @@ def results_of(file: str) -> "tuple[list[CaseResult], Configuration]":
 
     configuration, catalog = loaded(file)
     tested = dict.fromkeys(case.pipeline for case in configuration.tests)
-    trials = {name: Trial.of(plan_of(configuration, configuration.pipelines[name], catalog)) for name in tested}
+    tables = configuration.tables.values()
+    trials = {name: Trial.of(plan_of(configuration, configuration.pipelines[name], catalog), tables) for name in tested}
     return [trials[case.pipeline].test(case) for case in configuration.tests], configuration
 
 

@@ -91,9 +91,13 @@ class ExpectedEvent(Model):
 class Expect(Model):
     """What must come out; what is left out is not looked at."""
 
-    kept: int | None = option("Events that come out of the chain.", default=None, ge=0, example=1)
-    dropped: dict[str, int] | None = option("Reason -> events dropped on purpose.", default=None)
-    failed: int | None = option("Events that fail.", default=None, ge=0)
+    kept: int | None = option(
+        "Events that come out of the chain and are taken by a sink.", default=None, ge=0, example=1
+    )
+    dropped: dict[str, int] | None = option(
+        "Reason -> events dropped, on purpose or by `on_error`.", default=None, example={"on_error": 1}
+    )
+    failed: int | None = option("Events that become dead letters, or stop the pipeline.", default=None, ge=0)
     puts: list[ExpectedPut] | None = option("Puts, in the order of the events.", default=None)
     events: list[ExpectedEvent] | None = option("Events that come out of the chain, in order.", default=None)
 

@@ -66,6 +66,7 @@ CONDITION_EXAMPLES = (
     ConditionExample("%{lower(agent)} contains 'bot'", {"agent": "GoogleBot/2.1"}, says="or anywhere"),
     ConditionExample("exists(user)", {"user": ""}, says="an empty attribute is there"),
     ConditionExample("%{user} == ''", says="an absent one is empty"),
+    ConditionExample("exists(%{add(n, 1)})", holds=False, says="a function of an absent one is absent"),
     ConditionExample("exists('2hb_cf:q')", {"2hb_cf:q": "x"}, says="any name, in quotes"),
     ConditionExample("exists(%{extract(path, '[0-9]+')})", {"path": "/x"}, holds=False, says="what a function gives"),
     ConditionExample("exists(a) or exists(b) and not exists(a)", {"a": "1"}, says="not, then and, then or"),

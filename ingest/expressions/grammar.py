@@ -27,6 +27,11 @@ The grammar of the `%{...}` language, its tokens, and the error for text that do
 A quoted name that is a tag of its own, as in `%{'2hb_cf:q'}`, or that `exists` asks for, is always an attribute; quoted
 text anywhere else is that text. A bare name is one of the core names if it can be, else an attribute. Blanks are free
 inside tags and conditions.
+
+An absent attribute gives nothing in a template, and so does a function of one: `%{add(n, 1)}` is not 1 and
+`%{bucket(id, 16)}` is not 00, and both are absent for `exists` and for `on_missing`. Two functions take an absent
+value: `concat`, where it is empty, and `default`, which puts another in its place, as in
+`%{bucket(default(id, 'none'), 16)}`.
 """
 
 import re

@@ -1,6 +1,7 @@
 """JSON as it was written: content of a text, and bytes of what is in it, with every number digit for digit."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -8,10 +9,13 @@ import orjson
 
 from ingest.api.errors import DecorateError
 
+_MINUS = ord("-")
+_MINUS_ZERO = re.compile(rb"-0(?<=[\[:,\s]-0)(?![\d.eE])")  # also in a text, where it costs time and changes nothing
+
 
 def read_json(text: bytes) -> object:
     """
-    The content of a text.
+    The content of a text; one with a number that no float holds has all its numbers as they were written.
 
     Raises:
         DecorateError: it is no JSON.
@@ -19,6 +23,8 @@ def read_json(text: bytes) -> object:
     try:
         content: object = orjson.loads(text)
     except orjson.JSONDecodeError as error:
+        if "infinity" in error.msg:  # the grammar has no largest number
+            return _with_large_numbers(text)
         raise DecorateError(f"not JSON: {error}", code="bad_json") from error
     return content
 
@@ -37,6 +43,8 @@ def attributes_of(
     Raises:
         DecorateError: it is nested too deep.
     """
+    if _MINUS in text and _MINUS_ZERO.search(text):
+        content = _with_numbers_as_written(text)  # as an int it is 0
     try:
         return flatten(_members(content))
     except _NumberWithManyWritingsError:
@@ -75,7 +83,7 @@ def refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
 
 
-_slow_decoder = json.JSONDecoder(parse_float=NumberAsWritten, parse_int=NumberAsWritten)
+_slow_decoder = json.JSONDecoder(parse_float=NumberAsWritten, parse_int=NumberAsWritten, parse_constant=refuse_constant)
 
 
 def _members(content: object) -> dict[str, object]:
@@ -88,6 +96,18 @@ def _with_numbers_as_written(text: bytes) -> object:
     """The same content, read again by a slower decoder that keeps the writing of numbers."""
     try:
         content: object = _slow_decoder.decode(text.decode())
+    except RecursionError as error:
+        raise DecorateError("nested too deep", code="too_deep") from error
+    return content
+
+
+def _with_large_numbers(text: bytes) -> object:
+    """The content of a text that orjson has not read to its end."""
+    try:
+        content = _with_numbers_as_written(text)
+        json.dumps(content, ensure_ascii=False).encode()  # Python's decoder lets lone surrogates pass
+    except ValueError as error:  # of the decoder, and of UTF-8
+        raise DecorateError(f"not JSON: {error}", code="bad_json") from error
     except RecursionError as error:
         raise DecorateError("nested too deep", code="too_deep") from error
     return content

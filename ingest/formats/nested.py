@@ -1,6 +1,6 @@
 """Nested content, such as records of records, as attributes: members of members get dotted names."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from enum import StrEnum
 
@@ -37,7 +37,7 @@ class NestedSettings(Settings):
     prefix: str = option("Put before every attribute name.", default="", example="2hb_app:")
     separator: str = option("Stands between the names of nested members.", default=".")
     only: list[str] | None = option(
-        "Only these members, as named before the prefix; all when left out.",
+        "Only these members, as named before the prefix, of an object or array all that is in it; all when left out.",
         default=None,
         example=["level", "user.id"],
         min_length=1,
@@ -71,6 +71,7 @@ class Flattening:
         self._prefix = settings.prefix
         self._separator = settings.separator
         self._only = None if settings.only is None else frozenset(settings.only)
+        self._above = frozenset(_above(settings.only or (), settings.separator))
         self._arrays = settings.arrays
         self._write = write
         self._on_null = on_null
@@ -83,25 +84,31 @@ class Flattening:
             DecorateError: it is nested too deep, or a member is null where it must not be.
         """
         found: dict[str, bytes] = {}
-        self._flatten(content.items(), "", found, _DEEPEST)
+        self._flatten(content.items(), "", found, _DEEPEST, self._only)
         return found
 
-    def _flatten(self, members: Iterable[tuple[str, object]], path: str, found: dict[str, bytes], levels: int) -> None:
+    def _flatten(
+        self,
+        members: Iterable[tuple[str, object]],
+        path: str,
+        found: dict[str, bytes],
+        levels: int,
+        only: frozenset[str] | None,
+    ) -> None:
         """Put the leaves of members below a path into `found`, going no more than so many levels deeper."""
         if not levels:
             raise DecorateError(f"nested deeper than {_DEEPEST} levels", code="too_deep")
-        only = self._only
         for member, value in members:
             name = path + member
             if isinstance(value, str):
                 if only is None or name in only:
                     found[self._prefix + name] = value.encode("utf-8", "surrogateescape")
             elif isinstance(value, dict):
-                self._flatten(value.items(), name + self._separator, found, levels - 1)
+                self._flatten_inner(value.items(), name, found, levels - 1, only)
             elif isinstance(value, list) and self._arrays is not Arrays.TEXT:
                 if self._arrays is Arrays.INDEX:
                     elements = [(str(index), element) for index, element in enumerate(value)]
-                    self._flatten(elements, name + self._separator, found, levels - 1)
+                    self._flatten_inner(elements, name, found, levels - 1, only)
             elif only is None or name in only:
                 if value is not None:
                     found[self._prefix + name] = self._write(value)
@@ -109,6 +116,30 @@ class Flattening:
                     found[self._prefix + name] = b""
                 elif self._on_null is OnNull.ERROR:
                     raise DecorateError(f'"{name}" is null', code="null_value")
+
+    def _flatten_inner(
+        self,
+        members: Iterable[tuple[str, object]],
+        name: str,
+        found: dict[str, bytes],
+        levels: int,
+        only: frozenset[str] | None,
+    ) -> None:
+        """The members of an object or array with that name, unless none of them is wanted."""
+        if only is not None:
+            if name in only:
+                only = None
+            elif name not in self._above:
+                return
+        self._flatten(members, name + self._separator, found, levels, only)
+
+
+def _above(names: Iterable[str], separator: str) -> Iterator[str]:
+    """What a name begins with that may be the name of an object it is in: members have separators in them too."""
+    for name in names:
+        for end in range(len(name)):
+            if name.startswith(separator, end):
+                yield name[:end]
 
 
 def written(value: object) -> bytes:

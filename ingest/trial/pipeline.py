@@ -1,22 +1,25 @@
 """A pipeline on trial."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple, Self
 
-from ingest.api import Event, EventError, Origin, Record, nanos_of
+from ingest.api import Event, EventError, OnError, Origin, Record, nanos_of
 from ingest.build import Plan, live_chain, live_decoder, live_mappers
 from ingest.chain import Chain, Dropped, Failed, Outcome, Step, Waiting
 from ingest.config.cases import Given
-from ingest.config.model import TestCase
+from ingest.config.model import Table, TestCase
 from ingest.expressions import Condition
 from ingest.sources.decoding import Decoder
 from ingest.time_limit import OutOfTimeError, TimeLimit, sink_timeout
 from ingest.trial.expected import Difference, differences
+from ingest.trial.families import DeclaredFamilies
 from ingest.trial.inputs import event_of, given_of, record_of
 from ingest.trial.shown import Line, Output, changed_by, output_of, shown_event, shown_mutation
 from sinks.mapping.mapper import Mapper, Skipped
+
+_WORST_FIRST = (OnError.STOP, OnError.DEAD_LETTER, OnError.DROP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +52,24 @@ class Trial:
     All events of a run are one micro-batch, and those of one partition that stand together a share of it.
 
     Args:
-        mappers: sinks by their names; `store` and `when` are taken from their settings.
+        mappers: sinks by their names; `store`, `when` and `on_error` are taken from their settings.
         timezone: the pipeline's, for the `when` of sinks.
+        on_error: the pipeline's, for records that can not be decoded and for sinks that say nothing themselves.
+        families: name of a sink -> what its tables are declared with.
     """
 
     def __init__(
-        self, decoder: Decoder, chain: Chain, mappers: Sequence[tuple[str, Mapper[Any]]], *, timezone: str = "UTC"
+        self,
+        decoder: Decoder,
+        chain: Chain,
+        mappers: Sequence[tuple[str, Mapper[Any]]],
+        *,
+        timezone: str = "UTC",
+        on_error: OnError = OnError.DEAD_LETTER,
+        families: Mapping[str, DeclaredFamilies] | None = None,
     ) -> None:
+        self._on_error = on_error
+        self._families = families or {}
         self._decoder = decoder
         self._history: dict[Origin, tuple[Line, ...]] = {}
         self._held: dict[int, _Input] = {}
@@ -68,10 +82,24 @@ class Trial:
         self._time_limit = TimeLimit([*self._chain.guarded, *(mapper.map for _, mapper in mappers), *conditions])
 
     @classmethod
-    def of(cls, plan: Plan) -> Self:
-        """The trial of a plan's pipeline."""
+    def of(cls, plan: Plan, tables: Collection[Table] = ()) -> Self:
+        """
+        The trial of a plan's pipeline.
+
+        Args:
+            plan: made of a checked configuration.
+            tables: those it declares.
+        """
         mappers = [(part.name, mapper) for part, mapper in live_mappers(plan)]
-        return cls(live_decoder(plan), live_chain(plan), mappers, timezone=plan.timezone)
+        families = {sink.name: DeclaredFamilies.of(sink, plan.stores[sink.store], tables) for sink in plan.sinks}
+        return cls(
+            live_decoder(plan),
+            live_chain(plan),
+            mappers,
+            timezone=plan.timezone,
+            on_error=plan.on_error,
+            families=families,
+        )
 
     def run(
         self, inputs: Iterable[Given | Mapping[str, object]], *, until_decorators: bool = False
@@ -116,7 +144,8 @@ class Trial:
             try:
                 decoded = self._decoder.decode(record)
             except EventError as error:
-                yield output_of(number, "failed", before, error=error, puts=puts)
+                outcome, reason = _fate(self._on_error)
+                yield output_of(number, outcome, before, reason=reason, error=error, puts=puts)
                 return
             if not isinstance(decoded, Event):
                 yield output_of(number, "dropped", before, reason=decoded, puts=puts)
@@ -149,13 +178,17 @@ class Trial:
             case Dropped(reason, _, event):
                 after, steps = shown_event(event), self._history.get(event.origin, ())
                 return output_of(number, "dropped", after, reason=reason, steps=steps, puts=_none_at(batch_time_ms))
-            case Failed(origin, error, component):
+            case Failed(origin, error, component, on_error):
                 steps, puts = self._history.get(origin, ()), _none_at(batch_time_ms)
-                return output_of(number, "failed", before, error=error, component=component, steps=steps, puts=puts)
+                fate, why = _fate(on_error)
+                return output_of(
+                    number, fate, before, reason=why, error=error, component=component, steps=steps, puts=puts
+                )
 
     def _map(self, number: int, event: Event, before: Line, steps: Sequence[Line], batch_time_ms: int) -> Output:
         puts: list[Line] = []
         refusals: list[tuple[str, EventError]] = []
+        fates: list[OnError] = []
         reason = "no_sink"
         for name, mapper, condition in self._mappers:
             try:
@@ -163,18 +196,33 @@ class Trial:
                     if condition is not None and not condition.holds(event):
                         continue
                     mapped = mapper.map(event, batch_time_ms)
-            except EventError as refused:
-                refusals.append((name, refused))
-                continue
-            except OutOfTimeError:
-                refusals.append((name, sink_timeout()))
+                if not isinstance(mapped, Skipped) and name in self._families:
+                    mapped = self._families[name].check(*mapped) or mapped
+            except (EventError, OutOfTimeError) as refused:
+                refusals.append((name, refused if isinstance(refused, EventError) else sink_timeout()))
+                fates.append(mapper.settings.on_error or self._on_error)
                 continue
             if isinstance(mapped, Skipped):
                 reason = mapped.reason
             else:
                 puts.append(shown_mutation(name, mapper.settings.store or "", *mapped))
         if refusals:
-            return output_of(number, "failed", before, refusals=refusals, steps=steps, puts=puts, came_out=True)
+            # as a task counts: one that stops the pipeline before one that gets a letter before one that is dropped
+            worst = min(fates, key=_WORST_FIRST.index)
+            component, error = refusals[fates.index(worst)]
+            fate, why = _fate(worst)
+            return output_of(
+                number,
+                fate,
+                before,
+                reason=why,
+                error=error,
+                component=component,
+                refusals=refusals,
+                steps=steps,
+                puts=puts,
+                came_out=True,
+            )
         after = shown_event(event)
         if puts:
             return output_of(number, "kept", after, steps=steps, puts=puts, came_out=True)
@@ -185,8 +233,20 @@ class Trial:
         heading: Line = {"decorator": step.decorator.kind, "label": step.decorator.settings.label}
         if not made:
             self._history[before.origin] = (*so_far, {**heading, "changed": {}})
-        for event in made:
-            self._history[event.origin] = (*so_far, {**heading, "changed": changed_by(before, event)})
+        for part, event in enumerate(made):
+            of_several: Line = {"part": part} if len(made) > 1 else {}
+            self._history[event.origin] = (*so_far, {**heading, "changed": changed_by(before, event), **of_several})
+
+
+def _fate(on_error: OnError) -> tuple[str, str | None]:
+    """The outcome and the reason of an event that failed."""
+    match on_error:
+        case OnError.DROP:
+            return "dropped", "on_error"
+        case OnError.STOP:
+            return "failed", "stop"
+        case OnError.DEAD_LETTER:
+            return "failed", None
 
 
 def _partition(taken: tuple[int, Given]) -> tuple[str, int]:

@@ -49,7 +49,7 @@ def output_of(  # noqa: PLR0913 - the keys of a line
     """
     The output with its keys in the order they are printed; without puts and refusals where none could be.
 
-    Refusals are names of sinks that do not take the event, each with its reason; the first is the error of the line.
+    Refusals are names of sinks that do not take the event, each with its reason; one of them is the error of the line.
     """
     line: Line = {"input": number, "outcome": outcome, "reason": reason, "event": event, "steps": list(steps)}
     if puts is not None:
@@ -57,8 +57,6 @@ def output_of(  # noqa: PLR0913 - the keys of a line
         line["refusals"] = [
             {"sink": sink, "code": refusal.code, "message": _clean(str(refusal))} for sink, refusal in refusals
         ]
-    if refusals:
-        component, error = refusals[0]
     line["error"] = (
         None if error is None else {"code": error.code, "message": _clean(str(error)), "decorator": component}
     )

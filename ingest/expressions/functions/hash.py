@@ -117,6 +117,8 @@ FUNCTIONS = (
         (
             FunctionExample("%{bucket(id, 16)}-%{id}", "02-abc", {"id": "abc"}),
             FunctionExample("%{bucket(id, 1)}", "0", {"id": "abc"}),
+            FunctionExample("%{bucket(id, 16)}", ""),
+            FunctionExample("%{bucket(default(id, 'none'), 16)}", "15"),
         ),
     ),
     Function(

@@ -97,6 +97,8 @@ FUNCTIONS = (
             FunctionExample("%{add(n, 1)}", "8", {"n": "7"}),
             FunctionExample("%{add(n, 0.1)}", "0.3", {"n": "0.2"}),
             FunctionExample("%{add(n, 1)}", attributes={"n": "seven"}, error="not_a_number"),
+            FunctionExample("%{add(n, 1)}", ""),
+            FunctionExample("%{add(default(n, 0), 1)}", "1"),
         ),
         gives_number=True,
     ),

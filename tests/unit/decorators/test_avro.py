@@ -85,6 +85,7 @@ def test_names_and_choice(attributes_after):
     text = "{prefix: '2hb_f:', separator: _, only: [m_b, l_1], arrays: index}"
     assert attributes_after(Avro, settings_with(schema, text), value) == {"2hb_f:m_b": b"2", "2hb_f:l_1": b"5"}
     assert attributes_after(Avro, settings_with(schema, "{arrays: unset, only: [a, l]}"), value) == {"a": b"1"}
+    assert attributes_after(Avro, settings_with(schema, "{only: [m]}"), value) == {"m.b": b"2", "m.c": b"3"}
 
 
 def test_a_record_of_several(attributes_after):

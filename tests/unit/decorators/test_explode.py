@@ -99,6 +99,21 @@ def test_what_is_no_array(body, on_invalid):
         assert decorator.decorate(event) == ([event] if on_invalid == "keep" else [])
 
 
+@pytest.mark.parametrize("on_invalid", ["error", "keep", "drop"])
+@pytest.mark.parametrize("on_missing", ["error", "keep", "drop"])
+def test_an_absent_attribute_has_a_choice_of_its_own(on_missing, on_invalid):
+    def became(event):
+        try:
+            return len(decorator.decorate(event))
+        except DecorateError as error:
+            return error.code
+
+    decorator = make(f"{{source: a, on_missing: {on_missing}, on_invalid: {on_invalid}}}")
+    counts = {"keep": 1, "drop": 0}
+    assert became(event_of("[1]")) == counts.get(on_missing, "no_attribute")
+    assert became(event_of("", {"a": "{"})) == counts.get(on_invalid, "bad_json")
+
+
 @pytest.mark.parametrize("form", ["json", "lines"])
 def test_an_absent_attribute_is_as_no_array(form):
     event = event_of("[1]")

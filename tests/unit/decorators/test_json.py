@@ -30,6 +30,57 @@ def test_members(attributes_after, settings, body, expected):
 
 
 @pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        ("arrays: index, only: [user]", ["user.id", "user.mail.home", "user.tags.0", "user.tags.1.x"]),
+        ("only: [user.mail]", ["user.mail.home"]),
+        ("only: [user.mail.home]", ["user.mail.home"]),
+        ("arrays: index, only: [user.tags.1]", ["user.tags.1.x"]),
+        ("only: [user.tags]", ["user.tags"]),
+        ("only: [user.tags], arrays: unset", []),
+        ("only: [user.mai, use, user.id.x, x]", []),
+        ("only: [a.b]", ["a.b.c.d"]),
+        ("only: [a.b.c.d]", ["a.b.c.d"]),
+        ("only: [a.b.c]", []),
+        ("only: [useri], separator: ''", []),
+        ("only: [usermail], separator: ''", ["usermailhome"]),
+        ("only: [userid, usermailhome], separator: ''", ["userid", "usermailhome"]),
+    ],
+)
+def test_only_takes_all_that_is_in_an_object_it_names(attributes_after, settings, names):
+    body = '{"user": {"id": 7, "mail": {"home": "h"}, "tags": ["a", {"x": 1}]}, "a.b": {"c.d": 1}, "users": 2}'
+    assert list(attributes_after(Json, f"{{{settings}}}", body)) == names
+
+
+def leaves(content, path=()):
+    """The way to each value that is no object and no array."""
+    if isinstance(content, int):
+        yield path
+        return
+    for name, inner in content.items() if isinstance(content, dict) else enumerate(content):
+        yield from leaves(inner, (*path, str(name)))
+
+
+members = st.sampled_from(["a", "b", "a.b", "", "."])
+values = st.recursive(st.integers(), lambda inner: st.dictionaries(members, inner) | st.lists(inner), max_leaves=8)
+
+
+@given(
+    st.dictionaries(members, values),
+    st.lists(st.sampled_from(["a", "b", "a.b", "a.a", "a.b.a", "a.0", "", ".", "a.", "ab", "aaa"]), min_size=1),
+    st.sampled_from([".", "", "a", "::"]),
+)
+def test_only_is_a_choice_of_what_all_gives(content, only, separator):
+    event = event_of(json.dumps(content))
+    Json(Json.settings_class()(arrays="index", separator=separator, only=only)).decorate(event)
+    assert event.attributes.keys() == {
+        separator.join(path)
+        for path in leaves(content)
+        if any(separator.join(path[:length]) in only for length in range(1, len(path) + 1))
+    }
+
+
+@pytest.mark.parametrize(
     "number",
     [
         "0",
@@ -41,13 +92,27 @@ def test_members(attributes_after, settings, body, expected):
         "18446744073709551615",
         "18446744073709551616",
         "0.1000000000000000055",
+        "-0",
+        "-0.0",
+        "-0e1",
+        "1e-400",
+        "1e400",
+        "-1E+400",
+        "1" * 400,
     ],
 )
 def test_numbers_keep_their_digits(attributes_after, number):
-    body = f'{{"a": {number}, "b": [{number}], "c": {{"d": {number}}}, "e": "1.5"}}'
+    body = f'{{"a": {number}, "b": [0,{number}], "c": {{"d":{number}}}, "e": "1.5"}}'
     written = number.encode()
-    expected = {"a": written, "b": b"[" + written + b"]", "c.d": written, "e": b"1.5"}
+    expected = {"a": written, "b": b"[0," + written + b"]", "c.d": written, "e": b"1.5"}
     assert attributes_after(Json, "{}", body) == expected
+    for other in ("1.5", '", -0,"', '"2024-03-01"'):
+        assert attributes_after(Json, "{arrays: index}", f'{{"a":[{number}\n,-0],"b":{other},"c":0}}') == {
+            "a.0": written,
+            "a.1": b"-0",
+            "b": other.strip('"').encode(),
+            "c": b"0",
+        }
 
 
 @pytest.mark.parametrize(
@@ -71,7 +136,29 @@ def test_null_is_an_error_on_request(refusal_of):
     assert refusal_of(Json, "{on_null: error}", '{"x": 1, "a": null}') == "null_value"
 
 
-@pytest.mark.parametrize("body", ["", "{", "[]", "1", '"a"', "null", "NaN", b"\xff", '{"a": "\\ud800"}', '{"a": 1} x'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "{",
+        "[]",
+        "1",
+        '"a"',
+        "null",
+        "NaN",
+        b"\xff",
+        '{"a": "\\ud800"}',
+        '{"a": 1} x',
+        "1e400",
+        '{"a": 1e400',
+        '{"a": 1e400, "b": NaN}',
+        '{"a": 1e400, "b": "\\udcff"}',
+        '{"\\ud800": 1e400}',
+        '{"a": 1e400} x',
+        b'{"a": 1e400, "b": "\xff"}',
+        '{"a": 1e400, "b": "\t"}',
+    ],
+)
 def test_what_is_no_object(refusal_of, attributes_after, body):
     assert refusal_of(Json, "{}", body) == "bad_json"
     assert attributes_after(Json, "{on_invalid: keep}", body) == {}

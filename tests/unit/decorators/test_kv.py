@@ -58,6 +58,18 @@ def test_what_is_no_pair_is_an_error(refusal_of, body):
     assert refusal_of(Kv, "{}", body) == "bad_pairs"
 
 
+@pytest.mark.parametrize(("settings", "body"), [("", 'a=1 b="2'), ("source: x, ", "a=1")])
+def test_what_is_no_pair_may_pass_or_be_dropped(settings, body):
+    for choice, kept in (("keep", True), ("drop", False)):
+        event = event_of(body)
+        kv = Kv(settings_of(Kv.settings_class(), f"{{{settings}on_invalid: {choice}}}"))
+        assert (kv.decorate(event), event, kv.drop_reason) == (kept, event_of(body), "bad_pairs")
+
+
+def test_a_bare_key_has_a_choice_of_its_own(refusal_of):
+    assert refusal_of(Kv, "{on_bare: error, on_invalid: keep}", "a") == "bare_key"
+
+
 def test_key_alone_is_an_error_where_asked(refusal_of):
     assert refusal_of(Kv, "{on_bare: error}", b"a=1 b") == "bare_key"
 

@@ -113,6 +113,7 @@ def test_names_and_choice(attributes_after):
     value = M(s="x", m={"i": 1, "ri": [4, 5]}).SerializeToString()
     text = "{prefix: '2hb_f:', separator: _, only: [m_i, m_ri_1], arrays: index}"
     assert attributes_after(Protobuf, settings(text), value) == {"2hb_f:m_i": b"1", "2hb_f:m_ri_1": b"5"}
+    assert attributes_after(Protobuf, settings("{only: [m]}"), value) == {"m.i": b"1", "m.ri": b"[4,5]"}
 
 
 def test_defaults_where_asked(attributes_after):

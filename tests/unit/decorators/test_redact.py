@@ -160,6 +160,22 @@ def test_any_address_is_found(address):
         (b"token: Bearer abc", b"token: Bearer #"),
         (b"passwd=abc pwd=abc", b"passwd=# pwd=abc"),
         (b"the token is gone", b"the token is gone"),
+        # the limits that the page tells
+        (b"bearer 123456, bearer 12345", b"bearer #, bearer 12345"),
+        (b"authorization: basic 123456", b"authorization: basic #"),
+        (
+            b"api_key=a api-key=a apikey=a my_access_key=a secret_key=a",
+            b"api_key=# api-key=# apikey=# my_access_key=# secret_key=#",
+        ),
+        (
+            b"reset_token=a client_secret=a passwd=a db.password:a",
+            b"reset_token=# client_secret=# passwd=# db.password:#",
+        ),
+        (b"pwd=a pass=a key=a tokens=a", b"pwd=a pass=a key=a tokens=a"),
+        (b"AKIA" + b"A" * 16 + b" ASIA" + b"A" * 15, b"# ASIA" + b"A" * 15),
+        (b"ghp_" + b"a" * 30 + b" ghr_" + b"a" * 29, b"# ghr_" + b"a" * 29),
+        (b"xoxb-" + b"a" * 10 + b" xoxp-" + b"a" * 9, b"# xoxp-" + b"a" * 9),
+        (b"sk_live_" + b"a" * 16 + b" rk_test_" + b"a" * 15, b"# rk_test_" + b"a" * 15),
         (b"jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc_-1 end", b"jwt # end"),
         (b"AKIAIOSFODNN7EXAMPLE", b"#"),
         (b"ghp_" + b"a1" * 18, b"#"),

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decorators.syslog import Syslog
+from ingest.api import DecorateError
 from ingest.testing.events import event_of, settings_of
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -22,6 +23,53 @@ def read(body, settings="{}", **options):
     event = event_of(body, timestamp_ms=NEAR, **options)
     assert Syslog(settings_of(Syslog.settings_class(), settings)).decorate(event) is True
     return event
+
+
+@pytest.mark.parametrize(
+    ("body", "expected", "time"),
+    [
+        (
+            b"Nov  1 05:06:07 web1 kernel: [ 1.5] eth0: link up\n",
+            {"time": b"Nov  1 05:06:07", "app": b"kernel", "message": b"[ 1.5] eth0: link up"},
+            ms(2026, 11, 1, 5, 6, 7),
+        ),
+        (
+            b"2026-05-01T12:34:56.123456+02:00 web1 sshd[77]: closed",
+            {"time": b"2026-05-01T12:34:56.123456+02:00", "app": b"sshd", "pid": b"77", "message": b"closed"},
+            ms(2026, 5, 1, 10, 34, 56, 123_000),
+        ),
+        (
+            b"Nov 20 00:00:00 web1 -- MARK --",
+            {"time": b"Nov 20 00:00:00", "message": b"-- MARK --"},
+            ms(2026, 11, 20),
+        ),
+    ],
+)
+def test_lines_of_a_file(refusal_of, body, expected, time):
+    event = read(body, "{form: file}")
+    assert (event.attributes, event.timestamp_ms) == ({"host": b"web1", **expected}, time)
+    for form in ("auto", "rfc5424", "rfc3164"):
+        assert refusal_of(Syslog, f"{{form: {form}}}", body) == "bad_syslog"
+
+
+def test_who_reads_a_file_without_saying_so_is_told():
+    with pytest.raises(DecorateError, match=r"no <PRI>.*form: file"):
+        read(b"Nov 20 00:00:00 web1 su: x")
+    with pytest.raises(DecorateError, match=r"is no syslog message$"):
+        read(b"it works")
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"<34>Nov 20 00:00:00 web1 su: x", "bad_syslog"),
+        (b"2026-11-20 00:00:00 web1 su: x", "bad_syslog"),
+        (b"2026-13-01T00:00:00Z web1 su: x", "bad_time"),
+        (b"Foo 20 00:00:00 web1 su: x", "bad_time"),
+    ],
+)
+def test_what_is_no_line_of_a_file(refusal_of, body, code):
+    assert refusal_of(Syslog, "{form: file}", body) == code
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from decorators.rename import Rename
 from decorators.split import Split
 from decorators.timestamp import Timestamp
 from decorators.value import Value
-from ingest.api import FanOut, Held, Settings
+from ingest.api import FanOut, Held, OnError, Settings
 from ingest.api.notation import to_notation
 from ingest.chain import Chain, Step
 from ingest.config.cases import Expect, Given
@@ -42,8 +42,9 @@ def made(kind, text):
 
 def step(kind, text="{}"):
     decorator = made(kind, text)
-    when = decorator.settings.when
-    return Step(decorator, decorator.settings.label or kind.kind, None if when is None else Condition.parse(when))
+    when, on_error = decorator.settings.when, decorator.settings.on_error or OnError.DEAD_LETTER
+    condition = None if when is None else Condition.parse(when)
+    return Step(decorator, decorator.settings.label or kind.kind, condition, on_error)
 
 
 def trial(*steps, sinks=("{table: mytable, store: logs}",), **decoding):
@@ -187,6 +188,42 @@ class TestExplain:
     def test_nanos_beyond_64_bits(self):
         (line,) = lines(trial((Mask, "{attributes: [a]}")), {"body": "", "timestamp_ms": 2**62})
         assert (line["event"]["nanos"], line["steps"][0]["changed"]) == (2**62 * 1_000_000, {})
+
+    @pytest.mark.parametrize(
+        ("on_error", "fate"),
+        [("dead_letter", ("failed", None)), ("drop", ("dropped", "on_error")), ("stop", ("failed", "stop"))],
+    )
+    def test_on_error_says_what_becomes_of_a_failed_event(self, on_error, fate):
+        def fate_of(one, given):
+            (line,) = lines(one, given)
+            return line["outcome"], line["reason"], line["error"]["code"]
+
+        at_a_step = trial((Json, f"{{on_error: {on_error}}}"))
+        at_a_sink = trial(sinks=(f"{{table: t, store: s, on_error: {on_error}}}",))
+        no_key = {"body": "b", "attributes": {"2hb_": "", "2hb_f:q": "v"}}
+        of_the_pipeline = Trial(
+            Decoder(format="json"), Chain([]), [("s", made(Attr2HBase, "{table: t, store: s}"))],
+            on_error=OnError(on_error),
+        )  # fmt: skip
+        assert fate_of(at_a_step, {"body": "x"}) == (*fate, "bad_json")
+        assert fate_of(at_a_sink, no_key) == (*fate, "empty_row_key")
+        assert fate_of(of_the_pipeline, no_key) == (*fate, "empty_row_key")
+        assert fate_of(of_the_pipeline, {"record": {"value": "{"}})[:2] == fate
+
+    @pytest.mark.parametrize(
+        ("rules", "fate", "component"),
+        [
+            (("drop", "drop"), ("dropped", "on_error"), "attr2hbase"),
+            (("drop", "dead_letter"), ("failed", None), "attr2hbase1"),
+            (("dead_letter", "stop"), ("failed", "stop"), "attr2hbase1"),
+            (("stop", "drop"), ("failed", "stop"), "attr2hbase"),
+        ],
+    )
+    def test_of_sinks_that_refuse_the_strictest_rule_counts(self, rules, fate, component):
+        one = trial(sinks=[f"{{table: t, store: s, on_error: {rule}}}" for rule in rules])
+        (line,) = lines(one, {"body": "b", "attributes": {"2hb_": "", "2hb_f:q": "v"}})
+        assert ((line["outcome"], line["reason"]), line["error"]["decorator"]) == (fate, component)
+        assert [refusal["sink"] for refusal in line["refusals"]] == ["attr2hbase", "attr2hbase1"]
 
     def test_several_sinks(self):
         sinks = (

@@ -114,6 +114,110 @@ def test_nothing_to_explain(ingest, pipeline):
     assert (result.code, result.err.splitlines()[0]) == (2, "error: there are no events to explain")
 
 
+PARTS = """
+version: 1
+stores: {logs: {memory: {}}}
+pipelines:
+  p:
+    source: {files: {path: ./in}}
+    decorators:
+      - value: {attribute: "2hb_", value: k}
+      - explode: {form: lines, attribute: "2hb_a:l"}
+      - explode: {form: separated, separator: ";", source: "2hb_a:l", attribute: word}
+      - filter: {keep: "%{word} != 'x'"}
+    sinks: [{attr2hbase: {table: t}}]
+"""
+
+
+def test_parts_of_an_event_are_numbered_and_what_came_before_stands_once(ingest, folder):
+    (folder / "p.yaml").write_text(PARTS)
+    (folder / "e.jsonl").write_text('{"body": "v;w\\nx"}\n{"body": "v"}')
+    found = ingest("explain", "p.yaml", "--events", "e.jsonl", "--until", "decorators").out
+    assert found == (
+        "event 0, part 1 dropped: filter\n"
+        "  value    2hb_ = k\n"
+        "  explode  2hb_a:l = x\n"
+        "  explode  word = x\n"
+        "  filter   no change\n"
+        "event 0, part 0.0 kept\n"
+        "  explode  2hb_a:l = v;w\n"
+        "  explode  word = v\n"
+        "  filter   no change\n"
+        "event 0, part 0.1 kept\n"
+        "  explode  word = w\n"
+        "  filter   no change\n"
+        "event 1 kept\n"
+        "  value    2hb_ = k\n"
+        "  explode  2hb_a:l = v\n"
+        "  explode  word = v\n"
+        "  filter   no change\n"
+    )
+
+
+FATES = """
+version: 1
+stores: {logs: {%s}}
+tables: {t: {families: {a: {}}}}
+pipelines:
+  p:
+    source: {files: {path: ./in}}
+    decorators:
+      - filter: {drop: "%%{body} == 'x'"}
+      - regex: {pattern: ':(.)', attributes: ["2hb_"], on_no_match: error, on_error: %s}
+      - value: {attribute: "2hb_%s:q", value: v}
+    sinks: [{attr2hbase: {table: t%s}}]
+"""
+
+
+def fates(ingest, folder, *, store="memory: {}", on_error="dead_letter", family="a", options="", body="nothing"):
+    """What `explain` says of one event."""
+    (folder / "p.yaml").write_text(FATES % (store, on_error, family, options))
+    (folder / "e.jsonl").write_text(json.dumps({"body": body}))
+    return ingest("explain", "p.yaml", "--events", "e.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("on_error", "head", "count"),
+    [
+        ("dead_letter", "event 0 failed", "1 failed"),
+        ("drop", "event 0 dropped: on_error", "1 dropped"),
+        ("stop", "event 0 failed, and stops the pipeline", "1 failed"),
+    ],
+)
+def test_what_on_error_makes_of_a_failed_event(ingest, folder, on_error, head, count):
+    result = fates(ingest, folder, on_error=on_error)
+    assert (result.out.splitlines()[0], result.err.splitlines()[0]) == (head, count)
+    assert "  regex: no_match: " in result.out
+
+
+@pytest.mark.parametrize(("body", "command"), [("1:2", "run --once"), ("x", "validate"), ("nothing", "validate")])
+def test_nothing_is_run_next_when_no_event_is_kept(ingest, folder, body, command):
+    assert fates(ingest, folder, body=body).err.splitlines()[-1] == f"next: ingest {command} p.yaml"
+
+
+HBASE = "hbase: {host: h}"
+REFUSED = (
+    'attr2hbase: unknown_family: table "t" is declared without "b", and the sink makes no families; declare it under '
+    "`tables`; a table that has it all the same takes the event"
+)
+
+
+@pytest.mark.parametrize(
+    ("store", "options", "expected"),
+    [
+        ("memory: {}", "", "kept"),
+        ("memory: {}", ", families: {on_unknown: drop}", "dropped: unknown_family"),
+        ("memory: {}", ", families: {on_unknown: error}", "failed"),
+        (HBASE, "", "failed"),
+    ],
+)
+def test_a_family_that_the_table_is_declared_without(ingest, folder, store, options, expected):
+    told = fates(ingest, folder, store=store, family="b", options=options, body="1:2").out
+    assert told.splitlines()[0] == f"event 0 {expected}"
+    assert (REFUSED in told) is (expected == "failed")
+    assert fates(ingest, folder, store=store, options=options, body="1:2").out.startswith("event 0 kept\n")
+
+
 def test_missing_events_exit_with_3(ingest, pipeline):
     result = ingest("explain", "pipeline.yaml", "--events", "absent.jsonl")
     assert (result.code, result.err.splitlines()[0]) == (3, 'error: there is no file "absent.jsonl"')

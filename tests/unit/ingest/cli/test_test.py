@@ -34,6 +34,16 @@ def test_failing_test_says_what_was_expected_and_where(ingest, pipeline):
     assert result.err.startswith("2 of 2 tests failed\n")
 
 
+def test_what_on_error_drops_is_dropped_and_not_failed(ingest, pipeline):
+    text = (pipeline / "pipeline.yaml").read_text()
+    (pipeline / "p.yaml").write_text(
+        text.replace("  - regex:\n", "  - regex:\n          on_error: drop\n")
+        .replace("failed: 1", "failed: 0")
+        .replace("comment: 1", "comment: 1, on_error: 1")
+    )
+    assert ingest("test", "p.yaml").code == 0
+
+
 def test_results_as_json(ingest, pipeline):
     broken(pipeline)
     result = ingest("test", "p.yaml", "--output", "json")

@@ -285,3 +285,8 @@ class TestIdentity:
 
     def test_salt_gives_another_series(self) -> None:
         assert rendered("%{uuid('a')}") != rendered("%{uuid('b')}") != rendered("%{uuid()}")
+
+
+def test_a_function_of_an_absent_attribute_is_absent_but_for_those_that_take_one():
+    takes_absent = {name for name, function in FUNCTIONS.items() if function.lenient}
+    assert takes_absent == {"concat", "default"}
