@@ -12,10 +12,12 @@ from ingest.api import DecorateError, Decorator, Event, Example, Settings, optio
 from ingest.api.choices import Fate
 from ingest.api.files import ReferenceFile, check_file
 from ingest.formats.table_file import Rows, csv_rows, json_rows, sqlite_rows
+from ingest.spelling import did_you_mean
 
 Table = dict[bytes, dict[str, bytes]]
 
 _SHOWN_BYTES = 40  # of a key, in a message
+_SHOWN_COLUMNS = 20
 
 
 class Format(StrEnum):
@@ -207,7 +209,11 @@ def _table(settings: LookupSettings, path: Path) -> Table:
         columns = {name: name for name in header if name != keys}
     for name in (keys, *columns):
         if name not in header:
-            raise ValueError(f'it has no column "{name}"')
+            option = "key" if name == settings.key else "columns"
+            hint = did_you_mean(name, header) or f"it has {', '.join(header[:_SHOWN_COLUMNS])}"
+            raise PydanticCustomError(
+                "unknown_reference", 'the file has no column "{name}"', {"name": name, "option": option, "hint": hint}
+            )
         if header.count(name) > 1:
             raise ValueError(f'it has two columns "{name}"')
     key_at = header.index(keys)

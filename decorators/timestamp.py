@@ -13,6 +13,7 @@ from ingest.api.choices import OnInvalid
 from ingest.api.names import Remembered
 from ingest.expressions import ZoneName, zone_of
 from ingest.formats.times import MONTHS, milliseconds_at, milliseconds_of
+from ingest.spelling import did_you_mean
 
 _MOST_TEXTS = 4_096  # remembered texts: events that follow each other often have the same time
 _LONGEST_TEXT = 64  # bytes of a remembered text
@@ -173,7 +174,9 @@ def parser(text: str, zone: tzinfo) -> Parse:
         return _iso_parser(zone)
     letters = _APACHE if text == "apache" else text
     if "%" not in letters:
-        raise PydanticCustomError("bad_pattern", '"{text}" is no form of times', {"text": text})
+        every = (*sorted(_ISO_NAMES), "apache", *_EPOCHS)
+        hint = did_you_mean(text, every) or f"write %Y-%m-%d and the like, or one of {', '.join(every)}"
+        raise PydanticCustomError("bad_pattern", '"{text}" is no form of times', {"text": text, "hint": hint})
     return _date_parser(_compiled(letters), zone)
 
 

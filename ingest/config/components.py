@@ -6,7 +6,7 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
-from ingest.api import CatalogError, Model
+from ingest.api import CatalogError, Model, Settings
 from ingest.config.model import Component
 from ingest.config.nodes import Mapping, Node, Scalar, Sequence, places, plain
 from ingest.config.problems import Kind, Masks, Place, Problem, Severity, listed
@@ -116,7 +116,14 @@ class Binding:
                 first, second = list(node.entries)[:2]
                 empty = node.entries[first]
                 forgotten = isinstance(empty, Scalar) and empty.value is None and second not in names
-                hint = f'indent the options of "{first}" further' if forgotten else "one key, `name: {options}`, each"
+                beside = [name for name in node.entries if name in Settings.model_fields]
+                if beside and len(node.entries) == len(beside) + 1:
+                    (kind,) = node.entries.keys() - set(beside)
+                    hint = f"what all steps have stands among the options: `{kind}: {{…, {beside[0]}: …}}`"
+                elif forgotten:
+                    hint = f'indent the options of "{first}" further'
+                else:
+                    hint = "one key, `name: {options}`, each"
                 self.problem(
                     Kind.CONFLICT,
                     node.keys[second],

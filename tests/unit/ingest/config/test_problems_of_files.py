@@ -325,7 +325,7 @@ CASES = {
     "out-of-range": (
         "versions: 3",
         "versions: 0",
-        ["6:43: out-of-range: versions: input should be greater than or equal to 1"],
+        ["6:43: out-of-range: versions must be at least 1, not 0"],
     ),
     "not-one-of": (
         "topics: [ticks]}}",

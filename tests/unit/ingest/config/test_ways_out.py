@@ -1,0 +1,62 @@
+"""Common slips: what is told says how to write it."""
+
+import pytest
+
+from ingest.api import ConfigError
+from ingest.catalog import Catalog
+from ingest.config import load
+
+FILE = """\
+version: 1
+stores: {m: {memory: {}}}
+pipelines:
+  p:
+    source: {kafka: {brokers: "localhost:9092", topics: [t]}}
+    decorators:
+      - STEP
+      - value: {attribute: "2hb_", value: "%{key}-%{nanos}"}
+    sinks: [{attr2hbase: {table: t}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "says"),
+    [
+        (r'regex: {pattern: "(\d+)", attribute: a}', "between single quotes a backslash stands for itself"),
+        ("json: {prefix: 2hb_a:}", 'text with a ":" in it must be quoted'),
+        ("json: 2hb_a: b", 'text with a ":" in it must be quoted'),
+        (
+            "trim: {}\n     - trim: {}",
+            '8:6: syntax: while parsing a block mapping: did not find expected key; indent this "-"',
+        ),
+        ("value: {attribute: a, value: b}\n        when: exists(c)", "among the options: `value: {…, when: …}`"),
+        ("trim: {}\n        on_error: drop\n        label: a", "among the options: `trim: {…, on_error: …}`"),
+        ('value: {attribute: a, value: "${id}"}', "the attribute id of an event is %{id}"),
+        ('value: {attribute: a, value: b, when: "exists(2hb_a:id)"}', "must be quoted: exists('2hb_a:id')"),
+        ("redact: {find: email}", "write [email]"),
+        ('mask: {attributes: "a: b"}', 'write ["a: b"]'),
+        ("sample: {share: 30%, by: b}", 'share wants a number, not the text "30%"; write 0.3'),
+        ("sample: {share: 30, by: b}", "out-of-range: share must be at most 1, not 30"),
+        (
+            "timestamp: {formats: yyyy-MM-dd}",
+            "write %Y-%m-%d and the like, or one of iso8601, rfc3339, apache, epoch_s",
+        ),
+        ("timestamp: {formats: epoc_ms}", 'did you mean "epoch_ms"?'),
+        (
+            "lookup: {path: people.csv, key: network}",
+            '7:41: unknown-reference: the file has no column "network"; it has id, team',
+        ),
+        (
+            "lookup: {path: people.csv, columns: {taem: x}}",
+            '7:45: unknown-reference: the file has no column "taem"; did you mean "team"?',
+        ),
+    ],
+)
+def test_the_way_out_is_told(tmp_path, monkeypatch, step, says):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text("id,team\n1,red\n")
+    (tmp_path / "p.yaml").write_text(FILE.replace("STEP", step))
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path / "p.yaml", env={}, lookup=Catalog())
+    (problem,) = [each for each in caught.value.report.problems if each.severity == "error"]
+    assert says in str(problem)
