@@ -37,12 +37,18 @@ class Lookup(Protocol):
 
 
 class Binding:
-    """What is shared while a file is bound: who to ask, what was found wrong, what to hide."""
+    """
+    What is shared while a file is bound: who to ask, what was found wrong, what to hide.
+
+    Attributes:
+        lost_plugins: modules that are named and can not be used.
+    """
 
     def __init__(self, lookup: Lookup, problems: list[Problem], masks: Masks) -> None:
         self.lookup = lookup
         self.problems = problems
         self.masks = masks
+        self.lost_plugins: list[str] = []
 
     def problem(self, kind: Kind, where: Place, message: str, hint: str = "") -> None:
         """Note an error."""
@@ -94,7 +100,12 @@ class Binding:
             return None
         if model is None:
             names = self.lookup.names(room)
-            hint = did_you_mean(kind, names) or f"there are {listed(names, len(names))}"
+            if self.lost_plugins:
+                hint = f"it may be of the plugin {listed(self.lost_plugins)}, which can not be used"
+            elif _ELSEWHERE.get(kind) in names:
+                hint = f'did you mean "{_ELSEWHERE[kind]}"?'
+            else:
+                hint = did_you_mean(kind, names) or f"there are {listed(names, len(names))}"
             self.problem(Kind.UNKNOWN_COMPONENT, where, f'there is no {_SINGULAR[room]} "{kind}"', hint)
             return None
         settings = self.options(model, options, kind, where, context)
@@ -172,6 +183,13 @@ class Binding:
 
 
 _CONDITIONS = (("when",), ("rules", "*", "when"))
+_ELSEWHERE = {
+    "add": "value", "assign": "value", "concat": "join", "date": "timestamp", "delete": "mask", "drop": "filter",
+    "extract": "regex", "limit": "truncate", "lower": "case", "lowercase": "case", "map": "lookup", "parse": "regex",
+    "set": "value", "strip": "trim", "substring": "truncate", "title": "case", "upper": "case", "uppercase": "case",
+}  # fmt: skip
+"""What steps are called by others, where no name of ours is like it."""
+
 _SINGULAR = {"decorators": "decorator", "sinks": "sink", "stores": "store", "sources": "source"}
 
 

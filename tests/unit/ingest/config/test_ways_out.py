@@ -2,9 +2,11 @@
 
 import pytest
 
+from decorators import BUILTIN
 from ingest.api import ConfigError
 from ingest.catalog import Catalog
 from ingest.config import load
+from ingest.config.components import _ELSEWHERE
 
 FILE = """\
 version: 1
@@ -60,3 +62,30 @@ def test_the_way_out_is_told(tmp_path, monkeypatch, step, says):
         load(tmp_path / "p.yaml", env={}, lookup=Catalog())
     (problem,) = [each for each in caught.value.report.problems if each.severity == "error"]
     assert says in str(problem)
+
+
+def told(path, text):
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load(path, env={}, lookup=Catalog())
+    return [str(problem) for problem in caught.value.report.problems]
+
+
+@pytest.mark.parametrize("name", sorted(_ELSEWHERE))
+def test_what_others_call_a_step_leads_to_ours(tmp_path, name):
+    assert _ELSEWHERE[name] in BUILTIN
+    (problem,) = told(tmp_path / "p.yaml", FILE.replace("STEP", f"{name}: {{}}"))
+    assert f'there is no decorator "{name}"; did you mean "{_ELSEWHERE[name]}"?' in problem
+
+
+def test_the_list_of_all_decorators_is_whole(tmp_path):
+    (problem,) = told(tmp_path / "p.yaml", FILE.replace("STEP", "qqqqq: {}"))
+    assert all(f'"{name}"' in problem for name in BUILTIN)
+
+
+def test_a_plugin_that_can_not_be_used_is_not_taken_for_a_slip(tmp_path):
+    (tmp_path / "steps.py").write_text("import no_such_library")
+    text = "plugins: [steps]\n" + FILE.replace("STEP", "leev: {}")
+    lost, unknown = told(tmp_path / "p.yaml", text)
+    assert "no_such_library" in lost
+    assert 'it may be of the plugin "steps", which can not be used' in unknown
