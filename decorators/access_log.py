@@ -10,7 +10,8 @@ from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.formats.log_format import LogFormat
+from ingest.formats.log_format import FORMATS, LogFormat
+from ingest.spelling import did_you_mean
 
 _SHOWN_BYTES = 60  # of what is no such line, in a message
 _NOTHING = b"-"
@@ -56,7 +57,8 @@ def _known_format(text: str) -> str:
     try:
         LogFormat(text)
     except ValueError as error:
-        raise PydanticCustomError("bad_pattern", "{problem}", {"problem": str(error)}) from error
+        about = {"problem": str(error), "hint": did_you_mean(text, FORMATS)}
+        raise PydanticCustomError("bad_pattern", "{problem}", about) from error
     return text
 
 

@@ -36,8 +36,16 @@ def _is_range(text: str) -> str:
     try:
         ip_network(text)
     except ValueError as error:
-        raise PydanticCustomError("wrong_type", "{problem}", {"problem": str(error)}) from error
+        raise PydanticCustomError("wrong_type", '"{text}" is no range', {"text": text, "hint": _meant(text)}) from error
     return text
+
+
+def _meant(text: str) -> str:
+    """The range that an address with a length lies in, which is the usual slip."""
+    try:
+        return f"did you mean {ip_network(text, strict=False)}?"
+    except ValueError:
+        return "write an address or a range, as in 10.0.0.0/8"
 
 
 class IpSettings(Settings):

@@ -178,7 +178,8 @@ class Binding:
             try:
                 Pattern.parse(scalar.text)
             except ExpressionSyntaxError as error:
-                self.problem(Kind.BAD_PATTERN, scalar.at(error.column), error.message)
+                message = error.message.removeprefix("bad pattern: ")
+                self.problem(Kind.BAD_PATTERN, scalar.at(error.column), message)
         return len(self.problems) == before
 
 

@@ -34,6 +34,10 @@ _WANTED = {
     "none_required": "nothing",
 }
 _RANGES = re.compile(r"greater_|less_|too_short|too_long|string_too|string_pattern|multiple_of|finite")
+_ELSEWHERE = {
+    ("hmac", "key"): 'did you mean "secret"?',
+    ("mask", "find"): "`mask` removes attributes; what is found inside values is for `redact`",
+}
 _LIMITS = {
     "greater_than": ("must be more than {}", "gt"),
     "greater_than_equal": ("must be at least {}", "ge"),
@@ -148,6 +152,8 @@ def _with_own_message(details: ErrorDetails, placed: Placed, node: Node, name: s
     context = details.get("ctx", {})
     kind = _KINDS.get(details["type"])
     message = details["msg"]
+    if kind is Kind.BAD_PATTERN:
+        message = message.removeprefix("bad pattern: ")  # the kind says it
     if kind is None and details["type"] in _LIMITS:
         form, limit = _LIMITS[details["type"]]
         wanted = context[limit]
@@ -211,7 +217,8 @@ def _unknown_field(placed: Placed, location: AbstractSequence[str | int], path: 
     model = model_at(placed.model, path[:-1])
     known = () if model is None else tuple(model.model_fields)
     owner = next((str(step) for step in reversed(path[:-1]) if isinstance(step, str)), placed.owner)
-    hint = did_you_mean(name, known) or (f"it has {listed(known, len(known))}" if known else "it has none")
+    hint = _ELSEWHERE.get((owner, name)) or did_you_mean(name, known)
+    hint = hint or (f"it has {listed(known, len(known))}" if known else "it has none")
     return Problem(Kind.UNKNOWN_FIELD, key, f'"{name}" is not a setting of {owner}', hint)
 
 

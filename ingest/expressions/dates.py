@@ -1,6 +1,7 @@
 """Date letters: event times as text, always in English, in a named zone."""
 
 import math
+import re
 import zoneinfo
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -111,6 +112,7 @@ _MINUTE_MS = 60_000
 _SECOND_MS = 1_000
 _USUAL_DIGITS = 15  # of milliseconds; those of the year 9999 have as many
 _SHOWN_BYTES = 60  # of a text in a message
+_SHORT_ZONE = re.compile("[A-Z]{3,5}")
 # since 1973 no zone has changed its offset but at a whole UTC minute (Liberia, in 1972, was the last), so what shows no
 # seconds is the same all through a minute
 _WHOLE_MINUTES_MS = 94_694_400_000
@@ -126,8 +128,9 @@ def zone_of(name: str) -> zoneinfo.ZoneInfo:
     try:
         return zoneinfo.ZoneInfo(name)
     except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError) as error:
-        near = suggestion(name, zoneinfo.available_timezones())
-        raise ValueError(f'"{name}" is not a time zone{near or ", write one such as UTC or Europe/Berlin"}') from error
+        # CEST and the like are short for an offset, and what looks like one of them is another
+        near = "" if _SHORT_ZONE.fullmatch(name) else suggestion(name, zoneinfo.available_timezones())
+        raise ValueError(f'"{name}" is not a time zone{near or "; write one such as UTC or Europe/Berlin"}') from error
 
 
 def datetime_of(time_ms: int, zone: zoneinfo.ZoneInfo) -> datetime:

@@ -335,7 +335,7 @@ CASES = {
     "not-one-of, time zone": (
         "    sinks:",
         "    timezone: Europe/Berln\n    sinks:",
-        ['17:15: not-one-of: there is no time zone "Europe/Berln"; did you mean "Europe/Berlin"?'],
+        ['17:15: not-one-of: "Europe/Berln" is not a time zone; did you mean "Europe/Berlin"?'],
     ),
     "not-one-of, version": ("version: 1", "version: 2", ["1:10: not-one-of: version is 1"]),
     "not-one-of, start": (
@@ -371,12 +371,12 @@ CASES = {
     "bad-pattern": (
         'separator: ":"',
         'separator: "a("',
-        ["15:30: bad-pattern: bad pattern: missing ), unterminated subpattern"],
+        ["15:30: bad-pattern: missing ), unterminated subpattern"],
     ),
     "bad-pattern, of columns": (
         SINK,
         "attr2hbase: {table: mytable, columns: {name_pattern: '[a-'}}",
-        ["18:63: bad-pattern: bad pattern: unterminated character set"],
+        ["18:63: bad-pattern: unterminated character set"],
     ),
     "bad-expression, template": (
         "%{key}-%{nanos}",

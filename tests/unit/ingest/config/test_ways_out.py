@@ -24,6 +24,14 @@ pipelines:
 @pytest.mark.parametrize(
     ("step", "says"),
     [
+        ("hmac: {key: x, attributes: [a]}", 'did you mean "secret"?'),
+        ("mask: {find: [email]}", "what is found inside values is for `redact`"),
+        ("access_log: {formats: combine}", 'did you mean "combined"?'),
+        ("ip: {networks: {a: [10.1.0.0/8]}}", '"10.1.0.0/8" is no range; did you mean 10.0.0.0/8?'),
+        ("ip: {networks: {a: [ten]}}", "as in 10.0.0.0/8"),
+        ("regex: {pattern: (a), attributes: [a, b]}", "names in `attributes`: 2, groups in the pattern: 1"),
+        ("regex: {pattern: (a, index: 0, attribute: b}", "bad-pattern: missing )"),
+        ("timestamp: {zone: CEST}", '"CEST" is not a time zone; write one such as UTC or Europe/Berlin'),
         (r'regex: {pattern: "(\d+)", attribute: a}', "between single quotes a backslash stands for itself"),
         ("json: {prefix: 2hb_a:}", 'text with a ":" in it must be quoted'),
         ("json: 2hb_a: b", 'text with a ":" in it must be quoted'),
@@ -60,8 +68,7 @@ def test_the_way_out_is_told(tmp_path, monkeypatch, step, says):
     (tmp_path / "p.yaml").write_text(FILE.replace("STEP", step))
     with pytest.raises(ConfigError) as caught:
         load(tmp_path / "p.yaml", env={}, lookup=Catalog())
-    (problem,) = [each for each in caught.value.report.problems if each.severity == "error"]
-    assert says in str(problem)
+    assert any(says in str(problem) for problem in caught.value.report.errors)
 
 
 def told(path, text):
@@ -89,3 +96,13 @@ def test_a_plugin_that_can_not_be_used_is_not_taken_for_a_slip(tmp_path):
     lost, unknown = told(tmp_path / "p.yaml", text)
     assert "no_such_library" in lost
     assert 'it may be of the plugin "steps", which can not be used' in unknown
+
+
+def test_a_zone_of_the_pipeline_that_is_none(tmp_path):
+    for zone, way_out in (
+        ("CEST", "; write one such as UTC or Europe/Berlin"),
+        ("Europe/Berln", '; did you mean "Europe/Berlin"?'),
+    ):
+        text = FILE.replace("STEP", "trim: {}").replace("    sinks", f"    timezone: {zone}\n    sinks")
+        (problem,) = told(tmp_path / "p.yaml", text)
+        assert problem.endswith(f'not-one-of: "{zone}" is not a time zone{way_out}')
