@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.notation import shown
 from ingest.formats.log_format import FORMATS, LogFormat
 from ingest.spelling import did_you_mean
 
@@ -171,7 +172,7 @@ class AccessLog(Decorator[AccessLogSettings]):
             if match is not None and b"\n" not in line:
                 break
         else:
-            raise DecorateError(f"{line[:_SHOWN_BYTES]!r} is no line of an access log", code="bad_access_line")
+            raise DecorateError(f"{shown(line[:_SHOWN_BYTES])} is no line of an access log", code="bad_access_line")
         values = match.groups()
         attributes = self._attributes(form, values, is_escaped=b"\\" in line)
         timestamp_ms = None
@@ -179,8 +180,8 @@ class AccessLog(Decorator[AccessLogSettings]):
             try:
                 timestamp_ms = form.read_time(values[form.time])
             except (ValueError, OverflowError, KeyError) as error:
-                shown = values[form.time][:_SHOWN_BYTES]
-                raise DecorateError(f"{shown!r} is no time of an access log", code="bad_time") from error
+                text = values[form.time][:_SHOWN_BYTES]
+                raise DecorateError(f"{shown(text)} is no time of an access log", code="bad_time") from error
         event.update(attributes)
         if timestamp_ms is not None:
             event.timestamp_ms = timestamp_ms

@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import Fate
 from ingest.api.files import ReferenceFile, check_file
+from ingest.api.notation import shown
 from ingest.formats.table_file import Rows, csv_rows, json_rows, sqlite_rows
 from ingest.spelling import did_you_mean
 
@@ -40,7 +41,12 @@ _BY_ENDING = {
 class LookupSettings(Settings):
     """Options of the lookup decorator."""
 
-    path: str = option("The file with the table.", example="/etc/ingest/services.csv", min_length=1)
+    path: str = option(
+        "The file with the table; a relative path begins where the command is run, not in the folder of the pipeline "
+        "file.",
+        example="/etc/ingest/services.csv",
+        min_length=1,
+    )
     format: Format | None = option(
         "What the file is: `csv` with the names of the columns in its first line, `json`, or a `sqlite` database; by "
         "the ending of its name when left out (.csv, .json, .db, .sqlite, .sqlite3).",
@@ -194,7 +200,7 @@ class Lookup(Decorator[LookupSettings]):
             return True
         if self.settings.on_not_found is Fate.ERROR:
             key = event.text_of(self._source, "to look up")
-            raise DecorateError(f"the table has no {key[:_SHOWN_BYTES]!r}", code="no_entry")
+            raise DecorateError(f"the table has no {shown(key[:_SHOWN_BYTES])}", code="no_entry")
         return self.settings.on_not_found is Fate.KEEP
 
 
@@ -226,7 +232,7 @@ def _table(settings: LookupSettings, path: Path) -> Table:
         if key is None:
             raise ValueError(f"{where} has no key")
         if key in table:
-            raise ValueError(f"{where} has the key {key[:_SHOWN_BYTES]!r}, which is there already")
+            raise ValueError(f"{where} has the key {shown(key[:_SHOWN_BYTES])}, which is there already")
         values = tuple([row[index] for index in wanted])
         found = shared.get(values)
         if found is None:

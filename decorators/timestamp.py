@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import OnInvalid
 from ingest.api.names import Remembered
+from ingest.api.notation import shown
 from ingest.expressions import ZoneName, zone_of
 from ingest.formats.times import MONTHS, milliseconds_at, milliseconds_of
 from ingest.spelling import did_you_mean
@@ -150,7 +151,7 @@ class Timestamp(Decorator[TimestampSettings]):
         if text is None:
             raise DecorateError(f'no attribute "{self._source}" to read a time from', code="no_attribute")
         raise DecorateError(
-            f"{text[:_SHOWN_BYTES]!r} is no time of the form {' or '.join(self.settings.formats)}", code="bad_time"
+            f"{shown(text[:_SHOWN_BYTES])} is no time of the form {' or '.join(self.settings.formats)}", code="bad_time"
         )
 
     def _parse(self, text: bytes) -> int | None:

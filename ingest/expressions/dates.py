@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from ingest.api.errors import DecorateError, ExpressionError
-from ingest.api.notation import name_to_bytes
+from ingest.api.notation import name_to_bytes, shown
 from ingest.expressions.grammar import DATE_LETTERS, ExpressionSyntaxError, suggestion
 from ingest.expressions.nodes import DateLetter, Text
 from ingest.expressions.numbers import read_number
@@ -159,7 +159,7 @@ def read_time(text: bytes) -> int:
         return int(text)
     number = read_number(text)
     if number is None:
-        raise DecorateError(f"{text[:_SHOWN_BYTES]!r} is no time in milliseconds", code="bad_time")
+        raise DecorateError(f"{shown(text[:_SHOWN_BYTES])} is no time in milliseconds", code="bad_time")
     return math.floor(number)
 
 

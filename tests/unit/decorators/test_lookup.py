@@ -128,7 +128,7 @@ def test_a_broken_table_stops_a_share_and_no_event(services, content):
     [
         (b"", {}, "it has no columns"),
         (b"a,b,b\n", {}, 'it has two columns "b"'),
-        (b"a,b\n1,2\n1,3\n", {}, "line 3 has the key b'1', which is there already"),
+        (b"a,b\n1,2\n1,3\n", {}, 'line 3 has the key "1", which is there already'),
     ],
 )
 def test_a_table_that_is_none_is_refused(tmp_path, content, options, reason):

@@ -95,6 +95,14 @@ def test_page_fits_where_it_is_piped(ingest):
     assert max(map(len, table.splitlines())) <= 120
 
 
+@pytest.mark.parametrize("name", ["lookup", "geoip"])
+def test_it_says_where_a_relative_path_begins(ingest, name):
+    (path,) = [
+        each for each in ingest("describe", name, "--output", "json").json[0]["options"] if each["name"] == "path"
+    ]
+    assert "a relative path begins where the command is run" in path["doc"]
+
+
 def test_a_word_too_much(ingest):
     assert ingest("describe", "split", "more").code == 2
 
