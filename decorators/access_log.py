@@ -10,7 +10,9 @@ from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.formats.log_format import LogFormat
+from ingest.api.notation import shown
+from ingest.formats.log_format import FORMATS, LogFormat
+from ingest.spelling import did_you_mean
 
 _SHOWN_BYTES = 60  # of what is no such line, in a message
 _NOTHING = b"-"
@@ -56,7 +58,8 @@ def _known_format(text: str) -> str:
     try:
         LogFormat(text)
     except ValueError as error:
-        raise PydanticCustomError("bad_pattern", "{problem}", {"problem": str(error)}) from error
+        about = {"problem": str(error), "hint": did_you_mean(text, FORMATS)}
+        raise PydanticCustomError("bad_pattern", "{problem}", about) from error
     return text
 
 
@@ -174,7 +177,7 @@ class AccessLog(Decorator[AccessLogSettings]):
             if match is not None and b"\n" not in line:
                 break
         else:
-            raise DecorateError(f"{line[:_SHOWN_BYTES]!r} is no line of an access log", code="bad_access_line")
+            raise DecorateError(f"{shown(line[:_SHOWN_BYTES])} is no line of an access log", code="bad_access_line")
         values = match.groups()
         attributes = self._attributes(form, values, is_escaped=b"\\" in line)
         timestamp_ms = None
@@ -182,8 +185,8 @@ class AccessLog(Decorator[AccessLogSettings]):
             try:
                 timestamp_ms = form.read_time(values[form.time])
             except (ValueError, OverflowError, KeyError) as error:
-                shown = values[form.time][:_SHOWN_BYTES]
-                raise DecorateError(f"{shown!r} is no time of an access log", code="bad_time") from error
+                text = values[form.time][:_SHOWN_BYTES]
+                raise DecorateError(f"{shown(text)} is no time of an access log", code="bad_time") from error
         event.update(attributes)
         if timestamp_ms is not None:
             event.timestamp_ms = timestamp_ms

@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import OnInvalid
+from ingest.api.notation import shown
 from ingest.expressions import ZoneName, zone_of
 
 _SHOWN_BYTES = 60  # of an unreadable text in a message
@@ -255,7 +256,7 @@ class ExDate(Decorator[ExDateSettings]):
             if self.settings.on_invalid is OnInvalid.KEEP:
                 return True
             raise DecorateError(
-                f"{text[:_SHOWN_BYTES]!r} is no date of the form {self.settings.pattern}", code="bad_time"
+                f"{shown(text[:_SHOWN_BYTES])} is no date of the form {self.settings.pattern}", code="bad_time"
             )
         values = (moment.day, moment.month, moment.year, moment.hour, moment.minute, moment.second)
         written = [form % value for form, value in zip(self._forms, values, strict=True)]

@@ -16,6 +16,7 @@ from ingest.api import DecorateError, Decorator, Event, Example, Settings, optio
 from ingest.api.choices import Fate, OnInvalid
 from ingest.api.files import ReferenceFile, check_file
 from ingest.api.names import Remembered
+from ingest.api.notation import shown
 from ingest.formats.addresses import packed, written
 from ingest.formats.numbers import number_text
 
@@ -37,7 +38,11 @@ class GeoipSettings(Settings):
 
     other_names: ClassVar[None] = None
 
-    path: str = option("The database, a `.mmdb` file.", example="/var/lib/GeoIP/GeoLite2-City.mmdb", min_length=1)
+    path: str = option(
+        "The database, a `.mmdb` file; a relative path begins where the command is run.",
+        example="/var/lib/GeoIP/GeoLite2-City.mmdb",
+        min_length=1,
+    )
     fields: dict[str, str] = option(
         "Fields of the database, with dots between the levels and numbers for the elements of lists, and the attribute "
         "that each of them sets.",
@@ -147,7 +152,7 @@ class Geoip(Decorator[GeoipSettings]):
         if address is None:
             if self._is_strict:
                 text = event.text_of(self._source, "to read an address from")
-                raise DecorateError(f"{text[:_SHOWN_BYTES]!r} is no IP address", code="bad_address")
+                raise DecorateError(f"{shown(text[:_SHOWN_BYTES])} is no IP address", code="bad_address")
             return True
         try:
             found = self._entries.known[address]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.names import Remembered
-from ingest.api.notation import name_from_bytes, name_to_bytes
+from ingest.api.notation import name_from_bytes, name_to_bytes, shown
 
 _LINE = re.compile(rb"\r?\n|([!-9;-~]+)[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)\n?")
 _BLANKS = b" \t\r"
@@ -192,8 +192,8 @@ class Headers(Decorator[HeadersSettings]):
     def _after_bad_line(self, text: bytes, at: int) -> int:
         end = text.find(b"\n", at) + 1 or len(text)
         if self.settings.on_bad_line is OnBadLine.ERROR:
-            shown = text[at : min(end, at + _SHOWN_BYTES)]
-            raise DecorateError(f"{shown!r} is no name and value", code="bad_header_line")
+            piece = text[at : min(end, at + _SHOWN_BYTES)]
+            raise DecorateError(f"{shown(piece)} is no name and value", code="bad_header_line")
         return end
 
     def _attributes(self, fields: list[tuple[bytes, bytes]]) -> dict[str, bytes]:

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import OnInvalid
-from ingest.api.notation import name_to_bytes
+from ingest.api.notation import name_to_bytes, shown
 from ingest.formats.addresses import IPV4_BYTES, IPV6_BYTES, packed, written
 
 Network = IPv4Network | IPv6Network
@@ -36,8 +36,16 @@ def _is_range(text: str) -> str:
     try:
         ip_network(text)
     except ValueError as error:
-        raise PydanticCustomError("wrong_type", "{problem}", {"problem": str(error)}) from error
+        raise PydanticCustomError("wrong_type", '"{text}" is no range', {"text": text, "hint": _meant(text)}) from error
     return text
+
+
+def _meant(text: str) -> str:
+    """The range that an address with a length lies in, which is the usual slip."""
+    try:
+        return f"did you mean {ip_network(text, strict=False)}?"
+    except ValueError:
+        return "write an address or a range, as in 10.0.0.0/8"
 
 
 class IpSettings(Settings):
@@ -149,7 +157,7 @@ class Ip(Decorator[IpSettings]):
         if address is None:
             if self._is_strict:
                 text = event.text_of(self._source, "to read an address from")
-                raise DecorateError(f"{text[:_SHOWN_BYTES]!r} is no IP address", code="bad_address")
+                raise DecorateError(f"{shown(text[:_SHOWN_BYTES])} is no IP address", code="bad_address")
             return True
         found: dict[str, bytes] = {}
         if self._class_attribute is not None:

@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.names import Remembered
-from ingest.api.notation import name_from_bytes, name_to_bytes
+from ingest.api.notation import name_from_bytes, name_to_bytes, shown
 
 _HEADER = ("leefVersion", "deviceVendor", "deviceProduct", "deviceVersion", "eventId")
 _MESSAGE = re.compile(
@@ -127,7 +127,7 @@ class Leef(Decorator[LeefSettings]):
         line = text.rstrip(b"\r\n")
         found = _MESSAGE.search(line)
         if found is None:
-            raise DecorateError(f"{text[:_SHOWN_BYTES]!r} is no LEEF message", code="bad_leef")
+            raise DecorateError(f"{shown(text[:_SHOWN_BYTES])} is no LEEF message", code="bad_leef")
         attributes = dict(zip(self._header, found.groups(), strict=True))
         start = found.end()
         if b"\\" in found[0]:
@@ -147,7 +147,7 @@ class Leef(Decorator[LeefSettings]):
             if name:
                 attributes[name] = value
             elif not sign and piece and not piece.isspace():
-                raise DecorateError(f"{piece[:_SHOWN_BYTES]!r} is no key and value", code="bad_leef")
+                raise DecorateError(f"{shown(piece[:_SHOWN_BYTES])} is no key and value", code="bad_leef")
         event.update(attributes)
         return True
 
@@ -155,7 +155,7 @@ class Leef(Decorator[LeefSettings]):
         try:
             return _separator(text) or self._separator
         except UnicodeEncodeError as error:
-            raise DecorateError(f"{text!r} is the number of no character", code="bad_leef") from error
+            raise DecorateError(f"{shown(text)} is the number of no character", code="bad_leef") from error
 
     def _named(self, key: bytes) -> str:
         """The attribute of a key, "" for one that becomes none."""

@@ -11,7 +11,9 @@ from pydantic_core import PydanticCustomError
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import Fate
 from ingest.api.files import ReferenceFile, check_file
+from ingest.api.notation import shown
 from ingest.formats.table_file import Rows, csv_rows, json_rows, sqlite_rows
+from ingest.spelling import did_you_mean
 
 
 class Table(NamedTuple):
@@ -28,6 +30,7 @@ class Table(NamedTuple):
 
 
 _SHOWN_BYTES = 40  # of a key, in a message
+_SHOWN_COLUMNS = 20
 
 
 class Format(StrEnum):
@@ -53,7 +56,12 @@ class LookupSettings(Settings):
     other_names: ClassVar[None] = None
     _names: frozenset[str] = PrivateAttr(frozenset())
 
-    path: str = option("The file with the table.", example="/etc/ingest/services.csv", min_length=1)
+    path: str = option(
+        "The file with the table; a relative path begins where the command is run, not in the folder of the pipeline "
+        "file.",
+        example="/etc/ingest/services.csv",
+        min_length=1,
+    )
     format: Format | None = option(
         "What the file is: `csv` with the names of the columns in its first line, `json`, or a `sqlite` database; by "
         "the ending of its name when left out (.csv, .json, .db, .sqlite, .sqlite3).",
@@ -210,7 +218,7 @@ class Lookup(Decorator[LookupSettings]):
             return True
         if self.settings.on_not_found is Fate.ERROR:
             key = event.text_of(self._source, "to look up")
-            raise DecorateError(f"the table has no {key[:_SHOWN_BYTES]!r}", code="no_entry")
+            raise DecorateError(f"the table has no {shown(key[:_SHOWN_BYTES])}", code="no_entry")
         return self.settings.on_not_found is Fate.KEEP
 
 
@@ -225,7 +233,11 @@ def _table(settings: LookupSettings, path: Path) -> Table:
         columns = {name: name for name in header if name != keys}
     for name in (keys, *columns):
         if name not in header:
-            raise ValueError(f'it has no column "{name}"')
+            option = "key" if name == settings.key else "columns"
+            hint = did_you_mean(name, header) or f"it has {', '.join(header[:_SHOWN_COLUMNS])}"
+            raise PydanticCustomError(
+                "unknown_reference", 'the file has no column "{name}"', {"name": name, "option": option, "hint": hint}
+            )
         if header.count(name) > 1:
             raise ValueError(f'it has two columns "{name}"')
     key_at = header.index(keys)
@@ -238,7 +250,7 @@ def _table(settings: LookupSettings, path: Path) -> Table:
         if key is None:
             raise ValueError(f"{where} has no key")
         if key in table:
-            raise ValueError(f"{where} has the key {key[:_SHOWN_BYTES]!r}, which is there already")
+            raise ValueError(f"{where} has the key {shown(key[:_SHOWN_BYTES])}, which is there already")
         values = tuple([row[index] for index in wanted])
         found = shared.get(values)
         if found is None:

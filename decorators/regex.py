@@ -74,7 +74,7 @@ class RegexSettings(Settings):
         if self.attributes is not None and len(self.attributes) > self.pattern.groups:
             raise PydanticCustomError(
                 "out_of_range",
-                "{names} attributes, but the pattern has {groups} groups",
+                "names in `attributes`: {names}, groups in the pattern: {groups}",
                 {"names": len(self.attributes), "groups": self.pattern.groups},
             )
         if self.attributes is None and self.attribute is None and not self.pattern.names:

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, ExpressionError, Model, Settings, option
 from ingest.api.choices import OnMissing
-from ingest.api.notation import name_to_bytes
+from ingest.api.notation import name_to_bytes, shown
 from ingest.expressions import FUNCTIONS, Number, Template, read_number
 
 Encode = Callable[[bytes], bytes]
@@ -232,7 +232,7 @@ class RowKey(Decorator[RowKeySettings]):
                 text = part.encode(text)
             if part.is_guarded and separator in text:
                 raise DecorateError(
-                    f'the part "{part.value.text}" of the row key has a separator in it: {text[:_SHOWN_BYTES]!r}',
+                    f'the part "{part.value.text}" of the row key has a separator in it: {shown(text[:_SHOWN_BYTES])}',
                     code="separator_in_key",
                     hint="choose another separator, or say on_separator: keep",
                 )
@@ -290,7 +290,7 @@ def _of_number(name: str) -> Encode:
     def encode(text: bytes) -> bytes:
         number = read_number(text)
         if number is None:
-            raise ExpressionError(f"{text[:_SHOWN_BYTES]!r} is not a number", code="not_a_number")
+            raise ExpressionError(f"{shown(text[:_SHOWN_BYTES])} is not a number", code="not_a_number")
         return of_number(number)
 
     return encode

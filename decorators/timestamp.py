@@ -11,8 +11,10 @@ from pydantic_core import PydanticCustomError
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import OnInvalid
 from ingest.api.names import Remembered
+from ingest.api.notation import shown
 from ingest.expressions import ZoneName, dates, zone_of
 from ingest.formats.times import MONTHS, milliseconds_at, milliseconds_of
+from ingest.spelling import did_you_mean
 
 _MOST_TEXTS = 4_096  # remembered texts: events that follow each other often have the same time
 _LONGEST_TEXT = 64  # bytes of a remembered text
@@ -155,7 +157,7 @@ class Timestamp(Decorator[TimestampSettings]):
         if text is None:
             raise DecorateError(f'no attribute "{self._source}" to read a time from', code="no_attribute")
         raise DecorateError(
-            f"{text[:_SHOWN_BYTES]!r} is no time of the form {' or '.join(self.settings.formats)}", code="bad_time"
+            f"{shown(text[:_SHOWN_BYTES])} is no time of the form {' or '.join(self.settings.formats)}", code="bad_time"
         )
 
     def _parse(self, text: bytes) -> int | None:
@@ -179,7 +181,9 @@ def parser(text: str, zone: tzinfo) -> Parse:
         return _iso_parser(zone)
     letters = _APACHE if text == "apache" else text
     if "%" not in letters:
-        raise PydanticCustomError("bad_pattern", '"{text}" is no form of times', {"text": text})
+        every = (*sorted(_ISO_NAMES), "apache", *_EPOCHS)
+        hint = did_you_mean(text, every) or f"write %Y-%m-%d and the like, or one of {', '.join(every)}"
+        raise PydanticCustomError("bad_pattern", '"{text}" is no form of times', {"text": text, "hint": hint})
     return _date_parser(_compiled(letters), zone)
 
 

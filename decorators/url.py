@@ -5,6 +5,7 @@ from urllib.parse import unquote_to_bytes
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import OnInvalid
+from ingest.api.notation import shown
 
 _SHOWN_BYTES = 60  # of what is no URL, in a message
 _URL = re.compile(
@@ -89,7 +90,7 @@ class Url(Decorator[UrlSettings]):
             if self.settings.on_invalid is OnInvalid.KEEP:
                 return True
             text = event.text_of(self._source, "to read a URL from")
-            raise DecorateError(f"{text[:_SHOWN_BYTES]!r} is no URL", code="bad_url")
+            raise DecorateError(f"{shown(text[:_SHOWN_BYTES])} is no URL", code="bad_url")
         scheme, user, host, port, path, query, fragment = found.groups()
         if user is not None:
             user = user.partition(b":")[0]

@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Iterable
 
 _LONGEST = 100  # letters; nobody misspells longer names
+_BEGIN = 4  # letters that are enough to say how a name begins
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -11,6 +12,9 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     if len(name) > _LONGEST:
         return None
     known = sorted(known)
+    begun = [other for other in known if other.startswith(name)]
+    if len(name) >= _BEGIN and len(begun) == 1:  # cut short, which difflib rates low where much is left out
+        return begun[0]
     near = difflib.get_close_matches(name, known, n=1)
     if near:
         return near[0]

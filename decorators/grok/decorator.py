@@ -10,6 +10,7 @@ from decorators.grok.expansion import Capture, expanded
 from decorators.grok.library import LIBRARY
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import Fate
+from ingest.api.notation import shown
 from ingest.expressions import ExpressionSyntaxError, Match, read_number, write_number
 
 _SHOWN_BYTES = 60  # of what can not be read, in a message
@@ -200,7 +201,7 @@ class Grok(Decorator[GrokSettings]):
                     return True
         if self.settings.on_no_match is Fate.ERROR:
             text = event.text_of(self._source, "to search")
-            raise DecorateError(f"no pattern describes {text[:_SHOWN_BYTES]!r}", code="no_match")
+            raise DecorateError(f"no pattern describes {shown(text[:_SHOWN_BYTES])}", code="no_match")
         return self.settings.on_no_match is Fate.KEEP
 
 
@@ -247,6 +248,6 @@ def _of_type(value: bytes, capture: Capture) -> bytes:
         case _:
             return value
     raise DecorateError(
-        f'"{capture.attribute}" is no {capture.type}: {value[:_SHOWN_BYTES]!r}',
+        f'"{capture.attribute}" is no {capture.type}: {shown(value[:_SHOWN_BYTES])}',
         code="not_a_bool" if capture.type == "boolean" else "not_a_number",
     )

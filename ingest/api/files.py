@@ -144,12 +144,16 @@ def check_file(path: str, read: Callable[[Path], object], option: str = "path") 
     """
     Check in the validator of options that a file they name can be read.
 
+    An error of pydantic that `read` raises is raised as it is.
+
     Raises:
         PydanticCustomError: it can not; becomes a problem at the place of the option.
     """
     try:
         ReferenceFile(path, read)
     except ReferenceFileError as error:
+        if isinstance(error.__cause__, PydanticCustomError):
+            raise error.__cause__ from error  # it knows which option is wrong
         raise PydanticCustomError(
             "unknown_reference",
             "{problem}",

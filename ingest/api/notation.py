@@ -19,8 +19,8 @@ def to_notation(value: bytes) -> Notation:
 
 
 def shown(*names: bytes) -> str:
-    """Names for a message: in quotes, with commas between; what is no text is escaped, what is too long is cut."""
-    return ", ".join(f'"{_cut(name).decode("utf-8", "backslashreplace")}"' for name in names)
+    """Names or values for a message, in quotes: what can not be seen is escaped, what is too long is cut."""
+    return ", ".join(f'"{_visible(_cut(name).decode("utf-8", "backslashreplace"))}"' for name in names)
 
 
 def from_notation(notation: object) -> bytes:
@@ -57,6 +57,12 @@ def name_to_bytes(name: str) -> bytes:
 def name_from_bytes(value: bytes) -> str:
     """Attribute name of any bytes; those that are not UTF-8 become lone surrogates (PEP 383)."""
     return value.decode("utf-8", "surrogateescape")
+
+
+def _visible(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
 
 
 def _cut(name: bytes) -> bytes:

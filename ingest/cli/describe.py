@@ -9,11 +9,14 @@ from ingest.cli.output import Output
 if TYPE_CHECKING:
     from ingest.cli.pages import Page
 
+_WIDTH = 120  # columns of a page that goes into a file or a pager
+
 
 def describe(
     out: Output,
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help='A component, or "error"; left out: a list of all components.')
+        str | None,
+        typer.Argument(metavar="NAME", help='A component, a function, or "error"; left out: a list of components.'),
     ] = None,
     code: Annotated[
         str | None, typer.Argument(metavar="CODE", help='After "error": its code, as messages show it.')
@@ -22,7 +25,11 @@ def describe(
     """
     Show every decorator, sink, store and source, or one with its options and examples, or what an error means.
 
+    The functions of templates have pages as well, and no place in the list.
+
     Example: ingest describe split
+
+    Example: ingest describe bucket
 
     Example: ingest describe error no_match
     """
@@ -75,6 +82,8 @@ def _one(out: Output, name: str) -> None:
 
 
 def _show(out: Output, page: "Page") -> None:
+    from ingest.cli.pages import FUNCTION_ROOM
+
     out.parts((page.name, "bold"), (f"  {page.singular}, {page.stability}", "dim"))
     if page.provider:
         out.line(f"Of {page.provider}.", "dim")
@@ -82,11 +91,12 @@ def _show(out: Output, page: "Page") -> None:
     for line in page.text.splitlines():
         out.line(line)
     out.line()
+    word = "parameter" if page.room == FUNCTION_ROOM else "option"
     if page.options:
         rows = [(each.name, each.type, each.default, each.doc) for each in page.options]
-        out.table(("option", "type", "default", "what it says"), rows)
+        out.table((word, "type", "default", "what it says"), rows, width=_WIDTH)
     else:
-        out.line("It has no options.")
+        out.line(f"It has no {word}s.")
     if page.cost is not None:
         out.line(f"It takes about {page.cost}.", "dim")
     for example in page.examples:

@@ -1,7 +1,7 @@
 """A pipeline file as boxes and arrows: where events come from, what they pass, where they go."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from ingest.api import OnError, Settings
@@ -98,7 +98,8 @@ def _add(
     for number, (name, sink) in enumerate(_named(pipeline.sinks), 1):
         settings = sink.settings
         assert isinstance(settings, SinkSettings)  # noqa: S101 - for mypy: a sink's settings are
-        box = add(f"sink{number}", Shape.SINK, (name, *_own(name, sink)), settings.on_error or pipeline.on_error)
+        lines, on_error = _fate([name, *_own(name, sink)], settings.on_error, pipeline.on_error)
+        box = add(f"sink{number}", Shape.SINK, lines, on_error)
         drawing.arrows.append(Arrow(last, box, hide(f"when {settings.when}") if settings.when else ""))
         store, table = hide(settings.store or ""), hide(str(getattr(settings, "table", "")))
         place = tables.setdefault((store, table), Box(f"table{len(tables) + 1}", Shape.TABLE, (table, f"in {store}")))
@@ -132,9 +133,14 @@ def _step(name: str, step: Component, otherwise: OnError) -> tuple[list[str], On
         lines.append(f"chain {' > '.join(step.chain)}")
     if settings.when:
         lines.append(f"when {settings.when}")
-    if settings.on_error is not None and settings.on_error is not otherwise:
-        lines.append(f"on_error: {settings.on_error}")
-    return lines, settings.on_error or otherwise
+    return _fate(lines, settings.on_error, otherwise)
+
+
+def _fate(lines: list[str], own: OnError | None, otherwise: OnError) -> tuple[list[str], OnError]:
+    """The lines with what becomes of events that fail, where it is not what the pipeline says; and what that is."""
+    if own is not None and own is not otherwise:
+        lines.append(f"on_error: {own}")
+    return lines, own or otherwise
 
 
 def _own(name: str, component: Component) -> tuple[str, ...]:
@@ -175,14 +181,36 @@ def mermaid(drawing: Drawing) -> str:
     for pipeline in drawing.pipelines():
         boxes = drawing.of(pipeline)
         lines.append(f'  subgraph {boxes[0].id.partition("_")[0]}["{_mermaid_text(pipeline)}"]')
-        lines += [f"    {_mermaid_box(box)}" for box in boxes]
+        lines += [f"    {_mermaid_box(box)}" for box in boxes if box.shape is not Shape.DEAD_LETTERS]
         lines.append("  end")
-    lines += [f"  {_mermaid_box(box)}" for box in drawing.of("")]
-    for arrow in drawing.arrows:
+    lines += [f"  {_mermaid_box(box)}" for box in _outside(drawing)]
+    for arrow in _gathered(drawing):
         line = "-.->" if arrow.failed else "-->"
         text = f'|"{_mermaid_text(arrow.text)}"|' if arrow.text else ""
         lines.append(f"  {arrow.start} {line}{text} {arrow.end}")
     return "\n".join(lines) + "\n"
+
+
+def _outside(drawing: Drawing) -> list[Box]:
+    """The boxes that stand in no pipeline's frame."""
+    return [box for box in drawing.boxes if box.shape is Shape.DEAD_LETTERS] + drawing.of("")
+
+
+def _gathered(drawing: Drawing) -> list[Arrow]:
+    """The arrows, with one from a whole pipeline for all of its ways to its dead letters; boxes say what differs."""
+    found: dict[Arrow, None] = {}
+    letters = {box.id for box in drawing.boxes if box.shape is Shape.DEAD_LETTERS}
+    arrows = set(drawing.arrows)
+    for arrow in drawing.arrows:
+        usual = replace(arrow, start=_source_of(arrow))
+        is_usual = arrow.failed and arrow.end in letters and usual in arrows
+        found[replace(arrow, start=arrow.start.partition("_")[0]) if is_usual else arrow] = None
+    return list(found)
+
+
+def _source_of(arrow: Arrow) -> str:
+    """The box of the source, from which an arrow goes to the dead letters where they are the pipeline's rule."""
+    return f"{arrow.start.partition('_')[0]}_source"
 
 
 def _mermaid_box(box: Box) -> str:
@@ -197,17 +225,22 @@ def _mermaid_text(text: str) -> str:
 
 def dot(drawing: Drawing) -> str:
     """The drawing in the language of Graphviz."""
-    lines = ["digraph pipelines {", "  rankdir=LR;", '  node [fontname="sans-serif"];']
+    lines = ["digraph pipelines {", "  rankdir=LR;", "  compound=true;", '  node [fontname="sans-serif"];']
     for pipeline in drawing.pipelines():
         boxes = drawing.of(pipeline)
         lines.append(f"  subgraph cluster_{boxes[0].id.partition('_')[0]} {{")
         lines.append(f"    label={_dot_text(pipeline)};")
-        lines += [f"    {_dot_box(box)}" for box in boxes]
+        lines += [f"    {_dot_box(box)}" for box in boxes if box.shape is not Shape.DEAD_LETTERS]
         lines.append("  }")
-    lines += [f"  {_dot_box(box)}" for box in drawing.of("")]
-    for arrow in drawing.arrows:
+    lines += [f"  {_dot_box(box)}" for box in _outside(drawing)]
+    starts = {box.id for box in drawing.boxes}
+    for arrow in _gathered(drawing):
         about = ([f"label={_dot_text(arrow.text)}"] if arrow.text else []) + (["style=dashed"] if arrow.failed else [])
-        lines.append(f"  {arrow.start} -> {arrow.end}{' [' + ', '.join(about) + ']' if about else ''};")
+        start = arrow.start
+        if start not in starts:  # an arrow begins at a box, and is drawn from the edge of what is around it
+            about.append(f"ltail=cluster_{start}")
+            start = f"{start}_source"
+        lines.append(f"  {start} -> {arrow.end}{' [' + ', '.join(about) + ']' if about else ''};")
     return "\n".join([*lines, "}"]) + "\n"
 
 

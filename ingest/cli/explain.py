@@ -12,6 +12,7 @@ from ingest.cli.output import Output
 if TYPE_CHECKING:
     from ingest.config.cases import Given
 
+_MOST_PAGES = 3  # named at the end, where no event was kept
 _STYLES = {"kept": "green", "dropped": "yellow", "failed": "red"}
 
 
@@ -55,12 +56,14 @@ def explain(
     )
     tell_plugins(out, configuration, catalog)
     outcomes: dict[str, int] = {}
+    whys: dict[str, None] = {}
     stops = False
     before: Mapping[str, Any] = {}
     for output in trial.run(given, until_decorators=until is Until.DECORATORS):
         outcome = str(output.line["outcome"])
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
         stops = stops or _stops(output.line)
+        whys |= dict.fromkeys(_whys(output.line))
         if out.is_json:
             out.json(output.line)
         else:
@@ -68,7 +71,23 @@ def explain(
         before = output.line
     if not out.is_json:
         out.done(", ".join(f"{number:,} {outcome}" for outcome, number in outcomes.items()) or "no events")
-    out.next(f"ingest {'run --once' if 'kept' in outcomes and not stops else 'validate'} {file}")
+    if "kept" in outcomes and not stops:
+        out.next(f"ingest run --once {file}")
+    elif not out.is_json:
+        out.next(*_pages_of(whys) or [f"ingest validate {file}"])
+
+
+def _whys(line: Mapping[str, Any]) -> list[str]:
+    """Codes of what failed, or the reason of a drop."""
+    return [line["reason"]] if line["reason"] else [str(error["code"]) for _, error in _failures(line)]
+
+
+def _pages_of(codes: Iterable[str]) -> list[str]:
+    """The commands that tell what codes mean; reasons that users give themselves have no page."""
+    from ingest.cli.error_pages import error_pages
+
+    known = {page.code for page in error_pages()}
+    return [f"ingest describe error {code}" for code in codes if code in known][:_MOST_PAGES]
 
 
 def _given(events: str | None, from_tests: Sequence[Mapping[str, object]]) -> "Iterable[Given | Mapping[str, object]]":

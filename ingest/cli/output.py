@@ -123,8 +123,8 @@ class Output:
 
         self._write(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode())
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        """Rows under a header; a column named with a `#` in front holds numbers."""
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], width: int = _UNLIMITED) -> None:
+        """Rows under a header, as wide as the terminal or else `width`; a `#` in front of a column: it has numbers."""
         from rich import box
         from rich.console import Console
         from rich.table import Table
@@ -143,7 +143,7 @@ class Output:
         is_terminal = self._stdout.isatty()
         console = Console(
             file=self._stdout,
-            width=None if is_terminal else _UNLIMITED,
+            width=None if is_terminal else width,
             force_terminal=is_terminal,
             no_color=not self._colors(self._stdout),
             highlight=False,

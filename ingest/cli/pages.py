@@ -12,9 +12,12 @@ import orjson
 from ingest.api import CatalogError, Example, Model, NotFoundError, Settings
 from ingest.api.notation import to_notation
 from ingest.catalog import ROOMS, SINGULAR, Catalog
+from ingest.cli.readable import readable
 from ingest.config.pages import OptionRow, option_rows
+from ingest.expressions import FUNCTIONS, Function
 from ingest.spelling import did_you_mean
 
+FUNCTION_ROOM = "functions"
 _IN_LISTS = ("decorators", "sinks")
 
 
@@ -50,7 +53,7 @@ class Page:
     What there is to know about a component.
 
     Attributes:
-        room: decorators, sinks, stores or sources.
+        room: decorators, sinks, stores or sources; functions, for one of templates.
         text: the docstring; its first line is the summary. Of a plugin that can not be used, why.
         provider: the package and its version that brings it; "" when it is built in.
         is_broken: it can not be used.
@@ -70,7 +73,7 @@ class Page:
     @property
     def singular(self) -> str:
         """The room's name for one of its components."""
-        return SINGULAR[self.room]
+        return "function of templates" if self.room == FUNCTION_ROOM else SINGULAR[self.room]
 
     @property
     def summary(self) -> str:
@@ -95,13 +98,17 @@ def pages_named(name: str, catalog: Catalog | None = None) -> list[Page]:
     """
     The pages of a name; a source and a store may share one.
 
+    A function of templates may have it as well.
+
     Raises:
-        NotFoundError: there is no such component.
+        NotFoundError: there is nothing of this name.
     """
     catalog = catalog or Catalog()
     found = [page_of(catalog, room, name) for room in ROOMS if name in catalog.names(room)]
+    if name in FUNCTIONS:
+        found.append(function_page(FUNCTIONS[name]))
     if not found:
-        every = [known for room in ROOMS for known in catalog.names(room)]
+        every = [*FUNCTIONS, *(known for room in ROOMS for known in catalog.names(room))]
         hint = did_you_mean(name, every) or "'ingest describe' lists them"
         raise NotFoundError(f'there is no component "{name}"', hint=hint)
     return found
@@ -130,6 +137,36 @@ def page_of(catalog: Catalog, room: str, name: str) -> Page:
         provider=catalog.entry(room, name).provider,
         cost=cost_in(_costs(), name) if room == "decorators" else None,
     )
+
+
+def function_page(function: Function) -> Page:
+    """The page of a function of templates; its parameters are the options."""
+    rows = [
+        OptionRow(
+            each.name,
+            each.kind.value + (f": {', '.join(each.choices)}" if each.choices else ""),
+            "required" if each.required else "none" if each.default is None else str(each.default),
+            each.doc,
+            "",
+        )
+        for each in function.parameters
+    ]
+    examples = [
+        ShownExample(
+            each.template,
+            (
+                *(f"{name} is {value}" for name, value in each.attributes.items()),
+                f"fails: {each.error}" if each.error else f"gives {_result(each.result)}",
+            ),
+        )
+        for each in function.examples
+    ]
+    text = f"%{{{function.signature}}}\n\n{function.doc}"
+    return Page(FUNCTION_ROOM, function.name, "stable", text, tuple(rows), tuple(examples))
+
+
+def _result(value: str | bytes) -> str:
+    return readable(value if isinstance(value, bytes) else value.encode()) or "nothing"
 
 
 def cost_in(costs: Mapping[str, Any], decorator: str) -> Cost | None:

@@ -160,6 +160,7 @@ class _Binder:
             try:
                 self._binding.lookup = self._binding.lookup.with_plugins([plugin])
             except CatalogError as error:
+                self._binding.lost_plugins.append(item.text)
                 self._problem(Kind.UNKNOWN_REFERENCE, item.place, error.message, error.hint or "")
             else:
                 plugins.append(plugin)

@@ -37,12 +37,18 @@ class Lookup(Protocol):
 
 
 class Binding:
-    """What is shared while a file is bound: who to ask, what was found wrong, what to hide."""
+    """
+    What is shared while a file is bound: who to ask, what was found wrong, what to hide.
+
+    Attributes:
+        lost_plugins: modules that are named and can not be used.
+    """
 
     def __init__(self, lookup: Lookup, problems: list[Problem], masks: Masks) -> None:
         self.lookup = lookup
         self.problems = problems
         self.masks = masks
+        self.lost_plugins: list[str] = []
 
     def problem(self, kind: Kind, where: Place, message: str, hint: str = "") -> None:
         """Note an error."""
@@ -94,7 +100,12 @@ class Binding:
             return None
         if model is None:
             names = self.lookup.names(room)
-            hint = did_you_mean(kind, names) or f"there are {listed(names, len(names))}"
+            if self.lost_plugins:
+                hint = f"it may be of the plugin {listed(self.lost_plugins)}, which can not be used"
+            elif _ELSEWHERE.get(kind) in names:
+                hint = f'did you mean "{_ELSEWHERE[kind]}"?'
+            else:
+                hint = did_you_mean(kind, names) or f"there are {listed(names, len(names))}"
             self.problem(Kind.UNKNOWN_COMPONENT, where, f'there is no {_SINGULAR[room]} "{kind}"', hint)
             return None
         settings = self.options(model, options, kind, where, context)
@@ -117,7 +128,14 @@ class Binding:
                 first, second = list(node.entries)[:2]
                 empty = node.entries[first]
                 forgotten = isinstance(empty, Scalar) and empty.value is None and second not in names
-                hint = f'indent the options of "{first}" further' if forgotten else "one key, `name: {options}`, each"
+                beside = [name for name in node.entries if name in Settings.model_fields]
+                if beside and len(node.entries) == len(beside) + 1:
+                    (kind,) = node.entries.keys() - set(beside)
+                    hint = f"what all steps have stands among the options: `{kind}: {{…, {beside[0]}: …}}`"
+                elif forgotten:
+                    hint = f'indent the options of "{first}" further'
+                else:
+                    hint = "one key, `name: {options}`, each"
                 self.problem(
                     Kind.CONFLICT,
                     node.keys[second],
@@ -161,7 +179,8 @@ class Binding:
             try:
                 Pattern.parse(scalar.text)
             except ExpressionSyntaxError as error:
-                self.problem(Kind.BAD_PATTERN, scalar.at(error.column), error.message)
+                message = error.message.removeprefix("bad pattern: ")
+                self.problem(Kind.BAD_PATTERN, scalar.at(error.column), message)
         return len(self.problems) == before
 
     def _tell_doubts(self, settings: Model, placed: Placed, zone: str) -> None:
@@ -182,6 +201,13 @@ class Binding:
 
 
 _CONDITIONS = (("when",), ("rules", "*", "when"))
+_ELSEWHERE = {
+    "add": "value", "assign": "value", "concat": "join", "date": "timestamp", "delete": "mask", "drop": "filter",
+    "extract": "regex", "limit": "truncate", "lower": "case", "lowercase": "case", "map": "lookup", "parse": "regex",
+    "set": "value", "strip": "trim", "substring": "truncate", "title": "case", "upper": "case", "uppercase": "case",
+}  # fmt: skip
+"""What steps are called by others, where no name of ours is like it."""
+
 _SINGULAR = {"decorators": "decorator", "sinks": "sink", "stores": "store", "sources": "source"}
 
 

@@ -22,6 +22,12 @@ MAX_ALIASED = 10_000  # nodes that aliases repeat, all together
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster where the library has it
 _UNREADABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _STARTS_NO_TEXT = "%@`"
+_NEEDS_QUOTES = 'text with a ":" in it must be quoted'
+_WAYS_OUT = (
+    ("found unknown escape character", "between single quotes a backslash stands for itself: write the text in those"),
+    ("found unexpected ':'", _NEEDS_QUOTES),
+    ("mapping values are not allowed", _NEEDS_QUOTES),
+)
 
 Path = tuple[str | int, ...]
 """Keys and indexes from a node to one inside it."""
@@ -149,14 +155,22 @@ def _syntax_problem(error: yaml.MarkedYAMLError, text: str, file: str) -> Proble
     lines = text.splitlines()
     hint = ""
     if place.line <= len(lines):
-        rest = lines[place.line - 1][place.column - 1 :]
-        if rest[:1] and rest[0] in _STARTS_NO_TEXT:
-            hint = f"text that begins with {rest[0]} must be quoted"
-        elif rest.startswith("{") and lines[place.line - 1][: place.column - 1].endswith("$"):
-            hint = "inside { } and [ ] quote what has ${ in it; it can be a number all the same"
-        elif "\t" in lines[place.line - 1][: place.column]:
-            hint = "indent with spaces, not tabs"
+        line = lines[place.line - 1]
+        hint = _way_out(error.problem or "", line[: place.column - 1], line[place.column - 1 :])
     return Problem(Kind.SYNTAX, place, message, hint)
+
+
+def _way_out(problem: str, before: str, rest: str) -> str:
+    """What to do about what the library found, by the line before and after the place; "" where nobody knows."""
+    if rest[:1] and rest[0] in _STARTS_NO_TEXT:
+        return f"text that begins with {rest[0]} must be quoted"
+    if rest.startswith("{") and before.endswith("$"):
+        return "inside { } and [ ] quote what has ${ in it; it can be a number all the same"
+    if "\t" in before + rest[:1]:
+        return "indent with spaces, not tabs"
+    if problem.startswith("did not find expected key") and not before.strip() and rest.startswith("-"):
+        return 'indent this "-" like those of the list it belongs to'
+    return next((hint for begin, hint in _WAYS_OUT if problem.startswith(begin)), "")
 
 
 @dataclass(slots=True)

@@ -2,13 +2,13 @@
 
 from enum import StrEnum
 from typing import Annotated, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from pydantic import AfterValidator, BeforeValidator, ValidationError, WithJsonSchema, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from ingest.api import ByteSize, DecodeError, Duration, FamilySpec, LifecycleError, Model, OnError, TableSpec, option
 from ingest.api.notation import Notation, from_notation
+from ingest.expressions import zone_of
 from ingest.kafka.settings import (
     Brokers,
     KafkaConnection,
@@ -16,7 +16,6 @@ from ingest.kafka.settings import (
     check_protected,
     is_this_machine,
 )
-from ingest.spelling import did_you_mean
 
 _MAX_PORT = 65_535
 
@@ -58,13 +57,9 @@ Text = Annotated[
 
 def _zone(value: str) -> str:
     try:
-        ZoneInfo(value)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise PydanticCustomError(
-            "not_one_of",
-            'there is no time zone "{zone}"',
-            {"zone": value, "hint": did_you_mean(value, available_timezones())},
-        ) from error
+        zone_of(value)
+    except ValueError as error:
+        raise PydanticCustomError("not_one_of", "{problem}", {"problem": str(error)}) from error
     return value
 
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 MASK = "***"
 _LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # what YAML counts as one
-_MAX_MESSAGE = 500  # characters; a list of all decorators fits
+_MAX_MESSAGE = 1_000  # characters; a list of all decorators fits
 _MAX_SHOWN = 160  # characters of a line of the file; of a longer one those around the place
 
 

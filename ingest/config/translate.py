@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 from ingest.api import Model
 from ingest.config.nodes import BadYamlError, Mapping, Node, Path, Scalar, Sequence, compose
 from ingest.config.problems import Kind, Place, Problem, listed
+from ingest.config.writing import flow
 from ingest.spelling import did_you_mean
 
 _WANTED = {
@@ -22,6 +23,7 @@ _WANTED = {
     "int_from_float": "a whole number",
     "int_parsing": "a whole number",
     "float_type": "a number",
+    "float_parsing": "a number",
     "bool_type": "true or false",
     "list_type": "a list",
     "tuple_type": "a list",
@@ -32,6 +34,17 @@ _WANTED = {
     "none_required": "nothing",
 }
 _RANGES = re.compile(r"greater_|less_|too_short|too_long|string_too|string_pattern|multiple_of|finite")
+_ELSEWHERE = {
+    ("hmac", "key"): 'did you mean "secret"?',
+    ("mask", "find"): "`mask` removes attributes; what is found inside values is for `redact`",
+}
+_LIMITS = {
+    "greater_than": ("must be more than {}", "gt"),
+    "greater_than_equal": ("must be at least {}", "ge"),
+    "less_than": ("must be less than {}", "lt"),
+    "less_than_equal": ("must be at most {}", "le"),
+}
+_SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?) ?%")
 _CHOICE = re.compile(r"'((?:[^'\\]|\\.)*)'")
 _KINDS = {kind.value.replace("-", "_"): kind for kind in Kind} | {"missing": Kind.MISSING_FIELD}
 
@@ -139,7 +152,15 @@ def _with_own_message(details: ErrorDetails, placed: Placed, node: Node, name: s
     context = details.get("ctx", {})
     kind = _KINDS.get(details["type"])
     message = details["msg"]
-    if kind is None:
+    if kind is Kind.BAD_PATTERN:
+        message = message.removeprefix("bad pattern: ")  # the kind says it
+    if kind is None and details["type"] in _LIMITS:
+        form, limit = _LIMITS[details["type"]]
+        wanted = context[limit]
+        wanted = int(wanted) if isinstance(wanted, float) and wanted.is_integer() else wanted
+        message = f"{name} {form.format(wanted)}{f', not {node.text}' if isinstance(node, Scalar) else ''}"
+        kind = Kind.OUT_OF_RANGE
+    elif kind is None:
         kind = Kind.OUT_OF_RANGE if _RANGES.search(details["type"]) else Kind.WRONG_TYPE
         message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
         message = f"{name}: {message[:1].lower()}{message[1:]}"
@@ -171,13 +192,22 @@ def _wrong_type(placed: Placed, path: Path, wanted: str) -> Problem:
             found, hint = f"the number {node.text}", f'quote it: "{node.text}"' if "text" in wanted else ""
         case Scalar():
             found = f'the text "{node.text}"'
-            is_number = node.quoted and not node.expanded and node.text.isdecimal()
-            hint = "remove the quotes" if is_number and "number" in wanted else ""
+            hint = _hint_for_text(node, wanted)
         case Sequence():
             found, hint = "a list", ""
         case Mapping():
             found, hint = "a mapping", ""
     return Problem(Kind.WRONG_TYPE, node.place, f"{name} wants {wanted}, not {found}", hint)
+
+
+def _hint_for_text(node: Scalar, wanted: str) -> str:
+    if "number" in wanted and node.quoted and not node.expanded and node.text.isdecimal():
+        return "remove the quotes"
+    if wanted == "a number" and (share := _SHARE.fullmatch(node.text)):
+        return f"write {float(share[1]) / 100:g}"
+    if "list" in wanted.split() and not node.expanded:
+        return f"write {flow([node.text])}"
+    return ""
 
 
 def _unknown_field(placed: Placed, location: AbstractSequence[str | int], path: Path) -> Problem:
@@ -187,7 +217,8 @@ def _unknown_field(placed: Placed, location: AbstractSequence[str | int], path: 
     model = model_at(placed.model, path[:-1])
     known = () if model is None else tuple(model.model_fields)
     owner = next((str(step) for step in reversed(path[:-1]) if isinstance(step, str)), placed.owner)
-    hint = did_you_mean(name, known) or (f"it has {listed(known, len(known))}" if known else "it has none")
+    hint = _ELSEWHERE.get((owner, name)) or did_you_mean(name, known)
+    hint = hint or (f"it has {listed(known, len(known))}" if known else "it has none")
     return Problem(Kind.UNKNOWN_FIELD, key, f'"{name}" is not a setting of {owner}', hint)
 
 

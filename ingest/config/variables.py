@@ -171,6 +171,8 @@ class Expander:
         if rest is not None and rest[2:].strip():
             message += f": {rest[2:].strip()}"
         hint = did_you_mean(name, self._env) or f"set it, or write ${{{name}:DEFAULT}}"
+        if name != name.upper():  # variables of the environment rarely have small letters, attributes often do
+            hint += f"; the attribute {name} of an event is %{{{name}}}"
         self._problem(node, token, Kind.UNDEFINED_VARIABLE, message, hint)
         return "", False
 

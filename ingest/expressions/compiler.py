@@ -307,7 +307,7 @@ def _near(name: str) -> str:
     if name in TEXT_COMPARISONS:
         return f"; in a condition write %{{name}} {name} 'text'"
     if name in OURS:
-        return f'; did you mean "{OURS[name]}"'
+        return f'; did you mean "{OURS[name]}"?'
     return suggestion(name, FUNCTIONS) or "; docs/reference/expressions.md lists them"
 
 

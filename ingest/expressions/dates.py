@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from ingest.api.errors import DecorateError, ExpressionError
-from ingest.api.notation import name_to_bytes
+from ingest.api.notation import name_to_bytes, shown
 from ingest.expressions.grammar import DATE_LETTERS, ExpressionSyntaxError, quoted, suggestion
 from ingest.expressions.nodes import DateLetter, Text
 from ingest.expressions.numbers import read_number
@@ -131,6 +131,7 @@ _MINUTE_MS = 60_000
 _SECOND_MS = 1_000
 _USUAL_DIGITS = 15  # of milliseconds; those of the year 9999 have as many
 _SHOWN_BYTES = 60  # of a text in a message
+_SHORT_ZONE = re.compile("[A-Z]{3,5}")
 # since 1973 no zone has changed its offset but at a whole UTC minute (Liberia, in 1972, was the last), so what shows no
 # seconds is the same all through a minute
 _WHOLE_MINUTES_MS = 94_694_400_000
@@ -146,8 +147,9 @@ def zone_of(name: str) -> zoneinfo.ZoneInfo:
     try:
         return zoneinfo.ZoneInfo(name)
     except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError) as error:
-        near = suggestion(name, zoneinfo.available_timezones())
-        raise ValueError(f'"{name}" is not a time zone{near or ", write one such as UTC or Europe/Berlin"}') from error
+        # CEST and the like are short for an offset, and what looks like one of them is another
+        near = "" if _SHORT_ZONE.fullmatch(name) else suggestion(name, zoneinfo.available_timezones())
+        raise ValueError(f'"{name}" is not a time zone{near or "; write one such as UTC or Europe/Berlin"}') from error
 
 
 def datetime_of(time_ms: int, zone: zoneinfo.ZoneInfo) -> datetime:
@@ -176,7 +178,7 @@ def read_time(text: bytes) -> int:
         return int(text)
     number = read_number(text)
     if number is None:
-        raise DecorateError(f"{text[:_SHOWN_BYTES]!r} is no time in milliseconds", code="bad_time")
+        raise DecorateError(f"{shown(text[:_SHOWN_BYTES])} is no time in milliseconds", code="bad_time")
     return math.floor(number)
 
 

@@ -39,7 +39,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
-from ingest.spelling import nearest
+from ingest.spelling import did_you_mean
 
 CORE_NAMES = (
     "body",
@@ -164,6 +164,6 @@ def quoted(text: str) -> str:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """`; did you mean "…"` when a known word is near, else nothing."""
-    near = nearest(word, known)
-    return "" if near is None else f'; did you mean "{near}"'
+    """`; did you mean "…"?` when a known word is near, else nothing."""
+    hint = did_you_mean(word, known)
+    return f"; {hint}" if hint else ""

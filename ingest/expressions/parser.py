@@ -13,6 +13,7 @@ from ingest.expressions.grammar import (
     TokenKind,
     is_number,
     quoted,
+    suggestion,
     token_at,
 )
 from ingest.expressions.nodes import (
@@ -32,6 +33,7 @@ from ingest.expressions.nodes import (
     Or,
     Text,
 )
+from ingest.spelling import nearest
 
 _PLAIN = re.compile(r"[^%]+")
 _FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -39,6 +41,7 @@ _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 _SPELLINGS = {"=": "==", "!": "not", "&": "and", "&&": "and", "|": "or", "||": "or", "=~": "matches"}
 _BETWEEN = ("in", "matches", *TEXT_COMPARISONS)
 _KEYWORDS = ("and", "or", "not", "exists", *_BETWEEN)
+_CALLED = ("exists", "not")  # what an operand may begin with that has a parenthesis behind it
 
 
 def parse_template(text: str) -> tuple[Node, ...]:
@@ -97,8 +100,8 @@ class _Parser:
             return DateLetter(letter, start + 1)
         if letter.isascii() and (letter.isalnum() or letter == "_"):
             other = letter.swapcase()
-            near = f', did you mean "%{other}"' if other in DATE_LETTERS and other != letter else ""
-            raise self._error(f'unknown tag "%{letter}"{near}; a percent sign itself is written "%%"', start)
+            near = f'; did you mean "%{other}"?' if other in DATE_LETTERS and other != letter else ""
+            raise self._error(f'unknown tag "%{letter}": a percent sign itself is written "%%"{near}', start)
         raise self._error('stray "%"; a percent sign itself is written "%%"', start)
 
     def _tag(self) -> Node:
@@ -236,6 +239,10 @@ class _Parser:
         else:
             raise self._unexpected(token, "a name")
         if self._next_or_peek(TokenKind.CLOSE) is None:
+            inside = self._text[token.start :].partition(")")[0].strip()
+            if token.kind is TokenKind.WORD and self._peek().kind is TokenKind.OTHER:
+                asked = f"exists({quoted(inside)})"
+                raise self._error(f'"{inside}": a name like this must be quoted: {asked}', token.start)
             raise self._unexpected(self._peek(), '")" (a function is asked for as exists(%{name(…)}))')
         return Exists(node)
 
@@ -293,7 +300,11 @@ class _Parser:
             if is_number(token.value):
                 return Number(token.value, token.start + 1)
             if token.value not in _KEYWORDS:
-                tag = f"%{{{token.value}(…)}}" if self._peek().kind is TokenKind.OPEN else f"%{{{token.value}}}"
+                is_call = self._peek().kind is TokenKind.OPEN
+                if is_call and nearest(token.value, _CALLED) is not None:
+                    near = suggestion(token.value, _CALLED)
+                    raise self._error(f'"{token.value}" is no word of conditions{near}', token.start)
+                tag = f"%{{{token.value}(…)}}" if is_call else f"%{{{token.value}}}"
                 raise self._error(
                     f'"{token.value}" is neither a value nor text; write {tag} for the value, '
                     f"{quoted(token.value)} for the text",
@@ -333,8 +344,11 @@ class _Parser:
     def _unexpected(self, token: Token, wanted: str) -> ExpressionSyntaxError:
         if token.kind is TokenKind.UNCLOSED:
             return self._error("the quote is never closed; a quote inside quoted text is written twice", token.start)
-        right = _SPELLINGS.get(token.value) if token.kind is TokenKind.OPERATOR else None
-        hint = f'; did you mean "{right}"' if right else ""
+        hint = ""
+        if token.kind is TokenKind.OPERATOR and token.value in _SPELLINGS:
+            hint = f'; did you mean "{_SPELLINGS[token.value]}"?'
+        elif token.kind is TokenKind.WORD and token.value not in _KEYWORDS:
+            hint = suggestion(token.value, _KEYWORDS)
         return self._error(f"expected {wanted}, found {_shown(token)}{hint}", token.start)
 
     def _error(self, message: str, position: int) -> ExpressionSyntaxError:

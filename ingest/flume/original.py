@@ -34,9 +34,9 @@ class Original:
         """Note what keeps the text from being imported."""
         self.problems.append(Problem(kind, self.place(at), message, hint))
 
-    def warning(self, at: int, message: str, hint: str = "") -> None:
+    def warning(self, at: int, message: str, hint: str = "", kind: Kind = Kind.CONFLICT) -> None:
         """Note what the reader should look at."""
-        self.problems.append(Problem(Kind.CONFLICT, self.place(at), message, hint, Severity.WARNING))
+        self.problems.append(Problem(kind, self.place(at), message, hint, Severity.WARNING))
 
     def syntax_error(self, at: int, message: str, hint: str = "", kind: Kind = Kind.SYNTAX) -> ConfigSyntaxError:
         """An error to raise where reading can not go on."""

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from ingest.api.errors import DecodeError
 from ingest.api.event import Event, Priority
-from ingest.api.notation import name_from_bytes
+from ingest.api.notation import name_from_bytes, shown
 
 _PRIORITIES = {priority.value.encode(): priority for priority in Priority}
 _INT64 = range(-(2**63), 2**63)
@@ -50,7 +50,7 @@ def _priority(text: bytes) -> Priority:
     priority = _PRIORITIES.get(text) or _PRIORITIES.get(text.upper())
     if priority is None:
         raise DecodeError(
-            f"the header priority holds {text[:_SHOWN_BYTES]!r}",
+            f"the header priority holds {shown(text[:_SHOWN_BYTES])}",
             code="bad_header",
             hint=f"it must be one of {', '.join(Priority)}",
         )
@@ -62,7 +62,7 @@ def _nanos(text: bytes) -> int:
     if digits.isdigit() and len(text) <= _LONGEST_INT64 and (nanos := int(text)) in _INT64:
         return nanos
     raise DecodeError(
-        f"the header nanos holds {text[:_SHOWN_BYTES]!r}",
+        f"the header nanos holds {shown(text[:_SHOWN_BYTES])}",
         code="bad_header",
         hint="it must be a whole number of 64 bits",
     )

@@ -25,6 +25,11 @@ def test_an_old_flow_is_imported_as_it_shows(tmp_path: Path) -> None:
     command, _, shown = console.removeprefix("$ ").partition("\n")
     ingest, *arguments = shlex.split(command)
     done = subprocess.run(
-        [Path(sys.executable).with_name(ingest), *arguments], cwd=tmp_path, capture_output=True, text=True, check=True
+        [Path(sys.executable).with_name(ingest), *arguments],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
     )
     assert (done.stdout, (tmp_path / "old.yaml").exists()) == (shown, True)

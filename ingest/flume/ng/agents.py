@@ -4,17 +4,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ingest.config import Kind, Place, Problem, Severity
-from ingest.flume.ng.interceptors import steps_of
+from ingest.flume.ng.interceptors import is_of_plugin, steps_of
 from ingest.flume.ng.kafka import header_steps, kafka_channel, kafka_source
+from ingest.flume.ng.known import OF_KAFKA_CHANNEL, OF_KAFKA_SOURCE, OF_SERIALIZERS, OF_SINK, not_needed
 from ingest.flume.ng.properties import Options, Property
-from ingest.flume.ng.serializers import TYPES, PipelineEnd, end_of
+from ingest.flume.ng.selectors import MULTIPLEXING, selection
+from ingest.flume.ng.serializers import ASYNC_TYPES, TYPES, PipelineEnd, end_of, refuse_serializer, serializer_of
 from ingest.flume.original import Original
 from ingest.flume.pipelines.document import Component, Pipeline, Verbatim
 from ingest.flume.pipelines.report import Entry, Outcome
+from ingest.spelling import did_you_mean
 
 _KEPT = "Kafka keeps events, and the checkpoint what was read: nothing is lost in a crash"
 _CHANNELS = {"memory": _KEPT, "file": _KEPT, "spillablememory": _KEPT, "jdbc": _KEPT}
-_APART_OF_SOURCES = ("interceptors",)
+_APART_OF_SOURCES = ("interceptors", "selector")
+_OF_SINK = (*OF_SINK, *(f"serializer.{name}" for name in OF_SERIALIZERS))
+_NO_SINK = "no sink that is imported takes from"
 
 
 class Agents:
@@ -30,12 +35,17 @@ class Agents:
         self._properties = properties
         self._zone = zone
         self._groups: set[tuple[str, str]] = set()
+        self._told: set[str] = set()  # prefixes of what is in the report
+        self._of_plugins: list[Options] = []  # sinks with serializers that are not imported
         self.entries: list[Entry] = []
 
     def pipelines(self) -> list[Pipeline]:
         """The pipelines; none when the original has problems."""
         names = dict.fromkeys(key.partition(".")[0] for key in self._properties if "." in key)
         found = [pipeline for name in names for pipeline in self._agent(name)]
+        if not found:
+            for options in self._of_plugins:
+                refuse_serializer(options)
         if not found and not self._original.problems:
             hint = "sinks of the types hbase and hbase2 are imported"
             self._original.error(Kind.MISSING_FIELD, 0, "there is no HBase sink in this file", hint)
@@ -51,8 +61,16 @@ class Agents:
         for name in lists.words("sinks"):
             options = self._options(f"{agent}.sinks.{name}.")
             written = options.text("type")
-            if TYPES.get(written.rpartition(".")[2]) is None:
-                self._entry(Outcome.LEFT_OUT, options, f"sink {name} ({written})", "", "it is no HBase sink")
+            kind = written.rpartition(".")[2]
+            if kind not in TYPES:
+                is_async = kind in ASYNC_TYPES
+                why = "it is not imported: write it as hbase2" if is_async else "only HBase sinks are imported"
+                self._entry(Outcome.LEFT_OUT, options, f"sink {name} ({written})", "", why)
+                continue
+            if not serializer_of(options):
+                self._of_plugins.append(options)
+                why = f"the serializer {options.text('serializer')} is not imported"
+                self._entry(Outcome.LEFT_OUT, options, f"sink {name}", "", why)
                 continue
             channel = options.text("channel")
             same = of_channel.setdefault(channel, (name, options.below("")))
@@ -67,7 +85,36 @@ class Agents:
             for group in lists.words("sinkgroups"):
                 options = self._options(f"{agent}.sinkgroups.{group}.")
                 self._entry(Outcome.LEFT_OUT, options, f"sink group {group}", "", "Spark's tasks share the work")
+            self._leave_out_rest(agent, lists)
         return found
+
+    def _leave_out_rest(self, agent: str, lists: Options) -> None:
+        """Tell of what belongs to none of the pipelines."""
+        for name in lists.words("sources"):
+            options = self._options(f"{agent}.sources.{name}.")
+            if options.prefix in self._told:
+                continue
+            what = f"source {name} ({options.text('type')})"
+            self._entry(Outcome.LEFT_OUT, options, what, "", f"{_NO_SINK} its channels")
+            for each in options.words("interceptors"):
+                own = self._options(f"{options.prefix}interceptors.{each}.")
+                what = f"interceptor {each} ({own.text('type')})"
+                self._entry(Outcome.LEFT_OUT, own, what, "", f"the source {name} is left out")
+            selector = self._options(f"{options.prefix}selector.")
+            if selector.names():
+                what = f"selector ({selector.text('type')})"
+                self._entry(Outcome.LEFT_OUT, selector, what, "", f"the source {name} is left out")
+        for name in lists.words("channels"):
+            options = self._options(f"{agent}.channels.{name}.")
+            if options.prefix not in self._told:
+                what = f"channel {name} ({options.text('type')})"
+                self._entry(Outcome.LEFT_OUT, options, what, "", f"{_NO_SINK} it")
+        for room in ("sources", "channels", "sinks"):
+            for name in dict.fromkeys(rest.partition(".")[0] for rest in lists.below(f"{room}.")):
+                if name not in lists.words(room):
+                    options = self._options(f"{agent}.{room}.{name}.")
+                    why = f"it is not in {agent}.{room}: Flume did not start it"
+                    self._entry(Outcome.LEFT_OUT, options, f"{room[:-1]} {name}", "", why)
 
     def _second(self, options: Options, name: str, first: tuple[str, dict[str, str]]) -> None:
         if options.below("") == first[1]:
@@ -81,10 +128,9 @@ class Agents:
         for known in ("type", "channel"):
             options.text(known)
         end = end_of(options)
+        unused = not_needed(options, "an HBase sink", _OF_SINK)
         if end is None:
             return []
-        options.below("zookeeper")
-        unused = [each for each in options.unused() if each != "znodeParent"]
         notes = [*end.notes, *([f"not needed: {', '.join(unused)}"] if unused else [])]
         self._entry(Outcome.TRANSLATED, options, f"sink {name}", end.sink.kind, "; ".join(notes))
         sources = self._options(f"{agent}.").words("sources")
@@ -95,11 +141,13 @@ class Agents:
         self._entry(Outcome.REPLACED, held, f"channel {channel} ({held.text('type')})", "kafka and checkpoint",
                     _CHANNELS.get(_kind(held.text("type")), _KEPT))  # fmt: skip
         if not feeding:
-            options.error(Kind.UNKNOWN_REFERENCE, "channel", f'no source feeds the channel "{channel}"')
+            fed = {word for each in sources for word in self._options(f"{agent}.sources.{each}.").words("channels")}
+            hint = did_you_mean(channel, fed)
+            options.error(Kind.UNKNOWN_REFERENCE, "channel", f'no source feeds the channel "{channel}"', hint)
         found = []
         for each in feeding:
             own = f"{agent}-{name}" if len(feeding) == 1 else f"{agent}-{each}-{name}"
-            made = self._from_source(own, agent, each, end)
+            made = self._from_source(own, self._options(f"{agent}.sources.{each}.", _APART_OF_SOURCES), channel, end)
             made.source.comments = [*held.comments(), *made.source.comments]
             found.append(made)
         return found
@@ -109,6 +157,9 @@ class Agents:
 
     def _from_channel(self, agent: str, name: str, held: Options, feeding: list[str], end: PipelineEnd) -> Pipeline:
         source = kafka_channel(held)
+        held.text("type")
+        held.below("kafka.producer.")
+        not_needed(held, "a Kafka channel", OF_KAFKA_CHANNEL)
         self._entry(Outcome.TRANSLATED, held, "channel (kafka)", "kafka", "its topic is what is read")
         for each in feeding:
             options = self._options(f"{agent}.sources.{each}.")
@@ -116,35 +167,47 @@ class Agents:
             self._entry(Outcome.LEFT_OUT, options, f"source {each} ({options.text('type')})", "", why)
         return self._pipeline(f"{agent}-{name}", source, end.steps, end)
 
-    def _from_source(self, own: str, agent: str, name: str, end: PipelineEnd) -> Pipeline:
-        options = self._options(f"{agent}.sources.{name}.", _APART_OF_SOURCES)
+    def _from_source(self, own: str, options: Options, channel: str, end: PipelineEnd) -> Pipeline:
+        name = options.prefix.split(".")[-2]
         written, _ = options.text("type"), options.text("channels")
-        selector = options.text("selector.type", "replicating")
-        if selector != "replicating":
-            hint = "import it without the selector, and choose events with a `filter` step"
-            options.error(Kind.UNKNOWN_COMPONENT, "selector.type", f'the selector "{selector}" is not imported', hint)
+        selector = self._options(f"{options.prefix}selector.")
+        is_selected = selector.text("type").lower() == MULTIPLEXING
         steps: list[Component] = []
-        if _kind(written) == "kafka":
+        is_kafka = _kind(written) == "kafka"
+        if is_kafka:
             source = kafka_source(options)
             made = header_steps(options)
-            for known in ("batchSize", "batchDurationMillis", "backoffSleepIncrement", "maxBackoffSleep"):
-                options.text(known)
-            unused = options.unused()
+            unused = not_needed(options, "a Kafka source", OF_KAFKA_SOURCE)
             why = f"not needed: {', '.join(unused)}" if unused else ""
             self._entry(Outcome.TRANSLATED, options, f"source {name}", "kafka", why)
-            steps += made if end.deposits_headers else []
+            steps += made if end.deposits_headers or is_selected else []
         else:
             source = self._stub(own, options, name, written)
         for each in options.words("interceptors"):
-            interceptor = self._options(f"{agent}.sources.{name}.interceptors.{each}.")
-            found = steps_of(interceptor)
-            by = ", ".join(step.kind for step in found)
-            said = interceptor.comments()
-            why = "; ".join(comment for step in found for comment in step.comments if comment not in said)
-            outcome = Outcome.TRANSLATED if found else Outcome.LEFT_OUT
-            self._entry(outcome, interceptor, f"interceptor {each} ({interceptor.text('type')})", by, why)
-            steps += found
-        return self._pipeline(own, source, [*steps, *end.steps], end)
+            steps += self._of_interceptor(each, self._options(f"{options.prefix}interceptors.{each}."))
+        chosen = selection(selector, channel, is_kafka=is_kafka)
+        if is_selected:
+            outcome = Outcome.TRANSLATED if chosen else Outcome.LEFT_OUT
+            why = "" if chosen else f"it sends every event to {channel}"
+            by = ", ".join(step.kind for step in chosen)
+            self._entry(outcome, selector, f"selector ({selector.text('type')})", by, why)
+        return self._pipeline(own, source, [*steps, *chosen, *end.steps], end)
+
+    def _of_interceptor(self, name: str, options: Options) -> list[Component]:
+        written = options.text("type")
+        what = f"interceptor {name} ({written})"
+        if is_of_plugin(options):
+            why = "decorators of your own in Python take the place of a plugin; one belongs here"
+            self._entry(Outcome.LEFT_OUT, options, what, "", why)
+            message = f"the interceptor {name} is left out: what it did to events is not done"
+            options.warn("type", message, "write a decorator of your own in Python", Kind.UNKNOWN_COMPONENT)
+            return [Component("", {}, [*options.comments(), f"left out: {what}: {why}"])]
+        found = steps_of(options)
+        said = options.comments()
+        why = "; ".join(comment for step in found for comment in step.comments if comment not in said)
+        by = ", ".join(step.kind for step in found)
+        self._entry(Outcome.TRANSLATED if found else Outcome.LEFT_OUT, options, what, by, why)
+        return found
 
     def _stub(self, own: str, options: Options, name: str, written: str) -> Component:
         why = "sources other than Kafka's are not imported; have the events sent to this topic"
@@ -165,6 +228,7 @@ class Agents:
         return Pipeline(name, source, [end.sink], steps, {"timezone": self._zone})
 
     def _entry(self, outcome: Outcome, options: Options, original: str, by: str, why: str) -> None:
+        self._told.add(options.prefix)
         self.entries.append(Entry(outcome, self._original.place(options.at("type")), original, by, why))
 
 

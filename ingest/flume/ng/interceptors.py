@@ -13,6 +13,7 @@ from ingest.expressions import Pattern
 from ingest.expressions.grammar import quoted
 from ingest.flume.escapes import literal
 from ingest.flume.ng.kafka import absent
+from ingest.flume.ng.known import OF_INTERCEPTORS, not_needed
 from ingest.flume.ng.properties import Options
 from ingest.flume.patterns import UntranslatableError, in_full, pattern_of, replacement_of
 from ingest.flume.pipelines.document import Component, Verbatim
@@ -123,11 +124,11 @@ def _strptime(joda: str) -> str | None:
 
 
 def _search_replace(options: Options) -> Steps:
-    pattern = _pattern(options, "searchPattern", "")
+    pattern, written = _pattern(options, "searchPattern", ""), options.text("replaceString")
     if pattern is None:
         return []
     try:
-        replacement = replacement_of(options.text("replaceString"), pattern.groups)
+        replacement = replacement_of(written, pattern.groups)
     except UntranslatableError as error:
         options.error(Kind.BAD_PATTERN, "replaceString", str(error))
         return []
@@ -188,10 +189,20 @@ _CLASSES = {
 }
 
 
+def is_of_plugin(options: Options) -> bool:
+    """Whether an interceptor is a class that Flume did not bring."""
+    written = options.text("type")
+    return "." in written and _name(written) not in _KNOWN
+
+
+def _name(written: str) -> str:
+    return _CLASSES.get(written.rpartition(".")[2].partition("$")[0], written.lower())
+
+
 def steps_of(options: Options) -> list[Component]:
     """The steps an interceptor becomes; problems go to the original."""
     written = options.text("type")
-    name = _CLASSES.get(written.rpartition(".")[2].partition("$")[0], written.lower())
+    name = _name(written)
     translate = _KNOWN.get(name)
     if translate is None:
         hint = did_you_mean(written, _KNOWN) or "write a decorator of your own in Python, or take it out"
@@ -199,6 +210,7 @@ def steps_of(options: Options) -> list[Component]:
         return []
     place = options.original.place(options.at("type"))
     made = [Component(kind, found, [note] if note else [], place) for kind, found, note in translate(options)]
+    not_needed(options, f"the interceptor {name}", OF_INTERCEPTORS.get(name, ()))
     if made:
         made[0].comments = [*options.comments(), *made[0].comments]
     return made

@@ -15,7 +15,9 @@ from ingest.kafka.settings import ClientOption, is_this_machine
 _CLIENT_OPTIONS = frozenset(get_args(ClientOption))
 _SPLIT = re.compile(r"\s*,\s*|\s+")
 _MECHANISMS = {"PLAIN": "plain", "SCRAM-SHA-256": "scram_sha_256", "SCRAM-SHA-512": "scram_sha_512", "GSSAPI": "gssapi"}
-_CORE_FIELDS = ("host", "priority", "nanos")
+CORE_FIELDS = ("host", "priority", "nanos")
+"""Headers that are parts of the event here, and no attributes."""
+
 _READ_ALREADY = (
     "security.protocol", "sasl.mechanism", "sasl.jaas.config", "sasl.kerberos.service.name", "group.id",
     "auto.offset.reset",
@@ -146,14 +148,14 @@ def header_steps(options: Options) -> list[Component]:
     is_raw = not options.is_true("useFlumeEventFormat", default=False)
     said = ["headers become columns: those that Flume's Kafka source gave an event, and those it was told to map"]
     steps: list[Component] = []
-    moved = {header: name for name, header in mapping.items() if header not in _CORE_FIELDS}
+    moved = {header: name for name, header in mapping.items() if header not in CORE_FIELDS}
     if is_raw:
         steps.append(Component("select", {"attributes": [*moved, *own, "key"]}, said, place))
     renamed = {header: name for header, name in moved.items() if header != name}
     if renamed:
         steps.append(Component("rename", {"attributes": renamed}, (), place))
     for name, header in mapping.items():
-        if header in _CORE_FIELDS:
+        if header in CORE_FIELDS:
             steps.append(Component("value", {"attribute": name, "value": f"%{{{header}}}"}, (), place))
     for name, part in own.items():
         made: dict[str, object] = {"attribute": name, "value": f"%{{{part}}}"}

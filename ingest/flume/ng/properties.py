@@ -152,6 +152,10 @@ class Options:
         rest = [key.removeprefix(self.prefix) for key in self.properties if key.startswith(self.prefix)]
         return [name for name in rest if not name.startswith(self.apart)] if self.apart else rest
 
+    def asked(self) -> frozenset[str]:
+        """Names of options that somebody asked for, whether they are there or not."""
+        return frozenset(self._asked)
+
     def unused(self) -> list[str]:
         """Names of options that nobody asked for."""
         return [name for name in self.names() if name not in self._asked]
@@ -160,6 +164,6 @@ class Options:
         """Note what keeps the component from being imported."""
         self.original.error(kind, self.at(name), message, hint)
 
-    def warn(self, name: str, message: str, hint: str = "") -> None:
+    def warn(self, name: str, message: str, hint: str = "", kind: Kind = Kind.CONFLICT) -> None:
         """Note what the reader should look at."""
-        self.original.warning(self.at(name), message, hint)
+        self.original.warning(self.at(name), message, hint, kind)

@@ -13,9 +13,13 @@ from ingest.flume.escapes import literal
 from ingest.flume.ng.properties import Options
 from ingest.flume.patterns import UntranslatableError, in_full
 from ingest.flume.pipelines.document import Component
+from ingest.spelling import nearest
 
 TYPES = {"hbase": "hbase", "hbase2": "hbase2", "HBaseSink": "hbase", "HBase2Sink": "hbase2"}
 """Names and classes of the sinks."""
+
+ASYNC_TYPES = ("asynchbase", "AsyncHBaseSink")
+"""Those of the sink that wrote to HBase through a client of its own, with serializers of its own."""
 
 _SIMPLE = ("SimpleHBase2EventSerializer", "SimpleHbaseEventSerializer")
 _REGEX = ("RegexHBase2EventSerializer", "RegexHbaseEventSerializer")
@@ -48,22 +52,29 @@ class PipelineEnd:
     notes: list[str] = field(default_factory=list)
 
 
+def serializer_of(options: Options) -> str:
+    """The class of the sink's serializer, without its package; "" for one that is not imported."""
+    name = options.text("serializer", _SIMPLE[0]).rpartition(".")[2]
+    return name if name in (*_SIMPLE, *_REGEX) else ""
+
+
+def refuse_serializer(options: Options) -> None:
+    """Note that a sink has a serializer that is not imported."""
+    written = options.text("serializer")
+    hint = f"there are {_SIMPLE[0]} and {_REGEX[0]}; write decorators of your own for others"
+    options.error(Kind.UNKNOWN_COMPONENT, "serializer", f'the serializer "{written}" is not imported', hint)
+
+
 def end_of(options: Options) -> PipelineEnd | None:
     """The steps and the sink; None when the original has the problem."""
     table, family = options.text("table"), options.text("columnFamily")
     for name, value in (("table", table), ("columnFamily", family)):
         if not value:
-            options.error(Kind.MISSING_FIELD, "type", f'the sink needs "{name}"')
-    written = options.text("serializer", _SIMPLE[0])
-    name = written.rpartition(".")[2]
-    if name in _SIMPLE:
-        made = _simple(options, table, family)
-    elif name in _REGEX:
-        made = _regex(options, table, family)
-    else:
-        hint = f"there are {_SIMPLE[0]} and {_REGEX[0]}; write decorators of your own for others"
-        options.error(Kind.UNKNOWN_COMPONENT, "serializer", f'the serializer "{written}" is not imported', hint)
-        return None
+            near = nearest(name, options.names())
+            hint = f'did you mean it by "{near}"?' if near not in (None, name) else ""
+            options.error(Kind.MISSING_FIELD, "type", f'the sink needs "{name}"', hint)
+    make = _simple if serializer_of(options) in _SIMPLE else _regex
+    made = make(options, table, family)
     if made is not None and not options.is_true("enableWal", default=True):
         made.sink.options = {**made.sink.options, "write_to_wal": False}
     return made
@@ -102,7 +113,7 @@ def _regex(options: Options, table: str, family: str) -> PipelineEnd | None:
         return None
     if pattern.groups != len(names):
         message = (
-            f"the expression has {pattern.groups} groups and there are {len(names)} colNames: Flume dropped every event"
+            f"groups of the expression: {pattern.groups}, names in colNames: {len(names)}; Flume dropped every event"
         )
         options.error(Kind.CONFLICT, "serializer.colNames", message)
     if key_index >= len(names) or (key_index >= 0 and names[key_index].upper() != _ROW_KEY):

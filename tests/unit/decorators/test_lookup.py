@@ -7,6 +7,7 @@ from contextlib import closing
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from decorators.lookup import Lookup, LookupSettings
 from ingest.api import DecorateError
@@ -126,10 +127,8 @@ def test_a_broken_table_stops_a_share_and_no_event(services, content):
     ("content", "options", "reason"),
     [
         (b"", {}, "it has no columns"),
-        (b"a,b\n", {"key": "c"}, 'it has no column "c"'),
-        (b"a,b\n", {"columns": {"c": "x"}}, 'it has no column "c"'),
         (b"a,b,b\n", {}, 'it has two columns "b"'),
-        (b"a,b\n1,2\n1,3\n", {}, "line 3 has the key b'1', which is there already"),
+        (b"a,b\n1,2\n1,3\n", {}, 'line 3 has the key "1", which is there already'),
     ],
 )
 def test_a_table_that_is_none_is_refused(tmp_path, content, options, reason):
@@ -137,6 +136,16 @@ def test_a_table_that_is_none_is_refused(tmp_path, content, options, reason):
     with pytest.raises(ValueError, match="can not use") as caught:
         make(tmp_path / "t.csv", **options)
     assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(("options", "option"), [({"key": "c"}, "key"), ({"columns": {"c": "x"}}, "columns")])
+def test_a_column_that_is_not_there_is_told_at_its_option(tmp_path, options, option):
+    write(tmp_path / "t.csv", b"a,b\n")
+    with pytest.raises(ValidationError) as caught:
+        make(tmp_path / "t.csv", **options)
+    (error,) = caught.value.errors()
+    assert (error["msg"], error["ctx"]["option"]) == ('the file has no column "c"', option)
+    assert error["ctx"]["hint"] == "it has a, b"
 
 
 def test_a_row_without_its_key_is_refused(tmp_path):

@@ -23,6 +23,7 @@ KNOWN = ["split", "separator", "on_error", "2hb_f:ts", "Europe/Berlin"]
         ("on-error", "on_error"),
         ("ON_ERROR", "on_error"),
         ("SPLIT", "split"),
+        ("sepa", "separator"),
         ("europe/berlin", "Europe/Berlin"),
         ("2hb_f:td", "2hb_f:ts"),
         ("x", None),
@@ -33,7 +34,7 @@ KNOWN = ["split", "separator", "on_error", "2hb_f:ts", "Europe/Berlin"]
 def test_the_nearest_name_is_meant(name, meant):
     assert nearest(name, KNOWN) == meant
     assert did_you_mean(name, iter(KNOWN)) == ("" if meant is None else f'did you mean "{meant}"?')
-    assert suggestion(name, iter(KNOWN)) == ("" if meant is None else f'; did you mean "{meant}"')
+    assert suggestion(name, iter(KNOWN)) == ("" if meant is None else f'; did you mean "{meant}"?')
 
 
 def test_nothing_is_near_where_nothing_is_known():

@@ -5,6 +5,7 @@ import pytest
 from ingest.catalog import ROOMS, Catalog
 from ingest.cli.error_pages import error_pages
 from ingest.cli.pages import cost_in
+from ingest.expressions import FUNCTIONS
 
 
 def test_list_has_every_component(ingest):
@@ -67,6 +68,41 @@ def test_unknown_component_gets_the_nearest_name(ingest):
     assert (result.code, result.err) == (3, 'error: there is no component "spilt"\n  hint: did you mean "split"?\n')
 
 
+def test_function(ingest):
+    result = ingest("describe", "bucket")
+    assert result.out.startswith(
+        "bucket  function of templates, stable\n\n%{bucket(value, count)}\n\nA number from 0 to count - 1"
+    )
+    assert "%{bucket(id, 16)}-%{id}\n  id is abc\n  gives 02-abc\n" in result.out
+    (page,) = ingest("describe", "bucket", "--output", "json").json
+    assert (page["room"], [option["name"] for option in page["options"]]) == ("functions", ["value", "count"])
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_every_function_has_a_page(ingest, name):
+    pages = ingest("describe", name, "--output", "json").json
+    assert pages[-1]["room"] == "functions"
+    assert ingest("describe", name).code == 0
+
+
+def test_the_nearest_function(ingest):
+    assert 'did you mean "bucket"?' in ingest("describe", "buckt").err
+
+
+def test_page_fits_where_it_is_piped(ingest):
+    table = ingest("describe", "timestamp").out.partition("It takes about")[0]
+    assert "as in strptime" in table
+    assert max(map(len, table.splitlines())) <= 120
+
+
+@pytest.mark.parametrize("name", ["lookup", "geoip"])
+def test_it_says_where_a_relative_path_begins(ingest, name):
+    (path,) = [
+        each for each in ingest("describe", name, "--output", "json").json[0]["options"] if each["name"] == "path"
+    ]
+    assert "a relative path begins where the command is run" in path["doc"]
+
+
 def test_a_word_too_much(ingest):
     assert ingest("describe", "split", "more").code == 2
 
@@ -97,3 +133,4 @@ class TestError:
     def test_unknown_code(self, ingest):
         result = ingest("describe", "error", "no_mtch")
         assert (result.code, 'did you mean "no_match"?' in result.err) == (3, True)
+        assert 'did you mean "bad_access_line"?' in ingest("describe", "error", "bad_acces").err

@@ -26,6 +26,29 @@ def test_text_shows_each_step(ingest, pipeline):
     assert result.err == "1 kept, 1 dropped, 1 failed\nnext: ingest run --once pipeline.yaml\n"
 
 
+@pytest.mark.parametrize(
+    ("step", "end"),
+    [
+        (
+            "regex: {pattern: x, index: 0, attribute: a, on_no_match: error}",
+            "2 failed\nnext: ingest describe error no_match\n",
+        ),
+        ("trim: {}", "2 dropped\nnext: ingest describe error no_row_key\n"),
+        ("filter: {drop: \"%{body} != ''\", reason: mine}", "2 dropped\n"),
+    ],
+)
+def test_what_is_next_when_nothing_is_kept(ingest, folder, step, end):
+    (folder / "p.yaml").write_text(
+        "version: 1\nstores: {logs: {memory: {}}}\npipelines:\n  p:\n    source: {files: {path: ./in}}\n"
+        f"    decorators:\n      - {step}\n      - value: {{attribute: '2hb_f:q', value: v}}\n"
+        "      - value: {attribute: '2hb_', value: k, when: exists(never)}\n    sinks: [{attr2hbase: {table: t}}]\n"
+    )
+    (folder / "e.jsonl").write_text('{"body": "b"}\n{"body": "c"}')
+    result = ingest("explain", "p.yaml", "--events", "e.jsonl")
+    assert (result.code, result.err[-len(end) :]) == (0, end)
+    assert "ingest run" not in result.err
+
+
 class TestColors:
     FILE = """
 version: 1

@@ -37,12 +37,12 @@ flowchart LR
     p1_step2["value<br>when %{x} == #34;a#60;b#34;"]
     p1_sink1[/"attr2hbase#35;1"/]
     p1_sink2[/"rest<br>attr2hbase"/]
-    p1_dead_letters[["dead letters<br>kafka: dead"]]
   end
   subgraph p2["plain"]
     p2_source(["files<br>./in"])
     p2_sink1[/"attr2hbase"/]
   end
+  p1_dead_letters[["dead letters<br>kafka: dead"]]
   table1[("t<br>in logs")]
   table2[("t_%{topic}<br>in other")]
   p1_source --> p1_step1
@@ -51,16 +51,14 @@ flowchart LR
   p1_sink1 --> table1
   p1_step2 --> p1_sink2
   p1_sink2 --> table2
-  p1_source -.-> p1_dead_letters
-  p1_step2 -.-> p1_dead_letters
-  p1_sink1 -.-> p1_dead_letters
-  p1_sink2 -.-> p1_dead_letters
+  p1 -.-> p1_dead_letters
   p2_source --> p2_sink1
   p2_sink1 --> table1
 """
 
 DOT = r"""digraph pipelines {
   rankdir=LR;
+  compound=true;
   node [fontname="sans-serif"];
   subgraph cluster_p1 {
     label="web";
@@ -69,8 +67,8 @@ DOT = r"""digraph pipelines {
     p1_step2 [shape=box, label="value\nwhen %{x} == \"a<b\""];
     p1_sink1 [shape=parallelogram, label="attr2hbase#1"];
     p1_sink2 [shape=parallelogram, label="rest\nattr2hbase"];
-    p1_dead_letters [shape=note, label="dead letters\nkafka: dead"];
   }
+  p1_dead_letters [shape=note, label="dead letters\nkafka: dead"];
   table1 [shape=cylinder, label="t\nin logs"];
   table2 [shape=cylinder, label="t_%{topic}\nin other"];
   p1_source -> p1_step1;
@@ -79,10 +77,7 @@ DOT = r"""digraph pipelines {
   p1_sink1 -> table1;
   p1_step2 -> p1_sink2;
   p1_sink2 -> table2;
-  p1_source -> p1_dead_letters [style=dashed];
-  p1_step2 -> p1_dead_letters [style=dashed];
-  p1_sink1 -> p1_dead_letters [style=dashed];
-  p1_sink2 -> p1_dead_letters [style=dashed];
+  p1_source -> p1_dead_letters [style=dashed, ltail=cluster_p1];
 }
 """
 
@@ -101,6 +96,20 @@ def test_all_pipelines_of_a_file(ingest, file):
 
 def test_one_pipeline_for_graphviz(ingest, file):
     assert ingest("graph", file, "--format", "dot", "--pipeline", "web").out == DOT
+
+
+def test_a_way_of_its_own_to_the_dead_letters_is_an_arrow(ingest, folder):
+    text = FILE.replace(
+        "    on_error: stop\n", "    on_error: stop\n    decorators: [{trim: {on_error: dead_letter}}]\n"
+    )
+    text = text.replace("label: rest, ", "label: rest, on_error: drop, ")
+    (folder / "p.yaml").write_text(text)
+    drawn = ingest("graph", "p.yaml").out
+    assert [line for line in drawn.splitlines() if "-.->" in line] == [
+        "  p1 -.-> p1_dead_letters",
+        "  p2_step1 -.-> p2_dead_letters",
+    ]
+    assert 'p1_sink2[/"rest<br>attr2hbase<br>on_error: drop"/]' in drawn
 
 
 def test_boxes_and_arrows_as_json(ingest, file):

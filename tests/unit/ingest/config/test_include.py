@@ -145,7 +145,7 @@ chains:
         [
             ("drop", "dorp", ['3:16: unknown-field: "dorp" is not a setting of filter; did you mean "drop"?']),
             ("'x'", "'x", ["3:34: bad-expression: the quote is never closed"]),
-            ("%{key}", "%{lenght(key)}", ['6:44: bad-expression: unknown function "lenght"; did you mean "length"']),
+            ("%{key}", "%{lenght(key)}", ['6:44: bad-expression: unknown function "lenght"; did you mean "length"?']),
             ("filter", "fliter", ['3:7: unknown-component: there is no decorator "fliter"; did you mean "filter"?']),
             ("chain: clean", "chain: claen", ['5:14: unknown-reference: there is no chain "claen"; did you mean']),
             ("chain: clean", "chain: keyed", ['5:14: conflict: chain "keyed" uses itself']),

@@ -325,7 +325,7 @@ CASES = {
     "out-of-range": (
         "versions: 3",
         "versions: 0",
-        ["6:43: out-of-range: versions: input should be greater than or equal to 1"],
+        ["6:43: out-of-range: versions must be at least 1, not 0"],
     ),
     "not-one-of": (
         "topics: [ticks]}}",
@@ -335,7 +335,7 @@ CASES = {
     "not-one-of, time zone": (
         "    sinks:",
         "    timezone: Europe/Berln\n    sinks:",
-        ['17:15: not-one-of: there is no time zone "Europe/Berln"; did you mean "Europe/Berlin"?'],
+        ['17:15: not-one-of: "Europe/Berln" is not a time zone; did you mean "Europe/Berlin"?'],
     ),
     "not-one-of, version": ("version: 1", "version: 2", ["1:10: not-one-of: version is 1"]),
     "not-one-of, start": (
@@ -371,12 +371,12 @@ CASES = {
     "bad-pattern": (
         'separator: ":"',
         'separator: "a("',
-        ["15:30: bad-pattern: bad pattern: missing ), unterminated subpattern"],
+        ["15:30: bad-pattern: missing ), unterminated subpattern"],
     ),
     "bad-pattern, of columns": (
         SINK,
         "attr2hbase: {table: mytable, columns: {name_pattern: '[a-'}}",
-        ["18:63: bad-pattern: bad pattern: unterminated character set"],
+        ["18:63: bad-pattern: unterminated character set"],
     ),
     "bad-expression, template": (
         "%{key}-%{nanos}",
@@ -748,4 +748,4 @@ def test_value_in_a_message_can_not_break_the_line(tmp_path):
     (problem,) = problems(tmp_path / "p.yaml", text)
     assert problem.startswith('15:40: wrong-type: index wants a whole number, not the text "\\x1b[31m\\nxxx')
     assert problem.endswith("xxx…")
-    assert len(problem) < 600
+    assert len(problem) < 1_100

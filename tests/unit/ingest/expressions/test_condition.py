@@ -134,7 +134,7 @@ def test_bad_pattern_has_the_column_inside_the_condition() -> None:
 def test_unknown_function_has_its_column() -> None:
     with pytest.raises(ExpressionSyntaxError) as raised:
         Condition.parse("exists(a) and %{lowr(a)} == 'x'")
-    assert (raised.value.column, raised.value.message) == (17, 'unknown function "lowr"; did you mean "lower"')
+    assert (raised.value.column, raised.value.message) == (17, 'unknown function "lowr"; did you mean "lower"?')
 
 
 def test_function_without_a_value_fails_the_event() -> None:

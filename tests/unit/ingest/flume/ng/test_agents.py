@@ -286,13 +286,23 @@ class TestSeveral:
         (changed(BASE, "a.sources.r.kafka.bootstrap.servers", "k1"), "4:1", "is not a broker"),
         (changed(BASE, "a.sinks.k.serializer", "com.x.Mine"), "13:1", 'the serializer "com.x.Mine" is not imported'),
         (changed(BASE, "a.sinks.k.serializer.payloadColumn", ""), "13:1", "there is nothing to write"),
-        (changed(BASE, "a.sources.r.selector.type", "multiplexing"), "13:1", "the selector"),
+        (changed(BASE, "a.sources.r.selector.type", "com.x.Mine"), "13:1", 'the selector "com.x.Mine" is not imported'),
+        (
+            changed(BASE, "a.sources.r.selector.type", "multiplexing"),
+            "13:1",
+            "the selector sends nothing to the channel",
+        ),
+        (
+            changed(BASE, "a.sources.r.type", "syslogtcp")
+            + "a.sources.r.selector.type = multiplexing\na.sources.r.selector.header = host\n",
+            "14:1",
+            "a part of the event",
+        ),
         (changed(BASE + REGEX, "a.sinks.k.serializer.colNames", "a"), "15:1", "Flume dropped every event"),
         (changed(BASE + REGEX, "a.sinks.k.serializer.rowKeyIndex", "1"), "16:1", "is not the place of ROW_KEY"),
         (changed(BASE + REGEX, "a.sinks.k.serializer.rowKeyIndex", "x"), "16:1", "is a whole number"),
         (changed(BASE + REGEX, "a.sinks.k.serializer.regex", "(a"), "14:1", "missing )"),
         (interceptor(type="morphline"), "19:1", "is not imported"),
-        (interceptor(type="com.x.Mine$Builder"), "19:1", "is not imported"),
         (interceptor(type="regex_extractor", regex="(a)"), "19:1", "needs serializers"),
         (
             interceptor(type="search_replace", searchPattern="(a)", replaceString="$2"),
@@ -321,3 +331,99 @@ def test_report_names_what_is_not_needed(imported):
     why = {entry.original: entry.why for entry in imported(text).entries}
     assert "not needed: batchSize" in why["sink k"]
     assert "nothing is lost in a crash" in why["channel c (memory)"]
+
+
+class TestWhatIsLeftOut:
+    def test_each_part_that_feeds_no_imported_sink_is_told(self, imported):
+        text = changed(changed(changed(BASE, "a.sources", "r s"), "a.channels", "c m"), "a.sinks", "k l n") + (
+            "a.sources.s.type = spooldir\na.sources.s.channels = m\na.sources.s.interceptors = t\n"
+            "a.sources.s.interceptors.t.type = timestamp\na.sources.s.selector.type = multiplexing\n"
+            "a.channels.m.type = memory\na.sinks.l.type = hdfs\na.sinks.n.type = asynchbase\na.sinks.n.channel = m\n"
+            "a.sources.old.type = exec\n"
+        )
+        found = {entry.original: entry.why for entry in imported(text).entries if entry.outcome == "left out"}
+        assert found == {
+            "source s (spooldir)": "no sink that is imported takes from its channels",
+            "interceptor t (timestamp)": "the source s is left out",
+            "selector (multiplexing)": "the source s is left out",
+            "channel m (memory)": "no sink that is imported takes from it",
+            "sink l (hdfs)": "only HBase sinks are imported",
+            "sink n (asynchbase)": "it is not imported: write it as hbase2",
+            "source old": "it is not in a.sources: Flume did not start it",
+        }
+
+    def test_an_interceptor_of_a_plugin(self, imported):
+        found = imported(interceptor(type="com.x.Mine$Builder"))
+        assert "# left out: interceptor i (com.x.Mine$Builder): decorators of your own" in found.yaml
+        assert any(entry.original == "interceptor i (com.x.Mine$Builder)" for entry in found.entries)
+        assert any("the interceptor i is left out" in warning.message for warning in found.warnings)
+
+    def test_a_sink_with_a_serializer_of_a_plugin_beside_another(self, configuration, imported):
+        text = changed(changed(BASE, "a.sinks", "k p"), "a.sources.r.channels", "c d") + (
+            "a.sinks.p.type = hbase2\na.sinks.p.channel = d\na.sinks.p.serializer = com.x.Mine\n"
+        )
+        assert list(configuration(text).pipelines) == ["a-k"]
+        why = {entry.original: entry.why for entry in imported(text).entries}
+        assert why["sink p"] == "the serializer com.x.Mine is not imported"
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        (BASE + "a.sinks.k.tabel = q\n", '"tabel" is no setting of an HBase sink', 'did you mean "table"?'),
+        (BASE + REGEX + "a.sinks.k.serializer.colName = a\n", '"serializer.colName" is no', '"serializer.colNames"?'),
+        (BASE + REGEX + "a.sinks.k.serializer.regx = a\n", '"serializer.regx" is no', '"serializer.regex"?'),
+        (BASE + "a.sources.r.kafka.topic = q\n", "of a Kafka source", 'did you mean "kafka.topics"?'),
+        (interceptor(type="static", vale="x"), "of the interceptor static", 'did you mean "value"?'),
+    ],
+)
+def test_a_setting_that_flume_did_not_know_is_told(text, message, hint, imported):
+    found = imported(text)
+    assert any(message in warning.message and hint in warning.hint for warning in found.warnings)
+    assert not any("not needed" in entry.why for entry in found.entries)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (BASE.replace("columnFamily", "columFamily"), 'did you mean it by "columFamily"?'),
+        (changed(BASE, "a.sinks.k.channel", "c2"), 'did you mean "c"?'),
+    ],
+)
+def test_what_is_missing_names_what_is_near(text, hint, imported):
+    with pytest.raises(ConfigInvalidError) as caught:
+        imported(text)
+    assert hint in [problem.hint for problem in caught.value.report.errors]
+
+
+SELECTOR = BASE + DEPOSIT + "a.sources.r.header.kind = kind\na.sources.r.selector.type = multiplexing\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "kept"),
+    [
+        ({"mapping.x": "c", "mapping.y": "d"}, "x"),
+        ({"mapping.x": "d c", "mapping.y": "d", "default": "d"}, "x"),
+        ({"mapping.x": "d", "default": "c"}, "y- 007"),
+        ({"mapping.x": "d", "mapping.y": "d", "optional.y": "c", "default": "c d"}, "y- 007"),
+        ({"mapping.007": "c"}, "007"),
+        ({"mapping.7": "c"}, ""),
+        ({"default": "c"}, "xy- 007"),
+    ],
+)
+def test_a_multiplexing_selector_sends_what_it_sent(more, kept, outcomes):
+    text = SELECTOR + "a.sources.r.selector.header = kind\n"
+    text += "".join(f"a.sources.r.selector.{name} = {value}\n" for name, value in more.items())
+    events = {"x": {"kind": "x"}, "y": {"kind": "y"}, "-": {}, " ": {"kind": ""}, "007": {"kind": "007"}}
+    found = {
+        name: [line["outcome"] for line in outcomes(text, EVENT | {"attributes": attributes})]
+        for name, attributes in events.items()
+    }
+    assert "".join(name for name, outcome in found.items() if outcome == ["kept"]) == kept
+
+
+def test_a_selector_by_a_header_of_the_source(outcomes):
+    text = BASE + "a.sources.r.selector.type = multiplexing\na.sources.r.selector.header = topic\n"
+    for topic, outcome in (("web", "kept"), ("other", "dropped")):
+        (line,) = outcomes(text + "a.sources.r.selector.mapping.web = c\n", EVENT | {"topic": topic})
+        assert line["outcome"] == outcome

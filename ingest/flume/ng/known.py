@@ -1,0 +1,48 @@
+"""
+Settings of Flume 1 that nothing here needs, and names that are none of its settings.
+
+Source: HBaseSinkConfigurationConstants, KafkaSourceConstants, KafkaChannelConfiguration and the interceptors' Builders
+of Flume 1.11.
+"""
+
+from collections.abc import Collection
+
+from ingest.config import Kind
+from ingest.flume.ng.properties import Options
+from ingest.spelling import did_you_mean
+
+OF_SINK = (
+    "batchSize", "coalesceIncrements", "enableWal", "kerberosKeytab", "kerberosPrincipal", "maxConsecutiveFails",
+    "serializer", "timeout", "znodeParent", "zookeeperQuorum",
+)  # fmt: skip
+OF_SERIALIZERS = (
+    "charset", "colNames", "depositHeaders", "incrementColumn", "incrementRow", "payloadColumn", "regex",
+    "regexIgnoreCase", "rowKeyIndex", "rowPrefix", "suffix",
+)  # fmt: skip
+OF_KAFKA_SOURCE = (
+    "backoffSleepIncrement", "batchDurationMillis", "batchSize", "groupId", "interceptors", "maxBackoffSleep",
+    "migrateZookeeperOffsets", "selector.type", "topicHeader", "zookeeperConnect",
+)  # fmt: skip
+OF_KAFKA_CHANNEL = (
+    "capacity", "defaultPartitionId", "groupId", "keep-alive", "kafka.pollTimeout", "migrateZookeeperOffsets",
+    "partitionIdHeader", "pollTimeout", "readSmallestOffset", "transactionCapacity", "zookeeperConnect",
+)  # fmt: skip
+OF_INTERCEPTORS = {"remove_header": ("fromListSeparator",), "search_replace": ("charset",)}
+
+
+def not_needed(options: Options, owner: str, known: Collection[str]) -> list[str]:
+    """
+    Settings that nobody asked for though Flume knew them; a warning tells of each that it did not know either.
+
+    Args:
+        options: of which nothing will be asked any more.
+        owner: what they belong to, for messages.
+        known: settings of Flume that are not asked for, or not always.
+    """
+    unused = options.unused()
+    for name in unused:
+        if name not in known:
+            hint = did_you_mean(name, {*known, *options.asked()})
+            message = f'"{name}" is no setting of {owner} that Flume knew: nothing is made of it'
+            options.warn(name, message, hint, Kind.UNKNOWN_FIELD)
+    return [name for name in unused if name in known]

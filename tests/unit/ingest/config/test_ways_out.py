@@ -1,0 +1,108 @@
+"""Common slips: what is told says how to write it."""
+
+import pytest
+
+from decorators import BUILTIN
+from ingest.api import ConfigError
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.config.components import _ELSEWHERE
+
+FILE = """\
+version: 1
+stores: {m: {memory: {}}}
+pipelines:
+  p:
+    source: {kafka: {brokers: "localhost:9092", topics: [t]}}
+    decorators:
+      - STEP
+      - value: {attribute: "2hb_", value: "%{key}-%{nanos}"}
+    sinks: [{attr2hbase: {table: t}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "says"),
+    [
+        ("hmac: {key: x, attributes: [a]}", 'did you mean "secret"?'),
+        ("mask: {find: [email]}", "what is found inside values is for `redact`"),
+        ("access_log: {formats: combine}", 'did you mean "combined"?'),
+        ("ip: {networks: {a: [10.1.0.0/8]}}", '"10.1.0.0/8" is no range; did you mean 10.0.0.0/8?'),
+        ("ip: {networks: {a: [ten]}}", "as in 10.0.0.0/8"),
+        ("regex: {pattern: (a), attributes: [a, b]}", "names in `attributes`: 2, groups in the pattern: 1"),
+        ("regex: {pattern: (a, index: 0, attribute: b}", "bad-pattern: missing )"),
+        ("timestamp: {zone: CEST}", '"CEST" is not a time zone; write one such as UTC or Europe/Berlin'),
+        (r'regex: {pattern: "(\d+)", attribute: a}', "between single quotes a backslash stands for itself"),
+        ("json: {prefix: 2hb_a:}", 'text with a ":" in it must be quoted'),
+        ("json: 2hb_a: b", 'text with a ":" in it must be quoted'),
+        (
+            "trim: {}\n     - trim: {}",
+            '8:6: syntax: while parsing a block mapping: did not find expected key; indent this "-"',
+        ),
+        ("value: {attribute: a, value: b}\n        when: exists(c)", "among the options: `value: {…, when: …}`"),
+        ("trim: {}\n        on_error: drop\n        label: a", "among the options: `trim: {…, on_error: …}`"),
+        ('value: {attribute: a, value: "${id}"}', "the attribute id of an event is %{id}"),
+        ('value: {attribute: a, value: b, when: "exists(2hb_a:id)"}', "must be quoted: exists('2hb_a:id')"),
+        ("redact: {find: email}", "write [email]"),
+        ('mask: {attributes: "a: b"}', 'write ["a: b"]'),
+        ("sample: {share: 30%, by: b}", 'share wants a number, not the text "30%"; write 0.3'),
+        ("sample: {share: 30, by: b}", "out-of-range: share must be at most 1, not 30"),
+        (
+            "timestamp: {formats: yyyy-MM-dd}",
+            "write %Y-%m-%d and the like, or one of iso8601, rfc3339, apache, epoch_s",
+        ),
+        ("timestamp: {formats: epoc_ms}", 'did you mean "epoch_ms"?'),
+        (
+            "lookup: {path: people.csv, key: network}",
+            '7:41: unknown-reference: the file has no column "network"; it has id, team',
+        ),
+        (
+            "lookup: {path: people.csv, columns: {taem: x}}",
+            '7:45: unknown-reference: the file has no column "taem"; did you mean "team"?',
+        ),
+    ],
+)
+def test_the_way_out_is_told(tmp_path, monkeypatch, step, says):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text("id,team\n1,red\n")
+    (tmp_path / "p.yaml").write_text(FILE.replace("STEP", step))
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path / "p.yaml", env={}, lookup=Catalog())
+    assert any(says in str(problem) for problem in caught.value.report.errors)
+
+
+def told(path, text):
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load(path, env={}, lookup=Catalog())
+    return [str(problem) for problem in caught.value.report.problems]
+
+
+@pytest.mark.parametrize("name", sorted(_ELSEWHERE))
+def test_what_others_call_a_step_leads_to_ours(tmp_path, name):
+    assert _ELSEWHERE[name] in BUILTIN
+    (problem,) = told(tmp_path / "p.yaml", FILE.replace("STEP", f"{name}: {{}}"))
+    assert f'there is no decorator "{name}"; did you mean "{_ELSEWHERE[name]}"?' in problem
+
+
+def test_the_list_of_all_decorators_is_whole(tmp_path):
+    (problem,) = told(tmp_path / "p.yaml", FILE.replace("STEP", "qqqqq: {}"))
+    assert all(f'"{name}"' in problem for name in BUILTIN)
+
+
+def test_a_plugin_that_can_not_be_used_is_not_taken_for_a_slip(tmp_path):
+    (tmp_path / "steps.py").write_text("import no_such_library")
+    text = "plugins: [steps]\n" + FILE.replace("STEP", "leev: {}")
+    lost, unknown = told(tmp_path / "p.yaml", text)
+    assert "no_such_library" in lost
+    assert 'it may be of the plugin "steps", which can not be used' in unknown
+
+
+def test_a_zone_of_the_pipeline_that_is_none(tmp_path):
+    for zone, way_out in (
+        ("CEST", "; write one such as UTC or Europe/Berlin"),
+        ("Europe/Berln", '; did you mean "Europe/Berlin"?'),
+    ):
+        text = FILE.replace("STEP", "trim: {}").replace("    sinks", f"    timezone: {zone}\n    sinks")
+        (problem,) = told(tmp_path / "p.yaml", text)
+        assert problem.endswith(f'not-one-of: "{zone}" is not a time zone{way_out}')

@@ -1,0 +1,37 @@
+"""Values in messages: text as it is, what can not be seen escaped, and nothing of Python's own writing."""
+
+import pytest
+
+from decorators.ip import Ip
+from decorators.timestamp import Timestamp
+from ingest.api import DecorateError
+from ingest.api.notation import shown
+from ingest.testing.events import event_of, settings_of
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (b"abc", '"abc"'),
+        ("Köln".encode(), '"Köln"'),
+        (b"a\nb\x00", '"a\\nb\\x00"'),
+        (b"\xff", '"\\xff"'),
+        ("\u202e".encode(), '"\\u202e"'),
+        (b"", '""'),
+    ],
+)
+def test_value(value, expected):
+    assert shown(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("decorator", "options", "message"),
+    [
+        (Timestamp, "{formats: iso8601}", '"a\\nb" is no time of the form iso8601'),
+        (Ip, "{class_attribute: c, on_invalid: error}", '"a\\nb" is no IP address'),
+    ],
+)
+def test_message(decorator, options, message):
+    with pytest.raises(DecorateError) as caught:
+        decorator(settings_of(decorator.settings_class(), options)).decorate(event_of("a\nb"))
+    assert caught.value.message == message
