@@ -34,7 +34,7 @@ def test_text_shows_each_step(ingest, pipeline):
             "2 failed\nnext: ingest describe error no_match\n",
         ),
         ("trim: {}", "2 dropped\nnext: ingest describe error no_row_key\n"),
-        ("filter: {drop: \"%{body} != ''\", reason: mine}", "2 dropped\n"),
+        ("filter: {drop: \"%{body} != ''\", reason: mine}", "2 dropped\nnext: ingest validate p.yaml\n"),
     ],
 )
 def test_what_is_next_when_nothing_is_kept(ingest, folder, step, end):
@@ -213,9 +213,9 @@ def test_what_on_error_makes_of_a_failed_event(ingest, folder, on_error, head, c
     assert "  regex: no_match: " in result.out
 
 
-@pytest.mark.parametrize(("body", "command"), [("1:2", "run --once"), ("x", "validate"), ("nothing", "validate")])
+@pytest.mark.parametrize(("body", "command"), [("1:2", "run --once p.yaml"), ("x", "validate p.yaml"), ("nothing", "describe error no_match")])
 def test_nothing_is_run_next_when_no_event_is_kept(ingest, folder, body, command):
-    assert fates(ingest, folder, body=body).err.splitlines()[-1] == f"next: ingest {command} p.yaml"
+    assert fates(ingest, folder, body=body).err.splitlines()[-1] == f"next: ingest {command}"
 
 
 HBASE = "hbase: {host: h}"
