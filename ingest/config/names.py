@@ -38,14 +38,15 @@ class _Names(NamedTuple):
 def check_names(pipeline: PipelineDraft, draft: Draft, binding: Binding) -> None:
     """Look for sinks that take a row key or cells from attributes, and can never get them; all steps must be there."""
     sinks = [sink for sink in pipeline.sinks if isinstance(getattr(sink.settings, "attr_prefix", None), str)]
-    if not sinks or _comes_with_attributes(pipeline, draft):
-        return
+    if not sinks or pipeline.source is None or getattr(pipeline.source.settings, "format", "raw") != "raw":
+        return  # other formats have attributes in each event
     names = _names(pipeline)
-    has_headers = pipeline.source is None or pipeline.source.kind != "files"
+    has_headers = pipeline.source.kind != "files"
+    given = _given(pipeline, draft) if has_headers else set()
     prefixes = [sink.settings.attr_prefix for sink in sinks]  # type: ignore[attr-defined]  # looked for above
     for sink, prefix in zip(sinks, prefixes, strict=True):
         has_cells = _has_cell(names, prefix)
-        if not names.may_have(prefix):
+        if not (names.may_have(prefix) or prefix in given):
             _tell_no_key(sink, prefix, names, binding, is_sure=has_cells or not has_headers)
         elif not (has_cells or _has_own_cells(sink) or names.may_begin(prefix) or has_headers):
             message = "no step sets an attribute that becomes a cell here, so nothing is ever stored"
@@ -56,13 +57,11 @@ def check_names(pipeline: PipelineDraft, draft: Draft, binding: Binding) -> None
                 _tell_passed_over(name, prefix, step, pipeline, binding)
 
 
-def _comes_with_attributes(pipeline: PipelineDraft, draft: Draft) -> bool:
-    """Whether events surely have attributes already where the chain begins, of names that only the data tells."""
-    source = pipeline.source
-    if source is None or getattr(source.settings, "format", "raw") != "raw":
-        return True
+def _given(pipeline: PipelineDraft, draft: Draft) -> set[str]:
+    """Names of attributes that tests give to events; who tests with a header expects it of the records."""
     given = [event for case, _ in draft.cases if case.pipeline in (None, pipeline.name) for event in case.given]
-    return any(event.attributes or (event.record is not None and event.record.headers) for event in given)
+    headers = [name for event in given if event.record is not None for name, _ in event.record.headers]
+    return {name for name in headers if isinstance(name, str)}.union(*(event.attributes for event in given))
 
 
 def _names(pipeline: PipelineDraft) -> _Names:

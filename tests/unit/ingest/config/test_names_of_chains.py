@@ -95,7 +95,8 @@ def test_what_comes_with_the_event_may_be_the_key(problems):
     for given in ("body: b, attributes: {'2hb_': k}", "record: {value: v, headers: [['2hb_', k]]}"):
         test = f"tests: [{{name: n, pipeline: p, given: [{{{given}}}], expect: {{failed: 0}}}}]\n"
         assert problems(CELL, tests=test, source=KAFKA) == []
-    given = "tests: [{name: n, pipeline: p, given: [{body: k}], expect: {failed: 0}}]\n"
+        assert problems(CELL, tests=test) == [no_key]  # lines of files have none
+    given = "tests: [{name: n, pipeline: p, given: [{body: k, attributes: {x: y}}], expect: {failed: 0}}]\n"
     assert problems(CELL, tests=given, source=KAFKA) == [no_key]
 
 
