@@ -55,7 +55,8 @@ class Decorator(_Component[S]):
     Then called by one thread, once an event, for ever. Pure: no clock, randomness, network, files, logging or metrics
     in `decorate`; ids derive from `event.origin`. What must remember something says `stateful = True`, is bounded,
     forgets it in `begin`, and says in its docstring what a replay does to it. What can not give the same for the same
-    event says `deterministic = False`; then `validate` warns, and refuses a row key made of what it sets.
+    event says `deterministic = False`; then `validate` refuses a row key made of what it sets, under whatever name, and
+    warns where its settings do not say all names that it sets (`sets` and `other_names`).
     """
 
     @abstractmethod

@@ -38,16 +38,17 @@ class _Names(NamedTuple):
 def check_names(pipeline: PipelineDraft, draft: Draft, binding: Binding) -> None:
     """Look for sinks that take a row key or cells from attributes, and can never get them; all steps must be there."""
     sinks = [sink for sink in pipeline.sinks if isinstance(getattr(sink.settings, "attr_prefix", None), str)]
-    if not sinks or _comes_with_attributes(pipeline, draft):
-        return
+    if not sinks or pipeline.source is None or getattr(pipeline.source.settings, "format", "raw") != "raw":
+        return  # other formats have attributes in each event
     names = _names(pipeline)
-    has_headers = pipeline.source is None or pipeline.source.kind != "files"
+    has_headers = pipeline.source.kind != "files"
+    given = _given(pipeline, draft) if has_headers else set()
     prefixes = [sink.settings.attr_prefix for sink in sinks]  # type: ignore[attr-defined]  # looked for above
     for sink, prefix in zip(sinks, prefixes, strict=True):
         has_cells = _has_cell(names, prefix)
-        if not names.may_have(prefix):
+        if prefix not in names.set and prefix not in given:
             _tell_no_key(sink, prefix, names, binding, is_sure=has_cells or not has_headers)
-        elif not (has_cells or _has_own_cells(sink) or names.may_begin(prefix) or has_headers):
+        if names.may_have(prefix) and not (has_cells or _has_own_cells(sink) or names.may_begin(prefix) or has_headers):
             message = "no step sets an attribute that becomes a cell here, so nothing is ever stored"
             binding.warning(Kind.CONFLICT, sink.where, message, f'name one as "{prefix}family:qualifier"')
         others = [other for other in prefixes if len(other) > len(prefix)]
@@ -56,13 +57,11 @@ def check_names(pipeline: PipelineDraft, draft: Draft, binding: Binding) -> None
                 _tell_passed_over(name, prefix, step, pipeline, binding)
 
 
-def _comes_with_attributes(pipeline: PipelineDraft, draft: Draft) -> bool:
-    """Whether events surely have attributes already where the chain begins, of names that only the data tells."""
-    source = pipeline.source
-    if source is None or getattr(source.settings, "format", "raw") != "raw":
-        return True
+def _given(pipeline: PipelineDraft, draft: Draft) -> set[str]:
+    """Names of attributes that tests give to events; who tests with a header expects it of the records."""
     given = [event for case, _ in draft.cases if case.pipeline in (None, pipeline.name) for event in case.given]
-    return any(event.attributes or (event.record is not None and event.record.headers) for event in given)
+    headers = [name for event in given if event.record is not None for name, _ in event.record.headers]
+    return {name for name in headers if isinstance(name, str)}.union(*(event.attributes for event in given))
 
 
 def _names(pipeline: PipelineDraft) -> _Names:
@@ -73,6 +72,7 @@ def _names(pipeline: PipelineDraft) -> _Names:
         if not isinstance(settings, Settings):
             begins.add("")
             continue
+        known |= {settings.new_name(name): maker for name, maker in known.items()}
         known |= dict.fromkeys(sorted(settings.sets()), step)
         if settings.other_names is not None:
             begins.add(settings.other_names)
@@ -81,18 +81,27 @@ def _names(pipeline: PipelineDraft) -> _Names:
 
 def _tell_no_key(sink: Component, prefix: str, names: _Names, binding: Binding, *, is_sure: bool) -> None:
     """Say so where a key is surely wanted, or where one was made under another name; headers may bring one."""
-    # a short name is like many others, and a cell is no slip of the key
-    slips = [name for name in names.set if not name.startswith(prefix)] if len(prefix) > _SHORT else []
-    near = nearest(prefix, slips) or next((name for name, step in names.set.items() if step.kind == "row_key"), None)
+    is_known = not names.may_have(prefix)
+    near = _slip(prefix, names)
+    if near is None and is_known:
+        near = next((name for name, step in names.set.items() if step.kind == "row_key"), None)
     if near is not None:
         step = names.set[near]
         hint = f'the {step.kind} on line {step.where.line} sets "{near}"'
-    elif is_sure:
+    elif is_sure and is_known:
         hint = f'add `row_key`, or `value: {{attribute: "{prefix}", …}}`'
     else:
         return
-    message = f'no step sets the attribute "{prefix}" that the row key is taken from, so nothing is stored'
+    what = "stored" if is_known else "stored that does not bring it"
+    message = f'no step sets the attribute "{prefix}" that the row key is taken from, so nothing is {what}'
     binding.warning(Kind.CONFLICT, sink.where, message, hint)
+
+
+def _slip(prefix: str, names: _Names) -> str | None:
+    """A name that was probably to be that of the key: a short one is like many others, and a cell is none."""
+    return (
+        nearest(prefix, [name for name in names.set if not name.startswith(prefix)]) if len(prefix) > _SHORT else None
+    )
 
 
 def _has_own_cells(sink: Component) -> bool:

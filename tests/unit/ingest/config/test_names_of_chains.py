@@ -87,6 +87,17 @@ def test_a_key_that_may_be_set_is_not(problems, step):
     assert problems(CELL, step) == []
 
 
+def test_a_slip_is_told_also_where_the_data_makes_names(problems):
+    slip = 'value: {attribute: "2bh_", value: "%{offset}"}'
+    (told,) = problems("json", CELL, slip)
+    assert told == (
+        '10:14: conflict: warning: no step sets the attribute "2hb_" that the row key is taken from, so nothing is '
+        'stored that does not bring it; the value on line 9 sets "2bh_"'
+    )
+    assert problems("json", CELL, 'value: {attribute: id, value: "%{offset}"}') == []
+    assert problems("json", CELL, slip, "rename: {pattern: '^2bh', replacement: '2hb'}") == []
+
+
 def test_what_comes_with_the_event_may_be_the_key(problems):
     no_key = NO_KEY.format("8:14", ADD)
     assert problems(CELL) == [no_key]
@@ -95,7 +106,8 @@ def test_what_comes_with_the_event_may_be_the_key(problems):
     for given in ("body: b, attributes: {'2hb_': k}", "record: {value: v, headers: [['2hb_', k]]}"):
         test = f"tests: [{{name: n, pipeline: p, given: [{{{given}}}], expect: {{failed: 0}}}}]\n"
         assert problems(CELL, tests=test, source=KAFKA) == []
-    given = "tests: [{name: n, pipeline: p, given: [{body: k}], expect: {failed: 0}}]\n"
+        assert problems(CELL, tests=test) == [no_key]  # lines of files have none
+    given = "tests: [{name: n, pipeline: p, given: [{body: k, attributes: {x: y}}], expect: {failed: 0}}]\n"
     assert problems(CELL, tests=given, source=KAFKA) == [no_key]
 
 
