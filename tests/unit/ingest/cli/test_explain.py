@@ -213,7 +213,10 @@ def test_what_on_error_makes_of_a_failed_event(ingest, folder, on_error, head, c
     assert "  regex: no_match: " in result.out
 
 
-@pytest.mark.parametrize(("body", "command"), [("1:2", "run --once p.yaml"), ("x", "validate p.yaml"), ("nothing", "describe error no_match")])
+@pytest.mark.parametrize(
+    ("body", "command"),
+    [("1:2", "run --once p.yaml"), ("x", "validate p.yaml"), ("nothing", "describe error no_match")],
+)
 def test_nothing_is_run_next_when_no_event_is_kept(ingest, folder, body, command):
     assert fates(ingest, folder, body=body).err.splitlines()[-1] == f"next: ingest {command}"
 
