@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import Fate
 from ingest.api.names import Remembered
-from ingest.api.notation import name_from_bytes, name_to_bytes
+from ingest.api.notation import name_from_bytes, name_to_bytes, shown
 
 _ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
 _ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
@@ -119,7 +119,7 @@ class Kv(Decorator[KvSettings]):
         self._source = settings.source
         self._prefix = name_to_bytes(settings.prefix)
         self._wanted = None if settings.only is None else frozenset(map(name_to_bytes, settings.only))
-        self._finditer = _pair(settings.separator, settings.assign).finditer
+        self._match = _pair(settings.separator, settings.assign).match
         self._names = Remembered(self._named)
         self._bare = {OnBare.TRUE: b"true", OnBare.EMPTY: b""}.get(settings.on_bare)
 
@@ -143,9 +143,8 @@ class Kv(Decorator[KvSettings]):
         names, bare = self._names.known, self._bare
         found: dict[str, bytes] = {}
         at = 0
-        for match in self._finditer(text):
-            if match.start() != at:
-                break
+        # not `finditer`, which goes on to look for a pair behind what is none: the square of a long text
+        while at < len(text) and (match := self._match(text, at)) is not None:
             at = match.end()
             key, quoted, plain = match.groups()
             if key is None:
@@ -157,7 +156,7 @@ class Kv(Decorator[KvSettings]):
             elif bare is not None:
                 value = bare
             elif self.settings.on_bare is OnBare.ERROR:
-                raise DecorateError(f"the key {key[:_SHOWN_BYTES]!r} has no value", code="bare_key")
+                raise DecorateError(f"the key {shown(key[:_SHOWN_BYTES])} has no value", code="bare_key")
             else:
                 continue
             try:
@@ -167,7 +166,7 @@ class Kv(Decorator[KvSettings]):
             if name:
                 found[name] = value
         if at != len(text):
-            raise DecorateError(f"no pair at byte {at}: {text[at : at + _SHOWN_BYTES]!r}", code="bad_pairs")
+            raise DecorateError(f"no pair at byte {at}: {shown(text[at : at + _SHOWN_BYTES])}", code="bad_pairs")
         return found
 
     def _named(self, key: bytes) -> str:

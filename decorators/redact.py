@@ -77,7 +77,7 @@ class RedactSettings(InPlaceSettings):
         example=["email", "card"],
     )
     patterns: list[Pattern] = option(
-        "Regular expressions of what else is taken out; of one with groups only the first group.",
+        "Regular expressions of what else is taken out; of one with groups only the first group that takes part.",
         default=[],
         example=["user=(\\w+)"],
     )
@@ -168,6 +168,12 @@ class Redact(Decorator[RedactSettings]):
             body="user=alice id=7",
             body_after="user=* id=7",
         ),
+        Example(
+            "one of two things, each with a group",
+            settings="{patterns: ['user=(\\w+)|id=(\\d+)'], replacement: '*'}",
+            body="user=alice id=7",
+            body_after="user=* id=*",
+        ),
     )
 
     def __init__(self, settings: RedactSettings) -> None:
@@ -203,7 +209,9 @@ class Redact(Decorator[RedactSettings]):
         return self._part(match, match.lastindex or 0)
 
     def _first_group(self, match: Match) -> bytes:
-        return match[0] if match[1] is None else self._part(match, 1)
+        """The match with the first group that took part replaced; all of it where none did."""
+        taken = next((number for number, group in enumerate(match.groups(), 1) if group is not None), 0)
+        return self._part(match, taken)
 
     def _part(self, match: Match, group: int) -> bytes:
         (first, _), (start, stop) = match.span(), match.span(group)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, tzinfo
 from enum import StrEnum
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.api.notation import name_from_bytes, name_to_bytes
+from ingest.api.notation import name_from_bytes, name_to_bytes, shown
 from ingest.expressions import ZoneName, zone_of
 from ingest.formats.times import EPOCH, MONTHS, iso_milliseconds, milliseconds_at
 
@@ -150,7 +150,7 @@ class Syslog(Decorator[SyslogSettings]):
         found = next((found for match in self._matches if (found := match(line))), None)
         if found is None:
             hint = "it has no <PRI>, as lines of files: say `form: file`" if _FILE.fullmatch(line) else None
-            raise DecorateError(f"{line[:_SHOWN_BYTES]!r} is no syslog message", code="bad_syslog", hint=hint)
+            raise DecorateError(f"{shown(line[:_SHOWN_BYTES])} is no syslog message", code="bad_syslog", hint=hint)
         parts = found.groupdict()
         attributes: dict[str, bytes] = {}
         if found.re is not _FILE:
@@ -184,7 +184,9 @@ class Syslog(Decorator[SyslogSettings]):
             is_short = found.re is not _RFC5424 and text[:1].isalpha()
             return _nearest_ms(text, near_ms, self._zone) if is_short else iso_milliseconds(text)
         except (ValueError, OverflowError, KeyError) as error:
-            raise DecorateError(f"{text[:_SHOWN_BYTES]!r} is no time of a syslog message", code="bad_time") from error
+            raise DecorateError(
+                f"{shown(text[:_SHOWN_BYTES])} is no time of a syslog message", code="bad_time"
+            ) from error
 
 
 def _nearest_ms(text: bytes, near_ms: int, zone: tzinfo) -> int:
