@@ -209,9 +209,9 @@ class Redact(Decorator[RedactSettings]):
         return self._part(match, match.lastindex or 0)
 
     def _first_group(self, match: Match) -> bytes:
-        """The match with the first group that took part replaced; all of it where none did."""
-        taken = next((number for number, group in enumerate(match.groups(), 1) if group is not None), 0)
-        return self._part(match, taken)
+        """The match with the first group that took part replaced."""
+        taken = next((number for number, group in enumerate(match.groups(), 1) if group is not None), None)
+        return match[0] if taken is None else self._part(match, taken)
 
     def _part(self, match: Match, group: int) -> bytes:
         (first, _), (start, stop) = match.span(), match.span(group)
