@@ -92,7 +92,7 @@ def test_many_blanks_and_quotes_take_no_time_that_grows_with_their_square(attrib
 
 @pytest.mark.parametrize(
     ("settings", "body"),
-    [("{}", b'{"data":"%s=="}' % (b"A" * 200_000)), ("{separator: ';'}", b"word " * 40_000 + b'="b"c')],
+    [("{}", b'{"data":"%s="}' % (b"A" * 200_000)), ("{separator: ';'}", b"word " * 40_000 + b'="b"c')],
 )
 def test_a_long_text_that_is_no_pairs_is_looked_at_once(refusal_of, settings, body):
     # the square of it would take minutes, and ends in `decorator_timeout`
