@@ -58,16 +58,21 @@ def test_floats_of_32_bits(number, text):
     assert number_text(float32(given_number)) == text
 
 
+LARGEST_32 = (2 - 2**-23) * 2.0**127
+
+
 @given(FLOATS_32)
 @example(2.0**-126)
 @example(2.0**-149)
+@example(3.4025001647762064e38)  # 3.403e38 is none of 32 bits any more
 def test_no_digit_of_a_float_of_32_bits_is_needless(number):
     found = float32(number)
     packed = struct.pack(">f", number)
     assert struct.pack(">f", found) == packed
     digits = len(repr(abs(found)).partition("e")[0].replace(".", "").strip("0"))
     for fewer in range(1, digits):
-        assert struct.pack(">f", float(f"{number:.{fewer}g}")) != packed
+        shorter = float(f"{number:.{fewer}g}")
+        assert abs(shorter) > LARGEST_32 or struct.pack(">f", shorter) != packed
 
 
 @given(FLOATS_64 | st.integers(-(2**64), 2**64))
