@@ -54,7 +54,8 @@ class ExplodeSettings(Settings):
         strict=False,
     )
     on_invalid: Fate = option(
-        "A text that is no JSON array: the event fails (`error`), passes as it is (`keep`), or is dropped (`drop`).",
+        "A text that is no JSON array, or nested too deep: the event fails (`error`), passes as it is (`keep`), or is "
+        "dropped (`drop`).",
         default="error",
         strict=False,
     )
@@ -128,17 +129,15 @@ class Explode(FanOut[ExplodeSettings]):
         self._source = settings.source
         self._most = settings.max_events
         self._split = self._splitter()
-        self._fates = {"bad_json": settings.on_invalid, "no_attribute": settings.on_missing or settings.on_invalid}
+        self._fates = dict.fromkeys(("bad_json", "too_deep"), settings.on_invalid)
+        self._fates["no_attribute"] = settings.on_missing or settings.on_invalid
 
     def decorate(self, event: Event) -> list[Event]:
         """Make the events."""
         try:
             parts = self._split(event.text_of(self._source, "to take parts from"))
         except DecorateError as error:
-            fate = self._fates.get(error.code, Fate.ERROR)
-            if fate is Fate.ERROR:
-                raise
-            return [event] if fate is Fate.KEEP else []
+            return [event] if self._fates.get(error.code, Fate.ERROR).is_kept(error) else []
         if len(parts) > self._most:
             raise _too_many(self._most)
         if not parts:

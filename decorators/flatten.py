@@ -11,7 +11,6 @@ from ingest.formats.json_text import attributes_of, read_json, write_json
 from ingest.formats.nested import Arrays, Flattening, NestedSettings, OnNull
 
 _BEGINS = (b"{", b"[")
-_REPAIRED = frozenset({"bad_json", "too_deep"})
 _Names = Annotated[list[str], Field(min_length=1)]
 _Prefixes = Annotated[dict[str, str], Field(min_length=1)]
 
@@ -95,7 +94,8 @@ class Flatten(Decorator[FlattenSettings]):
         self._listed = None if listed is None else tuple(prefixes)
         self._prefixes = prefixes
         self._flattenings = Remembered(self._flattening)
-        self._on_invalid = settings.on_invalid or (Fate.KEEP if listed is None else Fate.ERROR)
+        on_invalid = settings.on_invalid or (Fate.KEEP if listed is None else Fate.ERROR)
+        self._fates = dict.fromkeys(("bad_json", "too_deep"), on_invalid)
 
     @property
     def drop_reason(self) -> str:
@@ -113,9 +113,7 @@ class Flatten(Decorator[FlattenSettings]):
             try:
                 apart[name] = self._members(name, value)
             except DecorateError as error:
-                if self._on_invalid is Fate.ERROR or error.code not in _REPAIRED:
-                    raise
-                if self._on_invalid is Fate.DROP:
+                if not self._fates.get(error.code, Fate.ERROR).is_kept(error):
                     return False
         if not apart:
             return True

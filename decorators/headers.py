@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.choices import OnRepeated
 from ingest.api.names import Remembered
 from ingest.api.notation import name_from_bytes, name_to_bytes, shown
 
@@ -29,14 +30,6 @@ class Case(StrEnum):
 
     LOWER = "lower"
     KEEP = "keep"
-
-
-class OnRepeated(StrEnum):
-    """What several lines of one name lead to."""
-
-    JOIN = "join"
-    FIRST = "first"
-    LAST = "last"
 
 
 class OnBadLine(StrEnum):

@@ -5,8 +5,6 @@ from ingest.api.choices import Fate
 from ingest.formats.json_text import attributes_of, read_json, write_json
 from ingest.formats.nested import Flattening, NestedSettings, OnNull
 
-_REPAIRED = frozenset({"bad_json", "no_attribute"})
-
 
 class JsonSettings(NestedSettings):
     """Options of the json decorator."""
@@ -15,8 +13,8 @@ class JsonSettings(NestedSettings):
         "A null sets nothing (`unset`), an `empty` value, or fails the event (`error`).", default="unset", strict=False
     )
     on_invalid: Fate = option(
-        "A text that is no JSON object, or an absent attribute: the event fails (`error`), passes as it is (`keep`), "
-        "or is dropped (`drop`).",
+        "A text that is no JSON object or nested too deep, or an absent attribute: the event fails (`error`), passes "
+        "as it is (`keep`), or is dropped (`drop`).",
         default="error",
         strict=False,
     )
@@ -68,6 +66,7 @@ class Json(Decorator[JsonSettings]):
         super().__init__(settings)
         self._source = settings.source
         self._flattening = Flattening(settings, write_json, settings.on_null)
+        self._fates = dict.fromkeys(("bad_json", "too_deep", "no_attribute"), settings.on_invalid)
 
     @property
     def drop_reason(self) -> str:
@@ -79,9 +78,7 @@ class Json(Decorator[JsonSettings]):
         try:
             found = self._read(event.text_of(self._source, "to read"))
         except DecorateError as error:
-            if error.code not in _REPAIRED or self.settings.on_invalid is Fate.ERROR:
-                raise
-            return self.settings.on_invalid is Fate.KEEP
+            return self._fates.get(error.code, Fate.ERROR).is_kept(error)
         event.update(found)
         return True
 

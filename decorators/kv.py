@@ -14,7 +14,6 @@ from ingest.api.notation import name_from_bytes, name_to_bytes, shown
 
 _ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
 _ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
-_REPAIRED = frozenset({"bad_pairs", "no_attribute"})
 _SHOWN_BYTES = 40  # of what can not be read, in a message
 
 
@@ -121,6 +120,7 @@ class Kv(Decorator[KvSettings]):
         self._wanted = None if settings.only is None else frozenset(map(name_to_bytes, settings.only))
         self._match = _pair(settings.separator, settings.assign).match
         self._names = Remembered(self._named)
+        self._fates = dict.fromkeys(("bad_pairs", "no_attribute"), settings.on_invalid)
         self._bare = {OnBare.TRUE: b"true", OnBare.EMPTY: b""}.get(settings.on_bare)
 
     @property
@@ -133,9 +133,7 @@ class Kv(Decorator[KvSettings]):
         try:
             found = self._attributes(event.text_of(self._source, "to read pairs from"))
         except DecorateError as error:
-            if error.code not in _REPAIRED or self.settings.on_invalid is Fate.ERROR:
-                raise
-            return self.settings.on_invalid is Fate.KEEP
+            return self._fates.get(error.code, Fate.ERROR).is_kept(error)
         event.update(found)
         return True
 

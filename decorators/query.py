@@ -1,19 +1,11 @@
 """Make attributes of the names and values of a query string."""
 
-from enum import StrEnum
 from urllib.parse import unquote_to_bytes
 
 from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.choices import OnRepeated
 from ingest.api.names import Remembered
 from ingest.api.notation import name_from_bytes, name_to_bytes
-
-
-class OnRepeated(StrEnum):
-    """What several values of one name lead to."""
-
-    LAST = "last"
-    FIRST = "first"
-    JOIN = "join"
 
 
 class QuerySettings(Settings):

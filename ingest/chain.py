@@ -137,11 +137,11 @@ class Chain:
     def __init__(self, steps: Sequence[Step], *, watcher: Watcher | None = None) -> None:
         self.steps = tuple(steps)
         self._watcher = watcher
-        self._in_stages = watcher is not None or any(isinstance(step.decorator, FanOut) for step in steps)
-        self._calls = () if self._in_stages else tuple((step, _call(step)) for step in steps)
         self._stages = tuple(
             (step, None if watcher is not None or isinstance(step.decorator, FanOut) else _call(step)) for step in steps
         )
+        self._calls = tuple((step, call) for step, call in self._stages if call is not None)
+        self._in_stages = len(self._calls) < len(self._stages)
         self._held: dict[int, dict[int, _HeldEvent]] = {
             index: {} for index, step in enumerate(self.steps) if isinstance(step.decorator, FanOut)
         }

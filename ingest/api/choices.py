@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from ingest.api.errors import EventError
+
 
 class OnMissing(StrEnum):
     """What an attribute that is to be read, but is not there, leads to."""
@@ -24,3 +26,17 @@ class Fate(StrEnum):
     ERROR = "error"
     KEEP = "keep"
     DROP = "drop"
+
+    def is_kept(self, error: EventError) -> bool:
+        """Whether an event passes that has this error, or is dropped; the error is raised if it is to fail."""
+        if self is Fate.ERROR:
+            raise error
+        return self is Fate.KEEP
+
+
+class OnRepeated(StrEnum):
+    """What several values of one name lead to."""
+
+    FIRST = "first"
+    JOIN = "join"
+    LAST = "last"

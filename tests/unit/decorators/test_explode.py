@@ -121,6 +121,12 @@ def test_an_absent_attribute_is_as_no_array(form):
     assert make(f"{{source: a, form: {form}, on_invalid: drop}}").decorate(event) == []
 
 
+@pytest.mark.parametrize(("on_invalid", "count"), [("keep", 1), ("drop", 0)])
+def test_an_array_nested_too_deep_is_as_no_array(on_invalid, count):
+    body = "[" + "[" * 100_000 + "]" * 100_001
+    assert len(make(f"{{on_invalid: {on_invalid}}}").decorate(event_of(body))) == count
+
+
 @pytest.mark.parametrize(
     ("settings", "body", "code"),
     [

@@ -189,6 +189,11 @@ def test_too_deep_is_an_error_of_the_event(refusal_of, body):
     assert refusal_of(Json, "{}", body) in {"too_deep", "bad_json"}
 
 
+def test_too_deep_may_pass(attributes_after):
+    body = '{"f": 1.5, "a": ' + "[" * 900 + "]" * 900 + "}"
+    assert attributes_after(Json, "{on_invalid: keep}", body) == {}
+
+
 def test_a_hundred_levels_pass(attributes_after):
     body = '{"a":' * 100 + "1" + "}" * 100
     assert attributes_after(Json, "{}", body) == {".".join("a" * 100): b"1"}

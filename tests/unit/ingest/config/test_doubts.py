@@ -2,9 +2,7 @@
 
 import pytest
 
-from ingest.api import ConfigError
-from ingest.catalog import Catalog
-from ingest.config import load
+from tests.support.problems import problems_of
 
 FILE = """\
 version: 1
@@ -24,11 +22,7 @@ def problems(tmp_path):
 
     def found(step):
         path.write_text(FILE.replace("STEP", step))
-        try:
-            report = load(path, env={}, lookup=Catalog()).report
-        except ConfigError as error:
-            report = error.report
-        return [str(problem).removeprefix(f"{path}:") for problem in report.problems]
+        return problems_of(path)
 
     return found
 

@@ -2,9 +2,7 @@
 
 import pytest
 
-from ingest.api import ConfigError
-from ingest.catalog import Catalog
-from ingest.config import load
+from tests.support.problems import problems_of
 
 FILE = """\
 version: 1
@@ -38,11 +36,7 @@ def problems(tmp_path):
     def found(*steps, source=FILES, sinks=SINK, tests=""):
         content = FILE.replace("STEPS", "\n      - ".join(steps)).replace("SOURCE", source).replace("SINKS", sinks)
         path.write_text(content + tests)
-        try:
-            report = load(path, env={}, lookup=Catalog()).report
-        except ConfigError as error:
-            report = error.report
-        return [str(problem).removeprefix(f"{path}:") for problem in report.problems]
+        return problems_of(path)
 
     return found
 

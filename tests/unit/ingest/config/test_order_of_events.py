@@ -2,9 +2,8 @@
 
 import pytest
 
-from ingest.api import ConfigError
 from ingest.catalog import Catalog
-from ingest.config import load
+from tests.support.problems import problems_of
 
 PLUGIN = """\
 from ingest.api import Example, FanOut, Held, Settings
@@ -49,11 +48,7 @@ def problems(tmp_path, monkeypatch):
 
     def found(step, sinks="[{attr2hbase: {table: t}}]"):
         path.write_text(FILE.replace("STEP", step).replace("SINKS", sinks))
-        try:
-            report = load(path, env={}, lookup=Catalog()).report
-        except ConfigError as error:
-            report = error.report
-        return [str(problem).removeprefix(f"{path}:") for problem in report.problems]
+        return problems_of(path)
 
     return found
 

@@ -5,6 +5,7 @@ import pytest
 from ingest.api import ConfigError, ConfigSyntaxError
 from ingest.catalog import Catalog
 from ingest.config import Kind, load
+from tests.support.problems import problems_of
 
 GOOD = """\
 version: 1
@@ -595,11 +596,7 @@ CASES = {
 
 def problems(path, text):
     path.write_text(text)
-    try:
-        report = load(path, env={"SEPARATOR": ":"}, lookup=Catalog()).report
-    except ConfigError as error:
-        report = error.report
-    return [str(problem).removeprefix(f"{path}:") for problem in report.problems]
+    return problems_of(path, {"SEPARATOR": ":"})
 
 
 @pytest.mark.parametrize("name", CASES)

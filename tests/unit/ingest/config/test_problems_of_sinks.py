@@ -2,9 +2,7 @@
 
 import pytest
 
-from ingest.api import ConfigError
-from ingest.catalog import Catalog
-from ingest.config import load
+from tests.support.problems import problems_of
 
 KAFKA = 'kafka: {brokers: "localhost:9092", topics: [ticks]}'
 FILES = "files: {path: ./ticks}"
@@ -33,14 +31,6 @@ def problems(folder, *sinks, source=KAFKA):
     path = folder / "p.yaml"
     path.write_text(HEAD % source + "".join(f"      - {sink}\n" for sink in sinks))
     return problems_of(path)
-
-
-def problems_of(path):
-    try:
-        report = load(path, env={}, lookup=Catalog()).report
-    except ConfigError as error:
-        report = error.report
-    return [str(problem).removeprefix(f"{path}:") for problem in report.problems]
 
 
 def hbase(*cells, key=KEY, more=""):

@@ -2,9 +2,7 @@
 
 import pytest
 
-from ingest.api import ConfigError
-from ingest.catalog import Catalog
-from ingest.config import load
+from tests.support.problems import problems_of
 
 FILE = """\
 version: 1
@@ -23,11 +21,7 @@ SAME = "conflict: warning: this row key is the same for every event, so there is
 def problems(tmp_path, step):
     path = tmp_path / "p.yaml"
     path.write_text(FILE.replace("STEP", step))
-    try:
-        report = load(path, env={}, lookup=Catalog()).report
-    except ConfigError as error:
-        report = error.report
-    return [str(problem).removeprefix(f"{path}:") for problem in report.problems]
+    return problems_of(path)
 
 
 @pytest.mark.parametrize(

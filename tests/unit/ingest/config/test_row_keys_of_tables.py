@@ -4,9 +4,7 @@ import sqlite3
 
 import pytest
 
-from ingest.api import ConfigError
-from ingest.catalog import Catalog
-from ingest.config import load
+from tests.support.problems import problems_of
 
 FILE = """\
 version: 1
@@ -38,11 +36,7 @@ def problems(tmp_path, monkeypatch):
 
     def found(*steps, sinks=SINK):
         path.write_text(FILE.replace("STEPS", "\n      - ".join(steps)).replace("SINKS", sinks))
-        try:
-            report = load(path, env={}, lookup=Catalog()).report
-        except ConfigError as error:
-            report = error.report
-        return [str(problem).removeprefix(f"{path}:") for problem in report.problems]
+        return problems_of(path)
 
     return found
 
