@@ -46,8 +46,9 @@ _RUNGS = """\
 
 {table}
 `read`: Spark reads Kafka and keeps nothing. `python`: records handed to Python. `decode`: made events. `chain`:
-decorated. `map`: made cells. `encode`: made files. `rocksdb`: `ingest run`, everything durable and acknowledged. Each
-has a JVM of its own. The server is Kafka.
+decorated. `map`: made cells. `encode`: made files. `rocksdb`: `ingest run`, everything durable and acknowledged; `ttl`:
+cells that vanish after 30 days; `rows written again`: 50,000 rows in all, each written thirty times. Each has a JVM of
+its own. The server is Kafka.
 """
 
 _HBASE = """\

@@ -30,11 +30,13 @@ STAGES = ("read", *stages.STAGES)
 """The shortest way first."""
 CHAINS = {"chain of 1": 1, "chain of 4": 4, "chain of 8": 8}
 ROCKSDB = {
-    "rocksdb": ({}, {}),
-    "rocksdb, no sync": ({"sync": False}, {}),
-    "rocksdb, no WAL": ({}, {"write_to_wal": False}),
+    "rocksdb": (Workload(), {}),
+    "rocksdb, no sync": (Workload(), {"sync": False}),
+    "rocksdb, no WAL": (Workload(sink={"write_to_wal": False}), {}),
+    "rocksdb, ttl": (Workload(family={"ttl": "30d"}), {}),
+    "rocksdb, rows written again": (Workload(row="%{bucket(%{offset}, 50000)}"), {}),
 }
-"""Rung -> options of the store, and of the sink, beside the defaults."""
+"""Rung -> the work, and options of the store beside the defaults."""
 
 
 class Ladder:
@@ -64,8 +66,8 @@ class Ladder:
         folder.mkdir(parents=True)
         try:
             if rung in ROCKSDB:
-                options, sink = ROCKSDB[rung]
-                return self.product(Workload(sink=sink), folder, {"rocksdb": {"path": "./store", **options}})
+                workload, options = ROCKSDB[rung]
+                return self.product(workload, folder, {"rocksdb": {"path": "./store", **options}})
             if rung in CHAINS:
                 return self._stage("chain", Workload(chain=CHAINS[rung]), folder)
             return self._stage(rung, Workload(), folder)

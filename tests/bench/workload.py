@@ -29,6 +29,7 @@ class Workload:
         body_bytes: lines are padded to that length, and stored whole as one more cell; None leaves them as they are.
         chain: decorators of an event in place of the regex alone, for the part before the store.
         row: the template of the row key.
+        family: options of the column family.
         sink: further options of the sink.
     """
 
@@ -36,6 +37,7 @@ class Workload:
     body_bytes: int | None = None
     chain: int = 1
     row: str = "%{topic}:%{partition}:%{offset}"
+    family: dict[str, Any] = field(default_factory=dict)
     sink: dict[str, Any] = field(default_factory=dict)
 
     def lines(self, count: int) -> Iterator[bytes]:
@@ -77,7 +79,7 @@ class Workload:
         return {
             "version": 1,
             "stores": {STORE: store},
-            "tables": {TABLE: {"families": {FAMILY: {}}}},
+            "tables": {TABLE: {"families": {FAMILY: self.family}}},
             "pipelines": {
                 PIPELINE: {
                     "source": {"kafka": {"brokers": brokers, "topics": [topic], "group": group}},

@@ -126,6 +126,13 @@ def test_chains_are_pipelines(tmp_path, chain):
     assert len(pipeline.decorators) == chain + 1
 
 
+@pytest.mark.parametrize(("workload", "options"), rungs.ROCKSDB.values(), ids=rungs.ROCKSDB)
+def test_ways_to_rocksdb_are_pipelines(tmp_path, workload, options):
+    store = {"rocksdb": {"path": "./store", **options}}
+    content = workload.content(brokers="localhost:1", topic="t", group="g", store=store)
+    assert load(written(content, tmp_path), env={}, lookup=Catalog()).report.problems == ()
+
+
 def test_plots_are_xml_and_show_every_name():
     drawn = plots.bars("a < b", {"ours & theirs": (5.0, 4.0, 6.0), "none": (0.0, 0.0, 0.0)}, ours=["none"], unit="x")
     assert {"a < b", "ours & theirs", "none"} <= {each.text for each in ET.fromstring(drawn).iter()}  # noqa: S314 - our own
