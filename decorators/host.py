@@ -129,7 +129,7 @@ class Host(Decorator[HostSettings]):
 def _forming(settings: HostSettings) -> Callable[[bytes], bytes]:
     match settings.form:
         case Form.SHORT:
-            return lambda name: name if _is_address(name) else name.partition(b".")[0] or name
+            return lambda name: name.removesuffix(b".") if _is_address(name) else name.partition(b".")[0] or name
         case Form.FULL:
             domain = b"." + name_to_bytes(settings.domain or "")
 
@@ -145,4 +145,4 @@ def _forming(settings: HostSettings) -> Callable[[bytes], bytes]:
 
 def _is_address(name: bytes) -> bool:
     """Whether a name can but be an address: no top-level domain is a number (RFC 3696, 2)."""
-    return b":" in name or name.rpartition(b".")[2].isdigit()
+    return b":" in name or name.removesuffix(b".").rpartition(b".")[2].isdigit()

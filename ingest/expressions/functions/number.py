@@ -65,7 +65,7 @@ def _int(number: Number) -> int:
 
 
 def _hex(number: Number) -> bytes:
-    return b"%x" % _int(number)
+    return b"%x" % _whole(number)
 
 
 def _whole(number: Number) -> int:
@@ -168,6 +168,7 @@ FUNCTIONS = (
         (
             FunctionExample("%{hex(n)}", "ff", {"n": "255"}),
             FunctionExample("%{pad_left(hex(n), 4, '0')}", "00ff", {"n": "255"}),
+            FunctionExample("%{hex(n)}", attributes={"n": "7.9"}, error="not_a_number"),
         ),
     ),
     Function(

@@ -15,6 +15,7 @@ from ingest.testing.events import event_of, settings_of
         ("form: short", "web-1.example.com", "web-1"),
         ("form: short", "web-1", "web-1"),
         ("form: short", "10.0.0.1", "10.0.0.1"),
+        ("form: short", "10.0.0.1.", "10.0.0.1"),
         ("form: short", "fe80::1%eth0.5", "fe80::1%eth0.5"),
         ("form: short", ".hidden", ".hidden"),
         ("form: full, domain: example.com", "web-1", "web-1.example.com"),

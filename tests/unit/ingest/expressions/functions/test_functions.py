@@ -260,8 +260,8 @@ class TestNumber:
 
     def test_decimals(self) -> None:
         values = {"a": b"7.5", "b": b"-2"}
-        template = "%{add(a, b)} %{sub(a, b)} %{mul(a, b)} %{div(a, b)} %{mod(a, b)} %{int(a)} %{hex(a)}"
-        assert rendered(template, **values) == b"5.5 9.5 -15.0 -4 -0.5 7 7"
+        template = "%{add(a, b)} %{sub(a, b)} %{mul(a, b)} %{div(a, b)} %{mod(a, b)} %{int(a)}"
+        assert rendered(template, **values) == b"5.5 9.5 -15.0 -4 -0.5 7"
 
     def test_product_gone_wild_fails_the_event(self) -> None:
         template = "%{mul(" + ", ".join(["x"] * 50) + ")}"
