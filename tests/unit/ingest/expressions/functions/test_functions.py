@@ -94,6 +94,7 @@ def test_signature_shows_what_may_be_left_out() -> None:
     [
         ("%{lowr(a)}", 3, 'did you mean "lower"'),
         ("%{zzz(a)}", 3, 'unknown function "zzz"'),
+        ("%{nanos()}", 3, 'unknown function "nanos"; this value has no parentheses: %{nanos}'),
         ("%{upper(lowr(a))}", 9, 'did you mean "lower"'),
         ("%{substring(a, 'x')}", 16, "must be a whole number"),
         ("%{substring(a, 1.5)}", 16, "must be a whole number"),
