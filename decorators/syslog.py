@@ -7,7 +7,7 @@ from enum import StrEnum
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.notation import name_from_bytes, name_to_bytes, shown
 from ingest.expressions import ZoneName, zone_of
-from ingest.formats.times import EPOCH, MONTHS, iso_milliseconds, milliseconds_at
+from ingest.formats.times import EPOCH, MONTHS, in_calendar, iso_milliseconds, milliseconds_at
 
 _SHOWN_BYTES = 60  # of what is no message, in one of ours
 _FACILITIES = (
@@ -200,5 +200,5 @@ def _nearest_ms(text: bytes, near_ms: int, zone: tzinfo) -> int:
         except ValueError:
             continue  # the 29th of February of another year
         if abs(found_ms - near_ms) <= _HALF_A_YEAR_MS:
-            return found_ms
+            return in_calendar(found_ms)
     raise ValueError("no such day")

@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 _DURATION_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SIZE_BYTES = {"B": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+_TOO_LARGE = 2**63  # no length that a machine counts in 64 bits
 
 
 def _with_unit(value: object, units: dict[str, float], what: str, example: str) -> float:
@@ -29,7 +30,12 @@ def _duration(value: object) -> float:
 
 
 def _byte_size(value: object) -> int:
-    return int(_with_unit(value, {unit: float(size) for unit, size in _SIZE_BYTES.items()}, "size", "2MiB"))
+    size = int(_with_unit(value, {unit: float(size) for unit, size in _SIZE_BYTES.items()}, "size", "2MiB"))
+    if size >= _TOO_LARGE:
+        raise PydanticCustomError(
+            "out_of_range", '"{value}" is too large; a size must be less than 8589934592GiB', {"value": value}
+        )
+    return size
 
 
 Duration = Annotated[
@@ -42,7 +48,7 @@ Duration = Annotated[
 ByteSize = Annotated[
     int, BeforeValidator(_byte_size), WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? ?([KMG]i?)?B$"})
 ]
-"""Bytes; written with a unit in YAML: `512B`, `64KiB`, `2MiB`, `1GB`."""
+"""Bytes, in 63 bits; written with a unit in YAML: `512B`, `64KiB`, `2MiB`, `1GB`."""
 
 Secret = SecretStr
 """Text that is never printed; `get_secret_value()` gives it to the one place that needs it."""

@@ -65,6 +65,10 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.DecorateError,
         "The text is no LEEF message of version 1 or 2, or something in it is no key with a value.",
     ),
+    "bad_name": (
+        api.DecorateError,
+        "A name in an array that becomes JSON is not UTF-8, and JSON has no other names; see arrays of the step.",
+    ),
     "bad_notation": (api.DecodeError, 'Bytes in JSON are a string, or {"b64": "…"} for what is not text.'),
     "bad_pairs": (api.DecorateError, "The text is no list of keys and values, or a quote in it is not closed."),
     "bad_plugin": (
