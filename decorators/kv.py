@@ -63,10 +63,14 @@ class KvSettings(Settings):
         strict=False,
     )
 
+    def sets(self) -> frozenset[str]:
+        """Those that are listed."""
+        return frozenset(self.prefix + key for key in self.only or ())
+
     @property
     def other_names(self) -> str | None:
         """All names begin with `prefix`."""
-        return self.prefix
+        return self.prefix if self.only is None else None
 
     @model_validator(mode="after")
     def _two_characters(self) -> Self:

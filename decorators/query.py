@@ -24,10 +24,14 @@ class QuerySettings(Settings):
     separator: str = option("Stands between joined values.", default=",", example=";")
     plus_is_blank: bool = option("A plus sign is a blank, as HTML forms write it.", default=True)
 
+    def sets(self) -> frozenset[str]:
+        """Those that are listed."""
+        return frozenset(self.prefix + key for key in self.only or ())
+
     @property
     def other_names(self) -> str | None:
         """All names begin with `prefix`."""
-        return self.prefix
+        return self.prefix if self.only is None else None
 
 
 class Query(Decorator[QuerySettings]):

@@ -71,6 +71,10 @@ class SyslogSettings(Settings):
         """All names begin with `prefix`."""
         return self.prefix
 
+    def sets_core(self) -> frozenset[str]:
+        """The time, if it is wanted."""
+        return frozenset(["timestamp"]) if self.set_time else frozenset()
+
 
 class Syslog(Decorator[SyslogSettings]):
     """

@@ -101,6 +101,10 @@ class TimestampSettings(Settings):
         strict=False,
     )
 
+    def sets_core(self) -> frozenset[str]:
+        """The time."""
+        return frozenset(["timestamp"])
+
 
 class Timestamp(Decorator[TimestampSettings]):
     """

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -87,7 +87,12 @@ class Settings(Model):
     Options of a decorator or sink; every one has these three.
 
     `when` is text here; the chain compiles it with `ingest.expressions`.
+
+    Attributes:
+        without_source: core name of what the step reads where the option `source` is left out.
     """
+
+    without_source: ClassVar[str] = "body"
 
     label: str | None = option(
         "Name of this step in errors, metrics and `explain`; unique in its pipeline.", default=None, example="split-ts"
@@ -103,10 +108,26 @@ class Settings(Model):
         strict=False,
     )
 
+    def reads(self) -> frozenset[str]:
+        """
+        What the step reads besides what its templates name and `passes_on` and `members_of` say.
+
+        As templates tell it: `attribute:NAME`, or a core name as `body`; `*` is all that an event has. Those that
+        `source` and `sources` name where nothing else is said.
+        """
+        source = getattr(self, "source", "")
+        names = [source, *(getattr(self, "sources", None) or ())]
+        found = frozenset(f"attribute:{name}" for name in names if isinstance(name, str) and name)
+        return found | {self.without_source} if source is None else found
+
     def sets(self) -> frozenset[str]:
         """Names of the attributes that the step sets, as far as the options tell."""
         attribute = getattr(self, "attribute", None)
         return frozenset([str(attribute)]) if attribute else frozenset()
+
+    def sets_core(self) -> frozenset[str]:
+        """What it sets besides attributes, by core names: `body`, `host`, `nanos`, `priority`, `timestamp`."""
+        return frozenset()
 
     @property
     def other_names(self) -> str | None:
@@ -120,6 +141,10 @@ class Settings(Model):
     def passes_on(self) -> Mapping[str, str]:
         """Attribute that the step reads -> attribute that receives it, or what is made of it."""
         return {}
+
+    def members_of(self, name: str) -> str | None:  # noqa: ARG002 - for steps that take attributes apart
+        """How all names begin that the step makes of what is in this attribute; None when it makes none of it."""
+        return None
 
     def doubts(self) -> Mapping[str, str]:
         """Option -> what is right in it and can hardly be meant; told as a warning at its place."""

@@ -156,12 +156,9 @@ def _used_by(step: Component) -> Iterator[str]:
     settings = step.settings
     if isinstance(settings, Settings):
         yield from settings.passes_on()
-        yield from (reference.removeprefix("attribute:") for reference in read_by(settings))
-    for option in ("source", "sources", "attributes"):
-        value = getattr(settings, option, None)
-        is_source = option != "attributes" or step.kind in {"remove", "mask", "flatten"}
-        if is_source and value is not None:
-            yield from [value] if isinstance(value, str) else value
+        yield from (reference.removeprefix("attribute:") for reference in read_by(settings) | settings.reads())
+    if step.kind in {"remove", "mask", "flatten"}:
+        yield from getattr(settings, "attributes", None) or ()
 
 
 def _place_of(name: str, step: Component) -> Place:
