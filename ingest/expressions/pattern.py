@@ -67,7 +67,7 @@ class Pattern:
         except re.error as error:
             column = len(data[: error.pos or 0].decode("utf-8", "replace")) + 1
             raise ExpressionSyntaxError(f"bad pattern: {error.msg}", column, text) from error
-        except (OverflowError, RecursionError) as error:
+        except (OverflowError, RecursionError, ValueError) as error:  # the last: a number of more than 4,300 digits
             raise ExpressionSyntaxError("bad pattern: too large or nested too deep", 1, text) from error
         return cls(
             text=text,
