@@ -185,8 +185,9 @@ def _pair(separator: str | None, assign: str) -> re.Pattern[bytes]:
     key = rf"([^{gap}{re.escape(assign)}\"](?:[^{stop}{re.escape(assign)}]*[^{gap}{re.escape(assign)}])?)"
     plain = rf"((?:[^{gap}\"](?:[^{stop}]*[^{gap}])?)?)"
     value = rf'(?:"((?:[^"\\]|\\.)*)"|{plain})'
+    after = f"{blank}+" if blank else ""  # possessive: who gave blanks back would look for a value behind each
     return re.compile(
-        rf"[{gap}]*(?:{key}(?:{blank}{re.escape(assign)}{blank}{value})?{blank}(?=[{stop}]|\Z)|\Z)".encode(), re.DOTALL
+        rf"[{gap}]*(?:{key}(?:{blank}{re.escape(assign)}{after}{value})?{blank}(?=[{stop}]|\Z)|\Z)".encode(), re.DOTALL
     )
 
 

@@ -66,8 +66,10 @@ class Pattern:
             raise ExpressionSyntaxError(f"bad pattern: {error.msg}", column, text) from error
         except (OverflowError, RecursionError) as error:
             raise ExpressionSyntaxError("bad pattern: too large or nested too deep", 1, text) from error
-        except ValueError as error:  # flags that exclude each other, a count of thousands of digits
-            raise ExpressionSyntaxError(f"bad pattern: {error}", 1, text) from error
+        except ValueError as error:
+            raise ExpressionSyntaxError(
+                "bad pattern: a number is too large, or flags exclude each other", 1, text
+            ) from error
         _refuse_locale(data, text)
         return cls(
             text=text,

@@ -8,10 +8,12 @@ Source: the documentation of java.util.regex.Pattern.
 """
 
 import re
+import sys
 from dataclasses import dataclass
 
 from ingest.expressions import Pattern
 from ingest.expressions.grammar import ExpressionSyntaxError
+from ingest.flume.utf16 import joined
 
 _NO_LINE_END = r"[^\n\r]"
 _LINE_END = r"(?:\r\n|[\n\r])"
@@ -39,12 +41,14 @@ _CLASSES = {
     "XDigit": "0-9a-fA-F",
     "Space": r"\s",
 }
+_HALVES = range(0xD800, 0xE000)  # of a character beyond 16 bits in UTF-16
 _LETTERS_OF_BOTH = frozenset("dDsSwWbBntrfvax")
 _FLAGS_OF_BOTH = frozenset("ims")
 _TOKEN = re.compile(
     r"""\\Q(?P<quoted>.*?)(?:\\E|\Z)
     |\\p\{(?:Is)?(?P<property>\w+)\}|\\P\{(?:Is)?(?P<other>\w+)\}
     |\\k<(?P<reference>\w+)>
+    |(?P<halves>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})
     |\\u(?P<utf16>[0-9a-fA-F]{4})
     |\\x\{(?P<code>[0-9a-fA-F]{1,6})\}
     |\\0(?P<octal>[0-3]?[0-7]{1,2})
@@ -210,7 +214,10 @@ def _either(token: re.Match[str]) -> str:
         return re.escape(token["quoted"])
     for name, base in (("utf16", 16), ("code", 16), ("octal", 8)):
         if token[name]:
-            return re.escape(chr(int(token[name], base)))
+            return re.escape(_character(token, int(token[name], base)))
+    if token["halves"]:
+        high, low = token["halves"][2:6], token["halves"][8:]
+        return joined(chr(int(high, 16)) + chr(int(low, 16)))
     if token["control"]:
         return f"\\x{ord(token['control']) ^ 64:02x}"
     escaped = token["escaped"]
@@ -219,6 +226,12 @@ def _either(token: re.Match[str]) -> str:
     if escaped.isascii() and escaped.isalpha() and escaped not in _LETTERS_OF_BOTH:
         raise UntranslatableError(f'"\\{escaped}" can not be translated', token.start() + 1)
     return token[0] if escaped.isascii() else str(escaped)
+
+
+def _character(token: re.Match[str], code: int) -> str:
+    if code > sys.maxunicode or code in _HALVES:
+        raise UntranslatableError(f'"{token[0]}" is no character', token.start() + 1)
+    return chr(code)
 
 
 def _property(token: re.Match[str]) -> str:

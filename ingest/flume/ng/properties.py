@@ -10,8 +10,10 @@ from dataclasses import dataclass, field, replace
 
 from ingest.config import Kind
 from ingest.flume.original import Original
+from ingest.flume.utf16 import joined
 
 _PARTS_OF_AGENT = re.compile(r"^[ \t]*[A-Za-z0-9_-]+\.(sources|sinks|channels)[ \t]*[=:. ]", re.MULTILINE)
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+")  # no other character ends one
 _KEY = re.compile(r"(?:[^\\ \t\f=:]|\\.)*", re.DOTALL)
 _SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
@@ -68,7 +70,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Lines without what surrounds them, those that a backslash continues put together; comments never go on."""
     joined, start = "", -1
     at = 0
-    for line in text.splitlines(keepends=True):
+    for line in _LINE.findall(text):
         content = line.strip("\r\n").lstrip(" \t\f")
         if start < 0:
             start = at + len(line) - len(line.lstrip(" \t\f"))
@@ -84,7 +86,8 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _CONTROL.get(match[2], match[2]), text)
+    plain = _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _CONTROL.get(match[2], match[2]), text)
+    return joined(plain)
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from ingest.flume.og.tree import Argument, Call, Text
 from ingest.flume.original import Original
 from ingest.flume.patterns import UntranslatableError, pattern_of
 
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _FLOAT = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?\s*")
 _INT32 = range(-(1 << 31), 1 << 31)
 
