@@ -15,10 +15,10 @@ from ingest.flume.patterns import UntranslatableError, in_full
 from ingest.flume.pipelines.document import Component
 from ingest.spelling import nearest
 
-TYPES = {"hbase": "hbase", "hbase2": "hbase2", "HBaseSink": "hbase", "HBase2Sink": "hbase2"}
-"""Names and classes of the sinks."""
+TYPES = ("hbase", "hbase2", "hbasesink", "hbase2sink")
+"""Names and classes of the sinks, in small letters: Flume took them in any."""
 
-ASYNC_TYPES = ("asynchbase", "AsyncHBaseSink")
+ASYNC_TYPES = ("asynchbase", "asynchbasesink")
 """Those of the sink that wrote to HBase through a client of its own, with serializers of its own."""
 
 _SIMPLE = ("SimpleHBase2EventSerializer", "SimpleHbaseEventSerializer")

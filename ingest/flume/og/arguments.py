@@ -14,6 +14,8 @@ from ingest.flume.patterns import UntranslatableError, pattern_of
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?\s*")
 _INT32 = range(-(1 << 31), 1 << 31)
+_INT64 = range(-(1 << 63), 1 << 63)
+_MOST_DIGITS = 4_000  # Python reads no more than 4,300
 
 Keywords = Mapping[str, Argument]
 """Keywords of the `roll` and `collector` around a component; each with its value."""
@@ -115,6 +117,18 @@ class Arguments:
         if least is not None and number < least:
             self.fail(Kind.OUT_OF_RANGE, at, f"the {what} of {self.call.name} is {least} or more, not {number}")
         return number
+
+    def long(self, index: int, what: str) -> int:
+        """An argument that must be a whole number of 64 bits."""
+        text = self.text(index)
+        if not _INTEGER.fullmatch(text):
+            self.fail(
+                Kind.WRONG_TYPE, self.at(index), f'the {what} of {self.call.name} is a whole number, not "{text}"'
+            )
+        if len(text) > _MOST_DIGITS or int(text) not in _INT64:
+            limits = f"{_INT64[0]} to {_INT64[-1]}"
+            self.fail(Kind.OUT_OF_RANGE, self.at(index), f"the {what} of {self.call.name} is {limits}, not {text[:40]}")
+        return int(text)
 
     def number(self, index: int, what: str) -> float:
         """An argument that must be a number."""

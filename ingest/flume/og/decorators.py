@@ -121,7 +121,7 @@ def _prob_sampler(args: Arguments) -> Translation:
         notes.append(f"a probability of {share:g} lets {'all' if share > 1 else 'no'} events pass")
     options: dict[str, object] = {"p": min(max(share, 0.0), 1.0)}
     if len(args) > 1:
-        options["seed"] = args.integer(1, "seed")
+        options["seed"] = args.long(1, "seed")
     else:
         notes.append("Flume's seed was the time; here it is 0")
     return Translation("prob_sampler", options, notes)
