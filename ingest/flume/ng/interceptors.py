@@ -187,6 +187,17 @@ _CLASSES = {
     "SearchAndReplaceInterceptor": "search_replace",
     "RemoveHeaderInterceptor": "remove_header",
 }
+_ORIGINS = {
+    "timestamp": {"attribute": "headerName"},
+    "host": {"attribute": "hostHeader"},
+    "static": {"attributes": "key"},
+    "uuid": {"attribute": "headerName", "value": "prefix"},
+    "regex_filter": {"keep": "regex", "drop": "regex"},
+    "regex_extractor": {"pattern": "regex", "attributes": "serializers"},
+    "search_replace": {"pattern": "searchPattern", "replacement": "replaceString"},
+    "remove_header": {"attributes": "withName", "pattern": "matching"},
+}
+"""Name of an interceptor -> option of ours -> which of its settings says it."""
 
 
 def is_of_plugin(options: Options) -> bool:
@@ -209,7 +220,8 @@ def steps_of(options: Options) -> list[Component]:
         options.error(Kind.UNKNOWN_COMPONENT, "type", f'the interceptor "{written}" is not imported', hint)
         return []
     place = options.original.place(options.at("type"))
-    made = [Component(kind, found, [note] if note else [], place) for kind, found, note in translate(options)]
+    origins = options.origins({(ours,): theirs for ours, theirs in _ORIGINS.get(name, {}).items()})
+    made = [Component(kind, found, [note] if note else [], place, origins) for kind, found, note in translate(options)]
     not_needed(options, f"the interceptor {name}", OF_INTERCEPTORS.get(name, ()))
     if made:
         made[0].comments = [*options.comments(), *made[0].comments]

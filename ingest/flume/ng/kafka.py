@@ -5,11 +5,13 @@ Source: KafkaSource and KafkaChannel of Flume 1.11.
 """
 
 import re
+from collections.abc import Mapping
 from typing import get_args
 
 from ingest.config import Kind
+from ingest.config.nodes import Path
 from ingest.flume.ng.properties import Options
-from ingest.flume.pipelines.document import Component, Verbatim
+from ingest.flume.pipelines.document import Component, Origin, Verbatim
 from ingest.kafka.settings import ClientOption, is_this_machine
 
 _CLIENT_OPTIONS = frozenset(get_args(ClientOption))
@@ -18,6 +20,12 @@ _MECHANISMS = {"PLAIN": "plain", "SCRAM-SHA-256": "scram_sha_256", "SCRAM-SHA-51
 CORE_FIELDS = ("host", "priority", "nanos")
 """Headers that are parts of the event here, and no attributes."""
 
+_CONSUMER = "kafka.consumer."
+_ORIGINS = {
+    "brokers": ("brokerList", "kafka.bootstrap.servers"),
+    "group": ("groupId", "kafka.consumer.group.id"),
+    "security": ("kafka.consumer.security.protocol", "kafka.consumer.sasl.mechanism"),
+}
 _READ_ALREADY = (
     "security.protocol", "sasl.mechanism", "sasl.jaas.config", "sasl.kerberos.service.name", "group.id",
     "auto.offset.reset",
@@ -37,7 +45,7 @@ def kafka_source(options: Options) -> Component:
         options.error(
             Kind.MISSING_FIELD, "type", "the source names no topics", "it needs kafka.topics or kafka.topics.regex"
         )
-    consumer = options.below("kafka.consumer.")
+    consumer = options.below(_CONSUMER)
     found["group"] = consumer.get("group.id") or options.text("groupId", "flume")
     _consumer(options, consumer, found)
     if options.is_true("useFlumeEventFormat", default=False):
@@ -46,20 +54,32 @@ def kafka_source(options: Options) -> Component:
         *options.comments(),
         "the group is Flume's: `ingest run --start-from group` goes on where Flume has stopped",
     ]
-    return Component("kafka", found, said, options.original.place(options.at("type")))
+    names = {**_ORIGINS, "topics": ("topic", "kafka.topics"), "topics_pattern": ("kafka.topics.regex",)}
+    return Component("kafka", found, said, options.original.place(options.at("type")), _origins(options, names))
 
 
 def kafka_channel(options: Options) -> Component:
     """Our source for a channel that is a topic."""
     found: dict[str, object] = {"brokers": _brokers(options, "kafka.bootstrap.servers", "brokerList")}
     found["topics"] = [options.text("kafka.topic", options.text("topic", "flume-channel"))]
-    consumer = options.below("kafka.consumer.")
+    consumer = options.below(_CONSUMER)
     found["group"] = consumer.get("group.id") or options.text("groupId", "flume")
     _consumer(options, consumer, found)
     if options.is_true("parseAsFlumeEvent", default=True):
         found["format"] = "flume_avro"
     said = [*options.comments(), "the topic of the channel, which others go on filling"]
-    return Component("kafka", found, said, options.original.place(options.at("type")))
+    names = {**_ORIGINS, "topics": ("topic", "kafka.topic")}
+    return Component("kafka", found, said, options.original.place(options.at("type")), _origins(options, names))
+
+
+def _origins(options: Options, names: Mapping[str, tuple[str, ...]]) -> dict[Path, Origin]:
+    """Where the settings stand that ours were made of; of two names of one the later one counts."""
+    found = {
+        path: origin for name, written in names.items() for each in written
+        for path, origin in options.origins({(name,): each}).items()
+    }  # fmt: skip
+    own: dict[Path, str] = {("options", name): _CONSUMER + name for name in options.below(_CONSUMER)}
+    return {**found, **options.origins(own)}
 
 
 def _brokers(options: Options, name: str, former: str) -> object:

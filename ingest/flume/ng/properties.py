@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ingest.config import Kind
+from ingest.config.nodes import Path
 from ingest.flume.original import Original
+from ingest.flume.pipelines.document import Origin
 
 _PARTS_OF_AGENT = re.compile(r"^[ \t]*[A-Za-z0-9_-]+\.(sources|sinks|channels)[ \t]*[=:. ]", re.MULTILINE)
 _KEY = re.compile(r"(?:[^\\ \t\f=:]|\\.)*", re.DOTALL)
@@ -142,6 +144,14 @@ class Options:
         if found is not None:
             return found.at
         return min((each.at for key, each in self.properties.items() if key.startswith(self.prefix)), default=0)
+
+    def origins(self, names: Mapping[Path, str]) -> dict[Path, Origin]:
+        """Where options of ours stand that were made of these; of those that were left out nowhere."""
+        return {
+            path: Origin(self.original.place(self.at(name)), self.properties[self.prefix + name].value)
+            for path, name in names.items()
+            if self.has(name)
+        }
 
     def comments(self) -> list[str]:
         """What stands above its properties."""

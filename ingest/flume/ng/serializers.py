@@ -99,7 +99,15 @@ def _simple(options: Options, table: str, family: str) -> PipelineEnd | None:
     key = {"template": literal(options.text("serializer.rowPrefix", "default")) + template}
     made: dict[str, object] = {"table": literal(table), "row_key": key, "cells": [cell]}
     place = options.original.place(options.at("type"))
-    return PipelineEnd([], Component("hbase", made, [*options.comments(), *notes], place), notes=notes)
+    origins = options.origins(
+        {
+            ("table",): "table",
+            ("row_key",): "serializer.rowPrefix",
+            ("cells", 0, "family"): "columnFamily",
+            ("cells", 0, "qualifier"): "serializer.payloadColumn",
+        }
+    )
+    return PipelineEnd([], Component("hbase", made, [*options.comments(), *notes], place, origins), notes=notes)
 
 
 def _regex(options: Options, table: str, family: str) -> PipelineEnd | None:
@@ -129,13 +137,15 @@ def _regex(options: Options, table: str, family: str) -> PipelineEnd | None:
     attributes = ["2hb_" if number == key_index else f"2hb_{family}:{name}" for number, name in enumerate(names)]
     found = {"pattern": pattern.text, "attributes": attributes, "on_no_match": "drop", "on_unmatched": "error"}
     said = "a body that does not match in full is dropped; a group without a match, where Flume stood still, fails it"
-    steps.append(Component("regex", found, [said], place))
+    origins = options.origins({("pattern",): "serializer.regex", ("attributes",): "serializer.colNames"})
+    steps.append(Component("regex", found, [said], place, origins))
     if key_index < 0:
         notes.append(
             "the row key is the event's time and place, so that a replay gives the same row; Flume's was random"
         )
         steps.append(Component("value", {"attribute": "2hb_", "value": _DEFAULT_KEY}, [notes[-1]], place))
-    sink = Component("attr2hbase", {"table": literal(table)}, options.comments(), place)
+    origins = options.origins({("table",): "table"})
+    sink = Component("attr2hbase", {"table": literal(table)}, options.comments(), place, origins)
     return PipelineEnd(steps, sink, deposits, notes)
 
 

@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ingest.config import Kind
+from ingest.config.nodes import Path
 from ingest.expressions import Pattern
 from ingest.flume.escapes import Translated
 from ingest.flume.og.tree import Argument, Call, Text
 from ingest.flume.original import Original
 from ingest.flume.patterns import UntranslatableError, pattern_of
+from ingest.flume.pipelines.document import Origin
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?\s*")
@@ -33,11 +35,13 @@ class Translation:
     Attributes:
         kind: "" where nothing does.
         notes: what the reader should know of it.
+        arguments: which of the arguments an option was made of.
     """
 
     kind: str
     options: dict[str, object] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    arguments: dict[Path, int] = field(default_factory=dict)
 
 
 class Arguments:
@@ -76,6 +80,13 @@ class Arguments:
     def at(self, index: int) -> int:
         """Where an argument stands; the component itself when it was left out."""
         return self.call.args[index].at if index < len(self) else self.call.at
+
+    def origins(self, arguments: Mapping[Path, int]) -> dict[Path, Origin]:
+        """Where options stand that were made of these arguments."""
+        given = {path: self.call.args[index] for path, index in arguments.items() if index < len(self)}
+        return {
+            path: Origin(self._original.place(arg.at), arg.text) for path, arg in given.items() if isinstance(arg, Text)
+        }
 
     def text(self, index: int, default: str | None = None) -> str:
         """An argument."""

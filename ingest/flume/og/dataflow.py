@@ -242,7 +242,8 @@ class DataFlow:
             return [Component("", {}, [*said, f"left out: {self._shown(call)}: {why}"])]
         if call.end:  # else it is a part of a collector, which has its entry
             self._entry(Outcome.TRANSLATED, call, found.kind, why)
-        return [Component(found.kind, found.options, [*said, *found.notes], self._original.place(call.at))]
+        comments, place = [*said, *found.notes], self._original.place(call.at)
+        return [Component(found.kind, found.options, comments, place, args.origins(found.arguments))]
 
     def _entry(self, outcome: Outcome, call: Call, by: str, why: str) -> None:
         self.entries.append(Entry(outcome, self._original.place(call.at), self._shown(call), by, why))
