@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from ingest.api import ConfigError, ConfigInvalidError
-from ingest.config import Lookup, Place, Problem, Severity, bind, read_text
+from ingest.config import Kind, Lookup, Place, Problem, Severity, bind, read_text
 from ingest.config.nodes import Mapping as Tree
-from ingest.config.nodes import Node, Path
+from ingest.config.nodes import Node, Path, places
 from ingest.config.nodes import Sequence as List
 from ingest.flume.escapes import literal
 from ingest.flume.ng.agents import Agents
@@ -91,8 +91,13 @@ def _check(made: Written, original: Original, lookup: Lookup) -> None:
         problems = getattr(error.report, "problems", ())
         if not problems:
             raise
+    values = places(document.root)
     for problem in problems:
-        origin = _origin(made, _path(document.root, problem.where), problem.where.line, original)
+        option = _option(made, _path(document.root, problem.where))
+        inside = {place for path, place in values.items() if option and path[: len(option)] == option}
+        if problem.kind is Kind.UNDEFINED_VARIABLE or inside & document.unknown:
+            continue  # it is set only where the pipeline runs
+        origin = made.origins[option] if option else _of_line(made, problem.where.line, original)
         message = problem.message.replace(f'"{literal(origin.text)}"', f'"{origin.text}"')
         original.problems.append(Problem(problem.kind, origin.place, message, problem.hint, problem.severity))
     _refuse(original)
@@ -115,10 +120,12 @@ def _path(node: Node, where: Place) -> Path:
     return (step, *_path(child, where))
 
 
-def _origin(made: Written, path: Path, line: int, original: Original) -> Origin:
-    for length in range(len(path), 0, -1):
-        if path[:length] in made.origins:
-            return made.origins[path[:length]]
+def _option(made: Written, path: Path) -> Path:
+    """The innermost value around one that has an origin of its own; empty when there is none."""
+    return next((path[:length] for length in range(len(path), 0, -1) if path[:length] in made.origins), ())
+
+
+def _of_line(made: Written, line: int, original: Original) -> Origin:
     known = [place for place in made.places[:line] if place is not None]
     return Origin(known[-1] if known else original.place(0))
 

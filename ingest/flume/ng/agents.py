@@ -10,6 +10,7 @@ from ingest.flume.ng.known import OF_KAFKA_CHANNEL, OF_KAFKA_SOURCE, OF_SERIALIZ
 from ingest.flume.ng.properties import Options, Property
 from ingest.flume.ng.selectors import MULTIPLEXING, kind_of, selection
 from ingest.flume.ng.serializers import ASYNC_TYPES, TYPES, PipelineEnd, end_of, refuse_serializer, serializer_of
+from ingest.flume.ng.variables import Variables
 from ingest.flume.original import Original
 from ingest.flume.pipelines.document import Component, Pipeline, Verbatim
 from ingest.flume.pipelines.report import Entry, Outcome
@@ -33,6 +34,7 @@ class Agents:
     def __init__(self, original: Original, properties: Mapping[str, Property], zone: str) -> None:
         self._original = original
         self._properties = properties
+        self._variables = Variables(original, {key: found.value for key, found in properties.items()})
         self._zone = zone
         self._groups: set[tuple[str, str]] = set()
         self._told: set[str] = set()  # prefixes of what is in the report
@@ -49,10 +51,23 @@ class Agents:
         if not found and not self._original.has_errors:
             hint = "sinks of the types hbase and hbase2 are imported"
             self._original.error(Kind.MISSING_FIELD, 0, "there is no HBase sink in this file", hint)
-        return found
+        self._write_variables()
+        return [self._variables.pipeline(pipeline) for pipeline in found]
+
+    def _write_variables(self) -> None:
+        """Put them where the report and problems have marks."""
+        written = self._variables.written
+        self.entries = [
+            replace(entry, original=written(entry.original), by=written(entry.by), why=written(entry.why))
+            for entry in (*self.entries, *self._variables.entries)
+        ]
+        self._original.problems = [
+            replace(problem, message=written(problem.message), hint=written(problem.hint))
+            for problem in self._original.problems
+        ]
 
     def _options(self, prefix: str, apart: tuple[str, ...] = ()) -> Options:
-        return Options(self._original, self._properties, prefix, apart)
+        return Options(self._original, self._properties, self._variables, prefix, apart)
 
     def _agent(self, agent: str) -> list[Pipeline]:
         lists = self._options(f"{agent}.")

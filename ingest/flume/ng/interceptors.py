@@ -49,7 +49,7 @@ def _host(options: Options) -> Steps:
 
 
 def _static(options: Options) -> Steps:
-    name, value = options.text("key", "key"), options.text("value", "value")
+    name, value = options.text("key", "key"), options.open_text("value", "value")
     made: dict[str, object] = {"attributes": {name: value}}
     if options.is_true("preserveExisting", default=True):
         made["when"] = absent(name)
@@ -57,7 +57,7 @@ def _static(options: Options) -> Steps:
 
 
 def _uuid(options: Options) -> Steps:
-    value = literal(options.text("prefix")) + "%{uuid()}"
+    value = literal(options.open_text("prefix")) + "%{uuid()}"
     note = "made of the record's place, so that a replay gives the same; Flume's were random"
     keep = options.is_true("preserveExisting", default=True)
     return [("value", _value(options.text("headerName", "id"), value, keep=keep), note)]
@@ -124,9 +124,11 @@ def _strptime(joda: str) -> str | None:
 
 
 def _search_replace(options: Options) -> Steps:
-    pattern, written = _pattern(options, "searchPattern", ""), options.text("replaceString")
+    pattern = _pattern(options, "searchPattern", "")
     if pattern is None:
         return []
+    groups = re.findall(r"\(\?P<(\w+)>", pattern.text)
+    written = options.text("replaceString", "", groups)
     try:
         replacement = replacement_of(written, pattern.groups)
     except UntranslatableError as error:

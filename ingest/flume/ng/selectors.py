@@ -22,6 +22,10 @@ def kind_of(options: Options) -> str:
     return options.text("type", _REPLICATING).rpartition(".")[2].lower().removesuffix("channelselector")
 
 
+def _below(options: Options, name: str) -> list[tuple[str, str]]:
+    return [(value, options.text(name + value)) for value in options.below(name)]
+
+
 def selection(options: Options, channel: str, *, is_kafka: bool) -> list[Component]:
     """
     The step that keeps what the selector sends to a channel; none when it sends all there.
@@ -43,8 +47,8 @@ def selection(options: Options, channel: str, *, is_kafka: bool) -> list[Compone
         message = f'a selector by the header "{header}" is not imported: here that is a part of the event'
         options.error(Kind.CONFLICT, "header", message, "take it out of the file and write a `filter` step")
         return []
-    mapped = {value: names.split() for value, names in options.below("mapping.").items()}
-    optional = {value for value, names in options.below("optional.").items() if channel in names.split()}
+    mapped = {value: names.split() for value, names in _below(options, "mapping.")}
+    optional = {value for value, names in _below(options, "optional.") if channel in names.split()}
     sent = {value for value, names in mapped.items() if channel in names} | optional
     values = sorted(set(mapped) - sent) if channel in options.words("default") else sorted(sent)
     word = "drop" if channel in options.words("default") else "keep"

@@ -67,7 +67,7 @@ def refuse_serializer(options: Options) -> None:
 
 def end_of(options: Options) -> PipelineEnd | None:
     """The steps and the sink; None when the original has the problem."""
-    table, family = options.text("table"), options.text("columnFamily")
+    table, family = options.open_text("table"), options.open_text("columnFamily")
     for name, value in (("table", table), ("columnFamily", family)):
         if not value:
             near = nearest(name, options.names())
@@ -81,8 +81,8 @@ def end_of(options: Options) -> PipelineEnd | None:
 
 
 def _simple(options: Options, table: str, family: str) -> PipelineEnd | None:
-    column = "" if options.has("serializer.payloadColumn") and not options.text("serializer.payloadColumn") else "pCol"
-    column = options.text("serializer.payloadColumn", column)
+    column = "" if options.has("serializer.payloadColumn") else "pCol"
+    column = options.open_text("serializer.payloadColumn", column)
     if not column:
         options.error(
             Kind.MISSING_FIELD, "serializer.payloadColumn", "without a column for the body there is nothing to write"
@@ -90,13 +90,13 @@ def _simple(options: Options, table: str, family: str) -> PipelineEnd | None:
         return None
     suffix = options.text("serializer.suffix", "uuid")
     template, note = _KEYS.get(suffix, _KEYS["uuid"])
-    counter = options.text("serializer.incrementColumn", "iCol")
-    options.text("serializer.incrementRow")
+    counter = options.raw("serializer.incrementColumn", "iCol")
+    options.raw("serializer.incrementRow")
     notes = [note]
-    if not options.has("serializer.incrementColumn") or options.text("serializer.incrementColumn"):
+    if not options.has("serializer.incrementColumn") or options.raw("serializer.incrementColumn"):
         notes.append(f"no counter is kept in {counter}: a replay would count twice; `/metrics` counts events")
     cell = {"family": literal(family), "qualifier": literal(column), "value": "%{body}"}
-    key = {"template": literal(options.text("serializer.rowPrefix", "default")) + template}
+    key = {"template": literal(options.open_text("serializer.rowPrefix", "default")) + template}
     made: dict[str, object] = {"table": literal(table), "row_key": key, "cells": [cell]}
     place = options.original.place(options.at("type"))
     origins = options.origins(

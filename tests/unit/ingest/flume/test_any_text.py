@@ -13,7 +13,7 @@ ODD = [
     "", "0", "1", "-1", "2hb_", "2hb_f:q", "f:q", "f", ":", "a:b:c", "true",
     "(", "(a)(b)?", "[ä]", "é+", r"\p{L}", r"\\Q",
     "%{host}", "%{a:b}", "%P%", "${x}", "MD5", "yyyy-MM-dd", "x\ny", "\0", "\N{GRINNING FACE}", "a b", "hbase:meta",
-    "9" * 20, ".5", "(?i)a", "(?<n>a)", "$", "*", "a{2,1}", "[", "'",
+    "9" * 20, ".5", "(?i)a", "(?<n>a)", "${env:A:-b}${sys:c}", "$", "*", "a{2,1}", "[", "'",
 ]  # fmt: skip
 texts = st.sampled_from(ODD) | st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 arguments = st.builds(Text, texts) | st.builds(Call, st.just("fn"))
@@ -70,8 +70,8 @@ def test_any_text(text):
 
 NAMES = {
     "a.sources.r.type": ["kafka", "netcat", "org.apache.flume.source.kafka.KafkaSource"],
-    "a.sources.r.kafka.bootstrap.servers": ["localhost:1", "k:9092,l:9092", "k"],
-    "a.sources.r.kafka.topics": ["a", "a, b", "ä"],
+    "a.sources.r.kafka.bootstrap.servers": ["localhost:1", "k:9092,l:9092", "k", "${K}:9092,${env:L}"],
+    "a.sources.r.kafka.topics": ["a", "a, b", "ä", "a, ${T}"],
     "a.sources.r.kafka.topics.regex": ["a.*", "("],
     "a.sources.r.kafka.consumer.security.protocol": ["SSL", "SASL_SSL", "SASL_PLAINTEXT"],
     "a.sources.r.kafka.consumer.sasl.mechanism": ["PLAIN", "GSSAPI", "OAUTHBEARER"],

@@ -47,7 +47,7 @@ def changed(text, name, value):
     ("options", "event", "expected"),
     [
         ({"type": "static"}, {}, {"key": "k"}),
-        ({"type": "static", "key": "dc", "value": "100% ${x}"}, {}, {"dc": "100% ${x}"}),
+        ({"type": "static", "key": "dc", "value": "100% $${x} ${ y }"}, {}, {"dc": "100% ${x} ${ y }"}),
         ({"type": "static", "key": "topic", "value": "x", "preserveExisting": "false"}, {}, {"topic": "x"}),
         ({"type": "static", "key": "topic", "value": "x"}, {}, {"topic": "web"}),
         ({"type": "timestamp"}, {}, {"timestamp": "5"}),
