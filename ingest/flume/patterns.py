@@ -17,6 +17,7 @@ from ingest.flume.utf16 import joined
 
 _NO_LINE_END = r"[^\n\r]"
 _LINE_END = r"(?:\r\n|[\n\r])"
+_VERTICAL = r"[\n-\r]|\xc2\x85|\xe2\x80[\xa8\xa9]"  # behind ASCII three characters as UTF-8
 _ESCAPES = {
     "A": r"\A",
     "z": r"\Z",
@@ -24,7 +25,8 @@ _ESCAPES = {
     "e": r"\x1b",
     "h": r"[ \t]",
     "H": r"[^ \t]",
-    "R": _LINE_END,
+    "R": rf"(?:\r\n|{_VERTICAL})",
+    "v": rf"(?:{_VERTICAL})",
 }
 _CLASSES = {
     "Lower": "a-z",
@@ -199,6 +201,8 @@ def _in_class(token: re.Match[str], state: _State) -> str:
         raise UntranslatableError(f'"{token[0]}" inside a class can not be translated', token.start() + 1)
     if token["escaped"] == "h":
         return r" \t"
+    if token["escaped"] == "v":
+        return r"\n-\r"
     if token["escaped"] == "e":
         return r"\x1b"
     piece = token[0] if token["dot"] or token["dollar"] or token["group"] else _either(token)

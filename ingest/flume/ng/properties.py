@@ -5,11 +5,14 @@ Source: the format as documented for java.util.Properties.load; Flume trims valu
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ingest.config import Kind
+from ingest.config.nodes import Path
+from ingest.flume.ng.variables import Variables
 from ingest.flume.original import Original
+from ingest.flume.pipelines.document import Origin
 from ingest.flume.utf16 import joined
 
 _PARTS_OF_AGENT = re.compile(r"^[ \t]*[A-Za-z0-9_-]+\.(sources|sinks|channels)[ \t]*[=:. ]", re.MULTILINE)
@@ -102,15 +105,30 @@ class Options:
 
     original: Original
     properties: Mapping[str, Property]
+    variables: Variables
     prefix: str
     apart: tuple[str, ...] = ()
     _asked: set[str] = field(default_factory=set)
 
-    def text(self, name: str, default: str = "") -> str:
-        """An option."""
+    def text(self, name: str, default: str = "", keep: Collection[str] = ()) -> str:
+        """An option whose value must be known now; what `${…}` has one of `keep` in it is no variable."""
+        found = self._found(name)
+        return default if found is None else self.variables.known(found.value, found.at, name, keep)
+
+    def open_text(self, name: str, default: str = "") -> str:
+        """An option in which variables may stand, each as a mark."""
+        found = self._found(name)
+        return default if found is None else self.variables.opened(found.value, found.at)
+
+    def raw(self, name: str, default: str = "") -> str:
+        """An option that is only shown."""
+        found = self._found(name)
+        return default if found is None else found.value
+
+    def _found(self, name: str) -> Property | None:
         self._asked.add(name)
         found = self.properties.get(self.prefix + name)
-        return default if found is None or not found.value else found.value
+        return found if found is not None and found.value else None
 
     def has(self, name: str) -> bool:
         """Whether an option is there, be it empty."""
@@ -133,7 +151,7 @@ class Options:
         return self.text(name).split()
 
     def below(self, name: str) -> dict[str, str]:
-        """All options whose names go on after this."""
+        """All options whose names go on after this, as they are written."""
         begin = self.prefix + name
         keys = [key for key in self.properties if key.startswith(begin)]
         self._asked |= {key.removeprefix(self.prefix) for key in keys}
@@ -145,6 +163,14 @@ class Options:
         if found is not None:
             return found.at
         return min((each.at for key, each in self.properties.items() if key.startswith(self.prefix)), default=0)
+
+    def origins(self, names: Mapping[Path, str]) -> dict[Path, Origin]:
+        """Where options of ours stand that were made of these; of those that were left out nowhere."""
+        return {
+            path: Origin(self.original.place(self.at(name)), self.properties[self.prefix + name].value)
+            for path, name in names.items()
+            if self.has(name)
+        }
 
     def comments(self) -> list[str]:
         """What stands above its properties."""
@@ -164,7 +190,9 @@ class Options:
         return [name for name in self.names() if name not in self._asked]
 
     def error(self, kind: Kind, name: str, message: str, hint: str = "") -> None:
-        """Note what keeps the component from being imported."""
+        """Note what keeps the component from being imported, unless it is that a value is not known."""
+        if self.has(name) and self.variables.is_unknown(self.at(name)):
+            return
         self.original.error(kind, self.at(name), message, hint)
 
     def warn(self, name: str, message: str, hint: str = "", kind: Kind = Kind.CONFLICT) -> None:

@@ -16,7 +16,7 @@ EXPRESSIONS = [
 ]  # fmt: skip
 ODD = [
     *NUMBERS, *EXPRESSIONS, "", "2hb_", "2hb_f:q", "f:q", "f", ":", "a:b:c", "true",
-    "%{host}", "%{a:b}", "%P%", "${x}", "MD5", "yyyy-MM-dd", "x\ny", "\0", "\N{GRINNING FACE}", "a b", "hbase:meta",
+    "%{host}", "%{a:b}", "%P%", "${x}", "${env:A:-b}${sys:c}", "MD5", "yyyy-MM-dd", "x\ny", "\0", "\N{GRINNING FACE}", "a b", "hbase:meta",
     "'", "\ud83d", "\x0c", "\u2028",
 ]  # fmt: skip
 
@@ -91,8 +91,8 @@ def test_any_text(text):
 
 NAMES = {
     "a.sources.r.type": ["kafka", "netcat", "org.apache.flume.source.kafka.KafkaSource"],
-    "a.sources.r.kafka.bootstrap.servers": ["localhost:1", "k:9092,l:9092", "k"],
-    "a.sources.r.kafka.topics": ["a", "a, b", "ä"],
+    "a.sources.r.kafka.bootstrap.servers": ["localhost:1", "k:9092,l:9092", "k", "${K}:9092,${env:L}"],
+    "a.sources.r.kafka.topics": ["a", "a, b", "ä", "a, ${T}"],
     "a.sources.r.kafka.topics.regex": ["a.*", "("],
     "a.sources.r.kafka.consumer.security.protocol": ["SSL", "SASL_SSL", "SASL_PLAINTEXT"],
     "a.sources.r.kafka.consumer.sasl.mechanism": ["PLAIN", "GSSAPI", "OAUTHBEARER"],

@@ -37,6 +37,13 @@ from ingest.flume.patterns import UntranslatableError, in_full, pattern_of
         (r"\e", "\x1b", "\x1b"),
         (r"é+", "éé", "éé"),
         (r"a\Rb", "a\r\nb", "a\r\nb"),
+        *(
+            (rf"a{escape}+b", f"a{end}b", f"a{end}b")
+            for escape in (r"\R", r"\v")
+            for end in "\n\x0b\x0c\r\x85\u2028\u2029"
+        ),
+        (r"a\Rb", "a b", None),
+        (r"a[\v]b", "a\x0cb", "a\x0cb"),
         (r"(?i)AB", "ab", "ab"),
         (r"a++b", "aab", "aab"),
         (r"(?>a+)b", "aab", "aab"),
