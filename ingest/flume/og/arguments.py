@@ -13,7 +13,7 @@ from ingest.flume.original import Original
 from ingest.flume.patterns import UntranslatableError, pattern_of
 from ingest.flume.pipelines.document import Origin
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?\s*")
 _INT32 = range(-(1 << 31), 1 << 31)
 _INT64 = range(-(1 << 63), 1 << 63)
@@ -122,23 +122,21 @@ class Arguments:
 
     def as_integer(self, text: str, what: str, at: int, *, least: int | None = None) -> int:
         """A text that must be a whole number."""
-        if not _INTEGER.fullmatch(text) or int(text) not in _INT32:
-            self.fail(Kind.WRONG_TYPE, at, f'the {what} of {self.call.name} is a whole number, not "{text}"')
-        number = int(text)
+        number = self._whole(text, what, at, _INT32)
         if least is not None and number < least:
             self.fail(Kind.OUT_OF_RANGE, at, f"the {what} of {self.call.name} is {least} or more, not {number}")
         return number
 
     def long(self, index: int, what: str) -> int:
         """An argument that must be a whole number of 64 bits."""
-        text = self.text(index)
+        return self._whole(self.text(index), what, self.at(index), _INT64)
+
+    def _whole(self, text: str, what: str, at: int, known: range) -> int:
         if not _INTEGER.fullmatch(text):
-            self.fail(
-                Kind.WRONG_TYPE, self.at(index), f'the {what} of {self.call.name} is a whole number, not "{text}"'
-            )
-        if len(text) > _MOST_DIGITS or int(text) not in _INT64:
-            limits = f"{_INT64[0]} to {_INT64[-1]}"
-            self.fail(Kind.OUT_OF_RANGE, self.at(index), f"the {what} of {self.call.name} is {limits}, not {text[:40]}")
+            self.fail(Kind.WRONG_TYPE, at, f'the {what} of {self.call.name} is a whole number, not "{text}"')
+        if len(text) > _MOST_DIGITS or int(text) not in known:
+            limits = f"{known[0]} to {known[-1]}"
+            self.fail(Kind.OUT_OF_RANGE, at, f"the {what} of {self.call.name} is {limits}, not {text[:40]}")
         return int(text)
 
     def number(self, index: int, what: str) -> float:

@@ -16,7 +16,8 @@ EXPRESSIONS = [
 ]  # fmt: skip
 ODD = [
     *NUMBERS, *EXPRESSIONS, "", "2hb_", "2hb_f:q", "f:q", "f", ":", "a:b:c", "true",
-    "%{host}", "%{a:b}", "%P%", "${x}", "${env:A:-b}${sys:c}", "MD5", "yyyy-MM-dd", "x\ny", "\0", "\N{GRINNING FACE}", "a b", "hbase:meta",
+    "%{host}", "%{a:b}", "%P%", "${x}", "${env:A:-b}${sys:c}", "MD5",
+    "yyyy-MM-dd", "x\ny", "\0", "\N{GRINNING FACE}", "a b", "hbase:meta",
     "'", "\ud83d", "\x0c", "\u2028",
 ]  # fmt: skip
 
