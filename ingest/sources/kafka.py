@@ -6,7 +6,15 @@ from datetime import datetime
 from typing import Annotated, ClassVar
 from zoneinfo import ZoneInfo
 
-from pydantic import BeforeValidator, SkipValidation, ValidationInfo, WithJsonSchema, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    SkipValidation,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from ingest.api import ByteSize, Example, Stability, option
@@ -56,6 +64,15 @@ class Start:
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=ZoneInfo(zone))
         return cls("time", time_ms=round(moment.timestamp() * 1000), text=text)
+
+
+def _topic(name: str) -> str:
+    if not _TOPIC.fullmatch(name) or name in (".", ".."):
+        raise PydanticCustomError("wrong_type", '"{topic}" is not the name of a topic', {"topic": name})
+    return name
+
+
+Topic = Annotated[str, AfterValidator(_topic)]
 
 
 def _start(value: object, info: ValidationInfo) -> object:
@@ -123,7 +140,7 @@ class KafkaSource(KafkaConnection):
         ),
     )
 
-    topics: list[str] | None = option("Topics to read.", default=None, example=["ticks"], min_length=1)
+    topics: list[Topic] | None = option("Topics to read.", default=None, example=["ticks"], min_length=1)
     topics_pattern: str | None = option(
         "Regular expression; topics whose whole name matches are read, new ones too.", default=None, example="app-.*"
     )
@@ -145,14 +162,6 @@ class KafkaSource(KafkaConnection):
     tombstones: Tombstones = option(
         "Records without a value: drop, error, or delete the row their key names.", default="drop", strict=False
     )
-
-    @field_validator("topics")
-    @classmethod
-    def _are_names(cls, topics: list[str] | None) -> list[str] | None:
-        for topic in topics or []:
-            if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
-                raise PydanticCustomError("wrong_type", '"{topic}" is not the name of a topic', {"topic": topic})
-        return topics
 
     @field_validator("topics_pattern")
     @classmethod

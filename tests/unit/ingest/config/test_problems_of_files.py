@@ -290,6 +290,11 @@ CASES = {
         "topics: [ticks, 7]",
         ['12:65: wrong-type: an item of topics wants text, not the number 7; quote it: "7"'],
     ),
+    "wrong-type, a topic": (
+        "topics: [ticks]",
+        "topics: [ticks, a b]",
+        ['12:65: wrong-type: "a b" is not the name of a topic'],
+    ),
     "wrong-type, of a choice of types": (
         SINK,
         "attr2hbase: {table: mytable, rules: [{when: \"%{host} == 'a'\", delete: 3}]}",
@@ -399,6 +404,11 @@ CASES = {
         'separator: ":"',
         'separator: "${SEPARATER}"',
         ['15:29: undefined-variable: variable SEPARATER is not set; did you mean "SEPARATOR"?'],
+    ),
+    "undefined-variable, in a list": (
+        "topics: [ticks]",
+        'topics: ["${TOPIC}"]',
+        ["12:59: undefined-variable: variable TOPIC is not set; set it, or write ${TOPIC:DEFAULT}"],
     ),
     "undefined-variable, with a message": (
         'separator: ":"',
