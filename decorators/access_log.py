@@ -102,6 +102,14 @@ class AccessLog(Decorator[AccessLogSettings]):
     What the servers escaped (`\"`, `\x16`, `\n`) is undone, so a value is the bytes the server saw. In a format a
     `$name` makes it nginx's; for lines that are JSON use the decorator json.
 
+    Two fields may not give the same attribute, as `%r` and `%m` do (both the method) and `$time_local` and
+    `$time_iso8601` (both the time): write a star into one of them (`%*m`, `$*time_iso8601`), and it is passed over.
+
+    Servers write headers and the like without escaping blanks; best put such a field in quotes. Of several without
+    quotes, and the name of the user is one of them, a blank belongs to a value after a comma only, as in the
+    list `10.0.0.1, 10.0.0.2` of X-Forwarded-For; a line in which it is otherwise fails, as does a line of two words in
+    place of one. A single one is read whole.
+
     Source: ours; the formats are those of Apache's mod_log_config and nginx's ngx_http_log_module, with the escapes of
     Apache's ap_escape_logitem and nginx's `escape=default`.
     """
