@@ -10,11 +10,10 @@ from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.api.notation import shown
+from ingest.api.notation import shown_start
 from ingest.formats.log_format import FORMATS, LogFormat
 from ingest.spelling import did_you_mean
 
-_SHOWN_BYTES = 60  # of what is no such line, in a message
 _NOTHING = b"-"
 
 _REQUEST = re.compile(rb"([!#-'*+.^-z|~\dA-Z-]+) (?:(\S.*) (HTTP/\d(?:\.\d)?)|(/.*))", re.DOTALL)
@@ -185,7 +184,7 @@ class AccessLog(Decorator[AccessLogSettings]):
             if match is not None and b"\n" not in line:
                 break
         else:
-            raise DecorateError(f"{shown(line[:_SHOWN_BYTES])} is no line of an access log", code="bad_access_line")
+            raise DecorateError(f"{shown_start(line)} is no line of an access log", code="bad_access_line")
         values = match.groups()
         attributes = self._attributes(form, values, is_escaped=b"\\" in line)
         timestamp_ms = None
@@ -193,8 +192,9 @@ class AccessLog(Decorator[AccessLogSettings]):
             try:
                 timestamp_ms = form.read_time(values[form.time])
             except (ValueError, OverflowError, KeyError) as error:
-                text = values[form.time][:_SHOWN_BYTES]
-                raise DecorateError(f"{shown(text)} is no time of an access log", code="bad_time") from error
+                raise DecorateError(
+                    f"{shown_start(values[form.time])} is no time of an access log", code="bad_time"
+                ) from error
         event.update(attributes)
         if timestamp_ms is not None:
             event.timestamp_ms = timestamp_ms

@@ -11,14 +11,13 @@ from pydantic_core import PydanticCustomError
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import OnInvalid
 from ingest.api.names import Remembered
-from ingest.api.notation import shown
+from ingest.api.notation import shown_start
 from ingest.expressions import ZoneName, dates, zone_of
 from ingest.formats.times import MONTHS, milliseconds_at, milliseconds_of
 from ingest.spelling import did_you_mean
 
 _MOST_TEXTS = 4_096  # remembered texts: events that follow each other often have the same time
 _LONGEST_TEXT = 64  # bytes of a remembered text
-_SHOWN_BYTES = 60  # of an unreadable text in a message
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999
 _HOURS_OF_HALF_A_DAY = 12
 
@@ -157,7 +156,7 @@ class Timestamp(Decorator[TimestampSettings]):
         if text is None:
             raise DecorateError(f'no attribute "{self._source}" to read a time from', code="no_attribute")
         raise DecorateError(
-            f"{shown(text[:_SHOWN_BYTES])} is no time of the form {' or '.join(self.settings.formats)}", code="bad_time"
+            f"{shown_start(text)} is no time of the form {' or '.join(self.settings.formats)}", code="bad_time"
         )
 
     def _parse(self, text: bytes) -> int | None:
