@@ -19,6 +19,14 @@ Match = re.Match[bytes]
 """Where a pattern was found: `match[0]` the whole, `match[n]` a group, None for a group that took no part."""
 
 _REFERENCE = re.compile(r"\\(?:g<([^>]*)>|(.?))", re.DOTALL)
+_POSIX_CLASS = re.compile(
+    r"\\.|(\[:\^?(?:alnum|alpha|ascii|blank|cntrl|digit|graph|lower|print|punct|space|upper|word|xdigit):\])", re.DOTALL
+)
+_HINTS = {  # beginnings of what Python says
+    "unknown extension ?<": "a named group is written (?P<name>…)",
+    "bad character in group name": "a name has letters, digits and underscores and begins with no digit; the decorator "
+    "regex puts more before it, such as a family, by `prefix`",
+}
 _PLAIN = re.compile(r"(?:[^\\.^$*+?{}\[\]|()]|\\[\\.^$*+?{}\[\]|()/:,;=\"' -])+")
 
 
@@ -28,7 +36,8 @@ class Pattern:
     A regular expression, compiled once; an option type.
 
     It works on bytes: the pattern is taken as UTF-8, classes such as `\w` mean ASCII, and a dot is one byte. There are
-    no flags but those written in the pattern, so a dot stops at a newline.
+    no flags but those written in the pattern, so a dot stops at a newline. Classes of POSIX, such as
+    `[[:alpha:]]`, are refused.
 
     Attributes:
         text: as it was written.
@@ -66,9 +75,14 @@ class Pattern:
                 compiled = re.compile(data)
         except re.error as error:
             column = len(data[: error.pos or 0].decode("utf-8", "replace")) + 1
-            raise ExpressionSyntaxError(f"bad pattern: {error.msg}", column, text) from error
+            hint = next((f"; {hint}" for begin, hint in _HINTS.items() if error.msg.startswith(begin)), "")
+            raise ExpressionSyntaxError(f"bad pattern: {error.msg}{hint}", column, text) from error
         except (OverflowError, RecursionError) as error:
             raise ExpressionSyntaxError("bad pattern: too large or nested too deep", 1, text) from error
+        posix = next((found for found in _POSIX_CLASS.finditer(text) if found[1]), None)
+        if posix is not None:  # Python takes its characters one by one, which nobody means
+            message = f"bad pattern: there are no classes such as {posix[1]}; write \\d, \\s, \\w, A-Za-z and the like"
+            raise ExpressionSyntaxError(message, posix.start() + 1, text)
         return cls(
             text=text,
             groups=compiled.groups,
