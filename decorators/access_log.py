@@ -87,6 +87,10 @@ class AccessLogSettings(Settings):
         """All names begin with `prefix`."""
         return self.prefix
 
+    def sets_core(self) -> frozenset[str]:
+        """The time, if it is wanted."""
+        return frozenset(["timestamp"]) if self.set_time else frozenset()
+
 
 class AccessLog(Decorator[AccessLogSettings]):
     r"""

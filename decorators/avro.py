@@ -73,7 +73,7 @@ class Avro(Decorator[AvroSettings]):
     Text is UTF-8, enums are their symbols, bytes stay bytes, true and false are written so, decimals have the digits of
     their scale; dates and times stay the numbers they are, which the decorator timestamp reads (epoch_ms, epoch_us).
     A float has the fewest digits that tell it from all others of its width; what is not finite is `nan`, `inf` or
-    `-inf`, and null in an array. In the JSON of an array, bytes that are not UTF-8 are `{"b64": …}`.
+    `-inf`, and null in an array. In the JSON of an array, bytes and text that are not UTF-8 are `{"b64": …}`.
 
     Values are read with the one schema given, so it has to be the one they were written with: `header` tells values of
     another one from these where there is something to tell them by. Whole files of Avro, with their schema in them, are

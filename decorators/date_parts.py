@@ -66,6 +66,7 @@ class DatePartsSettings(Settings):
     """Options of the date_parts decorator."""
 
     other_names: ClassVar[None] = None
+    without_source: ClassVar[str] = "timestamp"
 
     source: str | None = option(
         "Attribute with milliseconds since 1970; the event's time when left out.", default=None, example="seen"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
@@ -18,6 +18,7 @@ _FIRST_SHORT_YEAR = 69  # POSIX: 69 to 99 are of the last century; Java's own ru
 _SPELLED_MONTH_LETTERS = 3  # from so many letters on a month is a word
 _MONTHS_A_YEAR = 12
 _EPOCH_YEAR = 1970
+_PARTS = ("day", "month", "year", "hr", "min", "sec")
 
 _MONTHS = b"january february march april may june july august september october november december".split()
 _DAYS = b"monday tuesday wednesday thursday friday saturday sunday".split()
@@ -163,6 +164,8 @@ def _known_pattern(text: str) -> str:
 class ExDateSettings(Settings):
     """Options of the ex_date decorator."""
 
+    other_names: ClassVar[None] = None
+
     source: str = option("Attribute that holds the date.", example="time")
     pattern: Annotated[str, AfterValidator(_known_pattern)] = option(
         "How it is written, in the letters of Java's SimpleDateFormat: y M d D E H k K h m s S a z Z X; other letters "
@@ -183,10 +186,9 @@ class ExDateSettings(Settings):
         strict=False,
     )
 
-    @property
-    def other_names(self) -> str | None:
-        """All names begin with `prefix`."""
-        return self.prefix
+    def sets(self) -> frozenset[str]:
+        """Those of the parts."""
+        return frozenset(self.prefix + part for part in _PARTS)
 
 
 class ExDate(Decorator[ExDateSettings]):
@@ -241,7 +243,7 @@ class ExDate(Decorator[ExDateSettings]):
         super().__init__(settings)
         self._read = DatePattern(settings.pattern).read
         self._zone = zone_of(settings.zone or "UTC")
-        self._names = tuple(settings.prefix + part for part in ("day", "month", "year", "hr", "min", "sec"))
+        self._names = tuple(settings.prefix + part for part in _PARTS)
         two = b"%02d" if settings.padding else b"%d"
         self._forms = (two, two, b"%d", two, two, two)
 

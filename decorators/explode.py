@@ -73,6 +73,10 @@ class ExplodeSettings(Settings):
         """Those that are named."""
         return frozenset(name for name in (self.attribute, self.number_attribute) if name)
 
+    def sets_core(self) -> frozenset[str]:
+        """The body where no attribute is named."""
+        return frozenset(["body"]) if self.attribute is None else frozenset()
+
     @model_validator(mode="after")
     def _separator_where_it_belongs(self) -> Self:
         if (self.form is Form.SEPARATED) is (self.separator is None):

@@ -43,6 +43,12 @@ class FlattenSettings(Settings):
         strict=False,
     )
 
+    def members_of(self, name: str) -> str | None:
+        """What stands before the names of its members."""
+        if isinstance(self.attributes, dict):
+            return self.attributes.get(name)
+        return name + self.separator if self.attributes is None or name in self.attributes else None
+
 
 class Flatten(Decorator[FlattenSettings]):
     """
@@ -90,9 +96,7 @@ class Flatten(Decorator[FlattenSettings]):
     def __init__(self, settings: FlattenSettings) -> None:
         super().__init__(settings)
         listed = settings.attributes
-        prefixes = listed if isinstance(listed, dict) else {name: name + settings.separator for name in listed or ()}
-        self._listed = None if listed is None else tuple(prefixes)
-        self._prefixes = prefixes
+        self._listed = None if listed is None else tuple(listed)
         self._flattenings = Remembered(self._flattening)
         on_invalid = settings.on_invalid or (Fate.KEEP if listed is None else Fate.ERROR)
         self._fates = dict.fromkeys(("bad_json", "too_deep"), on_invalid)
@@ -137,6 +141,6 @@ class Flatten(Decorator[FlattenSettings]):
 
     def _flattening(self, name: str) -> Flattening:
         settings = self.settings
-        prefix = self._prefixes.get(name, name + settings.separator)
+        prefix = settings.members_of(name) or ""
         nested = NestedSettings(prefix=prefix, separator=settings.separator, arrays=settings.arrays)
         return Flattening(nested, write_json, settings.on_null)

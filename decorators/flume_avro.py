@@ -10,6 +10,10 @@ class FlumeAvroSettings(Settings):
 
     source: str | None = option("Attribute that is read; the body when left out.", default=None, example="payload")
 
+    def sets_core(self) -> frozenset[str]:
+        """The body, and what headers may name."""
+        return frozenset(["body", "host", "priority", "nanos"])
+
 
 class FlumeAvro(Decorator[FlumeAvroSettings]):
     """

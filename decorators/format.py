@@ -27,6 +27,10 @@ class FormatSettings(Settings):
         strict=False,
     )
 
+    def sets_core(self) -> frozenset[str]:
+        """The body."""
+        return frozenset(["body"])
+
 
 class Format(Decorator[FormatSettings]):
     """

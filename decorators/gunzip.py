@@ -30,6 +30,14 @@ class GunzipSettings(Settings):
         gt=0,
     )
 
+    def reads(self) -> frozenset[str]:
+        """What was packed."""
+        return frozenset([f"attribute:{_PACKED}"])
+
+    def sets_core(self) -> frozenset[str]:
+        """All that was packed."""
+        return frozenset(["body", "timestamp", "nanos", "host", "priority"])
+
 
 class Gunzip(Decorator[GunzipSettings]):
     """

@@ -30,6 +30,7 @@ class HostSettings(Settings):
     """Options of the host decorator."""
 
     other_names: ClassVar[None] = None
+    without_source: ClassVar[str] = "host"
 
     source: str | None = option(
         "Attribute that holds the name; the event's own host when left out.", default=None, example="hostname"
@@ -54,6 +55,10 @@ class HostSettings(Settings):
         default="error",
         strict=False,
     )
+
+    def sets_core(self) -> frozenset[str]:
+        """The event's own host where no attribute is named."""
+        return frozenset(["host"]) if self.attribute is None else frozenset()
 
     @model_validator(mode="after")
     def _does_something(self) -> Self:

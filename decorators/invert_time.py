@@ -1,7 +1,7 @@
 """Turn a time around, so that row keys which end with it put the newest first."""
 
 from enum import StrEnum
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
@@ -22,6 +22,8 @@ class Encoding(StrEnum):
 
 class InvertTimeSettings(EditSettings):
     """Options of the invert_time decorator."""
+
+    without_source: ClassVar[str] = "timestamp"
 
     source: str | None = option(
         "Attribute with milliseconds since 1970; the event's time when left out.", default=None, example="seen"

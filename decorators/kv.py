@@ -62,10 +62,14 @@ class KvSettings(Settings):
         strict=False,
     )
 
+    def sets(self) -> frozenset[str]:
+        """Those that are listed."""
+        return frozenset(self.prefix + key for key in self.only or ())
+
     @property
     def other_names(self) -> str | None:
         """All names begin with `prefix`."""
-        return self.prefix
+        return self.prefix if self.only is None else None
 
     @model_validator(mode="after")
     def _two_characters(self) -> Self:
@@ -180,8 +184,9 @@ def _pair(separator: str | None, assign: str) -> re.Pattern[bytes]:
     key = rf"([^{gap}{re.escape(assign)}\"](?:[^{stop}{re.escape(assign)}]*[^{gap}{re.escape(assign)}])?)"
     plain = rf"((?:[^{gap}\"](?:[^{stop}]*[^{gap}])?)?)"
     value = rf'(?:"((?:[^"\\]|\\.)*)"|{plain})'
+    after = f"{blank}+" if blank else ""  # possessive: who gave blanks back would look for a value behind each
     return re.compile(
-        rf"[{gap}]*(?:{key}(?:{blank}{re.escape(assign)}{blank}{value})?{blank}(?=[{stop}]|\Z)|\Z)".encode(), re.DOTALL
+        rf"[{gap}]*(?:{key}(?:{blank}{re.escape(assign)}{after}{value})?{blank}(?=[{stop}]|\Z)|\Z)".encode(), re.DOTALL
     )
 
 

@@ -29,6 +29,14 @@ class MaxSizeSettings(Settings):
         strict=False,
     )
 
+    def reads(self) -> frozenset[str]:
+        """Everything, for where a body is cut goes by all other sizes."""
+        return frozenset(["*"]) if self.on_larger is OnLarger.CUT else frozenset()
+
+    def sets_core(self) -> frozenset[str]:
+        """The body where it is cut."""
+        return frozenset(["body"]) if self.on_larger is OnLarger.CUT else frozenset()
+
 
 class MaxSize(Decorator[MaxSizeSettings]):
     """

@@ -3,9 +3,9 @@
 from typing import ClassVar
 
 from ingest.api import Event, Example, FanOut, Settings, option
+from ingest.api.event import MAX_EVENTS_OF_A_RECORD
 
 _ONCE = "BenchmarkInject"  # marks of Flume's own measurements were never multiplied
-_MOST_COPIES = 1 << 17  # so many events may come of one record
 
 
 class MultSettings(Settings):
@@ -13,7 +13,7 @@ class MultSettings(Settings):
 
     other_names: ClassVar[None] = None
 
-    n: int = option("How many come of one; 0 drops it.", default=1, example=3, ge=0, le=_MOST_COPIES)
+    n: int = option("How many come of one; 0 drops it.", default=1, example=3, ge=0, le=MAX_EVENTS_OF_A_RECORD)
 
 
 class Mult(FanOut[MultSettings]):

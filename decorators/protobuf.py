@@ -104,9 +104,9 @@ class Protobuf(Decorator[ProtobufSettings]):
     Names are those of the .proto file. Text is UTF-8, bytes stay bytes, enums are their names (a number that has none
     stays a number), true and false are written so. A Timestamp and a Duration are written as in their JSON
     (`2003-10-11T22:14:15Z`, `1.5s`), wrappers such as StringValue are what they wrap. In the JSON of an array, bytes
-    that are not UTF-8 are `{"b64": …}`. A float has the fewest digits that tell it from all others of its width; what
-    is not finite is `nan`, `inf` or `-inf`, and null in an array. Fields that the descriptors do not have, and
-    extensions, become no attribute.
+    that are not UTF-8 are `{"b64": …}`, and a map is in the order of its keys. A float has the fewest digits that
+    tell it from all others of its width; what is not finite is `nan`, `inf` or `-inf`, and null in an array. Fields
+    that the descriptors do not have, and extensions, become no attribute.
 
     Source: ours; the encoding of Protocol Buffers, and the wire format of Confluent's serializers.
     """
@@ -192,7 +192,7 @@ class _Content:
         entry = field.message_type
         if entry is not None and entry.GetOptions().map_entry:
             of_value = self._convert_one(entry.fields_by_name["value"]) or _same
-            return lambda value: {_key(key): of_value(each) for key, each in value.items()}
+            return lambda value: {_key(key): of_value(each) for key, each in sorted(value.items())}
         convert = self._convert_one(field)
         if not _is_repeated(field):
             return convert

@@ -24,10 +24,14 @@ class QuerySettings(Settings):
     separator: str = option("Stands between joined values.", default=",", example=";")
     plus_is_blank: bool = option("A plus sign is a blank, as HTML forms write it.", default=True)
 
+    def sets(self) -> frozenset[str]:
+        """Those that are listed."""
+        return frozenset(self.prefix + key for key in self.only or ())
+
     @property
     def other_names(self) -> str | None:
         """All names begin with `prefix`."""
-        return self.prefix
+        return self.prefix if self.only is None else None
 
 
 class Query(Decorator[QuerySettings]):
@@ -75,6 +79,7 @@ class Query(Decorator[QuerySettings]):
         repeated = self.settings.on_repeated
         is_escaped = b"%" in text
         found: dict[str, bytes] = {}
+        several: dict[str, list[bytes]] = {}
         for pair in text.split(b"&"):
             key, _, value = pair.partition(b"=")
             try:
@@ -88,7 +93,10 @@ class Query(Decorator[QuerySettings]):
             if repeated is OnRepeated.LAST or name not in found:
                 found[name] = value
             elif repeated is OnRepeated.JOIN:
-                found[name] += self._separator + value
+                several.setdefault(name, [found[name]]).append(value)
+        if several:  # seldom; an empty loop costs more than to ask
+            for name, values in several.items():
+                found[name] = self._separator.join(values)
         event.update(found)
         return True
 

@@ -40,9 +40,14 @@ _IPV6 = re.compile(
 _DIGITS = re.compile(rb"\d(?<![\w.]\d)(?:[ -]?\d){12,}+")
 _GROUP = re.compile(rb"\d+")
 _WORD = re.compile(rb"\w")
-_VALUE = rb"\\*[\"']?\s*+[:=]\s*+(?:\"((?:[^\"\\]|\\.)*+)\"|\\*[\"']?(?:bearer\s++)?([^\s\"'\\&,;<>(){}\[\]]++))"
+# A quote closes with as many backslashes before it as the opening one has: 1 where the text is a string of JSON, 3
+# where that is in one too, then 7. Before those, each 2, 4, 8 or 16 are backslashes of the value. Of each kind only one
+# search comes to the end of the text, for the next that opens would close it.
+_QUOTED = rb"(\\{0,7}+)([\"'])((?s:.*?)(?<!\\)(?:\1\1\\\\)*+)\1\2"
+_BARE = rb"[^\s\"'\\&,;<>(){}\[\]]++"
+_VALUE = rb"\\*[\"']?\s*+[:=]\s*+(?:%b|\\*[\"']?(?:bearer\s++)?(%b|[(\[{<]++%b[)\]}>]?))" % (_QUOTED, _BARE, _BARE)
 _TOKENS = (
-    # bytes in small letters, one of which is there when there is anything to find; what is found, in its first group
+    # bytes in small letters, one of which is there when there is anything to find; what is found, in the last group
     (
         (b"bearer", b"authorization"),
         re.compile(rb"(?i)(?:\bbearer|authorization\\*[\"']?\s*+[:=]\s*+\\*[\"']?\w++)\s++([\w.~+/-]{6,}+=*+)"),
@@ -51,7 +56,8 @@ _TOKENS = (
         (b"key", b"token", b"secret", b"passw"),
         re.compile(rb"(?i)(?:(?:api|access|secret)[_-]?key|token|secret|passw(?:or)?d)" + _VALUE),
     ),
-    ((b"eyj",), re.compile(rb"\b(eyJ[\w-]++\.eyJ[\w-]++\.[\w-]*+)")),
+    # its first part ends before the next beginning of one
+    ((b"eyj",), re.compile(rb"\b(eyJ(?:\w++|-(?!eyJ))++\.eyJ[\w-]++\.[\w-]*+)")),
     (
         (b"akia", b"asia", b"gh", b"xox", b"k_live_", b"k_test_"),
         re.compile(
@@ -112,7 +118,9 @@ class Redact(Decorator[RedactSettings]):
 
     - after `bearer`, or after `authorization:` and a word, 6 characters or more;
     - any value after `=` or `:` of a key that ends with `api_key`, `access_key`, `secret_key` (the line may be a hyphen
-      or left out), `token`, `secret`, `password` or `passwd`; not of others such as `pwd`, `pass` and `key`;
+      or left out), `token`, `secret`, `password` or `passwd`; not of others such as `pwd`, `pass` and `key`. In double
+      or single quotes, also escaped ones as in JSON within JSON, it is all up to the closing one; else up to a blank,
+      quote, backslash, bracket or one of `&,;`, and it may stand in brackets;
     - a JSON web token, which begins with `eyJ` and has three parts;
     - `AKIA` or `ASIA` and 16 letters or digits (AWS), `ghp_`, `gho_`, `ghu_`, `ghs_` or `ghr_` and 30 or more (GitHub),
       `xoxb-` and its siblings and 10 or more (Slack), `sk_live_`, `sk_test_`, `rk_live_` or `rk_test_` and 16 or more
@@ -205,7 +213,7 @@ class Redact(Decorator[RedactSettings]):
         return self._instead(match[0])
 
     def _group(self, match: Match) -> bytes:
-        """The match with the one group that took part replaced."""
+        """The match with the last group that took part replaced."""
         return self._part(match, match.lastindex or 0)
 
     def _first_group(self, match: Match) -> bytes:

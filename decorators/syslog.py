@@ -7,7 +7,7 @@ from enum import StrEnum
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.notation import name_from_bytes, name_to_bytes, shown_start
 from ingest.expressions import ZoneName, zone_of
-from ingest.formats.times import EPOCH, MONTHS, iso_milliseconds, milliseconds_at
+from ingest.formats.times import EPOCH, MONTHS, in_calendar, iso_milliseconds, milliseconds_at
 
 _FACILITIES = (
     b"kern", b"user", b"mail", b"daemon", b"auth", b"syslog", b"lpr", b"news", b"uucp", b"cron", b"authpriv", b"ftp",
@@ -70,6 +70,10 @@ class SyslogSettings(Settings):
     def other_names(self) -> str | None:
         """All names begin with `prefix`."""
         return self.prefix
+
+    def sets_core(self) -> frozenset[str]:
+        """The time, if it is wanted."""
+        return frozenset(["timestamp"]) if self.set_time else frozenset()
 
 
 class Syslog(Decorator[SyslogSettings]):
@@ -213,5 +217,5 @@ def _nearest_ms(text: bytes, near_ms: int, zone: tzinfo) -> int:
         except ValueError:
             continue  # the 29th of February of another year
         if abs(found_ms - near_ms) <= _HALF_A_YEAR_MS:
-            return found_ms
+            return in_calendar(found_ms)
     raise ValueError("no such day")

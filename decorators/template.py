@@ -32,6 +32,10 @@ class TemplateSettings(Settings):
         """Those it has templates for."""
         return frozenset(self.attributes)
 
+    def sets_core(self) -> frozenset[str]:
+        """The body where it has a template."""
+        return frozenset() if self.body is None else frozenset(["body"])
+
     @model_validator(mode="after")
     def _does_something(self) -> Self:
         if not self.attributes and self.body is None:

@@ -13,13 +13,12 @@ from ingest.api.choices import OnInvalid
 from ingest.api.names import Remembered
 from ingest.api.notation import shown_start
 from ingest.expressions import ZoneName, dates, zone_of
-from ingest.formats.times import MONTHS, milliseconds_at, milliseconds_of
+from ingest.formats.times import FIRST_MS, LAST_MS, MONTHS, milliseconds_at, milliseconds_of
 from ingest.spelling import did_you_mean
 
 _MOST_TEXTS = 4_096  # remembered texts: events that follow each other often have the same time
 _LONGEST_TEXT = 64  # bytes of a remembered text
 _ZONE_NAMES = "%Z reads UTC, GMT and Z only; write another name as it is and say `zone`, or take offsets with %z"
-_FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999
 _HOURS_OF_HALF_A_DAY = 12
 
 _EPOCHS = {"epoch_s": (1_000, 1), "epoch_ms": (1, 1), "epoch_us": (1, 1_000), "epoch_ns": (1, 1_000_000)}
@@ -101,6 +100,10 @@ class TimestampSettings(Settings):
         default="error",
         strict=False,
     )
+
+    def sets_core(self) -> frozenset[str]:
+        """The time."""
+        return frozenset(["timestamp"])
 
     @property
     def reads_names(self) -> bool:
@@ -233,7 +236,7 @@ def _iso_parser(zone: tzinfo) -> Parse:
         except ValueError:
             return parse_slowly(text)
         found = milliseconds_of(time.replace(tzinfo=zone) if time.tzinfo is None else time)
-        return found if _FIRST_MS <= found <= _LAST_MS else None
+        return found if FIRST_MS <= found <= LAST_MS else None
 
     return parse
 
@@ -249,7 +252,7 @@ def _date_parser(pattern: re.Pattern[bytes], zone: tzinfo) -> Parse:
             time = _milliseconds(match.groupdict(), zone)
         except (ValueError, OverflowError):
             return None  # the 30th of February, or an hour that no calendar has
-        return time if _FIRST_MS <= time <= _LAST_MS else None
+        return time if FIRST_MS <= time <= LAST_MS else None
 
     return parse
 
@@ -305,6 +308,6 @@ def _epoch_parser(factor: int, divisor: int) -> Parse:
         fraction = match[2] or b""
         digits = int(match[1] + fraction)  # exact, where a float would round
         time = digits * factor // (divisor * 10 ** len(fraction))
-        return time if _FIRST_MS <= time <= _LAST_MS else None
+        return time if FIRST_MS <= time <= LAST_MS else None
 
     return parse

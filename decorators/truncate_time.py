@@ -1,7 +1,7 @@
 """Take a time down to the begin of its hour, day, month or another span."""
 
 from enum import StrEnum
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
@@ -28,6 +28,8 @@ class Unit(StrEnum):
 
 class TruncateTimeSettings(EditSettings):
     """Options of the truncate_time decorator."""
+
+    without_source: ClassVar[str] = "timestamp"
 
     source: str | None = option(
         "Attribute with milliseconds since 1970; the event's time when left out.", default=None, example="seen"

@@ -15,7 +15,19 @@ def _record(body: str) -> bytes:
     return _INT.pack(len(body)) + body.encode() + Struct(">qiqHi").pack(0, 3, 0, 0, 0)
 
 
-class Unbatch(FanOut[Settings]):
+class UnbatchSettings(Settings):
+    """Options of the unbatch decorator: those that every step has."""
+
+    def reads(self) -> frozenset[str]:
+        """The batch."""
+        return frozenset([f"attribute:{_SIZE}", f"attribute:{_DATA}"])
+
+    def sets_core(self) -> frozenset[str]:
+        """All that the batch holds of each event."""
+        return frozenset(["body", "timestamp", "nanos", "host", "priority"])
+
+
+class Unbatch(FanOut[UnbatchSettings]):
     """
     Give the events that Flume's batch decorator has put into one, in their order.
 

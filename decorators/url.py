@@ -1,6 +1,7 @@
 """Take a URL apart."""
 
 import re
+from typing import ClassVar
 from urllib.parse import unquote_to_bytes
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
@@ -14,10 +15,13 @@ _URL = re.compile(
 )
 _NO_URL = re.compile(rb"[\0-\x20\x7f]")
 _LAST_PORT = 65_535
+_PARTS = ("scheme", "user", "host", "port", "path", "query", "fragment")
 
 
 class UrlSettings(Settings):
     """Options of the url decorator."""
+
+    other_names: ClassVar[None] = None
 
     source: str | None = option("Attribute that is read; the body when left out.", default=None, example="referrer")
     prefix: str = option(
@@ -30,10 +34,9 @@ class UrlSettings(Settings):
         strict=False,
     )
 
-    @property
-    def other_names(self) -> str | None:
-        """All names begin with `prefix`."""
-        return self.prefix
+    def sets(self) -> frozenset[str]:
+        """Those of the parts."""
+        return frozenset(self.prefix + part for part in _PARTS)
 
 
 class Url(Decorator[UrlSettings]):
@@ -78,8 +81,7 @@ class Url(Decorator[UrlSettings]):
     def __init__(self, settings: UrlSettings) -> None:
         super().__init__(settings)
         self._source = settings.source
-        names = ("scheme", "user", "host", "port", "path", "query", "fragment")
-        self._names = tuple(settings.prefix + name for name in names)
+        self._names = tuple(settings.prefix + part for part in _PARTS)
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""

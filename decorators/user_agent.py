@@ -1,6 +1,7 @@
 """Tell browser, system and device of a user agent."""
 
 from functools import cache, lru_cache
+from typing import ClassVar
 
 from ua_parser import BestAvailableResolver, Domain, Resolver, load_lazy_builtins
 
@@ -8,10 +9,13 @@ from ingest.api import Decorator, Event, Example, Settings, option
 
 _MOST_AGENTS = 10_000  # remembered: a few thousand make most of a site's traffic, and each takes under 2 KiB
 _LONGEST_AGENT = 1_024  # bytes that are looked at: real ones have fewer, and the time grows with the length
+_PARTS = ("browser", "browser_version", "os", "os_version", "device", "device_brand", "device_model")
 
 
 class UserAgentSettings(Settings):
     """Options of the user_agent decorator."""
+
+    other_names: ClassVar[None] = None
 
     source: str | None = option("Attribute that is read; the body when left out.", default=None, example="user_agent")
     prefix: str = option(
@@ -20,10 +24,9 @@ class UserAgentSettings(Settings):
         example="2hb_ua:",
     )
 
-    @property
-    def other_names(self) -> str | None:
-        """All names begin with `prefix`."""
-        return self.prefix
+    def sets(self) -> frozenset[str]:
+        """Those of the parts."""
+        return frozenset(self.prefix + part for part in _PARTS)
 
 
 class UserAgent(Decorator[UserAgentSettings]):

@@ -17,6 +17,7 @@ from ingest.api import (
     OnError,
     Origin,
 )
+from ingest.api.event import MAX_EVENTS_OF_A_RECORD, MAX_FAN_OUT
 from ingest.plugin import FAILURES, can_be_told, check_event, checked, events_of, told, without_rubbish
 from ingest.time_limit import LIMIT_S, OutOfTimeError
 
@@ -98,9 +99,6 @@ Outcome = Event | Dropped | Failed | Waiting
 
 _CAUGHT = (*FAILURES, OutOfTimeError)
 
-MOST_OF_A_RECORD = 1 << 17
-"""Events that the fan-outs of a chain may make of one record: they are all in memory at a time."""
-
 Watcher = Callable[[Step, Event, Sequence[Event]], None]
 """
 Told of each step that ran without an error: the step, a copy of the event before, and what came out (nothing when it
@@ -152,12 +150,8 @@ class Chain:
         """What is called for one event and has to come back, for a `TimeLimit`."""
         if not self._in_stages:
             return (self.run,)
-        return (
-            _answer,
-            self._apply,
-            _given,
-            *(step.condition.holds for step in self.steps if step.condition is not None),
-        )
+        conditions = (step.condition.holds for step in self.steps if step.condition is not None)
+        return (_answer, self._apply, _given, *conditions)
 
     def begin(self) -> None:
         """
@@ -256,10 +250,8 @@ class Chain:
                     if isinstance(made, Held):
                         outcomes += self._hold(index, _HeldEvent(current, origin, is_made), made)
                         made = []
-                    elif len(after) + len(made) > MOST_OF_A_RECORD:
-                        raise DecorateError(
-                            f"more than {MOST_OF_A_RECORD:,} events would come of one record", code="too_many_parts"
-                        )
+                    elif len(after) + len(made) > MAX_EVENTS_OF_A_RECORD:
+                        raise _too_many(f"more than {MAX_EVENTS_OF_A_RECORD:,} events would come of one record")
                     elif not made:
                         outcomes.append(Dropped(step.decorator.drop_reason, step.name, current))
                 except MemoryError:
@@ -306,7 +298,9 @@ class Chain:
                 raise TypeError("a fan-out gave an event that it holds; those come at the end, of `finish`")
             if step.provider:
                 check_event(each, each.origin)
-        base = (origin.fan_out + 1) * MOST_OF_A_RECORD if is_made else 0
+        base = (origin.fan_out + 1) * MAX_EVENTS_OF_A_RECORD if is_made else 0
+        if base + len(made) > MAX_FAN_OUT:
+            raise _too_many("it was made by too many steps in a row that make several events of one")
         for number, each in enumerate(made, base):
             each.origin = origin._replace(fan_out=number)
         return made
@@ -373,6 +367,10 @@ def _not_kept(answer: object, step: Step, event: Event) -> Outcome:
     if answer is False:
         return Dropped(step.decorator.drop_reason, step.name, event)
     return _failed(_no_answer(answer), step, event, event.origin)
+
+
+def _too_many(what: str) -> DecorateError:
+    return DecorateError(what, code="too_many_parts")
 
 
 def _no_answer(answer: object) -> TypeError:

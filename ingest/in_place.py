@@ -40,6 +40,10 @@ class InPlaceSettings(Settings):
             raise PydanticCustomError("conflict", "`*` stands for all attributes, so no other is listed")
         return self
 
+    def sets_core(self) -> frozenset[str]:
+        """The body where it is changed."""
+        return frozenset(["body"]) if self.changes_body else frozenset()
+
     @property
     def changes_body(self) -> bool:
         """Named attributes take the place of the body, unless the options say both."""

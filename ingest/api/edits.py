@@ -74,9 +74,18 @@ class EditSettings(Settings):
         )
         return self
 
+    def reads(self) -> frozenset[str]:
+        """Nothing else where it reads attributes."""
+        return super().reads() if self.targets() is None else frozenset()
+
     def sets(self) -> frozenset[str]:
         """The attributes that receive results."""
         return frozenset((self.targets() or {}).values()) | super().sets()
+
+    def sets_core(self) -> frozenset[str]:
+        """What is itself changed, where it is no attribute."""
+        is_changed = self.targets() is None and self.attribute is None
+        return frozenset([self.without_source]) if is_changed else frozenset()
 
     def passes_on(self) -> Targets:
         """As the options say."""

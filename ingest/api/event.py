@@ -19,6 +19,12 @@ class Priority(StrEnum):
     TRACE = "TRACE"
 
 
+MAX_EVENTS_OF_A_RECORD = 1 << 17
+"""Events that the fan-outs of a chain may make of one record: they are all in memory at a time."""
+MAX_FAN_OUT = (1 << 63) - 1
+"""The largest number of an event among those of its record, which dead letters and row keys write as 8 bytes."""
+
+
 class Origin(NamedTuple):
     """
     Where an event comes from; the same on every replay, unique for each event.

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import reprlib
 
 from ingest.api.errors import DecodeError
 
@@ -33,20 +34,22 @@ def from_notation(notation: object) -> bytes:
     """
     Bytes of a JSON form.
 
+    A subclass of text is none, for such are numbers as they were written.
+
     Raises:
         DecodeError: it is neither text nor `{"b64": …}` with base64 in it.
     """
     match notation:
-        case str():
+        case str() if type(notation) is str:
             return name_to_bytes(notation)
-        case {"b64": str(text), **rest} if not rest:
+        case {"b64": str(text), **rest} if not rest and type(text) is str:
             try:
                 return base64.b64decode(text, validate=True)
             except binascii.Error as error:
                 raise DecodeError(f'"{text}" is not base64: {error}', code="bad_notation") from error
         case _:
             raise DecodeError(
-                f"{notation!r} is neither text nor bytes",
+                f"{reprlib.repr(notation)} is neither text nor bytes",  # cut, for it may be of any length and depth
                 code="bad_notation",
                 hint='write a string, or {"b64": "…"} for bytes',
             )

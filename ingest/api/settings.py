@@ -3,13 +3,14 @@
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 _DURATION_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SIZE_BYTES = {"B": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+_TOO_LARGE = 2**63  # no length that a machine counts in 64 bits
 
 
 def _with_unit(value: object, units: dict[str, float], what: str, example: str) -> float:
@@ -29,7 +30,12 @@ def _duration(value: object) -> float:
 
 
 def _byte_size(value: object) -> int:
-    return int(_with_unit(value, {unit: float(size) for unit, size in _SIZE_BYTES.items()}, "size", "2MiB"))
+    size = int(_with_unit(value, {unit: float(size) for unit, size in _SIZE_BYTES.items()}, "size", "2MiB"))
+    if size >= _TOO_LARGE:
+        raise PydanticCustomError(
+            "out_of_range", '"{value}" is too large; a size must be less than 8589934592GiB', {"value": value}
+        )
+    return size
 
 
 Duration = Annotated[
@@ -42,7 +48,7 @@ Duration = Annotated[
 ByteSize = Annotated[
     int, BeforeValidator(_byte_size), WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? ?([KMG]i?)?B$"})
 ]
-"""Bytes; written with a unit in YAML: `512B`, `64KiB`, `2MiB`, `1GB`."""
+"""Bytes, in 63 bits; written with a unit in YAML: `512B`, `64KiB`, `2MiB`, `1GB`."""
 
 Secret = SecretStr
 """Text that is never printed; `get_secret_value()` gives it to the one place that needs it."""
@@ -81,7 +87,12 @@ class Settings(Model):
     Options of a decorator or sink; every one has these three.
 
     `when` is text here; the chain compiles it with `ingest.expressions`.
+
+    Attributes:
+        without_source: core name of what the step reads where the option `source` is left out.
     """
+
+    without_source: ClassVar[str] = "body"
 
     label: str | None = option(
         "Name of this step in errors, metrics and `explain`; unique in its pipeline.", default=None, example="split-ts"
@@ -97,10 +108,26 @@ class Settings(Model):
         strict=False,
     )
 
+    def reads(self) -> frozenset[str]:
+        """
+        What the step reads besides what its templates name and `passes_on` and `members_of` say.
+
+        As templates tell it: `attribute:NAME`, or a core name as `body`; `*` is all that an event has. Those that
+        `source` and `sources` name where nothing else is said.
+        """
+        source = getattr(self, "source", "")
+        names = [source, *(getattr(self, "sources", None) or ())]
+        found = frozenset(f"attribute:{name}" for name in names if isinstance(name, str) and name)
+        return found | {self.without_source} if source is None else found
+
     def sets(self) -> frozenset[str]:
         """Names of the attributes that the step sets, as far as the options tell."""
         attribute = getattr(self, "attribute", None)
         return frozenset([str(attribute)]) if attribute else frozenset()
+
+    def sets_core(self) -> frozenset[str]:
+        """What it sets besides attributes, by core names: `body`, `host`, `nanos`, `priority`, `timestamp`."""
+        return frozenset()
 
     @property
     def other_names(self) -> str | None:
@@ -114,6 +141,10 @@ class Settings(Model):
     def passes_on(self) -> Mapping[str, str]:
         """Attribute that the step reads -> attribute that receives it, or what is made of it."""
         return {}
+
+    def members_of(self, name: str) -> str | None:  # noqa: ARG002 - for steps that take attributes apart
+        """How all names begin that the step makes of what is in this attribute; None when it makes none of it."""
+        return None
 
     def doubts(self) -> Mapping[str, str]:
         """Option -> what is right in it and can hardly be meant; told as a warning at its place."""

@@ -65,6 +65,10 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.DecorateError,
         "The text is no LEEF message of version 1 or 2, or something in it is no key with a value.",
     ),
+    "bad_name": (
+        api.DecorateError,
+        "A name in an array that becomes JSON is not UTF-8, and JSON has no other names; see arrays of the step.",
+    ),
     "bad_notation": (api.DecodeError, 'Bytes in JSON are a string, or {"b64": "…"} for what is not text.'),
     "bad_pairs": (api.DecorateError, "The text is no list of keys and values, or a quote in it is not closed."),
     "bad_plugin": (
@@ -222,7 +226,7 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "too_many_parts": (
         api.DecorateError,
-        "A text has more parts than max_events of explode, or the steps would make over 131,072 events of a record.",
+        "A text has more parts than max_events of explode, or too many steps make too many events of one record.",
     ),
     "unknown_component": (api.CatalogError, "There is no decorator, sink, store or source of this name."),
     "unknown_family": (

@@ -1,8 +1,8 @@
 """What of an event may be something else when it runs again, followed through the steps that pass it on."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ingest.api import Model, Settings
 from ingest.config.components import Binding
@@ -11,10 +11,61 @@ from ingest.config.model import Component
 from ingest.config.problems import Kind
 from ingest.expressions import Condition, Template
 
-Changes = Mapping[str, Component]
-"""Reference, as those of templates, that may be something else -> the step that it comes of."""
-
 _BODY_OF = {"format": "template", "template": "body"}  # steps that make a body, and of which option
+_CHANGE_LISTED = frozenset({"flatten", "mask", "prefix", "redact", "remove", "rename", "truncate"})
+# steps that set all they name in each event, but for what an option on_CASE says
+_SET_ALL = frozenset({
+    "case", "convert", "copy", "csv", "date_parts", "digest", "format", "hash", "hmac", "host", "invert_time", "join",
+    "replace", "row_key", "split", "static", "template", "timestamp", "trim", "truncate_time", "uuid", "value",
+})  # fmt: skip
+_LEFT_ALONE = frozenset({"None", "fit", "keep", "skip", "unset"})  # choices by which a step may set nothing
+_ATTRIBUTE = "attribute:"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """
+    What may be something else at one place of a pipeline, and the step that it comes of.
+
+    Attributes:
+        known: by reference, as those of templates.
+        begins: how names of attributes begin of which no more is known -> the step.
+        steady: attributes whose names begin so, and that are surely the same each time.
+    """
+
+    known: Mapping[str, Component] = field(default_factory=dict)
+    begins: Mapping[str, Component] = field(default_factory=dict)
+    steady: frozenset[str] = frozenset()
+
+    def origin(self, reference: str) -> Component | None:
+        """The step that something comes of which may change; None for what is the same each time."""
+        if reference == "*":
+            return next(iter((*self.known.values(), *self.begins.values())), None)
+        if reference in self.known or not reference.startswith(_ATTRIBUTE) or reference in self.steady:
+            return self.known.get(reference)
+        name = reference.removeprefix(_ATTRIBUTE)
+        return next((step for begin, step in self.begins.items() if name.startswith(begin)), None)
+
+    def first(self, references: Iterable[str]) -> Component | None:
+        """The same for the first of several that changes."""
+        return next((step for reference in sorted(references) if (step := self.origin(reference))), None)
+
+    def names(self) -> Iterator[str]:
+        """Attributes that are known to change."""
+        return (name.removeprefix(_ATTRIBUTE) for name in self.known if name.startswith(_ATTRIBUTE))
+
+    def but(
+        self,
+        known: Mapping[str, Component],
+        begins: Mapping[str, Component] | None = None,
+        steady: Iterable[str] = (),
+    ) -> "Changes":
+        """What changes after a step, by what it gives something that changes or, surely, something that does not."""
+        begins = begins or {}
+        left = {name for name in self.steady if not name.removeprefix(_ATTRIBUTE).startswith(tuple(begins))}
+        steady = frozenset(steady) - known.keys()
+        before = {reference: step for reference, step in self.known.items() if reference not in steady}
+        return Changes({**before, **known}, {**self.begins, **begins}, steady | left - known.keys())
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +84,22 @@ class Changing:
         return self.states[self._index(step) + 1]
 
     def setting(self, reference: str) -> list[Component]:
-        """The steps that give a reference something that changes."""
-        return [
-            step
-            for step, before, after in zip(self.steps, self.states, self.states[1:], strict=False)
-            if reference in after and before.get(reference) is not after[reference]
-        ]
+        """
+        The steps that give a reference something that changes.
+
+        Where none is known to, those that may, by how the names begin that they set, but for those after which another
+        step surely sets it.
+        """
+        sure: list[Component] = []
+        possible: list[Component] = []
+        for step, before, after in zip(self.steps, self.states, self.states[1:], strict=False):
+            if after.origin(reference) is None:
+                possible.clear()
+            elif after.known.get(reference) is not before.known.get(reference):
+                sure.append(step)
+            elif before.origin(reference) is None:
+                possible.append(step)
+        return sure or possible
 
     def _index(self, step: Component | None) -> int:
         return next((index for index, other in enumerate(self.steps) if other is step), len(self.steps))
@@ -50,11 +111,10 @@ def changing_names(pipeline: PipelineDraft, binding: Binding) -> Changing:
 
     A step that says all names it sets needs no warning: what is made of those is followed, and refused in a row key.
     """
-    states: list[dict[str, Component]] = [{}]
+    states: list[Changes] = [Changes()]
     for step in pipeline.steps:
         settings = step.settings
-        before = states[-1]
-        after = dict(before)
+        after = states[-1]
         if not binding.lookup.is_deterministic(step.kind):
             if not isinstance(settings, Settings) or settings.other_names is not None:
                 message = (
@@ -62,47 +122,96 @@ def changing_names(pipeline: PipelineDraft, binding: Binding) -> Changing:
                 )
                 binding.warning(Kind.CONFLICT, step.where, message)
             if isinstance(settings, Settings):
-                after |= dict.fromkeys(map(_attribute, settings.sets()), step)
-        elif isinstance(settings, Settings):
-            after = _passed_on(step, settings, before, pipeline.options.timezone)
+                after = after.but(dict.fromkeys(_set_by(settings), step))
+        else:
+            after = passed_on(step, after, pipeline.options.timezone)
         states.append(after)
     return Changing(tuple(pipeline.steps), tuple(states))
 
 
-def _passed_on(step: Component, settings: Settings, before: Changes, zone: str) -> dict[str, Component]:
+def passed_on(step: Component, before: Changes, zone: str) -> Changes:
     """What changes after a step that itself gives the same for the same."""
-    after: dict[str, Component] = {}
-    for reference, origin in before.items():
-        name = reference.removeprefix("attribute:")
-        new_name = name if reference == name else settings.new_name(name)
-        after[reference if new_name == name else _attribute(new_name)] = origin
-        if settings.when is not None:
-            after[reference] = origin
+    settings = step.settings
+    if not isinstance(settings, Settings) or before.origin("*") is None:
+        return before
+    moved = _renamed(settings, before)
+    known: dict[str, Component] = {}
 
-    def give(references: AbstractSet[str], names: Iterable[str]) -> None:
-        changing = sorted(references & before.keys())
-        if changing:
-            after.update(dict.fromkeys(names, before[changing[0]]))
+    def give(read: AbstractSet[str], references: Iterable[str]) -> Component | None:
+        origin = before.first(read)
+        if origin is not None:
+            known.update(dict.fromkeys(references, origin))
+        return origin
 
     for name, target in settings.passes_on().items():
         give({_attribute(name)}, [_attribute(target)])
-    listed = getattr(settings, "attributes", None)
-    for name, template in listed.items() if isinstance(listed, dict) else ():
+    option = getattr(settings, "attributes", None)
+    listed = option if isinstance(option, dict) else dict.fromkeys(option if isinstance(option, list) else ())
+    for name, template in listed.items():
         give(read_by(template), [_attribute(name)])  # one of them says nothing of the others
-    read = read_by([part for option, part in settings if option != "attributes"]) | read_when(settings, zone)
-    give(read | set(map(_attribute, _sources(settings))), map(_attribute, settings.sets()))
-    give(read_by(getattr(settings, _BODY_OF.get(step.kind, ""), None)), ["body"])
-    return after
+    body_option = _BODY_OF.get(step.kind, "")
+    give(read_by(getattr(settings, body_option, None)), ["body"])
+    others = read_by([part for option, part in settings if option not in {"attributes", body_option}])
+    condition = read_when(settings, zone)
+    origin = give(others | settings.reads() | condition, _set_by(settings))
+    begins = {}
+    if origin is not None and settings.other_names is not None:
+        begins[settings.other_names] = origin
+    if step.kind in _CHANGE_LISTED and (chooser := give(condition, map(_attribute, listed))) and "*" in listed:
+        begins[""] = chooser
+    for name in (*before.names(), *listed):
+        begin, maker = settings.members_of(name), before.origin(_attribute(name))
+        if begin is not None and maker is not None:
+            begins[begin] = maker
+    return moved.but(known, begins, _set_by(settings) if _sets_all(step, settings) else ())
+
+
+def _renamed(settings: Settings, before: Changes) -> Changes:
+    """What changes when a step has given attributes the names that it says."""
+    if type(settings).new_name is Settings.new_name:
+        return before
+    known: dict[str, Component] = {}
+    for reference, step in before.known.items():
+        known[_new_reference(settings, reference)] = step
+        if settings.when is not None:
+            known[reference] = step
+    begins = {}
+    for begin, step in before.begins.items():
+        new = settings.new_name(begin)
+        others = settings.other_names if new == begin else new  # names that begin so may still get another one
+        if others is not None:
+            begins[others] = step
+    steady = {_new_reference(settings, reference) for reference in before.steady}
+    if settings.when is not None:
+        steady &= before.steady
+    return Changes({}, before.begins, steady=frozenset(steady)).but(known, begins)
+
+
+def _new_reference(settings: Settings, reference: str) -> str:
+    if not reference.startswith(_ATTRIBUTE):
+        return reference
+    return _attribute(settings.new_name(reference.removeprefix(_ATTRIBUTE)))
+
+
+def _set_by(settings: Settings) -> set[str]:
+    """References of all that a step is known to set."""
+    return {*map(_attribute, settings.sets()), *settings.sets_core()}
+
+
+def _sets_all(step: Component, settings: Settings) -> bool:
+    """Whether a step surely sets all that it names, in each event that comes out of it."""
+    if step.kind not in _SET_ALL or settings.when is not None:
+        return False
+    # without a source no attribute is read that may be missing
+    passed_over = {"on_error", "on_missing"} if settings.without_source in settings.reads() else {"on_error"}
+    return not any(
+        option.startswith("on_") and option not in passed_over and str(choice) in _LEFT_ALONE
+        for option, choice in settings
+    )
 
 
 def _attribute(name: str) -> str:
-    return f"attribute:{name}"
-
-
-def _sources(settings: Settings) -> list[str]:
-    """The attributes that options name as those that are read."""
-    one, several = getattr(settings, "source", None), getattr(settings, "sources", None)
-    return [name for name in (one, *(several or ())) if isinstance(name, str)]
+    return _ATTRIBUTE + name
 
 
 def read_when(settings: Model, zone: str) -> frozenset[str]:

@@ -1,17 +1,22 @@
 """What can be said without an event of the names that a chain sets: whether a row key and cells can come of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ingest.api import Settings
-from ingest.config.changes import read_by
+from ingest.config.changes import read_by, read_when
 from ingest.config.components import Binding
 from ingest.config.draft import Draft, PipelineDraft
 from ingest.config.model import Component
 from ingest.config.problems import Kind, Place
+from ingest.expressions import FUNCTIONS
 from ingest.spelling import nearest
 
 _SHORT = 2  # letters of a prefix
+_ALONE = frozenset(
+    name for name, function in FUNCTIONS.items() if not any(each.required for each in function.parameters)
+)
+"""Functions that need nothing in their parentheses, which are easily forgotten."""
 
 
 class _Names(NamedTuple):
@@ -36,13 +41,14 @@ class _Names(NamedTuple):
 
 
 def check_names(pipeline: PipelineDraft, draft: Draft, binding: Binding) -> None:
-    """Look for sinks that take a row key or cells from attributes, and can never get them; all steps must be there."""
-    sinks = [sink for sink in pipeline.sinks if isinstance(getattr(sink.settings, "attr_prefix", None), str)]
-    if not sinks or pipeline.source is None or getattr(pipeline.source.settings, "format", "raw") != "raw":
+    """Look for what is taken from attributes that events can never have; all steps must be there."""
+    if pipeline.source is None or getattr(pipeline.source.settings, "format", "raw") != "raw":
         return  # other formats have attributes in each event
-    names = _names(pipeline)
     has_headers = pipeline.source.kind != "files"
     given = _given(pipeline, draft) if has_headers else set()
+    _check_functions(pipeline, given, binding)
+    sinks = [sink for sink in pipeline.sinks if isinstance(getattr(sink.settings, "attr_prefix", None), str)]
+    names = _names(pipeline.steps)
     prefixes = [sink.settings.attr_prefix for sink in sinks]  # type: ignore[attr-defined]  # looked for above
     for sink, prefix in zip(sinks, prefixes, strict=True):
         has_cells = _has_cell(names, prefix)
@@ -64,10 +70,22 @@ def _given(pipeline: PipelineDraft, draft: Draft) -> set[str]:
     return {name for name in headers if isinstance(name, str)}.union(*(event.attributes for event in given))
 
 
-def _names(pipeline: PipelineDraft) -> _Names:
+def _check_functions(pipeline: PipelineDraft, given: set[str], binding: Binding) -> None:
+    """Look for functions without parentheses: those are attributes, and these no step has set before."""
+    parts = [*pipeline.steps, *pipeline.sinks]
+    for index, part in enumerate(parts):
+        read = read_by(part.settings) | read_when(part.settings, pipeline.options.timezone)
+        names = _names(pipeline.steps[:index])
+        for name in sorted(_ALONE - given):
+            if f"attribute:{name}" in read and not names.may_have(name):
+                message = f'%{{{name}}} is the attribute "{name}", which no step before sets'
+                binding.warning(Kind.CONFLICT, part.where, message, f"the function is %{{{name}()}}")
+
+
+def _names(steps: Sequence[Component]) -> _Names:
     known: dict[str, Component] = {}
     begins: set[str] = set()
-    for step in pipeline.steps:
+    for step in steps:
         settings = step.settings
         if not isinstance(settings, Settings):
             begins.add("")
@@ -138,12 +156,9 @@ def _used_by(step: Component) -> Iterator[str]:
     settings = step.settings
     if isinstance(settings, Settings):
         yield from settings.passes_on()
-        yield from (reference.removeprefix("attribute:") for reference in read_by(settings))
-    for option in ("source", "sources", "attributes"):
-        value = getattr(settings, option, None)
-        is_source = option != "attributes" or step.kind in {"remove", "mask", "flatten"}
-        if is_source and value is not None:
-            yield from [value] if isinstance(value, str) else value
+        yield from (reference.removeprefix("attribute:") for reference in read_by(settings) | settings.reads())
+    if step.kind in {"remove", "mask", "flatten"}:
+        yield from getattr(settings, "attributes", None) or ()
 
 
 def _place_of(name: str, step: Component) -> Place:

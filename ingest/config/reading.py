@@ -142,21 +142,21 @@ class _Reader:
         path = folder / node.text
         problem = None
         self._files += 1
-        if path.resolve() in including or str(path) == self._document.file:
-            problem = Problem(Kind.CONFLICT, node.place, f'"{node.text}" includes itself')
-        elif self._files > MAX_FILES:
-            problem = Problem(Kind.TOO_LARGE, node.place, f"more than {MAX_FILES} files are included")
-        else:
-            try:
+        try:
+            resolved = path.resolve()
+            if resolved in including or str(path) == self._document.file:
+                problem = Problem(Kind.CONFLICT, node.place, f'"{node.text}" includes itself')
+            elif self._files > MAX_FILES:
+                problem = Problem(Kind.TOO_LARGE, node.place, f"more than {MAX_FILES} files are included")
+            else:
                 content = _content(path)
-            except (OSError, ValueError) as error:
-                reason = error.strerror if isinstance(error, OSError) else "not a path"
-                content = b""
-                problem = Problem(Kind.UNKNOWN_REFERENCE, node.place, f'can not read "{path}": {reason}')
+        except (OSError, RuntimeError, ValueError) as error:  # a path may have a NUL in it, or links in a circle
+            reason = error.strerror if isinstance(error, OSError) else "not a path"
+            problem = Problem(Kind.UNKNOWN_REFERENCE, node.place, f'can not read "{path}": {reason}')
         if problem is not None:
             self._document.problems.append(problem)
             return None
-        return self.tree(str(path), content, path.parent, (*including, path.resolve()))
+        return self.tree(str(path), content, path.parent, (*including, resolved))
 
 
 def merge(below: Mapping, above: Mapping) -> Mapping:

@@ -81,9 +81,10 @@ def _check(references: frozenset[str], where: Place, binding: Binding, *, is_fil
 
 
 def _check_same(references: Collection[str], where: Place, changing: Changes, binding: Binding) -> None:
-    if found := sorted(changing.keys() & set(references)):
+    found = {name: step for name in sorted(references) if (step := changing.origin(name)) is not None}
+    if found:
         names = " ".join(f"%{{'{name.removeprefix('attribute:')}'}}" for name in found)
-        step = changing[found[0]]
+        step = next(iter(found.values()))
         message = f"this row key takes {names} of a step that may give something else each time: a replay adds a row"
         hint = "use what identifies the event: %{topic}-%{partition}-%{offset}"
         binding.problem(Kind.CONFLICT, where, message, f"the step is the {step.kind} on line {step.where.line}; {hint}")

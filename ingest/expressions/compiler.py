@@ -306,6 +306,8 @@ def _near(name: str) -> str:
     """What may have been meant by a name no function has."""
     if name in TEXT_COMPARISONS:
         return f"; in a condition write %{{name}} {name} 'text'"
+    if name in _CORE:
+        return f"; this value has no parentheses: %{{{name}}}"
     if name in OURS:
         return f'; did you mean "{OURS[name]}"?'
     return suggestion(name, FUNCTIONS) or "; docs/reference/expressions.md lists them"

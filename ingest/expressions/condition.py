@@ -33,6 +33,7 @@ _OPERATORS: dict[str, _Compare] = {
     "starts_with": bytes.startswith,
     "ends_with": bytes.endswith,
 }
+_ORDERS = frozenset({"<", "<=", ">", ">="})
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,12 @@ class _Builder:
             message = f"{node.written()} is text and the same for every event"
             self._compiler.doubts.append(Doubt(node.column, message, meant_by(node.text)))
 
+    def _doubt_order(self, node: nodes.Node, other: Expression) -> None:
+        """Text beside a number: `9` comes behind `10` then, and a date never behind milliseconds."""
+        if isinstance(node, nodes.Text) and other.number is not None:
+            message = f"{node.written()} is text, so a number is compared with it byte by byte"
+            self._compiler.doubts.append(Doubt(node.column, message, "write a number, without quotes"))
+
     def _exists(self, node: nodes.Node) -> Holds:
         value = self._expression(node).value
         match node:
@@ -183,6 +190,9 @@ class _Builder:
         left, right = self._expression(clause.left), self._expression(clause.right)
         if right.constant is not None:
             self._doubt_text(clause.left)
+        if clause.operator in _ORDERS:
+            self._doubt_order(clause.left, right)
+            self._doubt_order(clause.right, left)
         compare = _OPERATORS[clause.operator]
         if clause.operator not in TEXT_COMPARISONS and _compares_numbers((clause.left, left), (clause.right, right)):
             return _of_numbers(compare, _count(left), _count(right), otherwise=clause.operator == "!=")

@@ -2,14 +2,17 @@
 
 import re
 import struct
-from decimal import Context, Decimal
+from decimal import Context, Decimal, DivisionByZero, Inexact, InvalidOperation, Overflow
 
 from ingest.api.errors import ExpressionError
 
 Number = int | Decimal
 
-EXACT = Context(prec=60)  # digits; sums and products of two 64-bit numbers with fractions stay exact
 MAX_DIGITS = 100  # longer text is no number but a mistake, and work on it is not free
+
+# Numbers of events lie between 10^149 and 10^-149 (50 digits and an exponent of 99), so a sum, difference or remainder
+# of two has at most 299 digits, and a product at most 200. What needs more, as results of results may, is no result.
+EXACT = Context(prec=400, traps=[DivisionByZero, Inexact, InvalidOperation, Overflow])
 
 LARGEST_LONG = 2**63 - 1
 _pack_long = struct.Struct(">q").pack

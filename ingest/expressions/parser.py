@@ -38,6 +38,7 @@ from ingest.spelling import nearest
 _PLAIN = re.compile(r"[^%]+")
 _FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+_OPPOSITES = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _SPELLINGS = {"=": "==", "!": "not", "&": "and", "&&": "and", "|": "or", "||": "or", "=~": "matches"}
 _BETWEEN = ("in", "matches", *TEXT_COMPARISONS)
 _KEYWORDS = ("and", "or", "not", "exists", *_BETWEEN)
@@ -254,6 +255,9 @@ class _Parser:
         negated = token.kind is TokenKind.WORD and token.value == "not"
         if negated:
             token = self._next()
+            if token.kind is TokenKind.OPERATOR and token.value in _COMPARISONS:
+                opposite = _OPPOSITES[token.value]
+                raise self._error(f'"not" stands before a word; did you mean "{opposite}"?', token.start)
         clause: Clause
         match token:
             case (TokenKind.WORD, "in", _, _):
@@ -300,6 +304,9 @@ class _Parser:
             if is_number(token.value):
                 return Number(token.value, token.start + 1)
             if token.value not in _KEYWORDS:
+                if token.value.lower() in _KEYWORDS:
+                    near = suggestion(token.value, _KEYWORDS)
+                    raise self._error(f'"{token.value}" is no word of conditions{near}', token.start)
                 is_call = self._peek().kind is TokenKind.OPEN
                 if is_call and nearest(token.value, _CALLED) is not None:
                     near = suggestion(token.value, _CALLED)

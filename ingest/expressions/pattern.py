@@ -4,6 +4,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import AnyStr
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -36,8 +37,8 @@ class Pattern:
     A regular expression, compiled once; an option type.
 
     It works on bytes: the pattern is taken as UTF-8, classes such as `\w` mean ASCII, and a dot is one byte. There are
-    no flags but those written in the pattern, so a dot stops at a newline. Classes of POSIX, such as
-    `[[:alpha:]]`, are refused.
+    no flags but those written in the pattern, so a dot stops at a newline. The machine's locale, flag L, has no say.
+    Classes of POSIX, such as `[[:alpha:]]`, are refused.
 
     Attributes:
         text: as it was written.
@@ -68,17 +69,18 @@ class Pattern:
         """
         data = name_to_bytes(text)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter(
-                    "ignore"
-                )  # Python warns of brackets that may mean a set one day; here they do not
-                compiled = re.compile(data)
+            compiled = _compiled(data)
         except re.error as error:
             column = len(data[: error.pos or 0].decode("utf-8", "replace")) + 1
             hint = next((f"; {hint}" for begin, hint in _HINTS.items() if error.msg.startswith(begin)), "")
             raise ExpressionSyntaxError(f"bad pattern: {error.msg}{hint}", column, text) from error
         except (OverflowError, RecursionError) as error:
             raise ExpressionSyntaxError("bad pattern: too large or nested too deep", 1, text) from error
+        except ValueError as error:
+            raise ExpressionSyntaxError(
+                "bad pattern: a number is too large, or flags exclude each other", 1, text
+            ) from error
+        _refuse_locale(data, text)
         posix = next((found for found in _POSIX_CLASS.finditer(text) if found[1]), None)
         if posix is not None:  # Python takes its characters one by one, which nobody means
             message = f"bad pattern: there are no classes such as {posix[1]}; write \\d, \\s, \\w, A-Za-z and the like"
@@ -178,6 +180,30 @@ def check_replacement(pattern: Pattern, replacement: str) -> None:
         raise PydanticCustomError(
             "bad_pattern", "{problem}", {"problem": error.message, "option": "replacement"}
         ) from error
+
+
+def _compiled(pattern: AnyStr) -> re.Pattern[AnyStr]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python warns of brackets that may mean a set one day; here they do not
+        return re.compile(pattern)
+
+
+def _refuse_locale(data: bytes, text: str) -> None:
+    """
+    Refuse the flag L: with it, what matches depends on the machine and its environment.
+
+    It may stand in any group. The one thing that a pattern on bytes may have, and the same pattern on text may not, is
+    this flag, so Python itself tells where it is.
+
+    Raises:
+        ExpressionSyntaxError: the pattern has it; with the column.
+    """
+    try:
+        if b"L" in data:
+            _compiled(data.decode("latin-1"))
+    except re.error as error:
+        column = len(data[: error.pos or 0].decode("utf-8", "replace")) + 1
+        raise ExpressionSyntaxError("bad pattern: the flag L depends on the machine's locale", column, text) from error
 
 
 def _splitter(text: str, compiled: re.Pattern[bytes]) -> Callable[[bytes], list[bytes]]:

@@ -3,14 +3,18 @@
 from collections.abc import Mapping, Sequence
 
 from ingest.api import ConfigError, ConfigInvalidError
-from ingest.config import Lookup, Place, Problem, Severity, bind, read_text
+from ingest.config import Kind, Lookup, Place, Problem, Severity, bind, read_text
+from ingest.config.nodes import Mapping as Tree
+from ingest.config.nodes import Node, Path, places
+from ingest.config.nodes import Sequence as List
+from ingest.flume.escapes import literal
 from ingest.flume.ng.agents import Agents
 from ingest.flume.ng.properties import is_properties, properties_of
 from ingest.flume.og.dataflow import DataFlow
 from ingest.flume.og.parser import parse
 from ingest.flume.og.tree import File, Sink
 from ingest.flume.original import Original
-from ingest.flume.pipelines.document import Component, Document, Pipeline, Verbatim, Written, written
+from ingest.flume.pipelines.document import Component, Document, Origin, Pipeline, Verbatim, Written, written
 from ingest.flume.pipelines.report import Imported
 
 _STORE = "the Thrift server of the cluster that has the tables; nothing of the old client's settings is needed"
@@ -80,21 +84,50 @@ def _refuse(original: Original) -> None:
 
 def _check(made: Written, original: Original, lookup: Lookup) -> None:
     """Bind the file; what is wrong with it is told where the original says so."""
+    document = read_text(made.text, "the pipeline", {})
     try:
-        problems = bind(read_text(made.text, "the pipeline", {}), lookup).report.problems
+        problems = bind(document, lookup).report.problems
     except ConfigError as error:
         problems = getattr(error.report, "problems", ())
         if not problems:
             raise
+    values = places(document.root)
     for problem in problems:
-        where = _origin(made, problem.where.line, original)
-        original.problems.append(Problem(problem.kind, where, problem.message, problem.hint, problem.severity))
+        option = _option(made, _path(document.root, problem.where))
+        inside = {place for path, place in values.items() if option and path[: len(option)] == option}
+        if problem.kind is Kind.UNDEFINED_VARIABLE or inside & document.unknown:
+            continue  # it is set only where the pipeline runs
+        origin = made.origins[option] if option else _of_line(made, problem.where.line, original)
+        message = problem.message.replace(f'"{literal(origin.text)}"', f'"{origin.text}"')
+        original.problems.append(Problem(problem.kind, origin.place, message, problem.hint, problem.severity))
     _refuse(original)
 
 
-def _origin(made: Written, line: int, original: Original) -> Place:
+def _path(node: Node, where: Place) -> Path:
+    """The innermost value that a place is in, its key included."""
+    match node:
+        case Tree():
+            parts: list[tuple[Place, str | int, Node]]
+            parts = [(node.keys[key], key, child) for key, child in node.entries.items()]
+        case List():
+            parts = [(child.place, number, child) for number, child in enumerate(node.items)]
+        case _:
+            return ()
+    before = [part for part in parts if (part[0].line, part[0].column) <= (where.line, where.column)]
+    if not before:
+        return ()
+    _, step, child = before[-1]
+    return (step, *_path(child, where))
+
+
+def _option(made: Written, path: Path) -> Path:
+    """The innermost value around one that has an origin of its own; empty when there is none."""
+    return next((path[:length] for length in range(len(path), 0, -1) if path[:length] in made.origins), ())
+
+
+def _of_line(made: Written, line: int, original: Original) -> Origin:
     known = [place for place in made.places[:line] if place is not None]
-    return known[-1] if known else original.place(0)
+    return Origin(known[-1] if known else original.place(0))
 
 
 def _place(problem: Problem) -> Place:

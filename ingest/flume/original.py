@@ -25,6 +25,11 @@ class Original:
     def __post_init__(self) -> None:
         self._lines = [0, *(at + 1 for at, character in enumerate(self.text) if character == "\n")]
 
+    @property
+    def has_errors(self) -> bool:
+        """Whether something keeps the text from being imported."""
+        return any(problem.severity is Severity.ERROR for problem in self.problems)
+
     def place(self, at: int) -> Place:
         """Where an offset stands."""
         line = bisect_right(self._lines, at)

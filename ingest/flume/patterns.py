@@ -8,13 +8,16 @@ Source: the documentation of java.util.regex.Pattern.
 """
 
 import re
+import sys
 from dataclasses import dataclass
 
 from ingest.expressions import Pattern
 from ingest.expressions.grammar import ExpressionSyntaxError
+from ingest.flume.utf16 import joined
 
 _NO_LINE_END = r"[^\n\r]"
 _LINE_END = r"(?:\r\n|[\n\r])"
+_VERTICAL = r"[\n-\r]|\xc2\x85|\xe2\x80[\xa8\xa9]"  # behind ASCII three characters as UTF-8
 _ESCAPES = {
     "A": r"\A",
     "z": r"\Z",
@@ -22,7 +25,8 @@ _ESCAPES = {
     "e": r"\x1b",
     "h": r"[ \t]",
     "H": r"[^ \t]",
-    "R": _LINE_END,
+    "R": rf"(?:\r\n|{_VERTICAL})",
+    "v": rf"(?:{_VERTICAL})",
 }
 _CLASSES = {
     "Lower": "a-z",
@@ -39,12 +43,14 @@ _CLASSES = {
     "XDigit": "0-9a-fA-F",
     "Space": r"\s",
 }
+_HALVES = range(0xD800, 0xE000)  # of a character beyond 16 bits in UTF-16
 _LETTERS_OF_BOTH = frozenset("dDsSwWbBntrfvax")
 _FLAGS_OF_BOTH = frozenset("ims")
 _TOKEN = re.compile(
     r"""\\Q(?P<quoted>.*?)(?:\\E|\Z)
     |\\p\{(?:Is)?(?P<property>\w+)\}|\\P\{(?:Is)?(?P<other>\w+)\}
     |\\k<(?P<reference>\w+)>
+    |(?P<halves>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})
     |\\u(?P<utf16>[0-9a-fA-F]{4})
     |\\x\{(?P<code>[0-9a-fA-F]{1,6})\}
     |\\0(?P<octal>[0-3]?[0-7]{1,2})
@@ -195,6 +201,8 @@ def _in_class(token: re.Match[str], state: _State) -> str:
         raise UntranslatableError(f'"{token[0]}" inside a class can not be translated', token.start() + 1)
     if token["escaped"] == "h":
         return r" \t"
+    if token["escaped"] == "v":
+        return r"\n-\r"
     if token["escaped"] == "e":
         return r"\x1b"
     piece = token[0] if token["dot"] or token["dollar"] or token["group"] else _either(token)
@@ -210,7 +218,10 @@ def _either(token: re.Match[str]) -> str:
         return re.escape(token["quoted"])
     for name, base in (("utf16", 16), ("code", 16), ("octal", 8)):
         if token[name]:
-            return re.escape(chr(int(token[name], base)))
+            return re.escape(_character(token, int(token[name], base)))
+    if token["halves"]:
+        high, low = token["halves"][2:6], token["halves"][8:]
+        return joined(chr(int(high, 16)) + chr(int(low, 16)))
     if token["control"]:
         return f"\\x{ord(token['control']) ^ 64:02x}"
     escaped = token["escaped"]
@@ -219,6 +230,12 @@ def _either(token: re.Match[str]) -> str:
     if escaped.isascii() and escaped.isalpha() and escaped not in _LETTERS_OF_BOTH:
         raise UntranslatableError(f'"\\{escaped}" can not be translated', token.start() + 1)
     return token[0] if escaped.isascii() else str(escaped)
+
+
+def _character(token: re.Match[str], code: int) -> str:
+    if code > sys.maxunicode or code in _HALVES:
+        raise UntranslatableError(f'"{token[0]}" is no character', token.start() + 1)
+    return chr(code)
 
 
 def _property(token: re.Match[str]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from ingest.formats.times import MONTHS, iso_milliseconds, milliseconds_at
+from ingest.formats.times import MONTHS, in_calendar, iso_milliseconds, milliseconds_at
 
 FORMATS = {
     "common": '%h %l %u %t "%r" %>s %b',
@@ -306,7 +306,7 @@ def _clf_ms(text: bytes) -> int:
     day, month, year, hour, minute, second, zone_hours, zone_minutes = found.groups()
     written = datetime(int(year), MONTHS[month], int(day), int(hour), int(minute), tzinfo=UTC)
     offset = timedelta(hours=int(zone_hours), minutes=int(zone_hours[:1] + zone_minutes))
-    return milliseconds_at(written - offset, int(second))
+    return in_calendar(milliseconds_at(written - offset, int(second)))
 
 
 def _epoch_ms(digits: int) -> ReadTime:
@@ -316,7 +316,7 @@ def _epoch_ms(digits: int) -> ReadTime:
         whole, _, fraction = text.partition(b".")
         if len(text) > _MOST_DIGITS:
             raise ValueError("too many digits")
-        return int(whole + fraction) * 1000 // int(10 ** (digits + len(fraction)))
+        return in_calendar(int(whole + fraction) * 1000 // int(10 ** (digits + len(fraction))))
 
     return read
 

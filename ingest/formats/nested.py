@@ -7,7 +7,7 @@ from enum import StrEnum
 import orjson
 
 from ingest.api.errors import DecorateError
-from ingest.api.notation import to_notation
+from ingest.api.notation import name_to_bytes, shown, to_notation
 from ingest.api.settings import Settings, option
 from ingest.formats.numbers import number_text
 
@@ -146,8 +146,11 @@ def written(value: object) -> bytes:
     """
     A number, truth value, bytes or an array of anything as an attribute holds it.
 
-    Bytes stay as they are; in the JSON of an array they are text where they are UTF-8, else `{"b64": …}`, and what is
-    not finite is null.
+    Bytes stay as they are; in the JSON of an array they are text where they are UTF-8, else `{"b64": …}`, as is text
+    with lone surrogates, and what is not finite is null.
+
+    Raises:
+        DecorateError: an array is nested too deep, or has a name in it that is not UTF-8.
     """
     match value:
         case bytes():
@@ -157,15 +160,48 @@ def written(value: object) -> bytes:
         case int():
             return b"%d" % value
         case list():
-            try:
-                return orjson.dumps(value, default=_in_json)
-            except orjson.JSONEncodeError as error:
-                raise DecorateError(f"an array is nested too deep: {error}", code="too_deep") from error
+            return _array_text(value)
         case float():
             return number_text(value)
         case Decimal():
             return format(value, "f").encode()
     raise TypeError(f"{type(value).__name__} is nothing that an attribute holds")
+
+
+def _array_text(array: list[object]) -> bytes:
+    try:
+        return orjson.dumps(array, default=_in_json)
+    except orjson.JSONEncodeError as error:
+        try:
+            return orjson.dumps(_writable(array), default=_in_json)
+        except (orjson.JSONEncodeError, RecursionError):
+            raise DecorateError(f"an array is nested too deep: {error}", code="too_deep") from error
+
+
+def _writable(value: object) -> object:
+    """The same, with bytes for the text and digits for the numbers that orjson does not write."""
+    match value:
+        case str():
+            return value.encode("utf-8", "surrogateescape")
+        case int():
+            return orjson.Fragment(written(value))
+        case list():
+            return [_writable(element) for element in value]
+        case dict():
+            return {_utf8(name): _writable(element) for name, element in value.items()}
+    return value
+
+
+def _utf8(name: str) -> str:
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise DecorateError(
+            f"the name {shown(name_to_bytes(name))} in an array is not UTF-8, as names in JSON are",
+            code="bad_name",
+            hint="see `arrays`",
+        ) from error
+    return name
 
 
 def _in_json(value: object) -> object:

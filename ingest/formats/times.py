@@ -12,9 +12,22 @@ from datetime import UTC, datetime, timedelta
 
 MONTHS = {name: number for number, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999, which calendars have
 _MILLISECOND = timedelta(milliseconds=1)
 _LEAP_SECOND = 60
 _ISO_LEAP_SECOND = re.compile(rb"(\d{4}-\d\d-\d\d.\d\d:\d\d:)60")  # Python reads no such second
+
+
+def in_calendar(time_ms: int) -> int:
+    """
+    The same time.
+
+    Raises:
+        ValueError: it is not of the years 1 to 9999.
+    """
+    if not FIRST_MS <= time_ms <= LAST_MS:
+        raise ValueError("not of the years 1 to 9999")
+    return time_ms
 
 
 def milliseconds_of(moment: datetime) -> int:
@@ -39,7 +52,7 @@ def iso_milliseconds(text: bytes) -> int:
     Milliseconds since 1970 of a moment as ISO 8601 and RFC 3339 write it.
 
     Raises:
-        ValueError: it is none, or names no zone.
+        ValueError: it is none, names no zone, or is not of the years 1 to 9999.
     """
     try:
         moment = datetime.fromisoformat(text.decode("ascii"))
@@ -47,7 +60,7 @@ def iso_milliseconds(text: bytes) -> int:
         leap = _ISO_LEAP_SECOND.match(text)
         if leap is None:
             raise
-        return iso_milliseconds(leap[1] + b"59" + text[leap.end() :]) + 1000
+        return in_calendar(iso_milliseconds(leap[1] + b"59" + text[leap.end() :]) + 1000)
     if moment.tzinfo is None:
         raise ValueError("it names no zone")
-    return milliseconds_of(moment)
+    return in_calendar(milliseconds_of(moment))

@@ -9,9 +9,9 @@ Formats:
 
 - `raw`: the value is the body.
 - `json`: the value is an envelope, `{"body": T, "headers": {name: T, …}}`, both optional; T is a string, or
-  `{"b64": …}` for what is not text. Header values may be numbers and booleans too, which stand for their JSON text,
-  and null, which is an empty value. They are treated as the record's own headers and win over those. For plain JSON
-  objects use `raw` and the decorator `json`.
+  `{"b64": …}` for what is not text. Header values may be numbers and booleans too, which stand for their JSON text
+  digit for digit, and null, which is an empty value. They are treated as the record's own headers and win over those.
+  For plain JSON objects use `raw` and the decorator `json`.
 - `flume_avro`: the value is an AvroFlumeEvent (headers and body) in Avro's binary form without a schema in front, as
   Flume's Kafka sink and channel write it. Its headers win over the record's.
 
@@ -22,11 +22,10 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cache
 
-import orjson
-
-from ingest.api import DecodeError, Event, Origin, Priority, Record, WriteOnceEvent
+from ingest.api import DecodeError, DecorateError, Event, Origin, Priority, Record, WriteOnceEvent
 from ingest.api.notation import from_notation
 from ingest.formats.headers import take_core_fields
+from ingest.formats.json_text import attributes_of, read_json, write_json
 
 
 class Format(StrEnum):
@@ -128,26 +127,33 @@ class Decoder:
 
 def _from_envelope(value: bytes) -> tuple[bytes, Mapping[str, bytes]]:
     try:
-        envelope = orjson.loads(value)
-    except orjson.JSONDecodeError as error:
-        raise DecodeError(f"the value is not JSON: {error}", code="bad_json") from error
-    if not isinstance(envelope, dict) or not envelope.keys() <= {"body", "headers"}:
-        raise DecodeError(
-            'the value is no envelope {"body": …, "headers": {…}}',
-            code="bad_envelope",
-            hint="use format raw and the decorator json for other JSON",
-        )
-    headers = envelope.get("headers", {})
+        envelope = read_json(value)
+        if not isinstance(envelope, dict) or not envelope.keys() <= {"body", "headers"}:
+            raise DecodeError(
+                'the value is no envelope {"body": …, "headers": {…}}',
+                code="bad_envelope",
+                hint="use format raw and the decorator json for other JSON",
+            )
+        body = from_notation(envelope.get("body", ""))
+        return body, attributes_of(envelope, value, _headers) if "headers" in envelope else {}
+    except DecorateError as error:  # what reads JSON is for decorators too
+        raise DecodeError(f"the value is {error}", code=error.code) from error
+
+
+def _headers(envelope: dict[str, object]) -> dict[str, bytes]:
+    headers = envelope["headers"]
     if not isinstance(headers, dict):
         raise DecodeError("the headers of the envelope are no object", code="bad_envelope")
-    return from_notation(envelope.get("body", "")), {name: _header(content) for name, content in headers.items()}
+    return {name: _header(content) for name, content in headers.items()}
 
 
 def _header(content: object) -> bytes:
+    if isinstance(content, str):  # a number as it was written too
+        return content.encode()
     if content is None:
         return b""
-    if isinstance(content, bool | int | float):
-        return orjson.dumps(content)
+    if isinstance(content, (int, float)):  # a truth value too
+        return write_json(content)
     return from_notation(content)
 
 

@@ -24,6 +24,7 @@ from ingest.testing.purity import asked_for, digest, digest_elsewhere, uses
 from ingest.testing.shares import AnyDecorator, share_of
 
 _LEAST_EXAMPLES = 2  # the common case and the edge
+_CORE = {"body": "body", "host": "host", "nanos": "nanos", "priority": "priority", "timestamp": "timestamp_ms"}
 
 
 class DecoratorContract:
@@ -84,6 +85,16 @@ class DecoratorContract:
             unsaid = named - settings.sets() - example.attributes.keys()
             unsaid = {name for name in unsaid if others is None or not name.startswith(others)}
             assert not unsaid, f"{example.title}: it sets {sorted(unsaid)}"
+
+    def test_it_sets_nothing_else_of_an_event_than_it_says(self, kind_of_decorator: type[AnyDecorator]) -> None:
+        """`sets_core` of the settings is what row keys are followed by that are made of bodies, times and hosts."""
+        for example in kind_of_decorator.examples:
+            decorator = _made(kind_of_decorator, example)
+            before = event_before(example)
+            for after in _came_out(decorator, before.copy()):
+                changed = {name for name, field in _CORE.items() if getattr(after, field) != getattr(before, field)}
+                unsaid = changed - decorator.settings.sets_core()
+                assert not unsaid, f"{example.title}: it sets {sorted(unsaid)}"
 
     def test_an_event_that_fails_is_unchanged(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """Computed first, assigned last; and only EventErrors are raised, whatever the bytes."""

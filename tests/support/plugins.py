@@ -8,6 +8,9 @@ from ingest.api import Decorator, Example, Settings, option
 class ShoutSettings(Settings):
     mark: str = option("What is added.", default="!")
 
+    def sets_core(self):
+        return frozenset(["body"])
+
 class Shout(Decorator[ShoutSettings]):
     "Say it louder."
 

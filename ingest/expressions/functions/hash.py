@@ -18,17 +18,20 @@ def _digest(algorithm: Callable[..., "hashlib._Hash"]) -> Callable[[str], Change
     def make(form: str) -> Change:
         if form == "hex":
             return lambda value: algorithm(value, usedforsecurity=False).hexdigest().encode("ascii")
-        if form == "bytes":
-            return lambda value: algorithm(value, usedforsecurity=False).digest()
-        write = WRITE[form]
-        return lambda value: write(algorithm(value, usedforsecurity=False).digest())
+        return _written(lambda value: algorithm(value, usedforsecurity=False).digest(), form)
 
     return make
 
 
 def _hmac(key: bytes, form: str) -> Change:
+    return _written(lambda value: hmac.digest(key, value, "sha256"), form)
+
+
+def _written(digest: Change, form: str) -> Change:
+    if form == "bytes":
+        return digest
     write = WRITE[form]
-    return lambda value: write(hmac.digest(key, value, "sha256"))
+    return lambda value: write(digest(value))
 
 
 def _encode(form: str) -> Change:
@@ -99,6 +102,7 @@ FUNCTIONS = (
                 {"text": "what do ya want for nothing?"},
             ),
             FunctionExample("%{substring(hmac_sha256(user, 'pepper'), 0, 8)}", "62ac51de", {"user": "ann"}),
+            FunctionExample("%{byte_length(hmac_sha256(user, 'pepper', 'bytes'))}", "32", {"user": "ann"}),
         ),
     ),
     Function(

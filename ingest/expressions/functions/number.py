@@ -1,5 +1,6 @@
 """Functions on numbers. Arithmetic is exact on whole numbers and on decimals alike."""
 
+from collections.abc import Callable
 from decimal import ROUND_DOWN, Decimal, DecimalException
 
 from ingest.api.errors import ExpressionError
@@ -13,14 +14,14 @@ def _add(*numbers: Number) -> Number:
         if isinstance(total, int) and isinstance(number, int):
             total += number
         else:
-            total = EXACT.add(Decimal(total), Decimal(number))
+            total = _exactly(EXACT.add, total, number)
     return total
 
 
 def _subtract(left: Number, right: Number) -> Number:
     if isinstance(left, int) and isinstance(right, int):
         return left - right
-    return EXACT.subtract(Decimal(left), Decimal(right))
+    return _exactly(EXACT.subtract, left, right)
 
 
 def _multiply(*numbers: Number) -> Number:
@@ -29,7 +30,7 @@ def _multiply(*numbers: Number) -> Number:
         if isinstance(total, int) and isinstance(number, int):
             total *= number
         else:
-            total = EXACT.multiply(Decimal(total), Decimal(number))
+            total = _exactly(EXACT.multiply, total, number)
     return total
 
 
@@ -42,17 +43,22 @@ def _modulo(left: Number, right: Number) -> Number:
     _refuse_zero(right)
     if isinstance(left, int) and isinstance(right, int):
         return left % right
-    return EXACT.subtract(Decimal(left), EXACT.multiply(Decimal(_floor(left, right)), Decimal(right)))
+    return _exactly(EXACT.subtract, left, _exactly(EXACT.multiply, _floor(left, right), right))
 
 
 def _floor(left: Number, right: Number) -> int:
     if isinstance(left, int) and isinstance(right, int):
         return left // right
+    above, below = left.as_integer_ratio()  # whole numbers have no precision that a quotient could exceed
+    right_above, right_below = right.as_integer_ratio()
+    return (above * right_below) // (below * right_above)
+
+
+def _exactly(operation: Callable[[Decimal, Decimal], Decimal], left: Number, right: Number) -> Decimal:
     try:
-        quotient = EXACT.divide(Decimal(left), Decimal(right))
-        return int(quotient.to_integral_value("ROUND_FLOOR"))
+        return operation(Decimal(left), Decimal(right))
     except DecimalException as error:
-        raise ExpressionError("the quotient is too large", code="number_too_large") from error
+        raise ExpressionError("the result has too many digits", code="number_too_large") from error
 
 
 def _refuse_zero(divisor: Number) -> None:
@@ -144,6 +150,7 @@ FUNCTIONS = (
         (
             FunctionExample("%{mod(offset, 2)}", "0"),
             FunctionExample("%{mod(n, 4)}", "1", {"n": "-7"}),
+            FunctionExample("%{mod(n, 7)}", "2", {"n": "1e80"}),
             FunctionExample("%{mod(n, 0)}", attributes={"n": "1"}, error="division_by_zero"),
         ),
         gives_number=True,

@@ -8,8 +8,9 @@ from ingest.flume.ng.interceptors import is_of_plugin, steps_of
 from ingest.flume.ng.kafka import header_steps, kafka_channel, kafka_source
 from ingest.flume.ng.known import OF_KAFKA_CHANNEL, OF_KAFKA_SOURCE, OF_SERIALIZERS, OF_SINK, not_needed
 from ingest.flume.ng.properties import Options, Property
-from ingest.flume.ng.selectors import MULTIPLEXING, selection
+from ingest.flume.ng.selectors import MULTIPLEXING, kind_of, selection
 from ingest.flume.ng.serializers import ASYNC_TYPES, TYPES, PipelineEnd, end_of, refuse_serializer, serializer_of
+from ingest.flume.ng.variables import Variables
 from ingest.flume.original import Original
 from ingest.flume.pipelines.document import Component, Pipeline, Verbatim
 from ingest.flume.pipelines.report import Entry, Outcome
@@ -33,6 +34,7 @@ class Agents:
     def __init__(self, original: Original, properties: Mapping[str, Property], zone: str) -> None:
         self._original = original
         self._properties = properties
+        self._variables = Variables(original, {key: found.value for key, found in properties.items()})
         self._zone = zone
         self._groups: set[tuple[str, str]] = set()
         self._told: set[str] = set()  # prefixes of what is in the report
@@ -46,13 +48,26 @@ class Agents:
         if not found:
             for options in self._of_plugins:
                 refuse_serializer(options)
-        if not found and not self._original.problems:
+        if not found and not self._original.has_errors:
             hint = "sinks of the types hbase and hbase2 are imported"
             self._original.error(Kind.MISSING_FIELD, 0, "there is no HBase sink in this file", hint)
-        return found
+        self._write_variables()
+        return [self._variables.pipeline(pipeline) for pipeline in found]
+
+    def _write_variables(self) -> None:
+        """Put them where the report and problems have marks."""
+        written = self._variables.written
+        self.entries = [
+            replace(entry, original=written(entry.original), by=written(entry.by), why=written(entry.why))
+            for entry in (*self.entries, *self._variables.entries)
+        ]
+        self._original.problems = [
+            replace(problem, message=written(problem.message), hint=written(problem.hint))
+            for problem in self._original.problems
+        ]
 
     def _options(self, prefix: str, apart: tuple[str, ...] = ()) -> Options:
-        return Options(self._original, self._properties, prefix, apart)
+        return Options(self._original, self._properties, self._variables, prefix, apart)
 
     def _agent(self, agent: str) -> list[Pipeline]:
         lists = self._options(f"{agent}.")
@@ -61,7 +76,7 @@ class Agents:
         for name in lists.words("sinks"):
             options = self._options(f"{agent}.sinks.{name}.")
             written = options.text("type")
-            kind = written.rpartition(".")[2]
+            kind = written.rpartition(".")[2].lower()
             if kind not in TYPES:
                 is_async = kind in ASYNC_TYPES
                 why = "it is not imported: write it as hbase2" if is_async else "only HBase sinks are imported"
@@ -171,7 +186,7 @@ class Agents:
         name = options.prefix.split(".")[-2]
         written, _ = options.text("type"), options.text("channels")
         selector = self._options(f"{options.prefix}selector.")
-        is_selected = selector.text("type").lower() == MULTIPLEXING
+        is_selected = kind_of(selector) == MULTIPLEXING
         steps: list[Component] = []
         is_kafka = _kind(written) == "kafka"
         if is_kafka:
@@ -184,7 +199,11 @@ class Agents:
         else:
             source = self._stub(own, options, name, written)
         for each in options.words("interceptors"):
-            steps += self._of_interceptor(each, self._options(f"{options.prefix}interceptors.{each}."))
+            its = self._options(f"{options.prefix}interceptors.{each}.")
+            if its.text("type"):
+                steps += self._of_interceptor(each, its)
+            else:
+                self._without_type(each, options, its)
         chosen = selection(selector, channel, is_kafka=is_kafka)
         if is_selected:
             outcome = Outcome.TRANSLATED if chosen else Outcome.LEFT_OUT
@@ -192,6 +211,11 @@ class Agents:
             by = ", ".join(step.kind for step in chosen)
             self._entry(outcome, selector, f"selector ({selector.text('type')})", by, why)
         return self._pipeline(own, source, [*steps, *chosen, *end.steps], end)
+
+    def _without_type(self, name: str, source: Options, its: Options) -> None:
+        others = {rest.partition(".")[0] for rest in source.below("interceptors.")} - set(source.words("interceptors"))
+        hint = did_you_mean(name, others) or f"write {its.prefix}type"
+        source.error(Kind.MISSING_FIELD, "interceptors", f'the interceptor "{name}" has no type', hint)
 
     def _of_interceptor(self, name: str, options: Options) -> list[Component]:
         written = options.text("type")

@@ -49,7 +49,7 @@ def _host(options: Options) -> Steps:
 
 
 def _static(options: Options) -> Steps:
-    name, value = options.text("key", "key"), options.text("value", "value")
+    name, value = options.text("key", "key"), options.open_text("value", "value")
     made: dict[str, object] = {"attributes": {name: value}}
     if options.is_true("preserveExisting", default=True):
         made["when"] = absent(name)
@@ -57,7 +57,7 @@ def _static(options: Options) -> Steps:
 
 
 def _uuid(options: Options) -> Steps:
-    value = literal(options.text("prefix")) + "%{uuid()}"
+    value = literal(options.open_text("prefix")) + "%{uuid()}"
     note = "made of the record's place, so that a replay gives the same; Flume's were random"
     keep = options.is_true("preserveExisting", default=True)
     return [("value", _value(options.text("headerName", "id"), value, keep=keep), note)]
@@ -124,9 +124,11 @@ def _strptime(joda: str) -> str | None:
 
 
 def _search_replace(options: Options) -> Steps:
-    pattern, written = _pattern(options, "searchPattern", ""), options.text("replaceString")
+    pattern = _pattern(options, "searchPattern", "")
     if pattern is None:
         return []
+    groups = re.findall(r"\(\?P<(\w+)>", pattern.text)
+    written = options.text("replaceString", "", groups)
     try:
         replacement = replacement_of(written, pattern.groups)
     except UntranslatableError as error:
@@ -187,6 +189,17 @@ _CLASSES = {
     "SearchAndReplaceInterceptor": "search_replace",
     "RemoveHeaderInterceptor": "remove_header",
 }
+_ORIGINS = {
+    "timestamp": {"attribute": "headerName"},
+    "host": {"attribute": "hostHeader"},
+    "static": {"attributes": "key"},
+    "uuid": {"attribute": "headerName", "value": "prefix"},
+    "regex_filter": {"keep": "regex", "drop": "regex"},
+    "regex_extractor": {"pattern": "regex", "attributes": "serializers"},
+    "search_replace": {"pattern": "searchPattern", "replacement": "replaceString"},
+    "remove_header": {"attributes": "withName", "pattern": "matching"},
+}
+"""Name of an interceptor -> option of ours -> which of its settings says it."""
 
 
 def is_of_plugin(options: Options) -> bool:
@@ -209,7 +222,8 @@ def steps_of(options: Options) -> list[Component]:
         options.error(Kind.UNKNOWN_COMPONENT, "type", f'the interceptor "{written}" is not imported', hint)
         return []
     place = options.original.place(options.at("type"))
-    made = [Component(kind, found, [note] if note else [], place) for kind, found, note in translate(options)]
+    origins = options.origins({(ours,): theirs for ours, theirs in _ORIGINS.get(name, {}).items()})
+    made = [Component(kind, found, [note] if note else [], place, origins) for kind, found, note in translate(options)]
     not_needed(options, f"the interceptor {name}", OF_INTERCEPTORS.get(name, ()))
     if made:
         made[0].comments = [*options.comments(), *made[0].comments]

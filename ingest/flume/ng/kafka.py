@@ -5,11 +5,13 @@ Source: KafkaSource and KafkaChannel of Flume 1.11.
 """
 
 import re
+from collections.abc import Mapping
 from typing import get_args
 
 from ingest.config import Kind
+from ingest.config.nodes import Path
 from ingest.flume.ng.properties import Options
-from ingest.flume.pipelines.document import Component, Verbatim
+from ingest.flume.pipelines.document import Component, Origin, Verbatim
 from ingest.kafka.settings import ClientOption, is_this_machine
 
 _CLIENT_OPTIONS = frozenset(get_args(ClientOption))
@@ -18,6 +20,12 @@ _MECHANISMS = {"PLAIN": "plain", "SCRAM-SHA-256": "scram_sha_256", "SCRAM-SHA-51
 CORE_FIELDS = ("host", "priority", "nanos")
 """Headers that are parts of the event here, and no attributes."""
 
+_CONSUMER = "kafka.consumer."
+_ORIGINS = {
+    "brokers": ("brokerList", "kafka.bootstrap.servers"),
+    "group": ("groupId", "kafka.consumer.group.id"),
+    "security": ("kafka.consumer.security.protocol", "kafka.consumer.sasl.mechanism"),
+}
 _READ_ALREADY = (
     "security.protocol", "sasl.mechanism", "sasl.jaas.config", "sasl.kerberos.service.name", "group.id",
     "auto.offset.reset",
@@ -27,8 +35,8 @@ _READ_ALREADY = (
 def kafka_source(options: Options) -> Component:
     """Our source for one of theirs."""
     found: dict[str, object] = {"brokers": _brokers(options, "kafka.bootstrap.servers", "brokerList")}
-    pattern = options.text("kafka.topics.regex")
-    topics = [name for name in _SPLIT.split(options.text("kafka.topics", options.text("topic"))) if name]
+    pattern = options.open_text("kafka.topics.regex")
+    topics = [name for name in _SPLIT.split(_either(options, "kafka.topics", "topic")) if name]
     if pattern:
         found["topics_pattern"] = pattern
     elif topics:
@@ -37,45 +45,60 @@ def kafka_source(options: Options) -> Component:
         options.error(
             Kind.MISSING_FIELD, "type", "the source names no topics", "it needs kafka.topics or kafka.topics.regex"
         )
-    consumer = options.below("kafka.consumer.")
-    found["group"] = consumer.get("group.id") or options.text("groupId", "flume")
-    _consumer(options, consumer, found)
+    _consumer(options, found)
     if options.is_true("useFlumeEventFormat", default=False):
         found["format"] = "flume_avro"
     said = [
         *options.comments(),
         "the group is Flume's: `ingest run --start-from group` goes on where Flume has stopped",
     ]
-    return Component("kafka", found, said, options.original.place(options.at("type")))
+    names = {**_ORIGINS, "topics": ("topic", "kafka.topics"), "topics_pattern": ("kafka.topics.regex",)}
+    return Component("kafka", found, said, options.original.place(options.at("type")), _origins(options, names))
 
 
 def kafka_channel(options: Options) -> Component:
     """Our source for a channel that is a topic."""
     found: dict[str, object] = {"brokers": _brokers(options, "kafka.bootstrap.servers", "brokerList")}
-    found["topics"] = [options.text("kafka.topic", options.text("topic", "flume-channel"))]
-    consumer = options.below("kafka.consumer.")
-    found["group"] = consumer.get("group.id") or options.text("groupId", "flume")
-    _consumer(options, consumer, found)
+    found["topics"] = [_either(options, "kafka.topic", "topic") or "flume-channel"]
+    _consumer(options, found)
     if options.is_true("parseAsFlumeEvent", default=True):
         found["format"] = "flume_avro"
     said = [*options.comments(), "the topic of the channel, which others go on filling"]
-    return Component("kafka", found, said, options.original.place(options.at("type")))
+    names = {**_ORIGINS, "topics": ("topic", "kafka.topic")}
+    return Component("kafka", found, said, options.original.place(options.at("type")), _origins(options, names))
+
+
+def _origins(options: Options, names: Mapping[str, tuple[str, ...]]) -> dict[Path, Origin]:
+    """Where the settings stand that ours were made of; of two names of one the later one counts."""
+    found = {
+        path: origin for name, written in names.items() for each in written
+        for path, origin in options.origins({(name,): each}).items()
+    }  # fmt: skip
+    own: dict[Path, str] = {("options", name): _CONSUMER + name for name in options.below(_CONSUMER)}
+    return {**found, **options.origins(own)}
 
 
 def _brokers(options: Options, name: str, former: str) -> object:
-    text = options.text(name, options.text(former))
+    text = _either(options, name, former)
     if not text:
         options.error(Kind.MISSING_FIELD, "type", f"no brokers are named: {name} is missing")
         return Verbatim("${KAFKA:localhost:9092}")
     return ",".join(part for part in _SPLIT.split(text) if part)
 
 
-def _consumer(options: Options, consumer: dict[str, str], found: dict[str, object]) -> None:
-    found["start"] = "earliest" if consumer.get("auto.offset.reset") == "earliest" else "latest"
-    security = _security(options, consumer, str(found["brokers"]))
+def _either(options: Options, name: str, former: str) -> str:
+    """An option that once had another name; variables may stand in it."""
+    return options.open_text(name) or options.open_text(former)
+
+
+def _consumer(options: Options, found: dict[str, object]) -> None:
+    consumer = options.below(_CONSUMER)
+    found["group"] = _either(options, f"{_CONSUMER}group.id", "groupId") or "flume"
+    found["start"] = "earliest" if options.text(f"{_CONSUMER}auto.offset.reset") == "earliest" else "latest"
+    security = _security(options, str(found["brokers"]))
     if security:
         found["security"] = security
-    kept = {name: value for name, value in consumer.items() if name in _CLIENT_OPTIONS}
+    kept = {name: options.open_text(_CONSUMER + name) for name in consumer if name in _CLIENT_OPTIONS}
     if kept:
         found["options"] = kept
     rest = [name for name in consumer if name not in _CLIENT_OPTIONS and name not in _READ_ALREADY]
@@ -83,26 +106,27 @@ def _consumer(options: Options, consumer: dict[str, str], found: dict[str, objec
         options.warn("kafka.consumer." + rest[0], f"not passed on to the Kafka client: {', '.join(sorted(rest))}")
 
 
-def _security(options: Options, consumer: dict[str, str], brokers: str) -> dict[str, object]:
-    protocol = consumer.get("security.protocol", "PLAINTEXT").upper()
+def _security(options: Options, brokers: str) -> dict[str, object]:
     name = "kafka.consumer.security.protocol"
+    protocol = options.text(name, "PLAINTEXT").upper()
     security: dict[str, object] = {}
     if protocol.endswith("SSL"):
         security["tls"] = {}
         options.warn(name, "TLS trusts the system's certificates; trust and key stores of Java are not read",
                      "name PEM files under `security: {tls: {ca_file: …, key_file: …}}`")  # fmt: skip
-    elif not all(is_this_machine(broker.rpartition(":")[0]) for broker in brokers.split(",") if ":" in broker):
+    elif options.variables.has_any(brokers) or not all(
+        is_this_machine(broker.rpartition(":")[0]) for broker in brokers.split(",") if ":" in broker
+    ):
         security["insecure"] = True
         options.warn("kafka.bootstrap.servers", "events come over the network in the clear, as they did",
                      "use TLS: `security: {tls: {}}`")  # fmt: skip
     if protocol.startswith("SASL"):
-        security["sasl"] = _sasl(options, consumer)
+        security["sasl"] = _sasl(options)
     return security
 
 
-def _sasl(options: Options, consumer: dict[str, str]) -> dict[str, object]:
-    login = consumer.get("sasl.jaas.config", "")
-    written = consumer.get("sasl.mechanism", "GSSAPI")
+def _sasl(options: Options) -> dict[str, object]:
+    written = options.text("kafka.consumer.sasl.mechanism", "GSSAPI")
     mechanism = _MECHANISMS.get(written.upper())
     if mechanism is None:
         options.error(Kind.NOT_ONE_OF, "kafka.consumer.sasl.mechanism", f'the mechanism "{written}" is not imported')
@@ -113,31 +137,34 @@ def _sasl(options: Options, consumer: dict[str, str]) -> dict[str, object]:
         )
         found: dict[str, object] = {
             "mechanism": mechanism,
-            "principal": _login(login, "principal") or Verbatim("${KAFKA_PRINCIPAL:flume}"),
-            "keytab": _login(login, "keyTab") or Verbatim("${KAFKA_KEYTAB:/etc/flume.keytab}"),
+            "principal": _login(options, "principal") or Verbatim("${KAFKA_PRINCIPAL:flume}"),
+            "keytab": _login(options, "keyTab") or Verbatim("${KAFKA_KEYTAB:/etc/flume.keytab}"),
         }
-        if "sasl.kerberos.service.name" in consumer:
-            found["service_name"] = consumer["sasl.kerberos.service.name"]
+        service = options.open_text("kafka.consumer.sasl.kerberos.service.name")
+        if service:
+            found["service_name"] = service
         return found
     options.warn(
         "kafka.consumer.sasl.mechanism", "the password is not copied: set KAFKA_PASSWORD, or use `${secret:…}`"
     )
     return {
         "mechanism": mechanism,
-        "username": _login(login, "username") or Verbatim("${KAFKA_USER:flume}"),
+        "username": _login(options, "username") or Verbatim("${KAFKA_USER:flume}"),
         "password": Verbatim("${KAFKA_PASSWORD:}"),
     }
 
 
-def _login(text: str, name: str) -> str:
-    match = re.search(rf'\b{name}\s*=\s*"([^"]*)"', text)
-    return match[1] if match else ""
+def _login(options: Options, name: str) -> str:
+    """A part of what a client logs in with; of the others, which are no part of the file, nothing is told."""
+    login = "kafka.consumer.sasl.jaas.config"
+    match = re.search(rf'\b{name}\s*=\s*"([^"]*)"', options.raw(login))
+    return options.variables.opened(match[1], options.at(login)) if match else ""
 
 
 def header_steps(options: Options) -> list[Component]:
     """Steps that give an event the headers Flume's source gave it, and no others."""
     place = options.original.place(options.at("type"))
-    mapping = options.below("header.")
+    mapping = {name: options.text(f"header.{name}") for name in options.below("header.")}
     topic = options.text("topicHeader", "topic") if options.is_true("setTopicHeader", default=True) else ""
     own = {
         "timestamp": "timestamp",

@@ -5,13 +5,18 @@ Source: the format as documented for java.util.Properties.load; Flume trims valu
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ingest.config import Kind
+from ingest.config.nodes import Path
+from ingest.flume.ng.variables import Variables
 from ingest.flume.original import Original
+from ingest.flume.pipelines.document import Origin
+from ingest.flume.utf16 import joined
 
 _PARTS_OF_AGENT = re.compile(r"^[ \t]*[A-Za-z0-9_-]+\.(sources|sinks|channels)[ \t]*[=:. ]", re.MULTILINE)
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+")  # no other character ends one
 _KEY = re.compile(r"(?:[^\\ \t\f=:]|\\.)*", re.DOTALL)
 _SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
@@ -68,7 +73,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Lines without what surrounds them, those that a backslash continues put together; comments never go on."""
     joined, start = "", -1
     at = 0
-    for line in text.splitlines(keepends=True):
+    for line in _LINE.findall(text):
         content = line.strip("\r\n").lstrip(" \t\f")
         if start < 0:
             start = at + len(line) - len(line.lstrip(" \t\f"))
@@ -84,7 +89,8 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _CONTROL.get(match[2], match[2]), text)
+    plain = _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _CONTROL.get(match[2], match[2]), text)
+    return joined(plain)
 
 
 @dataclass(slots=True)
@@ -99,15 +105,30 @@ class Options:
 
     original: Original
     properties: Mapping[str, Property]
+    variables: Variables
     prefix: str
     apart: tuple[str, ...] = ()
     _asked: set[str] = field(default_factory=set)
 
-    def text(self, name: str, default: str = "") -> str:
-        """An option."""
+    def text(self, name: str, default: str = "", keep: Collection[str] = ()) -> str:
+        """An option whose value must be known now; what `${…}` has one of `keep` in it is no variable."""
+        found = self._found(name)
+        return default if found is None else self.variables.known(found.value, found.at, name, keep)
+
+    def open_text(self, name: str, default: str = "") -> str:
+        """An option in which variables may stand, each as a mark."""
+        found = self._found(name)
+        return default if found is None else self.variables.opened(found.value, found.at)
+
+    def raw(self, name: str, default: str = "") -> str:
+        """An option that is only shown."""
+        found = self._found(name)
+        return default if found is None else found.value
+
+    def _found(self, name: str) -> Property | None:
         self._asked.add(name)
         found = self.properties.get(self.prefix + name)
-        return default if found is None or not found.value else found.value
+        return found if found is not None and found.value else None
 
     def has(self, name: str) -> bool:
         """Whether an option is there, be it empty."""
@@ -130,7 +151,7 @@ class Options:
         return self.text(name).split()
 
     def below(self, name: str) -> dict[str, str]:
-        """All options whose names go on after this."""
+        """All options whose names go on after this, as they are written."""
         begin = self.prefix + name
         keys = [key for key in self.properties if key.startswith(begin)]
         self._asked |= {key.removeprefix(self.prefix) for key in keys}
@@ -142,6 +163,14 @@ class Options:
         if found is not None:
             return found.at
         return min((each.at for key, each in self.properties.items() if key.startswith(self.prefix)), default=0)
+
+    def origins(self, names: Mapping[Path, str]) -> dict[Path, Origin]:
+        """Where options of ours stand that were made of these; of those that were left out nowhere."""
+        return {
+            path: Origin(self.original.place(self.at(name)), self.properties[self.prefix + name].value)
+            for path, name in names.items()
+            if self.has(name)
+        }
 
     def comments(self) -> list[str]:
         """What stands above its properties."""
@@ -161,7 +190,9 @@ class Options:
         return [name for name in self.names() if name not in self._asked]
 
     def error(self, kind: Kind, name: str, message: str, hint: str = "") -> None:
-        """Note what keeps the component from being imported."""
+        """Note what keeps the component from being imported, unless it is that a value is not known."""
+        if self.has(name) and self.variables.is_unknown(self.at(name)):
+            return
         self.original.error(kind, self.at(name), message, hint)
 
     def warn(self, name: str, message: str, hint: str = "", kind: Kind = Kind.CONFLICT) -> None:

@@ -12,8 +12,18 @@ from ingest.flume.ng.properties import Options
 from ingest.flume.pipelines.document import Component
 
 MULTIPLEXING = "multiplexing"
+_REPLICATING = "replicating"
 _HEADER = "flume.selector.header"
 _REASON = "selector"
+
+
+def kind_of(options: Options) -> str:
+    """What a selector is by its name or its class, in small letters."""
+    return options.text("type", _REPLICATING).rpartition(".")[2].lower().removesuffix("channelselector")
+
+
+def _below(options: Options, name: str) -> list[tuple[str, str]]:
+    return [(value, options.text(name + value)) for value in options.below(name)]
 
 
 def selection(options: Options, channel: str, *, is_kafka: bool) -> list[Component]:
@@ -25,20 +35,20 @@ def selection(options: Options, channel: str, *, is_kafka: bool) -> list[Compone
         channel: the one that is read.
         is_kafka: its source is one of Kafka's.
     """
-    written = options.text("type", "replicating")
-    if written.lower() == "replicating":
+    kind = kind_of(options)
+    if kind == _REPLICATING:
         return []
-    if written.lower() != MULTIPLEXING:
+    if kind != MULTIPLEXING:
         hint = "take it out of the file and choose events with a `filter` step"
-        options.error(Kind.UNKNOWN_COMPONENT, "type", f'the selector "{written}" is not imported', hint)
+        options.error(Kind.UNKNOWN_COMPONENT, "type", f'the selector "{options.text("type")}" is not imported', hint)
         return []
     header = options.text("header", _HEADER)
     if header in CORE_FIELDS and not is_kafka:
         message = f'a selector by the header "{header}" is not imported: here that is a part of the event'
         options.error(Kind.CONFLICT, "header", message, "take it out of the file and write a `filter` step")
         return []
-    mapped = {value: names.split() for value, names in options.below("mapping.").items()}
-    optional = {value for value, names in options.below("optional.").items() if channel in names.split()}
+    mapped = {value: names.split() for value, names in _below(options, "mapping.")}
+    optional = {value for value, names in _below(options, "optional.") if channel in names.split()}
     sent = {value for value, names in mapped.items() if channel in names} | optional
     values = sorted(set(mapped) - sent) if channel in options.words("default") else sorted(sent)
     word = "drop" if channel in options.words("default") else "keep"

@@ -15,10 +15,10 @@ from ingest.flume.patterns import UntranslatableError, in_full
 from ingest.flume.pipelines.document import Component
 from ingest.spelling import nearest
 
-TYPES = {"hbase": "hbase", "hbase2": "hbase2", "HBaseSink": "hbase", "HBase2Sink": "hbase2"}
-"""Names and classes of the sinks."""
+TYPES = ("hbase", "hbase2", "hbasesink", "hbase2sink")
+"""Names and classes of the sinks, in small letters: Flume took them in any."""
 
-ASYNC_TYPES = ("asynchbase", "AsyncHBaseSink")
+ASYNC_TYPES = ("asynchbase", "asynchbasesink")
 """Those of the sink that wrote to HBase through a client of its own, with serializers of its own."""
 
 _SIMPLE = ("SimpleHBase2EventSerializer", "SimpleHbaseEventSerializer")
@@ -67,7 +67,7 @@ def refuse_serializer(options: Options) -> None:
 
 def end_of(options: Options) -> PipelineEnd | None:
     """The steps and the sink; None when the original has the problem."""
-    table, family = options.text("table"), options.text("columnFamily")
+    table, family = options.open_text("table"), options.open_text("columnFamily")
     for name, value in (("table", table), ("columnFamily", family)):
         if not value:
             near = nearest(name, options.names())
@@ -81,8 +81,8 @@ def end_of(options: Options) -> PipelineEnd | None:
 
 
 def _simple(options: Options, table: str, family: str) -> PipelineEnd | None:
-    column = "" if options.has("serializer.payloadColumn") and not options.text("serializer.payloadColumn") else "pCol"
-    column = options.text("serializer.payloadColumn", column)
+    column = "" if options.has("serializer.payloadColumn") else "pCol"
+    column = options.open_text("serializer.payloadColumn", column)
     if not column:
         options.error(
             Kind.MISSING_FIELD, "serializer.payloadColumn", "without a column for the body there is nothing to write"
@@ -90,16 +90,24 @@ def _simple(options: Options, table: str, family: str) -> PipelineEnd | None:
         return None
     suffix = options.text("serializer.suffix", "uuid")
     template, note = _KEYS.get(suffix, _KEYS["uuid"])
-    counter = options.text("serializer.incrementColumn", "iCol")
-    options.text("serializer.incrementRow")
+    counter = options.raw("serializer.incrementColumn", "iCol")
+    options.raw("serializer.incrementRow")
     notes = [note]
-    if not options.has("serializer.incrementColumn") or options.text("serializer.incrementColumn"):
+    if not options.has("serializer.incrementColumn") or options.raw("serializer.incrementColumn"):
         notes.append(f"no counter is kept in {counter}: a replay would count twice; `/metrics` counts events")
     cell = {"family": literal(family), "qualifier": literal(column), "value": "%{body}"}
-    key = {"template": literal(options.text("serializer.rowPrefix", "default")) + template}
+    key = {"template": literal(options.open_text("serializer.rowPrefix", "default")) + template}
     made: dict[str, object] = {"table": literal(table), "row_key": key, "cells": [cell]}
     place = options.original.place(options.at("type"))
-    return PipelineEnd([], Component("hbase", made, [*options.comments(), *notes], place), notes=notes)
+    origins = options.origins(
+        {
+            ("table",): "table",
+            ("row_key",): "serializer.rowPrefix",
+            ("cells", 0, "family"): "columnFamily",
+            ("cells", 0, "qualifier"): "serializer.payloadColumn",
+        }
+    )
+    return PipelineEnd([], Component("hbase", made, [*options.comments(), *notes], place, origins), notes=notes)
 
 
 def _regex(options: Options, table: str, family: str) -> PipelineEnd | None:
@@ -129,13 +137,15 @@ def _regex(options: Options, table: str, family: str) -> PipelineEnd | None:
     attributes = ["2hb_" if number == key_index else f"2hb_{family}:{name}" for number, name in enumerate(names)]
     found = {"pattern": pattern.text, "attributes": attributes, "on_no_match": "drop", "on_unmatched": "error"}
     said = "a body that does not match in full is dropped; a group without a match, where Flume stood still, fails it"
-    steps.append(Component("regex", found, [said], place))
+    origins = options.origins({("pattern",): "serializer.regex", ("attributes",): "serializer.colNames"})
+    steps.append(Component("regex", found, [said], place, origins))
     if key_index < 0:
         notes.append(
             "the row key is the event's time and place, so that a replay gives the same row; Flume's was random"
         )
         steps.append(Component("value", {"attribute": "2hb_", "value": _DEFAULT_KEY}, [notes[-1]], place))
-    sink = Component("attr2hbase", {"table": literal(table)}, options.comments(), place)
+    origins = options.origins({("table",): "table"})
+    sink = Component("attr2hbase", {"table": literal(table)}, options.comments(), place, origins)
     return PipelineEnd(steps, sink, deposits, notes)
 
 

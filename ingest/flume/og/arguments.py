@@ -5,15 +5,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ingest.config import Kind
+from ingest.config.nodes import Path
 from ingest.expressions import Pattern
 from ingest.flume.escapes import Translated
 from ingest.flume.og.tree import Argument, Call, Text
 from ingest.flume.original import Original
 from ingest.flume.patterns import UntranslatableError, pattern_of
+from ingest.flume.pipelines.document import Origin
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?\s*")
 _INT32 = range(-(1 << 31), 1 << 31)
+_INT64 = range(-(1 << 63), 1 << 63)
+_MOST_DIGITS = 4_000  # Python reads no more than 4,300
 
 Keywords = Mapping[str, Argument]
 """Keywords of the `roll` and `collector` around a component; each with its value."""
@@ -31,11 +35,13 @@ class Translation:
     Attributes:
         kind: "" where nothing does.
         notes: what the reader should know of it.
+        arguments: which of the arguments an option was made of.
     """
 
     kind: str
     options: dict[str, object] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    arguments: dict[Path, int] = field(default_factory=dict)
 
 
 class Arguments:
@@ -75,6 +81,13 @@ class Arguments:
         """Where an argument stands; the component itself when it was left out."""
         return self.call.args[index].at if index < len(self) else self.call.at
 
+    def origins(self, arguments: Mapping[Path, int]) -> dict[Path, Origin]:
+        """Where options stand that were made of these arguments."""
+        given = {path: self.call.args[index] for path, index in arguments.items() if index < len(self)}
+        return {
+            path: Origin(self._original.place(arg.at), arg.text) for path, arg in given.items() if isinstance(arg, Text)
+        }
+
     def text(self, index: int, default: str | None = None) -> str:
         """An argument."""
         if index >= len(self):
@@ -109,12 +122,22 @@ class Arguments:
 
     def as_integer(self, text: str, what: str, at: int, *, least: int | None = None) -> int:
         """A text that must be a whole number."""
-        if not _INTEGER.fullmatch(text) or int(text) not in _INT32:
-            self.fail(Kind.WRONG_TYPE, at, f'the {what} of {self.call.name} is a whole number, not "{text}"')
-        number = int(text)
+        number = self._whole(text, what, at, _INT32)
         if least is not None and number < least:
             self.fail(Kind.OUT_OF_RANGE, at, f"the {what} of {self.call.name} is {least} or more, not {number}")
         return number
+
+    def long(self, index: int, what: str) -> int:
+        """An argument that must be a whole number of 64 bits."""
+        return self._whole(self.text(index), what, self.at(index), _INT64)
+
+    def _whole(self, text: str, what: str, at: int, known: range) -> int:
+        if not _INTEGER.fullmatch(text):
+            self.fail(Kind.WRONG_TYPE, at, f'the {what} of {self.call.name} is a whole number, not "{text}"')
+        if len(text) > _MOST_DIGITS or int(text) not in known:
+            limits = f"{known[0]} to {known[-1]}"
+            self.fail(Kind.OUT_OF_RANGE, at, f"the {what} of {self.call.name} is {limits}, not {text[:40]}")
+        return int(text)
 
     def number(self, index: int, what: str) -> float:
         """An argument that must be a number."""

@@ -80,7 +80,7 @@ class DataFlow:
                 why = "it writes to no HBase sink"
                 place = self._original.place(node.at)
                 self.entries.append(Entry(Outcome.LEFT_OUT, place, f"node {node.host}", "", why))
-        if not found and not self._original.problems:
+        if not found and not self._original.has_errors:
             self._no_sink(self._tree.nodes[0].at)
         return found
 
@@ -91,7 +91,7 @@ class DataFlow:
     def _of_sink(self, sink: Sink, name: str, node: Node | None) -> list[Pipeline]:
         ways = self._ways(sink, (), {})
         if not ways:
-            if not self._original.problems:
+            if not self._original.has_errors:
                 self._no_sink(0)
             return []
         groups: dict[tuple[int, ...], list[_Way]] = {}
@@ -242,7 +242,8 @@ class DataFlow:
             return [Component("", {}, [*said, f"left out: {self._shown(call)}: {why}"])]
         if call.end:  # else it is a part of a collector, which has its entry
             self._entry(Outcome.TRANSLATED, call, found.kind, why)
-        return [Component(found.kind, found.options, [*said, *found.notes], self._original.place(call.at))]
+        comments, place = [*said, *found.notes], self._original.place(call.at)
+        return [Component(found.kind, found.options, comments, place, args.origins(found.arguments))]
 
     def _entry(self, outcome: Outcome, call: Call, by: str, why: str) -> None:
         self.entries.append(Entry(outcome, self._original.place(call.at), self._shown(call), by, why))

@@ -7,6 +7,7 @@ Source: the registrations of SinkFactoryImpl in Flume 0.9.5, and the builders of
 from collections.abc import Callable
 
 from ingest.config import Kind
+from ingest.config.nodes import Path
 from ingest.flume.escapes import literal, template_of
 from ingest.flume.og.arguments import Arguments, Translation
 
@@ -17,11 +18,12 @@ _COUNTED = "counted by offsets, so that a replay meets the same decision; Flume 
 def _value(args: Arguments) -> Translation:
     args.count(2, 2)
     name, text = args.texts()
+    arguments: dict[Path, int] = {("attribute",): 0, ("value",): 1}
     if not args.is_true("escape"):
-        return Translation("value", {"attribute": name, "value": literal(text)})
+        return Translation("value", {"attribute": name, "value": literal(text)}, arguments=arguments)
     template = template_of(text)
     args.warn_of(template)
-    return Translation("value", {"attribute": name, "value": template.template})
+    return Translation("value", {"attribute": name, "value": template.template}, arguments=arguments)
 
 
 def _select(args: Arguments) -> Translation:
@@ -38,7 +40,7 @@ def _format(args: Arguments) -> Translation:
     args.count(1, 1)
     template = template_of(args.text(0))
     args.warn_of(template)
-    return Translation("format", {"template": template.template})
+    return Translation("format", {"template": template.template}, arguments={("template",): 0})
 
 
 def _regex(args: Arguments) -> Translation:
@@ -46,7 +48,7 @@ def _regex(args: Arguments) -> Translation:
     notes: list[str] = []
     pattern, index, name = args.pattern(0, notes), args.integer(1, "index", least=0), args.text(2)
     options = {"pattern": pattern.text, "index": index, "attribute": name, "on_unmatched": "error"}
-    return Translation("regex", options, notes)
+    return Translation("regex", options, notes, {("pattern",): 0, ("attribute",): 2})
 
 
 def _regex_all(args: Arguments) -> Translation:
@@ -63,14 +65,17 @@ def _regex_all(args: Arguments) -> Translation:
         notes.append(f"the expression has {pattern.groups} groups; names beyond them never got a value")
     if not any(used):
         return Translation("", notes=[*notes, "no group has a name, so it set nothing"])
-    return Translation("regex", {"pattern": pattern.text, "attributes": used, "on_unmatched": "error"}, notes)
+    options: dict[str, object] = {"pattern": pattern.text, "attributes": used, "on_unmatched": "error"}
+    arguments: dict[Path, int] = {("attributes", number): number + 1 for number in range(len(used))}
+    return Translation("regex", options, notes, {("pattern",): 0, **arguments})
 
 
 def _split(args: Arguments) -> Translation:
     args.count(3, 3)
     notes: list[str] = []
     pattern, index, name = args.pattern(0, notes), args.integer(1, "index", least=0), args.text(2)
-    return Translation("split", {"separator": pattern.text, "index": index, "attribute": name}, notes)
+    options = {"separator": pattern.text, "index": index, "attribute": name}
+    return Translation("split", options, notes, {("separator",): 0, ("attribute",): 2})
 
 
 def _digest(args: Arguments) -> Translation:
@@ -82,7 +87,7 @@ def _digest(args: Arguments) -> Translation:
     options: dict[str, object] = {"algorithm": algorithm, "attribute": args.text(1)}
     if args.is_true("base64"):
         options["encoding"] = "base64"
-    return Translation("digest", options)
+    return Translation("digest", options, arguments={("attribute",): 1})
 
 
 def _ex_date(args: Arguments) -> Translation:
@@ -95,7 +100,7 @@ def _ex_date(args: Arguments) -> Translation:
     if args.text(3, "true").lower() != "true":
         notes.append("Flume never turned padding off, whatever the configuration said; nor does this")
         args.warn(notes[0], args.at(3), "say `padding: false` in the pipeline if that is what you want")
-    return Translation("ex_date", options, notes)
+    return Translation("ex_date", options, notes, {("source",): 0, ("pattern",): 1, ("prefix",): 2})
 
 
 def _null_deco(args: Arguments) -> Translation:
@@ -121,7 +126,7 @@ def _prob_sampler(args: Arguments) -> Translation:
         notes.append(f"a probability of {share:g} lets {'all' if share > 1 else 'no'} events pass")
     options: dict[str, object] = {"p": min(max(share, 0.0), 1.0)}
     if len(args) > 1:
-        options["seed"] = args.integer(1, "seed")
+        options["seed"] = args.long(1, "seed")
     else:
         notes.append("Flume's seed was the time; here it is 0")
     return Translation("prob_sampler", options, notes)

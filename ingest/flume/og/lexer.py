@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ingest.flume.original import Original
+from ingest.flume.utf16 import joined
 
 
 class TokenKind(StrEnum):
@@ -80,6 +81,7 @@ _ENDS_LINE = re.compile(r"[ \t\r\f]*(?:\n|//|\Z)")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _ESCAPED = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "'": "'", "\\": "\\"}
 _OCTAL_DIGITS = "01234567"
+_MOST_DIGITS = 18  # of a hexadecimal or octal number with its 0x: 64 bits, more than anything of Flume counts
 
 
 def tokens_of(original: Original) -> tuple[list[Token], list[Comment]]:
@@ -127,6 +129,8 @@ def _token(original: Original, kind: str, written: str, at: int, end: int) -> To
     meant = written
     if kind == "name" and written in RESERVED:
         kind = "reserved"
+    elif kind in {"octal", "hex"} and len(written) > _MOST_DIGITS:
+        raise original.syntax_error(at, "this number is too large")
     elif kind == "octal":
         meant = str(int(written, 8))
     elif kind == "hex":
@@ -154,6 +158,4 @@ def _unescaped(original: Original, written: str, at: int) -> str:
         hint = f'a backslash itself is written twice: "\\\\{letter}"'
         raise original.syntax_error(at + match.start(), f'"\\{letter}" is no escape of a string', hint)
 
-    text = _ESCAPE.sub(meant, written)
-    # Java's text is UTF-16: two escapes may make one character
-    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return joined(_ESCAPE.sub(meant, written))

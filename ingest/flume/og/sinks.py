@@ -30,6 +30,8 @@ def attr2hbase(args: Arguments) -> Translation:
     args.count(1)
     args.ignore_from(6)
     found = Translation("attr2hbase", {"table": literal(args.text(0))})
+    options = ("table", "sys_family", "write_body", "attr_prefix", "write_buffer_size")
+    found.arguments = {(name,): index for index, name in enumerate(options)}
     family = args.text(1, "")
     if family:
         found.options["sys_family"] = family
@@ -86,12 +88,15 @@ def hbase(args: Arguments) -> Translation:
         args.fail(Kind.MISSING_FIELD, args.at(len(args) - 1), message)
     row = template_of(args.text(1))
     found = Translation("hbase", {"table": literal(args.text(0))})
+    found.arguments = {("table",): 0, ("row_key",): 1}
     found.options["row_key"] = {"template": row.template, "on_missing": "empty"}
-    cells = []
+    cells: list[dict[str, str]] = []
     args.warn_of(row)
     for at in range(_FIRST_CELL, len(args), _OF_A_CELL):
         qualifier, value = template_of(args.text(at + 1)), template_of(args.text(at + 2))
         args.warn_of(qualifier, value)
+        names = enumerate(("family", "qualifier", "value"))
+        found.arguments |= {("cells", len(cells), name): at + number for number, name in names}
         cells.append({"family": literal(args.text(at)), "qualifier": qualifier.template, "value": value.template})
     found.options["cells"] = cells
     size = args.keyword("writeBufferSize")

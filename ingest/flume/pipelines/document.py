@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ingest.config import Place
+from ingest.config.nodes import Path
 from ingest.config.writing import flow, literal, plain_or_quoted
 
 Value = str | int | bool | Sequence["Value"] | Mapping[str, "Value"]
@@ -24,6 +25,19 @@ class Verbatim:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """
+    Where the original says what an option is.
+
+    Attributes:
+        text: as it stands there.
+    """
+
+    place: Place
+    text: str = ""
+
+
 @dataclass(slots=True)
 class Component:
     """
@@ -32,12 +46,14 @@ class Component:
     Attributes:
         comments: stand above it.
         place: what it was made of.
+        origins: of its options, as far as each has its own.
     """
 
     kind: str
     options: Mapping[str, object] = field(default_factory=dict)
     comments: Sequence[str] = ()
     place: Place | None = None
+    origins: Mapping[Path, Origin] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -82,10 +98,12 @@ class Written:
 
     Attributes:
         places: for each line what it was made of, as far as known.
+        origins: the same for values, by their paths.
     """
 
     text: str
     places: tuple[Place | None, ...]
+    origins: Mapping[Path, Origin]
 
 
 Line = tuple[str, Place | None]
@@ -94,7 +112,24 @@ Line = tuple[str, Place | None]
 def written(document: Document) -> Written:
     """The file as YAML."""
     lines = list(_document(document))
-    return Written("".join(f"{text}\n" for text, _ in lines), tuple(place for _, place in lines))
+    text = "".join(f"{text}\n" for text, _ in lines)
+    return Written(text, tuple(place for _, place in lines), dict(_origins(document)))
+
+
+def _origins(document: Document) -> Iterator[tuple[Path, Origin]]:
+    for name, steps in document.chains.items():
+        yield from _of_steps(("chains", name), steps, 0)
+    for pipeline in document.pipelines:
+        path: Path = ("pipelines", pipeline.name)
+        source = pipeline.source
+        yield from (((*path, "source", source.kind, *option), origin) for option, origin in source.origins.items())
+        yield from _of_steps((*path, "decorators"), pipeline.steps, 1 if pipeline.chain else 0)
+        yield from _of_steps((*path, "sinks"), pipeline.sinks, 0)
+
+
+def _of_steps(path: Path, steps: Sequence[Component], first: int) -> Iterator[tuple[Path, Origin]]:
+    for number, step in enumerate((step for step in steps if step.kind), start=first):
+        yield from (((*path, number, step.kind, *option), origin) for option, origin in step.origins.items())
 
 
 def _document(document: Document) -> Iterator[Line]:

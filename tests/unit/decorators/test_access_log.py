@@ -102,6 +102,7 @@ def test_dash(on_dash, expected):
             {"client": b"h", "user": b"u", "time": TIME}, TIME_MS),
         ("$msec $request_time", b"971211336.125 0.001", {"msec": b"971211336.125", "duration_s": b"0.001"},
             TIME_MS + 125),
+        ("%{msec}t", b"253402300799999", {"time_ms": b"253402300799999"}, 253_402_300_799_999),
         ("[$time_iso8601] $status", b"[2000-10-10T13:55:36-07:00] 200",
             {"time": b"2000-10-10T13:55:36-07:00", "status": b"200"}, TIME_MS),
         ("$request_method $request_uri $http_x_forwarded_for", b"GET /a?b=1 x", {
@@ -219,6 +220,15 @@ def test_time_of_the_event_stays_where_asked():
         ("{formats: '$time_iso8601'}", b"2000-10-10T13:55:36", "bad_time"),
         ("{formats: '$time_iso8601'}", b"\xff", "bad_time"),
         ("{formats: '$msec'}", b"9" * 30, "bad_time"),
+        ("{formats: '%h %{sec}t'}", b"h " + b"9" * 20, "bad_time"),
+        ("{formats: '%h %{sec}t'}", b"h 253402300800", "bad_time"),
+        ("{formats: '%h %{msec}t'}", b"h 253402300800000", "bad_time"),
+        ("{formats: '%h %{usec}t'}", b"h 253402300800000000", "bad_time"),
+        ("{formats: '$time_iso8601'}", b"0001-01-01T00:59:59+01:00", "bad_time"),
+        ("{formats: '$time_iso8601'}", b"9999-12-31T23:00:00-01:00", "bad_time"),
+        ("{formats: '$time_iso8601'}", b"9999-12-31T23:59:60Z", "bad_time"),
+        ("{}", b'h - - [31/Dec/9999:23:59:60 +0000] "-" 200 5', "bad_time"),
+        ("{}", b'h - - [01/Jan/0001:00:59:59 +0100] "-" 200 5', "bad_time"),
         ("{source: line}", b"", "no_attribute"),
     ],
 )

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from decorators.avro import Avro
 from ingest.api import DecorateError
+from ingest.api.notation import from_notation
 from ingest.testing.events import event_of
 
 NODE = {
@@ -104,6 +105,32 @@ def test_a_record_in_itself_is_read_as_deep_as_any_event_should_be(attributes_af
     assert attributes_after(Avro, settings, b"\x02\x02\x04\0") == {"v": b"1", "next.v": b"2"}
     for depth in (150, 5_000, 500_000):
         assert refusal_of(Avro, settings, b"\x02\x02" * depth + b"\x02\0") == "too_deep"
+
+
+ARRAYS = {
+    "text": {"type": "array", "items": "string"},
+    "maps": {"type": "array", "items": {"type": "map", "values": "string"}},
+}
+
+
+def test_text_in_an_array_that_is_not_utf_8_is_written_as_such_bytes_are(attributes_after):
+    texts = settings_with(record(("x", ARRAYS["text"])))
+    assert attributes_after(Avro, texts, b"\x04\x02\xff\x04\xc3\xb6\0") == {"x": '[{"b64":"/w=="},"ö"]'.encode()}
+    maps = settings_with(record(("x", ARRAYS["maps"])))
+    assert attributes_after(Avro, maps, b"\x02\x02\x02k\x02\xff\0\0") == {"x": b'[{"k":{"b64":"/w=="}}]'}
+
+
+def test_a_name_in_an_array_that_is_not_utf_8_is_refused_where_it_becomes_json(attributes_after, refusal_of):
+    value = b"\x02\x02\x02\xff\x02v\0\0"
+    schema = record(("x", ARRAYS["maps"]))
+    assert refusal_of(Avro, settings_with(schema), value) == "bad_name"
+    assert attributes_after(Avro, settings_with(schema, "{arrays: index}"), value) == {"x.0.\udcff": b"v"}
+
+
+def test_a_number_beyond_64_bits_has_all_its_digits_in_an_array_too(attributes_after):
+    node = {"name": "Node", "type": "record", "fields": [{"name": "v", "type": {"type": "array", "items": "long"}}]}
+    node["fields"].append({"name": "next", "type": ["null", "Node"]})
+    assert attributes_after(Avro, settings_with(node), b"\x02" + b"\x80" * 10 + b"\x01\0\0") == {"v": b"[%d]" % 2**69}
 
 
 def test_headers(attributes_after, refusal_of):
@@ -229,6 +256,13 @@ def test_what_was_written_is_read(content):
     assert event.attributes == expected
 
 
+@given(st.lists(st.binary(max_size=4), max_size=4))
+def test_no_byte_of_an_array_of_texts_is_lost(texts):
+    event = event_of(avro(record(("x", {"type": "array", "items": "bytes"})), {"x": texts}))  # written as texts are
+    TEXTS.decorate(event)
+    assert [from_notation(text) for text in json.loads(event.attributes["x"])] == texts
+
+
 @given(st.binary())
 def test_any_bytes_are_a_record_or_an_error(value):
     for decorator in (DECORATOR, NODES):
@@ -245,3 +279,4 @@ def made(schema):
 
 DECORATOR = made(SCHEMA)
 NODES = made(NODE)
+TEXTS = made(record(("x", ARRAYS["text"])))

@@ -29,6 +29,7 @@ from ingest.testing.events import event_of, settings_of
         ("{separator: '&'}", b"q=a b&&page=2&", {"q": b"a b", "page": b"2"}),
         ("{separator: ',', assign: ':'}", b'a : 1, b:"x, y" ,c', {"a": b"1", "b": b"x, y", "c": b"true"}),
         ("{separator: ';'}", b"the key = a value ; b=2", {"the key": b"a value", "b": b"2"}),
+        ("{separator: '&'}", b"a =  b c & d&e=  &f=  ", {"a": b"b c", "d": b"true", "e": b"", "f": b""}),
         ("{separator: '|'}", b"a=1|b=2", {"a": b"1", "b": b"2"}),
         ("{separator: '^', assign: ']'}", b"a]1^b]2", {"a": b"1", "b": b"2"}),
         ("{separator: '-', assign: '.'}", b"a.1-b.2", {"a": b"1", "b": b"2"}),
@@ -92,7 +93,11 @@ def test_many_blanks_and_quotes_take_no_time_that_grows_with_their_square(attrib
 
 @pytest.mark.parametrize(
     ("settings", "body"),
-    [("{}", b'{"data":"%s="}' % (b"A" * 200_000)), ("{separator: ';'}", b"word " * 40_000 + b'="b"c')],
+    [
+        ("{}", b'{"data":"%s="}' % (b"A" * 200_000)),
+        ("{separator: ';'}", b"word " * 40_000 + b'="b"c'),
+        ("{separator: '&'}", b"a=" + b" " * 200_000 + b'"x'),
+    ],
 )
 def test_a_long_text_that_is_no_pairs_is_looked_at_once(refusal_of, settings, body):
     # the square of it would take minutes, and ends in `decorator_timeout`

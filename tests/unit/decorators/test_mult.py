@@ -3,7 +3,7 @@
 import pytest
 
 from decorators.mult import Mult
-from ingest.chain import MOST_OF_A_RECORD
+from ingest.api.event import MAX_EVENTS_OF_A_RECORD
 from ingest.testing.events import event_of, settings_of
 
 
@@ -38,5 +38,5 @@ def test_a_negative_number_is_refused(errors_of):
 
 
 def test_more_than_a_record_may_have_is_refused(errors_of):
-    assert settings_of(Mult.settings_class(), f"{{n: {MOST_OF_A_RECORD}}}").n == MOST_OF_A_RECORD
-    assert errors_of(Mult, f"{{n: {MOST_OF_A_RECORD + 1}}}") == [("less_than_equal", ("n",))]
+    assert settings_of(Mult.settings_class(), f"{{n: {MAX_EVENTS_OF_A_RECORD}}}").n == MAX_EVENTS_OF_A_RECORD
+    assert errors_of(Mult, f"{{n: {MAX_EVENTS_OF_A_RECORD + 1}}}") == [("less_than_equal", ("n",))]

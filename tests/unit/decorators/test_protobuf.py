@@ -95,6 +95,8 @@ def settings(text="{}", files=THREE, message="p.M"):
             "ri": b"[1,2]", "rb": b'["a",{"b64":"/w=="}]', "re": b'["ZERO","ONE"]'}),
         ({"rm": [{"e": 1, "f": 0.1}, {"rb": [b"x"]}]}, {"rm": b'[{"f":0.1,"e":"ONE"},{"rb":["x"]}]'}),
         ({"ms": {True: b"\xff"}, "mm": {-5: {"s": "x"}}}, {"ms.true": b"\xff", "mm.-5.s": b"x"}),
+        ({"rm": [{"mm": {number: {"i": number} for number in (3, -1, 12, 5, 2, 4)}}]}, {
+            "rm": b'[{"mm":{%s}}]' % b",".join(b'"%d":{"i":%d}' % (key, key) for key in (-1, 2, 3, 4, 5, 12))}),
         ({"at": timestamp_pb2.Timestamp(seconds=1, nanos=5_000_000)}, {"at": b"1970-01-01T00:00:01.005Z"}),
         ({"took": duration_pb2.Duration(seconds=-1)}, {"took": b"-1s"}),
         ({"w": wrappers_pb2.BoolValue(value=False)}, {"w": b"false"}),

@@ -46,6 +46,13 @@ def test_existing_attribute_is_an_error_where_written_once(refusal_of):
     assert refusal_of(Query, "{}", b"a=1&b=2", {"b": "x"}, write_once=True) == "attribute_exists"
 
 
+def test_values_without_end_are_joined_in_one_go(attributes_after):
+    """One after the other would take minutes."""
+    separator = "-" * 1_000
+    after = attributes_after(Query, f"{{on_repeated: join, separator: '{separator}'}}", b"a=1&" * 50_000)
+    assert after["a"] == separator.encode().join([b"1"] * 50_000)
+
+
 def test_names_without_end_are_read_and_not_all_remembered():
     decorator = Query(settings_of(Query.settings_class()))
     for number in range(20_000):

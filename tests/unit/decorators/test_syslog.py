@@ -237,6 +237,9 @@ def test_time_of_the_event_stays_where_asked():
         (b"<1>1 yesterday - - - - -", "bad_time"),
         (b"<1>1 2003-10-11T22:14:15 - - - - -", "bad_time"),
         (b"<1>1 2003-02-30T22:14:15Z - - - - -", "bad_time"),
+        (b"<1>1 0001-01-01T00:59:59+01:00 - - - - -", "bad_time"),
+        (b"<1>1 9999-12-31T23:00:00-01:00 - - - - -", "bad_time"),
+        (b"<1>1 9999-12-31T23:59:60Z - - - - -", "bad_time"),
         (b"<1>Feb 30 10:00:00 h m", "bad_time"),
         (b"<1>Foo 10 10:00:00 h m", "bad_time"),
         (b"<1>Nov 10 25:00:00 h m", "bad_time"),
@@ -244,6 +247,11 @@ def test_time_of_the_event_stays_where_asked():
 )
 def test_what_is_no_message_is_an_error(refusal_of, body, code):
     assert refusal_of(Syslog, "{}", body, timestamp_ms=NEAR) == code
+
+
+def test_a_leap_second_at_the_end_of_the_calendar_is_no_time(refusal_of):
+    last_ms = 253_402_300_799_999
+    assert refusal_of(Syslog, "{}", b"<1>Dec 31 23:59:60 h m", timestamp_ms=last_ms) == "bad_time"
 
 
 def test_only_the_asked_form_is_taken(refusal_of):

@@ -120,3 +120,10 @@ def test_a_pack_that_grows_too_large_is_refused(refusal_of):
     assert refusal_of(Gunzip, settings, attributes={"compressGzip": packed}) == "too_large"
     event = event_of(b"", {"compressGzip": packed})
     assert gunzip(f"{{max_bytes: {len(content)}B}}").decorate(event) is True
+
+
+def test_the_largest_size_is_one_that_can_be_worked_with(attributes_after, errors_of):
+    packed = gzip.compress(written(event_of(b"a")))
+    attributes_after(Gunzip, "{max_bytes: 8589934591.999999GiB}", attributes={"compressGzip": packed})
+    for size in ("8589934592GiB", "99999999999GB"):
+        assert errors_of(Gunzip, f"{{max_bytes: {size}}}") == [("out_of_range", ("max_bytes",))]

@@ -17,7 +17,7 @@ from ingest.api import (
     Settings,
     StoreUnavailableError,
 )
-from ingest.chain import MOST_OF_A_RECORD as MOST
+from ingest.api.event import MAX_EVENTS_OF_A_RECORD as MOST
 from ingest.chain import BeginFailedError, Chain, Dropped, Failed, Step, Waiting, _given
 
 
@@ -225,6 +225,12 @@ class TestFanOut:
         one = chain(Split(b";"), Split(b","))
         (outcome,) = [each for each in one.run(event(b"a;" + b"b," * (MOST - 1) + b"c")) if isinstance(each, Failed)]
         assert outcome.error.code == "too_many_parts"
+
+    def test_numbers_fit_into_eight_bytes(self):
+        outcomes = chain(*(Split(separator) for separator in (b";", b",", b":"))).run(event(b"a;" * (MOST - 2) + b"a"))
+        assert max(each.origin.fan_out for each in outcomes) < 1 << 63
+        (outcome,) = chain(*(Split(separator) for separator in (b"5", b"4", b"3", b"2", b"1"))).run(event(b"a"))
+        assert (outcome.error.code, outcome.component) == ("too_many_parts", "pieces-4")
 
     def test_none_made_is_dropped(self):
         assert chain(Split()).run(event(b"")) == [Dropped("pieces", "pieces-0", event(b""))]

@@ -133,7 +133,7 @@ class TestFile:
         (line,) = ingest("explain", "p.yaml", "--output", "json").lines
         assert line["error"] == {
             "code": "decorator_bug",
-            "message": 'ZeroDivisionError: division by zero (cli_bug:13, "cli_bug.py")',
+            "message": 'ZeroDivisionError: division by zero (cli_bug:16, "cli_bug.py")',
             "decorator": "loud",
         }
 
@@ -143,7 +143,7 @@ class TestFile:
         (line,) = ingest("explain", "p.yaml", "--output", "json").lines
         assert line["error"] == {
             "code": "decorator_timeout",
-            "message": 'the step did not come to an end within 3 s (cli_hang:14, "cli_hang.py")',
+            "message": 'the step did not come to an end within 3 s (cli_hang:17, "cli_hang.py")',
             "decorator": "loud",
         }
 
@@ -153,7 +153,7 @@ class TestFile:
         (folder / "p.yaml").write_text(pipeline("loud", "plugins: [cli_unmade]"))
         result = ingest("test", "p.yaml")
         assert result.code == 2
-        assert '"loud" can not be made: ValueError: no table (cli_unmade:13, "cli_unmade.py")' in result.err
+        assert '"loud" can not be made: ValueError: no table (cli_unmade:16, "cli_unmade.py")' in result.err
 
 
 class TestNoOtherWay:

@@ -56,6 +56,17 @@ def test_text_that_is_compared_with_text(problems):
     )
 
 
+def test_a_number_beside_text(problems):
+    (told,) = problems("filter: {keep: \"%{timestamp} > '2024-01-01'\"}")
+    assert told == (
+        "7:40: conflict: warning: '2024-01-01' is text, so a number is compared with it byte by byte; "
+        "write a number, without quotes"
+    )
+    assert len(problems("filter: {keep: \"'9' <= %{offset}\"}")) == 1
+    for meant in ("%{timestamp} > 1704067200000", "%{offset} == '7'", "%{status} >= '500'", "%{date('%Y')} > '2024'"):
+        assert problems(f'filter: {{keep: "{meant}"}}') == []
+
+
 @pytest.mark.parametrize(
     "step",
     [

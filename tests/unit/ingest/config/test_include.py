@@ -88,6 +88,15 @@ def test_included_file_that_is_not_yaml(files):
     )
 
 
+def test_included_path_that_can_be_none(files):
+    (files / "loop.yaml").symlink_to("loop.yaml")
+    (files / "root.yaml").write_text('include: ["a\\0b", loop.yaml]\n' + ROOT.replace("include", "# include"))
+    assert problems(files)[:2] == [
+        'root.yaml:1:11: unknown-reference: can not read "a\\x00b": not a path',
+        'root.yaml:1:19: unknown-reference: can not read "loop.yaml": not a path',
+    ]
+
+
 def test_root_file_that_is_not_there(tmp_path):
     with pytest.raises(NotFoundError) as caught:
         loaded(tmp_path)

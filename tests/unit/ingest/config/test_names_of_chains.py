@@ -151,3 +151,25 @@ def test_a_broken_step_is_enough_to_tell(problems):
     found = problems("value: {attribut: x}")
     assert found
     assert not any("no step sets" in problem for problem in found)
+
+
+@pytest.mark.parametrize("source", [FILES, KAFKA])
+@pytest.mark.parametrize("name", ["uuid", "origin", "epoch_s"])
+def test_a_function_without_parentheses_is_told(problems, source, name):
+    told = f'%{{{name}}} is the attribute "{name}", which no step before sets; the function is %{{{name}()}}'
+    key = f'value: {{attribute: "2hb_", value: "%{{{name}}}"}}'
+    assert problems(CELL, key, source=source) == [f"8:9: conflict: warning: {told}"]
+    assert problems(CELL, KEY, f"filter: {{drop: \"%{{{name}}} == ''\"}}") == [f"9:9: conflict: warning: {told}"]
+    assert problems(CELL, KEY, f"trim: {{when: exists({name})}}") == [f"9:9: conflict: warning: {told}"]
+    cells = f"[{{family: f, qualifier: q, value: '%{{{name}}}'}}]"
+    sink = f"[{{hbase: {{table: t, row_key: {{template: '%{{offset}}'}}, cells: {cells}}}}}]"
+    assert f"8:14: conflict: warning: {told}" in problems(CELL, sinks=sink)
+
+
+def test_an_attribute_that_is_called_as_a_function_may_be_set(problems):
+    key = 'value: {attribute: "2hb_", value: "%{uuid}"}'
+    assert problems("json", CELL, key) == []
+    assert problems("uuid: {attribute: uuid}", CELL, key) == []
+    assert problems(CELL, key, source="{files: {path: x.log, format: json}}") == []
+    test = "tests: [{name: n, pipeline: p, given: [{record: {value: v, headers: [[uuid, k]]}}], expect: {failed: 0}}]\n"
+    assert problems(CELL, key, tests=test, source=KAFKA) == []

@@ -79,7 +79,18 @@ def test_replace_takes_the_replacement_literally() -> None:
 
 @pytest.mark.parametrize(
     ("text", "column"),
-    [("(", 1), ("ab(", 3), ("é(", 2), ("a**", 3), ("[a", 1), ("a{99999999999}", 1), ("(" * 5000 + ")" * 5000, 1)],
+    [
+        ("(", 1),
+        ("ab(", 3),
+        ("é(", 2),
+        ("a**", 3),
+        ("[a", 1),
+        ("a{99999999999}", 1),
+        ("a{" + "9" * 5000 + "}", 1),
+        ("(" * 5000 + ")" * 5000, 1),
+        ("(?a)(?L)x", 1),
+    ],
+    ids=lambda given: str(given)[:20],
 )
 def test_bad_pattern_says_where(text: str, column: int) -> None:
     with pytest.raises(ExpressionSyntaxError, match="bad pattern") as raised:
@@ -123,7 +134,19 @@ def test_is_equal_by_text_and_pickled_so() -> None:
     assert str(again) == "a(b)"
 
 
-@given(st.text(max_size=20))
+@pytest.mark.parametrize(("text", "column"), [("(?L)x", 4), ("(?iL)x", 5), ("é(?L:x)", 5), ("(?a:x)(?L-i:x)", 10)])
+def test_the_machines_locale_has_no_say(text: str, column: int) -> None:
+    with pytest.raises(ExpressionSyntaxError, match="locale") as raised:
+        Pattern.parse(text)
+    assert raised.value.column == column
+
+
+@pytest.mark.parametrize("text", [r"\(?L:x", "[(?L:x)]", "(?P<L>x)", "(?#(?L)L", "(?x)L # (?L)", "(?i:L)[[L]"])
+def test_the_letter_of_that_flag_may_stand_elsewhere(text: str) -> None:
+    assert Pattern.parse(text).text == text
+
+
+@given(st.text(max_size=20) | st.text(alphabet="(?iaLux-:)\\[]#é", max_size=20))
 def test_no_text_does_anything_but_compile_or_say_where(text: str) -> None:
     try:
         Pattern.parse(text)

@@ -3,6 +3,8 @@
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ingest.flume.patterns import UntranslatableError, in_full, pattern_of
 
@@ -29,10 +31,19 @@ from ingest.flume.patterns import UntranslatableError, in_full, pattern_of
         (r"[^]a]+", "]ab", "b"),
         (r"[\[]+", "[[", "[["),
         (r"\u0041\x42\x{43}\0104", "ABCD", "ABCD"),
+        (r"\uD83D\uDE00+", "\N{GRINNING FACE}" * 2, "\N{GRINNING FACE}" * 2),
+        (r"\uD83D\uDE00|\x{10FFFF}", "a\U0010ffff", "\U0010ffff"),
         (r"\cA", "\x01", "\x01"),
         (r"\e", "\x1b", "\x1b"),
         (r"é+", "éé", "éé"),
         (r"a\Rb", "a\r\nb", "a\r\nb"),
+        *(
+            (rf"a{escape}+b", f"a{end}b", f"a{end}b")
+            for escape in (r"\R", r"\v")
+            for end in "\n\x0b\x0c\r\x85\u2028\u2029"
+        ),
+        (r"a\Rb", "a b", None),
+        (r"a[\v]b", "a\x0cb", "a\x0cb"),
         (r"(?i)AB", "ab", "ab"),
         (r"a++b", "aab", "aab"),
         (r"(?>a+)b", "aab", "aab"),
@@ -69,9 +80,33 @@ def test_in_full(java, text, is_found):
         (r"(?x)b", 1, "flags stand in front"),
         (r"\G", 1, "can not be translated"),
         (r"[\R]", 2, "inside a class"),
+        (r"a\x{110000}", 2, "is no character"),
+        (r"a\x{D83D}\x{DE00}", 2, "is no character"),
+        (r"a\uD83Db", 2, "is no character"),
+        (r"\uDE00\uD83D", 1, "is no character"),
+        (r"[\uD83D]", 2, "is no character"),
+        (f"a{{{'9' * 5_000}}}", 1, "too large"),
     ],
 )
 def test_what_can_not_be_said(java, column, message):
     with pytest.raises(UntranslatableError, match=re.escape(message)) as caught:
         pattern_of(java)
     assert caught.value.column == column
+
+
+PIECES = [
+    *r"ab.$*+?^|()[]{}\-&,19∞",
+    *("(?i)", "(?<n>", r"\Q", r"\E", r"\x{FFFFFF}", r"\x{41}", r"\uD83D", r"\uDE00", "a{∞}"),
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_any_text_is_an_expression_or_can_not_be_said(text):
+    java = text.replace("∞", "7" * 5_000)  # more digits than Python makes a number of
+    column = 1
+    try:
+        ours = pattern_of(java).text
+    except UntranslatableError as error:
+        ours, column = "", error.column
+    ours.encode()  # with no half of a character
+    assert 1 <= column <= len(java) + 1

@@ -150,6 +150,20 @@ class TestJson:
         attributes = {"n": b"12", "f": b"1.5", "t": b"true", "none": b"", "b": b"\xff"}
         assert (event.body, event.host, event.attributes) == ("größe".encode(), "h", attributes)
 
+    @pytest.mark.parametrize("more", ["", ', "large": 1e400'])
+    def test_numbers_keep_the_digits_they_were_written_with(self, more):
+        numbers = {"id": "123456789012345678901", "p": "1.50", "z": "-0", "n": "7", "nanos": "-12"}
+        headers = ", ".join(f'"{name}": {number}' for name, number in numbers.items())
+        event = Decoder(format="json").decode(record(f'{{"body": "b-0", "headers": {{{headers}{more}}}}}'.encode()))
+        assert event.nanos == int(numbers.pop("nanos"))
+        event.attributes.pop("large", None)
+        assert (event.body, event.attributes) == (b"b-0", {name: text.encode() for name, text in numbers.items()})
+
+    @given(st.from_regex(r"-?(0|[1-9][0-9]{0,25})(\.[0-9]{1,25})?([eE][+-]?[0-9]{1,3})?", fullmatch=True), st.text())
+    def test_any_number_does(self, number, body):
+        value = f'{{"headers": {{"n": {number}}}, "body": {json.dumps(body)}}}'.encode()
+        assert Decoder(format="json").decode(record(value)).attributes == {"n": number.encode()}
+
     def test_both_are_optional(self):
         event = self.decode({})
         assert (event.body, event.attributes) == (b"", {})
@@ -172,7 +186,13 @@ class TestJson:
             (b'{"headers": {"a": []}}', "bad_notation"),
             (b'{"body": 1}', "bad_notation"),
             (b'{"body": {"b64": "?"}}', "bad_notation"),
+            (b'{"body": 1e400}', "bad_notation"),
+            (b'{"headers": {"a": 1.50, "b": {"b64": 1234}}}', "bad_notation"),
+            (b'{"headers": {"a": 1e400, "b": {"b64": 1234}}}', "bad_notation"),
+            (b'{"body": ' + b"[" * 1000 + b"]" * 1000 + b"}", "bad_notation"),
+            (b'{"headers": {"a": 1e400, "b": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}", "too_deep"),
         ],
+        ids=lambda given: str(given)[:50],
     )
     def test_other_values_are_errors(self, value, code):
         with pytest.raises(DecodeError) as caught:

@@ -4,9 +4,11 @@ import hashlib
 import hmac
 import uuid
 import zlib
+from fractions import Fraction
+from math import floor, trunc
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ingest.api import Event, ExpressionError, Origin
@@ -94,6 +96,7 @@ def test_signature_shows_what_may_be_left_out() -> None:
     [
         ("%{lowr(a)}", 3, 'did you mean "lower"'),
         ("%{zzz(a)}", 3, 'unknown function "zzz"'),
+        ("%{nanos()}", 3, 'unknown function "nanos"; this value has no parentheses: %{nanos}'),
         ("%{upper(lowr(a))}", 9, 'did you mean "lower"'),
         ("%{substring(a, 'x')}", 16, "must be a whole number"),
         ("%{substring(a, 1.5)}", 16, "must be a whole number"),
@@ -239,6 +242,10 @@ class TestTime:
 
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)
+# every text that is a number: `ingest.expressions.numbers`
+NUMBERS = st.from_regex(r"[+-]?[0-9]{1,50}(\.[0-9]{1,50})?([eE][+-]?[0-9]{1,2})?", fullmatch=True) | st.from_regex(
+    r"[+-]?[0-9]{1,100}", fullmatch=True
+)
 
 
 class TestNumber:
@@ -263,10 +270,38 @@ class TestNumber:
         template = "%{add(a, b)} %{sub(a, b)} %{mul(a, b)} %{div(a, b)} %{mod(a, b)} %{int(a)}"
         assert rendered(template, **values) == b"5.5 9.5 -15.0 -4 -0.5 7"
 
-    def test_product_gone_wild_fails_the_event(self) -> None:
+    @given(NUMBERS, NUMBERS)
+    @example("1e80", "7")
+    @example("1e80", "1")
+    @example("9" * 50 + "." + "9" * 50, "1")
+    @example("9" * 50 + "e99", "0." + "0" * 49 + "7e-99")
+    @example("-0." + "0" * 49 + "7e-99", "9" * 50 + "e99")
+    def test_all_numbers_are_exact(self, a: str, b: str) -> None:
+        values = {"a": a.encode(), "b": b.encode()}
+        one, other = Fraction(a), Fraction(b)
+
+        def number(template: str) -> Fraction:
+            return Fraction(rendered(template, **values).decode())
+
+        assert number("%{add(a, b)}") == one + other
+        assert number("%{sub(a, b)}") == one - other
+        assert number("%{mul(a, b)}") == one * other
+        assert number("%{int(a)}") == trunc(one)
+        if other:
+            assert number("%{div(a, b)}") == floor(one / other)
+            assert number("%{mod(a, b)}") == one - floor(one / other) * other
+
+    @pytest.mark.parametrize("x", [b"9" * 100, b"9" * 50 + b"." + b"9" * 50])
+    def test_product_gone_wild_fails_the_event(self, x: bytes) -> None:
         template = "%{mul(" + ", ".join(["x"] * 50) + ")}"
-        with pytest.raises(ExpressionError):
-            rendered(template, x=b"9" * 100)
+        with pytest.raises(ExpressionError) as raised:
+            rendered(template, x=x)
+        assert raised.value.code == "number_too_large"
+
+    def test_sum_of_what_lies_too_far_apart_fails_the_event(self) -> None:
+        with pytest.raises(ExpressionError) as raised:
+            rendered("%{add(mul(x, x, x, x, x), y)}", x=b"1e99", y=b"0.1")
+        assert raised.value.code == "number_too_large"
 
 
 class TestIdentity:

@@ -47,7 +47,7 @@ def changed(text, name, value):
     ("options", "event", "expected"),
     [
         ({"type": "static"}, {}, {"key": "k"}),
-        ({"type": "static", "key": "dc", "value": "100% ${x}"}, {}, {"dc": "100% ${x}"}),
+        ({"type": "static", "key": "dc", "value": "100% $${x} ${ y }"}, {}, {"dc": "100% ${x} ${ y }"}),
         ({"type": "static", "key": "topic", "value": "x", "preserveExisting": "false"}, {}, {"topic": "x"}),
         ({"type": "static", "key": "topic", "value": "x"}, {}, {"topic": "web"}),
         ({"type": "timestamp"}, {}, {"timestamp": "5"}),
@@ -111,7 +111,7 @@ def test_uuids_are_the_same_on_a_replay(cells):
         ({"suffix": "random", "payloadColumn": "body"}, r"default[0-9a-f-]{36}", {"cf:body": "r1 text"}),
     ],
 )
-@pytest.mark.parametrize("sink", ["hbase2", "hbase", "org.apache.flume.sink.hbase2.HBase2Sink"])
+@pytest.mark.parametrize("sink", ["hbase2", "hbase", "HBase2", "HBASE", "org.apache.flume.sink.hbase2.HBase2Sink"])
 def test_simple_serializer(more, row, expected, sink, cells):
     text = changed(BASE, "a.sinks.k.type", sink)
     for name, value in more.items():
@@ -194,6 +194,11 @@ class TestKafka:
             "flume_avro",
         )
         assert found.options == {"fetch.max.bytes": "1000"}
+
+    @pytest.mark.parametrize("written", ["KAFKA", "Kafka", "org.apache.flume.source.kafka.KafkaSource"])
+    def test_a_type_is_taken_in_any_letters(self, written, configuration):
+        text = changed(changed(BASE, "a.sources.r.type", written), "a.channels.c.type", "MEMORY")
+        assert source_of(configuration, text).topics == ["web"]
 
     def test_former_names(self, configuration):
         text = BASE.replace("kafka.topics", "topic").replace("kafka.bootstrap.servers", "brokerList")
@@ -279,11 +284,37 @@ class TestSeveral:
     ("text", "place", "message"),
     [
         (changed(BASE, "a.sinks.k.type", "logger"), "1:1", "there is no HBase sink in this file"),
+        (
+            changed(BASE, "a.sinks.k.type", "logger") + "a.sinks.k.table = t\n",
+            "1:1",
+            "there is no HBase sink in this file",
+        ),
         (changed(BASE, "a.sinks.k.table", ""), "9:1", 'the sink needs "table"'),
         (changed(BASE, "a.sinks.k.channel", "d"), "10:1", 'no source feeds the channel "d"'),
         (changed(BASE, "a.sources.r.kafka.topics", ""), "4:1", "the source names no topics"),
         (changed(BASE, "a.sources.r.kafka.bootstrap.servers", ""), "4:1", "no brokers are named"),
-        (changed(BASE, "a.sources.r.kafka.bootstrap.servers", "k1"), "4:1", "is not a broker"),
+        (changed(BASE, "a.sources.r.kafka.bootstrap.servers", "k1"), "5:1", "is not a broker"),
+        (changed(BASE, "a.sources.r.kafka.topics", "a, b!"), "6:1", '"b!" is not the name of a topic'),
+        (changed(BASE, "a.sinks.k.table", "t%{x}"), "11:1", '"t%{x}" is no name of a table'),
+        (changed(BASE + REGEX, "a.sinks.k.table", "a b"), "11:1", '"a b" is no name of a table'),
+        (changed(BASE, "a.sinks.k.columnFamily", "c:f"), "12:1", "can not be the name of a family"),
+        (
+            changed(changed(BASE, "a.sources.r.type", "avro"), "a.channels.c.type", "kafka")
+            + "a.channels.c.kafka.bootstrap.servers = k1\n",
+            "13:1",
+            "is not a broker",
+        ),
+        (
+            interceptor(
+                type="regex_extractor",
+                regex="(a)(b)",
+                serializers="s t",
+                serializers__s__name="x",
+                serializers__t__name="x",
+            ),
+            "21:1",
+            "listed twice",
+        ),
         (changed(BASE, "a.sinks.k.serializer", "com.x.Mine"), "13:1", 'the serializer "com.x.Mine" is not imported'),
         (changed(BASE, "a.sinks.k.serializer.payloadColumn", ""), "13:1", "there is nothing to write"),
         (changed(BASE, "a.sources.r.selector.type", "com.x.Mine"), "13:1", 'the selector "com.x.Mine" is not imported'),
@@ -303,6 +334,12 @@ class TestSeveral:
         (changed(BASE + REGEX, "a.sinks.k.serializer.rowKeyIndex", "x"), "16:1", "is a whole number"),
         (changed(BASE + REGEX, "a.sinks.k.serializer.regex", "(a"), "14:1", "missing )"),
         (interceptor(type="morphline"), "19:1", "is not imported"),
+        (interceptor(regex="a"), "18:1", 'the interceptor "i" has no type'),
+        (
+            changed(interceptor(type="static"), "a.sources.r.interceptors", "i j"),
+            "18:1",
+            'the interceptor "j" has no type',
+        ),
         (interceptor(type="regex_extractor", regex="(a)"), "19:1", "needs serializers"),
         (
             interceptor(type="search_replace", searchPattern="(a)", replaceString="$2"),
@@ -388,6 +425,8 @@ def test_a_setting_that_flume_did_not_know_is_told(text, message, hint, imported
     [
         (BASE.replace("columnFamily", "columFamily"), 'did you mean it by "columFamily"?'),
         (changed(BASE, "a.sinks.k.channel", "c2"), 'did you mean "c"?'),
+        (changed(interceptor(type="static"), "a.sources.r.interceptors", "j"), "write a.sources.r.interceptors.j.type"),
+        (interceptor(type="static").replace("interceptors = i\n", "interceptors = ii\n"), 'did you mean "i"?'),
     ],
 )
 def test_what_is_missing_names_what_is_near(text, hint, imported):
@@ -422,8 +461,9 @@ def test_a_multiplexing_selector_sends_what_it_sent(more, kept, outcomes):
     assert "".join(name for name, outcome in found.items() if outcome == ["kept"]) == kept
 
 
-def test_a_selector_by_a_header_of_the_source(outcomes):
-    text = BASE + "a.sources.r.selector.type = multiplexing\na.sources.r.selector.header = topic\n"
+@pytest.mark.parametrize("written", ["multiplexing", "org.apache.flume.channel.MultiplexingChannelSelector"])
+def test_a_selector_by_a_header_of_the_source(written, outcomes):
+    text = BASE + f"a.sources.r.selector.type = {written}\na.sources.r.selector.header = topic\n"
     for topic, outcome in (("web", "kept"), ("other", "dropped")):
         (line,) = outcomes(text + "a.sources.r.selector.mapping.web = c\n", EVENT | {"topic": topic})
         assert line["outcome"] == outcome

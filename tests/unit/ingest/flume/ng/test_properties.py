@@ -32,6 +32,14 @@ def read(text):
         ("# comment \\\na = b", {"a": "b"}),
         ("a = \\\\d+\\d\\t\\u0041", {"a": "\\d+d\tA"}),
         ("a=b\r\nc=d\r\n", {"a": "b", "c": "d"}),
+        ("a=b\rc=d\r\re=f", {"a": "b", "c": "d", "e": "f"}),
+        ("a=b\n\rc=d", {"a": "b", "c": "d"}),
+        ("a=fo\x0cobar\nb=c", {"a": "fo\x0cobar", "b": "c"}),
+        ("a=1\x0b2\x1c3\x1d4\x1e5\x856\u20287\u20298", {"a": "1\x0b2\x1c3\x1d4\x1e5\x856\u20287\u20298"}),
+        ("\x0ca\x0c=\x0cb", {"a": "b"}),
+        ("# a\u2028b=c\nd=e", {"d": "e"}),
+        (r"a=\uD83D\uDE00", {"a": "\N{GRINNING FACE}"}),
+        (r"\uD83D=a", {"\N{REPLACEMENT CHARACTER}": "a"}),
         ("\n\n", {}),
     ],
 )
@@ -54,8 +62,12 @@ def test_a_key_that_stands_twice():
     assert [str(problem.where) for problem in original.problems] == ["f:2:1"]
 
 
-@given(st.text(st.sampled_from("ab=: \\\n\r#!\t.u0"), max_size=30))
+PIECES = [*"ab=: \\\n\r#!\t.u0\x0b\x0c\x85\u2028", r"\uD83D", r"\uDE00"]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_any_text_can_be_read(text):
     original = Original("f", text)
-    for found in properties_of(original).values():
+    for name, found in properties_of(original).items():
+        (name + found.value).encode()  # with no half of a character
         assert 1 <= original.place(found.at).line <= text.count("\n") + 1

@@ -127,6 +127,8 @@ def test_backup_that_is_the_only_hbase_sink_is_warned_of(imported):
         (f"collector(1,2) {{ {A} }}", "collector has 0 to 1 arguments"),
         (f"n1 : a | {A} ;\nn1 : a | {B} ;", 'node "n1" stands here twice'),
         ("n1 : a | console ;", "there is no attr2hbase or hbase sink"),
+        ('n1 : a("\\7") | console ;', "there is no attr2hbase or hbase sink"),
+        ('value("a", "\\7") console', "there is no attr2hbase or hbase sink"),
         (" ".join(['mask("x")'] * 1001) + A, "more than 1000 steps"),
     ],
 )

@@ -119,6 +119,7 @@ def test_grammar(text, expected):
         ("12", "12"),
         ("0x1F", "31"),
         ("017", "15"),
+        ("0x7fffffffffffffff", "9223372036854775807"),
         ("1.5", "1.5"),
         (".9", ".9"),
         ("1e3", "1e3"),
@@ -164,6 +165,8 @@ def test_comments_and_blanks_separate(text):
         ("a(k=1, 2)", "1:8", "positional arguments stand before those"),
         ("a(-1)", "1:3", 'quote it: "-1"'),
         ("a(0X1F)", "1:3", "write 0x in small letters"),
+        (f"a(0x{'f' * 5_000})", "1:3", "this number is too large"),
+        (f"a(0{'7' * 5_000})", "1:3", "this number is too large"),
         ("a(08)", "1:4", 'found "8"'),
         ("a('x')", "1:3", "use double quotes"),
         ('a(\n  "x\\d")', "2:5", r'"\d" is no escape of a string'),
@@ -243,10 +246,13 @@ def test_lines_of_nodes_are_read_again(nodes):
     assert tree(File(nodes).written()) == File(nodes)
 
 
-@given(st.text(st.sampled_from('ab{}[]<>?=,;:|()"\\ \n/*1x-.'), max_size=30))
+PIECES = [*'ab{}[]<>?=,;:|()"\\ \n/*01x-.', "0∞", "0x∞", r'"\uD83D', r'\uDE00"']
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_any_text_is_a_tree_or_an_error_with_a_place(text):
     try:
-        found = tree(text)
+        found = tree(text.replace("∞", "7" * 5_000))  # more digits than Python makes a number of
     except ConfigSyntaxError:
         return  # and no other error
     assert tree(found.written()) == found
