@@ -10,11 +10,10 @@ from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.api.notation import shown
+from ingest.api.notation import shown_start
 from ingest.formats.log_format import FORMATS, LogFormat
 from ingest.spelling import did_you_mean
 
-_SHOWN_BYTES = 60  # of what is no such line, in a message
 _NOTHING = b"-"
 
 _REQUEST = re.compile(rb"([!#-'*+.^-z|~\dA-Z-]+) (?:(\S.*) (HTTP/\d(?:\.\d)?)|(/.*))", re.DOTALL)
@@ -106,6 +105,14 @@ class AccessLog(Decorator[AccessLogSettings]):
     What the servers escaped (`\"`, `\x16`, `\n`) is undone, so a value is the bytes the server saw. In a format a
     `$name` makes it nginx's; for lines that are JSON use the decorator json.
 
+    Two fields may not give the same attribute, as `%r` and `%m` do (both the method) and `$time_local` and
+    `$time_iso8601` (both the time): write a star into one of them (`%*m`, `$*time_iso8601`), and it is passed over.
+
+    Servers write headers and the like without escaping blanks; best put such a field in quotes. Of several without
+    quotes, and the name of the user is one of them, a blank belongs to a value after a comma only, as in the
+    list `10.0.0.1, 10.0.0.2` of X-Forwarded-For; a line in which it is otherwise fails, as does a line of two words in
+    place of one. A single one is read whole.
+
     Source: ours; the formats are those of Apache's mod_log_config and nginx's ngx_http_log_module, with the escapes of
     Apache's ap_escape_logitem and nginx's `escape=default`.
     """
@@ -181,7 +188,7 @@ class AccessLog(Decorator[AccessLogSettings]):
             if match is not None and b"\n" not in line:
                 break
         else:
-            raise DecorateError(f"{shown(line[:_SHOWN_BYTES])} is no line of an access log", code="bad_access_line")
+            raise DecorateError(f"{shown_start(line)} is no line of an access log", code="bad_access_line")
         values = match.groups()
         attributes = self._attributes(form, values, is_escaped=b"\\" in line)
         timestamp_ms = None
@@ -189,8 +196,9 @@ class AccessLog(Decorator[AccessLogSettings]):
             try:
                 timestamp_ms = form.read_time(values[form.time])
             except (ValueError, OverflowError, KeyError) as error:
-                text = values[form.time][:_SHOWN_BYTES]
-                raise DecorateError(f"{shown(text)} is no time of an access log", code="bad_time") from error
+                raise DecorateError(
+                    f"{shown_start(values[form.time])} is no time of an access log", code="bad_time"
+                ) from error
         event.update(attributes)
         if timestamp_ms is not None:
             event.timestamp_ms = timestamp_ms

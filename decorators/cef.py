@@ -4,7 +4,7 @@ import re
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.names import Remembered
-from ingest.api.notation import name_from_bytes, name_to_bytes, shown
+from ingest.api.notation import name_from_bytes, name_to_bytes, shown_start
 
 _HEADER = ("cefVersion", "deviceVendor", "deviceProduct", "deviceVersion", "deviceEventClassId", "name", "severity")
 _HEADER_KEYS = frozenset(name.encode() for name in _HEADER)
@@ -12,7 +12,6 @@ _FIELD = rb"([^|\\]*(?:\\.[^|\\]*)*)"
 _MESSAGE = re.compile(rb"CEF: ?(\d+(?:\.\d+)?)" + (rb"\|" + _FIELD) * 6 + rb"(?:\|(.*))?\Z", re.DOTALL)
 _KEY = re.compile(rb"(?:\A|\s)(\w[\w.\[\]-]*)=")
 _LABEL = b"Label"
-_SHOWN_BYTES = 60  # of what is no message, in one of ours
 
 
 class CefSettings(Settings):
@@ -111,7 +110,7 @@ class Cef(Decorator[CefSettings]):
         text = event.text_of(self._source, "to read a message from")
         found = _MESSAGE.search(text.rstrip())
         if found is None:
-            raise DecorateError(f"{shown(text[:_SHOWN_BYTES])} is no CEF message", code="bad_cef")
+            raise DecorateError(f"{shown_start(text)} is no CEF message", code="bad_cef")
         *header, extension = found.groups()
         attributes = dict(zip(self._header, header, strict=True))
         if b"\\" in text:
@@ -133,7 +132,7 @@ class Cef(Decorator[CefSettings]):
         """Keys and values that become attributes."""
         before, *pieces = _KEY.split(extension)
         if before and not before.isspace():
-            raise DecorateError(f"no key begins the extension {shown(before[:_SHOWN_BYTES])}", code="bad_cef")
+            raise DecorateError(f"no key begins the extension {shown_start(before)}", code="bad_cef")
         values = pieces[1::2]
         if b"\\" in extension:
             values = [_unescaped(value) if b"\\" in value else value for value in values]

@@ -11,7 +11,8 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, EventError, Example, option
 from ingest.api.edits import Change, EditSettings, edit
-from ingest.expressions.encodings import READ, WRITE, shown
+from ingest.api.notation import shown_start
+from ingest.expressions.encodings import READ, WRITE
 
 _PLAIN_NUMBER = re.compile(rb"[+-]?(?:[0-9]{1,50}(?:\.[0-9]{0,50})?|\.[0-9]{1,50})(?:[eE][+-]?[0-9]{1,2})?")
 _HEX_NUMBER = re.compile(rb"([+-]?)0[xX]([0-9a-fA-F]{1,32})")
@@ -268,13 +269,13 @@ def _writer(form: Form, *, replaces: bool) -> Callable[[bytes], bytes]:
 def _word(text: bytes) -> bytes:
     word = _WORDS.get(text) or _WORDS.get(text.strip().lower())
     if word is None:
-        raise DecorateError(f"{shown(text)} is neither true nor false", code="not_a_bool")
+        raise DecorateError(f"{shown_start(text)} is neither true nor false", code="not_a_bool")
     return word
 
 
 def _bool_of_byte(value: bytes) -> bytes:
     if len(value) != 1:
-        raise DecorateError(f"{shown(value)} has {len(value)} bytes, not 1", code="bad_encoding")
+        raise DecorateError(f"{shown_start(value)} has {len(value)} bytes, not 1", code="bad_encoding")
     return b"false" if value == b"\0" else b"true"
 
 
@@ -304,7 +305,7 @@ def _number_reader(decimal: str, grouping: str) -> Callable[[bytes], bytes]:
 
 
 def _not_a_number(value: bytes) -> DecorateError:
-    return DecorateError(f"{shown(value)} is not a number", code="not_a_number")
+    return DecorateError(f"{shown_start(value)} is not a number", code="not_a_number")
 
 
 def _recoder(old: Form, new: Form, *, replaces: bool) -> Callable[[bytes], bytes]:
@@ -317,7 +318,7 @@ def _recoder(old: Form, new: Form, *, replaces: bool) -> Callable[[bytes], bytes
         try:
             return value.decode(old, errors).encode(new, errors)
         except UnicodeError as error:
-            message = f"{shown(value)} can not be read as {old} and written as {new}"
+            message = f"{shown_start(value)} can not be read as {old} and written as {new}"
             raise DecorateError(message, code="bad_encoding") from error
 
     return recode

@@ -6,7 +6,7 @@ import sys
 from enum import StrEnum
 from typing import ClassVar, Self
 
-from pydantic import model_validator
+from pydantic import field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
@@ -52,6 +52,15 @@ class CsvSettings(Settings):
     def sets(self) -> frozenset[str]:
         """Those of the fields."""
         return frozenset(name for name in self.columns if name)
+
+    @field_validator("separator", mode="before")
+    @classmethod
+    def _tab(cls, value: object) -> object:
+        if value == "\\t":
+            raise PydanticCustomError(
+                "bad_character", 'this is a backslash and a t; for a tab write "\\t" in double quotes'
+            )
+        return value
 
     @model_validator(mode="after")
     def _two_characters(self) -> Self:

@@ -10,10 +10,9 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import OnInvalid
-from ingest.api.notation import shown
+from ingest.api.notation import shown_start
 from ingest.expressions import ZoneName, zone_of
 
-_SHOWN_BYTES = 60  # of an unreadable text in a message
 _SHORT_YEAR_DIGITS = 2
 _FIRST_SHORT_YEAR = 69  # POSIX: 69 to 99 are of the last century; Java's own rule moves with the clock
 _SPELLED_MONTH_LETTERS = 3  # from so many letters on a month is a word
@@ -257,9 +256,7 @@ class ExDate(Decorator[ExDateSettings]):
         if moment is None:
             if self.settings.on_invalid is OnInvalid.KEEP:
                 return True
-            raise DecorateError(
-                f"{shown(text[:_SHOWN_BYTES])} is no date of the form {self.settings.pattern}", code="bad_time"
-            )
+            raise DecorateError(f"{shown_start(text)} is no date of the form {self.settings.pattern}", code="bad_time")
         values = (moment.day, moment.month, moment.year, moment.hour, moment.minute, moment.second)
         written = [form % value for form, value in zip(self._forms, values, strict=True)]
         event.update(dict(zip(self._names, written, strict=True)))

@@ -16,12 +16,11 @@ from ingest.api import DecorateError, Decorator, Event, Example, Settings, optio
 from ingest.api.choices import Fate, OnInvalid
 from ingest.api.files import ReferenceFile, check_file
 from ingest.api.names import Remembered
-from ingest.api.notation import shown
+from ingest.api.notation import shown_start
 from ingest.formats.addresses import packed, written
 from ingest.formats.numbers import number_text
 
 _MOST_ADDRESSES = 16_384  # remembered; the same ones come again and again
-_SHOWN_BYTES = 40  # of what is no address, in a message
 
 # a database that has London for 81.0.0.0/8 and nothing else, for the examples
 _LONDON = (
@@ -152,7 +151,7 @@ class Geoip(Decorator[GeoipSettings]):
         if address is None:
             if self._is_strict:
                 text = event.text_of(self._source, "to read an address from")
-                raise DecorateError(f"{shown(text[:_SHOWN_BYTES])} is no IP address", code="bad_address")
+                raise DecorateError(f"{shown_start(text)} is no IP address", code="bad_address")
             return True
         try:
             found = self._entries.known[address]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import OnRepeated
 from ingest.api.names import Remembered
-from ingest.api.notation import name_from_bytes, name_to_bytes, shown
+from ingest.api.notation import name_from_bytes, name_to_bytes, shown_start
 
 _LINE = re.compile(rb"\r?\n|([!-9;-~]+)[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)\n?")
 _BLANKS = b" \t\r"
@@ -22,7 +22,6 @@ _CHARSETS = frozenset(
         *(f"windows-125{page}" for page in range(9)),
     ]
 )  # not every codec of Python, some of which cost much, and it remembers each name it was asked for
-_SHOWN_BYTES = 60  # of what is no line of this kind, in a message
 
 
 class Case(StrEnum):
@@ -185,8 +184,7 @@ class Headers(Decorator[HeadersSettings]):
     def _after_bad_line(self, text: bytes, at: int) -> int:
         end = text.find(b"\n", at) + 1 or len(text)
         if self.settings.on_bad_line is OnBadLine.ERROR:
-            piece = text[at : min(end, at + _SHOWN_BYTES)]
-            raise DecorateError(f"{shown(piece)} is no name and value", code="bad_header_line")
+            raise DecorateError(f"{shown_start(text[at:end])} is no name and value", code="bad_header_line")
         return end
 
     def _attributes(self, fields: list[tuple[bytes, bytes]]) -> dict[str, bytes]:

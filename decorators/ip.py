@@ -10,12 +10,11 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import OnInvalid
-from ingest.api.notation import name_to_bytes, shown
+from ingest.api.notation import name_to_bytes, shown_start
 from ingest.formats.addresses import IPV4_BYTES, IPV6_BYTES, packed, written
 
 Network = IPv4Network | IPv6Network
 
-_SHOWN_BYTES = 40  # of what is no address, in a message
 # what is in none of them is global; of two the smaller one counts
 _CLASSES: dict[str, tuple[str, ...]] = {
     "unspecified": ("0.0.0.0/32", "::/128"),
@@ -157,7 +156,7 @@ class Ip(Decorator[IpSettings]):
         if address is None:
             if self._is_strict:
                 text = event.text_of(self._source, "to read an address from")
-                raise DecorateError(f"{shown(text[:_SHOWN_BYTES])} is no IP address", code="bad_address")
+                raise DecorateError(f"{shown_start(text)} is no IP address", code="bad_address")
             return True
         found: dict[str, bytes] = {}
         if self._class_attribute is not None:

@@ -10,11 +10,10 @@ from pydantic_core import PydanticCustomError
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import Fate
 from ingest.api.names import Remembered
-from ingest.api.notation import name_from_bytes, name_to_bytes, shown
+from ingest.api.notation import name_from_bytes, name_to_bytes, shown_start
 
 _ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
 _ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
-_SHOWN_BYTES = 40  # of what can not be read, in a message
 
 
 class OnBare(StrEnum):
@@ -158,7 +157,7 @@ class Kv(Decorator[KvSettings]):
             elif bare is not None:
                 value = bare
             elif self.settings.on_bare is OnBare.ERROR:
-                raise DecorateError(f"the key {shown(key[:_SHOWN_BYTES])} has no value", code="bare_key")
+                raise DecorateError(f"the key {shown_start(key)} has no value", code="bare_key")
             else:
                 continue
             try:
@@ -168,7 +167,7 @@ class Kv(Decorator[KvSettings]):
             if name:
                 found[name] = value
         if at != len(text):
-            raise DecorateError(f"no pair at byte {at}: {shown(text[at : at + _SHOWN_BYTES])}", code="bad_pairs")
+            raise DecorateError(f"no pair at byte {at}: {shown_start(text[at:])}", code="bad_pairs")
         return found
 
     def _named(self, key: bytes) -> str:

@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.names import Remembered
-from ingest.api.notation import name_from_bytes, name_to_bytes, shown
+from ingest.api.notation import name_from_bytes, name_to_bytes, shown, shown_start
 
 _HEADER = ("leefVersion", "deviceVendor", "deviceProduct", "deviceVersion", "eventId")
 _MESSAGE = re.compile(
@@ -16,7 +16,6 @@ _MESSAGE = re.compile(
     re.DOTALL,
 )
 _DECLARED = re.compile(rb"(0?[xX][0-9A-Fa-f]{1,4}|[^|=]|[\xc2-\xf4][\x80-\xbf]{1,3}|)\|", re.DOTALL)
-_SHOWN_BYTES = 60  # of what is no message, in one of ours
 
 
 def _separator(text: bytes) -> bytes:
@@ -127,7 +126,7 @@ class Leef(Decorator[LeefSettings]):
         line = text.rstrip(b"\r\n")
         found = _MESSAGE.search(line)
         if found is None:
-            raise DecorateError(f"{shown(text[:_SHOWN_BYTES])} is no LEEF message", code="bad_leef")
+            raise DecorateError(f"{shown_start(text)} is no LEEF message", code="bad_leef")
         attributes = dict(zip(self._header, found.groups(), strict=True))
         start = found.end()
         if b"\\" in found[0]:
@@ -147,7 +146,7 @@ class Leef(Decorator[LeefSettings]):
             if name:
                 attributes[name] = value
             elif not sign and piece and not piece.isspace():
-                raise DecorateError(f"{shown(piece[:_SHOWN_BYTES])} is no key and value", code="bad_leef")
+                raise DecorateError(f"{shown_start(piece)} is no key and value", code="bad_leef")
         event.update(attributes)
         return True
 

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import Fate
 from ingest.api.files import ReferenceFile, check_file
-from ingest.api.notation import shown
+from ingest.api.notation import shown_start
 from ingest.formats.table_file import Rows, csv_rows, json_rows, sqlite_rows
 from ingest.spelling import did_you_mean
 
@@ -29,7 +29,6 @@ class Table(NamedTuple):
     rows: dict[bytes, dict[str, bytes]]
 
 
-_SHOWN_BYTES = 40  # of a key, in a message
 _SHOWN_COLUMNS = 20
 
 
@@ -218,7 +217,7 @@ class Lookup(Decorator[LookupSettings]):
             return True
         if self.settings.on_not_found is Fate.ERROR:
             key = event.text_of(self._source, "to look up")
-            raise DecorateError(f"the table has no {shown(key[:_SHOWN_BYTES])}", code="no_entry")
+            raise DecorateError(f"the table has no {shown_start(key)}", code="no_entry")
         return self.settings.on_not_found is Fate.KEEP
 
 
@@ -250,7 +249,7 @@ def _table(settings: LookupSettings, path: Path) -> Table:
         if key is None:
             raise ValueError(f"{where} has no key")
         if key in table:
-            raise ValueError(f"{where} has the key {shown(key[:_SHOWN_BYTES])}, which is there already")
+            raise ValueError(f"{where} has the key {shown_start(key)}, which is there already")
         values = tuple([row[index] for index in wanted])
         found = shared.get(values)
         if found is None:

@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from ingest.api import Decorator, Event, Example, option
 from ingest.api.notation import name_to_bytes
 from ingest.expressions import Match, Pattern
+from ingest.formats.json_values import leaving_json
 from ingest.in_place import InPlace, InPlaceSettings
 
 Change = Callable[[bytes], bytes]
@@ -129,6 +130,9 @@ class Redact(Decorator[RedactSettings]):
     Texts are read as they are, so percent-encoding hides what stands in it: `alice%40example.com` has no @ and is not
     found. Take the query apart with `query`, which decodes, and redact its attributes, or give a pattern.
 
+    A text that is JSON stays JSON, but for what `patterns` replace: a number or a word gets the replacement in quotes,
+    and an object or an array that is the value of a key such as `token` stays, with its members looked at one by one.
+
     A dead letter holds the record as it came, so what must not be kept anywhere must not come into the topic. To make
     pseudonyms of whole values, take `hmac`.
 
@@ -171,6 +175,12 @@ class Redact(Decorator[RedactSettings]):
             body_after="/login?user=*&pwd=*&reset_token=*",
         ),
         Example(
+            "JSON stays JSON",
+            settings="{find: [card, token]}",
+            body='{"card": 4111111111111111, "max_token": 256, "token": {"id": 7}}',
+            body_after='{"card": "[redacted]", "max_token": "[redacted]", "token": {"id": 7}}',
+        ),
+        Example(
             "what a pattern of one's own finds",
             settings="{patterns: ['user=(\\w+)'], replacement: '*'}",
             body="user=alice id=7",
@@ -197,7 +207,8 @@ class Redact(Decorator[RedactSettings]):
         }
         changes: list[Change] = [self._by(pattern) for pattern in settings.patterns]
         # tokens first: what they stand in is cut up by others
-        changes += [change for name, change in reversed(known.items()) if name in settings.find]
+        finds = [change for name, change in reversed(known.items()) if name in settings.find]
+        changes += [leaving_json(_one_after_another(finds), settings.replacement)] if finds else []
         self._texts = InPlace(settings, changes[0] if len(changes) == 1 else _one_after_another(changes))
 
     def decorate(self, event: Event) -> bool:

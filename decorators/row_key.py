@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, ExpressionError, Model, Settings, option
 from ingest.api.choices import OnMissing
-from ingest.api.notation import name_to_bytes, shown
+from ingest.api.notation import name_to_bytes, shown_start
 from ingest.expressions import FUNCTIONS, Number, Template, read_number
 
 Encode = Callable[[bytes], bytes]
@@ -17,7 +17,6 @@ Encode = Callable[[bytes], bytes]
 _HASH_DIGITS = 8  # 32 bits: enough to spread rows, and short
 _MD5_DIGITS = 32
 _MOST_BUCKETS = 65_536
-_SHOWN_BYTES = 40  # of what can not be a part, in a message
 
 
 class Encoding(StrEnum):
@@ -232,7 +231,7 @@ class RowKey(Decorator[RowKeySettings]):
                 text = part.encode(text)
             if part.is_guarded and separator in text:
                 raise DecorateError(
-                    f'the part "{part.value.text}" of the row key has a separator in it: {shown(text[:_SHOWN_BYTES])}',
+                    f'the part "{part.value.text}" of the row key has a separator in it: {shown_start(text)}',
                     code="separator_in_key",
                     hint="choose another separator, or say on_separator: keep",
                 )
@@ -290,7 +289,7 @@ def _of_number(name: str) -> Encode:
     def encode(text: bytes) -> bytes:
         number = read_number(text)
         if number is None:
-            raise ExpressionError(f"{shown(text[:_SHOWN_BYTES])} is not a number", code="not_a_number")
+            raise ExpressionError(f"{shown_start(text)} is not a number", code="not_a_number")
         return of_number(number)
 
     return encode

@@ -5,11 +5,10 @@ from datetime import datetime, timedelta, tzinfo
 from enum import StrEnum
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.api.notation import name_from_bytes, name_to_bytes, shown
+from ingest.api.notation import name_from_bytes, name_to_bytes, shown_start
 from ingest.expressions import ZoneName, zone_of
 from ingest.formats.times import EPOCH, MONTHS, in_calendar, iso_milliseconds, milliseconds_at
 
-_SHOWN_BYTES = 60  # of what is no message, in one of ours
 _FACILITIES = (
     b"kern", b"user", b"mail", b"daemon", b"auth", b"syslog", b"lpr", b"news", b"uucp", b"cron", b"authpriv", b"ftp",
     b"ntp", b"audit", b"alert", b"clock", b"local0", b"local1", b"local2", b"local3", b"local4", b"local5", b"local6",
@@ -29,7 +28,8 @@ _ELEMENT = re.compile(rb'\[([^\s="\]]+)((?: [^\s="\]]+="(?:[^"\\\]]|\\.)*")*)\]'
 _PARAMETER = re.compile(rb' ([^\s="\]]+)="((?:[^"\\\]]|\\.)*)"', re.DOTALL)
 _ESCAPED = re.compile(rb'\\(["\\\]])')
 _SHORT_TIME = rb"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
-_AFTER_TIME = rb" (?P<host>\S+) (?:(?P<app>[^\s:\[\]]+)(?:\[(?P<pid>[^\]]*)\])?: ?)?(?P<message>.*)"
+_TAG = rb"[^\s:\[\]]++(?:\[[^\]]*+\])?+:(?!\S)"
+_AFTER_TIME = rb" (?:(?=%b)|(?P<host>\S+) )(?:(?P<app>[^\s:\[\]]+)(?:\[(?P<pid>[^\]]*)\])?: ?)?(?P<message>.*)" % _TAG
 _RFC3164 = re.compile(rb"<(?P<pri>\d{1,3})>(?P<time>%b)%b" % (_SHORT_TIME, _AFTER_TIME), re.DOTALL)
 _FILE = re.compile(rb"(?P<time>%b|\d{4}-\d\d-\d\dT\S+)%b" % (_SHORT_TIME, _AFTER_TIME), re.DOTALL)
 _PLAIN = ("host", "app", "pid", "msgid")
@@ -86,6 +86,9 @@ class Syslog(Decorator[SyslogSettings]):
     event has. A leap second (second 60) is the first moment of the next minute, also in RFC 5424, which forbids to
     write it.
 
+    Where the first word after a time of RFC 3164 ends with a colon (`kernel:`, `su[42]:`), as in a message that never
+    left its machine, it is the app, and there is no host.
+
     Source: ours; RFC 5424, RFC 3164, and the names of facilities and severities in syslog.h.
     """
 
@@ -132,6 +135,18 @@ class Syslog(Decorator[SyslogSettings]):
             after={"time": "Oct 12 00:14:15", "host": "web1", "app": "su", "pid": "42", "message": "'su root' failed"},
             timestamp_ms_after=1065910455000,
         ),
+        Example(
+            "a message without a host, from the machine itself",
+            settings="{set_time: false}",
+            body="<0>Oct 11 22:14:15 kernel: out of memory",
+            after={
+                "facility": "kern",
+                "severity": "emerg",
+                "time": "Oct 11 22:14:15",
+                "app": "kernel",
+                "message": "out of memory",
+            },
+        ),
         Example("what is no message", body="it works", error="bad_syslog"),
     )
 
@@ -154,7 +169,7 @@ class Syslog(Decorator[SyslogSettings]):
         found = next((found for match in self._matches if (found := match(line))), None)
         if found is None:
             hint = "it has no <PRI>, as lines of files: say `form: file`" if _FILE.fullmatch(line) else None
-            raise DecorateError(f"{shown(line[:_SHOWN_BYTES])} is no syslog message", code="bad_syslog", hint=hint)
+            raise DecorateError(f"{shown_start(line)} is no syslog message", code="bad_syslog", hint=hint)
         parts = found.groupdict()
         attributes: dict[str, bytes] = {}
         if found.re is not _FILE:
@@ -188,9 +203,7 @@ class Syslog(Decorator[SyslogSettings]):
             is_short = found.re is not _RFC5424 and text[:1].isalpha()
             return _nearest_ms(text, near_ms, self._zone) if is_short else iso_milliseconds(text)
         except (ValueError, OverflowError, KeyError) as error:
-            raise DecorateError(
-                f"{shown(text[:_SHOWN_BYTES])} is no time of a syslog message", code="bad_time"
-            ) from error
+            raise DecorateError(f"{shown_start(text)} is no time of a syslog message", code="bad_time") from error
 
 
 def _nearest_ms(text: bytes, near_ms: int, zone: tzinfo) -> int:

@@ -1,7 +1,7 @@
 """Set the event time from a text."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, tzinfo
 from typing import Annotated, ClassVar
 
@@ -11,14 +11,14 @@ from pydantic_core import PydanticCustomError
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import OnInvalid
 from ingest.api.names import Remembered
-from ingest.api.notation import shown
+from ingest.api.notation import shown_start
 from ingest.expressions import ZoneName, dates, zone_of
 from ingest.formats.times import FIRST_MS, LAST_MS, MONTHS, milliseconds_at, milliseconds_of
 from ingest.spelling import did_you_mean
 
 _MOST_TEXTS = 4_096  # remembered texts: events that follow each other often have the same time
 _LONGEST_TEXT = 64  # bytes of a remembered text
-_SHOWN_BYTES = 60  # of an unreadable text in a message
+_ZONE_NAMES = "%Z reads UTC, GMT and Z only; write another name as it is and say `zone`, or take offsets with %z"
 _HOURS_OF_HALF_A_DAY = 12
 
 _EPOCHS = {"epoch_s": (1_000, 1), "epoch_ms": (1, 1), "epoch_us": (1, 1_000), "epoch_ns": (1, 1_000_000)}
@@ -85,7 +85,7 @@ class TimestampSettings(Settings):
     formats: Annotated[list[Annotated[str, AfterValidator(_known_format)]], BeforeValidator(_as_list)] = option(
         "One or several; the first that fits counts. `iso8601` (or `rfc3339`), `apache`, `epoch_s`, `epoch_ms`, "
         "`epoch_us`, `epoch_ns`, or letters as in strptime: %Y %y %m %b %h %B %d %e %j %H %I %M %S %f %L %p %z %Z "
-        "%a %A %F %T %n %t %%.",
+        "%a %A %F %T %n %t %%. %z reads an offset or Z; %Z reads UTC, GMT and Z, no other names.",
         default=["iso8601"],
         example=["apache", "%Y-%m-%d %H:%M:%S"],
         min_length=1,
@@ -105,6 +105,15 @@ class TimestampSettings(Settings):
         """The time."""
         return frozenset(["timestamp"])
 
+    @property
+    def reads_names(self) -> bool:
+        """Whether a format has a zone by its name."""
+        return any("%Z" in text.replace("%%", "") for text in self.formats)
+
+    def doubts(self) -> Mapping[str, str]:
+        """Names of zones, of which few are read."""
+        return {"formats": _ZONE_NAMES} if self.reads_names else {}
+
 
 class Timestamp(Decorator[TimestampSettings]):
     """
@@ -114,6 +123,10 @@ class Timestamp(Decorator[TimestampSettings]):
     machine's language, in letters of any case; %B and %A take the short ones too. A leap second (second 60) is the
     first moment of the next minute, and there is no second 61. The `nanos` of the event stay. To put the parts of a
     time into attributes there is `date_parts`; Flume's lenient reading is `ex_date`.
+
+    Abbreviations such as CET, CST and PST are not read, for several zones have the same one (CST is one of America,
+    China and Cuba): put them into the format as they are and say which zone it is (`formats: '%Y-%m-%d %H:%M CET'` with
+    `zone: Europe/Berlin`), or have the texts written with an offset, which %z reads.
 
     Source: ours; the letters are those of C's strptime.
     """
@@ -159,9 +172,8 @@ class Timestamp(Decorator[TimestampSettings]):
             return True
         if text is None:
             raise DecorateError(f'no attribute "{self._source}" to read a time from', code="no_attribute")
-        raise DecorateError(
-            f"{shown(text[:_SHOWN_BYTES])} is no time of the form {' or '.join(self.settings.formats)}", code="bad_time"
-        )
+        message = f"{shown_start(text)} is no time of the form {' or '.join(self.settings.formats)}"
+        raise DecorateError(message, code="bad_time", hint=_ZONE_NAMES if self.settings.reads_names else None)
 
     def _parse(self, text: bytes) -> int | None:
         for parse in self._parsers:

@@ -6,9 +6,8 @@ from urllib.parse import unquote_to_bytes
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import OnInvalid
-from ingest.api.notation import shown
+from ingest.api.notation import shown_start
 
-_SHOWN_BYTES = 60  # of what is no URL, in a message
 _URL = re.compile(
     rb"(?:([A-Za-z][A-Za-z0-9+.-]*):)?+"
     rb"(?://(?:([^/?#]*)@)?(\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]]*)(?::([0-9]{0,5}))?(?=[/?#]|\Z)|(?!//))"
@@ -92,7 +91,7 @@ class Url(Decorator[UrlSettings]):
             if self.settings.on_invalid is OnInvalid.KEEP:
                 return True
             text = event.text_of(self._source, "to read a URL from")
-            raise DecorateError(f"{shown(text[:_SHOWN_BYTES])} is no URL", code="bad_url")
+            raise DecorateError(f"{shown_start(text)} is no URL", code="bad_url")
         scheme, user, host, port, path, query, fragment = found.groups()
         if user is not None:
             user = user.partition(b":")[0]

@@ -10,10 +10,8 @@ from decorators.grok.expansion import Capture, expanded
 from decorators.grok.library import LIBRARY
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.choices import Fate
-from ingest.api.notation import shown
+from ingest.api.notation import shown_start
 from ingest.expressions import ExpressionSyntaxError, Match, read_number, write_number
-
-_SHOWN_BYTES = 60  # of what can not be read, in a message
 
 
 class _Beside(NamedTuple):
@@ -201,7 +199,7 @@ class Grok(Decorator[GrokSettings]):
                     return True
         if self.settings.on_no_match is Fate.ERROR:
             text = event.text_of(self._source, "to search")
-            raise DecorateError(f"no pattern describes {shown(text[:_SHOWN_BYTES])}", code="no_match")
+            raise DecorateError(f"no pattern describes {shown_start(text)}", code="no_match")
         return self.settings.on_no_match is Fate.KEEP
 
 
@@ -248,6 +246,6 @@ def _of_type(value: bytes, capture: Capture) -> bytes:
         case _:
             return value
     raise DecorateError(
-        f'"{capture.attribute}" is no {capture.type}: {shown(value[:_SHOWN_BYTES])}',
+        f'"{capture.attribute}" is no {capture.type}: {shown_start(value)}',
         code="not_a_bool" if capture.type == "boolean" else "not_a_number",
     )

@@ -8,7 +8,8 @@ from ingest.api.errors import DecodeError
 
 Notation = str | dict[str, str]
 
-_MOST_SHOWN_BYTES = 127  # of a name in a message; the longest name of a family has as many
+_MOST_OF_NAME = 127  # bytes in a message; the longest name of a family has as many
+_MOST_OF_VALUE = 60
 
 
 def to_notation(value: bytes) -> Notation:
@@ -20,8 +21,13 @@ def to_notation(value: bytes) -> Notation:
 
 
 def shown(*names: bytes) -> str:
-    """Names or values for a message, in quotes: what can not be seen is escaped, what is too long is cut."""
-    return ", ".join(f'"{_visible(_cut(name).decode("utf-8", "backslashreplace"))}"' for name in names)
+    """Names for a message, in quotes: what can not be seen is escaped, after one that is cut stands an ellipsis."""
+    return ", ".join(_start(name, _MOST_OF_NAME) for name in names)
+
+
+def shown_start(value: bytes) -> str:
+    """A value of any length for a message, as `shown` shows names, but no more than its beginning."""
+    return _start(value, _MOST_OF_VALUE)
 
 
 def from_notation(notation: object) -> bytes:
@@ -68,8 +74,9 @@ def _visible(text: str) -> str:
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
 
 
-def _cut(name: bytes) -> bytes:
-    return name if len(name) <= _MOST_SHOWN_BYTES else name[:_MOST_SHOWN_BYTES] + "…".encode()
+def _start(value: bytes, most: int) -> str:
+    quoted = f'"{_visible(value[:most].decode("utf-8", "backslashreplace"))}"'
+    return quoted if len(value) <= most else f"{quoted}…"
 
 
 def _is_escaped(name: str) -> bool:

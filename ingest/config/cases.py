@@ -95,7 +95,9 @@ class Expect(Model):
         "Events that come out of the chain and are taken by a sink.", default=None, ge=0, example=1
     )
     dropped: dict[str, int] | None = option(
-        "Reason -> events dropped, on purpose or by `on_error`.", default=None, example={"on_error": 1}
+        "Reason -> events dropped, on purpose or by `on_error`; all of them, so `{}` for none.",
+        default=None,
+        example={"on_error": 1},
     )
     failed: int | None = option("Events that become dead letters, or stop the pipeline.", default=None, ge=0)
     puts: list[ExpectedPut] | None = option("Puts, in the order of the events.", default=None)

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from ingest.api.errors import ExpressionError
 from ingest.api.event import Event, Priority
-from ingest.api.notation import name_to_bytes
+from ingest.api.notation import name_to_bytes, shown_start
 from ingest.expressions.dates import date_format, date_pieces, letters_for, zone_of
 from ingest.expressions.functions import FUNCTIONS, OF_EVENT, OURS, Function, Kind, Parameter
 from ingest.expressions.grammar import TEXT_COMPARISONS, ExpressionSyntaxError, is_name, is_number, quoted, suggestion
@@ -228,10 +228,10 @@ class Compiler:
                 return None
             number = read_number(data)
             if number is None:
-                shown = data[:40].decode("utf-8", "replace")
+                text = shown_start(data)
                 if parameter.kind is Kind.TIME:
-                    raise ExpressionError(f'{name}: "{shown}" is no time in milliseconds', code="bad_time")
-                raise ExpressionError(f'{name}: "{shown}" is not a number', code="not_a_number")
+                    raise ExpressionError(f"{name}: {text} is no time in milliseconds", code="bad_time")
+                raise ExpressionError(f"{name}: {text} is not a number", code="not_a_number")
             return number
 
         return count

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from ingest.api.errors import DecorateError, ExpressionError
-from ingest.api.notation import name_to_bytes, shown
+from ingest.api.notation import name_to_bytes, shown_start
 from ingest.expressions.grammar import DATE_LETTERS, ExpressionSyntaxError, quoted, suggestion
 from ingest.expressions.nodes import DateLetter, Text
 from ingest.expressions.numbers import read_number
@@ -130,7 +130,6 @@ _JAVA_LETTERS = {
 _MINUTE_MS = 60_000
 _SECOND_MS = 1_000
 _USUAL_DIGITS = 15  # of milliseconds; those of the year 9999 have as many
-_SHOWN_BYTES = 60  # of a text in a message
 _SHORT_ZONE = re.compile("[A-Z]{3,5}")
 # since 1973 no zone has changed its offset but at a whole UTC minute (Liberia, in 1972, was the last), so what shows no
 # seconds is the same all through a minute
@@ -178,7 +177,7 @@ def read_time(text: bytes) -> int:
         return int(text)
     number = read_number(text)
     if number is None:
-        raise DecorateError(f"{shown(text[:_SHOWN_BYTES])} is no time in milliseconds", code="bad_time")
+        raise DecorateError(f"{shown_start(text)} is no time in milliseconds", code="bad_time")
     return math.floor(number)
 
 

@@ -14,23 +14,16 @@ from types import MappingProxyType
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from ingest.api.errors import ExpressionError
-from ingest.api.notation import name_from_bytes
+from ingest.api.notation import shown_start
 from ingest.expressions.numbers import read_number
 from ingest.formats.numbers import float32, number_text
 
-_MAX_SHOWN = 60  # bytes of a value that a message quotes
 _MAX_DIGITS = 1_000  # longer text is no number but a mistake, and work on it is not free
 _FEW_DIGITS = 20  # as many as 64 bits can have
 _IN_NUMBERS = b"0123456789+-.eE"  # Python also reads blanks, underscores, "nan" and "inf", which are mistakes here
 _URL_LETTERS = bytes.maketrans(b"-_", b"+/")
 
 Change = Callable[[bytes], bytes]
-
-
-def shown(value: bytes) -> str:
-    """A value in a message, cut where it is long."""
-    cut = value if len(value) <= _MAX_SHOWN else value[: _MAX_SHOWN - 1] + "…".encode()
-    return repr(name_from_bytes(cut))
 
 
 def _write_whole(form: str) -> Change:
@@ -43,7 +36,7 @@ def _write_whole(form: str) -> Change:
         try:
             return pack(number)
         except struct.error as error:
-            message = f"{shown(text)} does not fit into a whole number of {bits} bits"
+            message = f"{shown_start(text)} does not fit into a whole number of {bits} bits"
             raise ExpressionError(message, code="number_too_large") from error
 
     return write
@@ -52,7 +45,7 @@ def _write_whole(form: str) -> Change:
 def _whole_number(text: bytes) -> int:
     number = read_number(text)
     if number is None or number != int(number):
-        raise ExpressionError(f"{shown(text)} is not a whole number", code="not_a_number")
+        raise ExpressionError(f"{shown_start(text)} is not a whole number", code="not_a_number")
     return int(number)
 
 
@@ -66,13 +59,13 @@ def _write_float(form: str) -> Change:
         except ValueError:
             number = math.nan
         if math.isnan(number):
-            raise ExpressionError(f"{shown(text)} is not a number", code="not_a_number")
+            raise ExpressionError(f"{shown_start(text)} is not a number", code="not_a_number")
         try:
             if math.isfinite(number):
                 return pack(number)
         except OverflowError:
             pass
-        raise ExpressionError(f"{shown(text)} does not fit into a number of {bits} bits", code="number_too_large")
+        raise ExpressionError(f"{shown_start(text)} does not fit into a number of {bits} bits", code="number_too_large")
 
     return write
 
@@ -98,34 +91,34 @@ def _read_float(form: str, exact: Callable[[float], float]) -> Change:
             raise _wrong_size(value, size)
         (number,) = unpack(value)
         if not math.isfinite(number):
-            raise ExpressionError(f"{shown(value)} is {number}, which is not a number", code="not_a_number")
+            raise ExpressionError(f"{shown_start(value)} is {number}, which is not a number", code="not_a_number")
         return number_text(exact(number))
 
     return read
 
 
 def _wrong_size(value: bytes, size: int) -> ExpressionError:
-    return ExpressionError(f"{shown(value)} has {len(value)} bytes, not {size}", code="bad_encoding")
+    return ExpressionError(f"{shown_start(value)} has {len(value)} bytes, not {size}", code="bad_encoding")
 
 
 def _read_hex(text: bytes) -> bytes:
     try:
         return binascii.unhexlify(text)
     except binascii.Error as error:
-        raise ExpressionError(f"{shown(text)} is not hex: {error}", code="bad_encoding") from error
+        raise ExpressionError(f"{shown_start(text)} is not hex: {error}", code="bad_encoding") from error
 
 
 def _read_base64(text: bytes) -> bytes:
     try:
         return binascii.a2b_base64(text, strict_mode=True)
     except binascii.Error as error:
-        raise ExpressionError(f"{shown(text)} is not base64: {error}", code="bad_encoding") from error
+        raise ExpressionError(f"{shown_start(text)} is not base64: {error}", code="bad_encoding") from error
 
 
 def _read_base64url(text: bytes) -> bytes:
     """Also without the signs at the end that fill it up, as web tokens leave them out."""
     if b"+" in text or b"/" in text:
-        raise ExpressionError(f"{shown(text)} is not base64url but base64", code="bad_encoding")
+        raise ExpressionError(f"{shown_start(text)} is not base64url but base64", code="bad_encoding")
     missing = 0 if text.endswith(b"=") else -len(text) % 4
     return _read_base64(text.translate(_URL_LETTERS) + b"=" * missing)
 

@@ -20,6 +20,14 @@ Match = re.Match[bytes]
 """Where a pattern was found: `match[0]` the whole, `match[n]` a group, None for a group that took no part."""
 
 _REFERENCE = re.compile(r"\\(?:g<([^>]*)>|(.?))", re.DOTALL)
+_POSIX_CLASS = re.compile(
+    r"\\.|(\[:\^?(?:alnum|alpha|ascii|blank|cntrl|digit|graph|lower|print|punct|space|upper|word|xdigit):\])", re.DOTALL
+)
+_HINTS = {  # beginnings of what Python says
+    "unknown extension ?<": "a named group is written (?P<name>…)",
+    "bad character in group name": "a name has letters, digits and underscores and begins with no digit; the decorator "
+    "regex puts more before it, such as a family, by `prefix`",
+}
 _PLAIN = re.compile(r"(?:[^\\.^$*+?{}\[\]|()]|\\[\\.^$*+?{}\[\]|()/:,;=\"' -])+")
 
 
@@ -30,6 +38,7 @@ class Pattern:
 
     It works on bytes: the pattern is taken as UTF-8, classes such as `\w` mean ASCII, and a dot is one byte. There are
     no flags but those written in the pattern, so a dot stops at a newline. The machine's locale, flag L, has no say.
+    Classes of POSIX, such as `[[:alpha:]]`, are refused.
 
     Attributes:
         text: as it was written.
@@ -63,7 +72,8 @@ class Pattern:
             compiled = _compiled(data)
         except re.error as error:
             column = len(data[: error.pos or 0].decode("utf-8", "replace")) + 1
-            raise ExpressionSyntaxError(f"bad pattern: {error.msg}", column, text) from error
+            hint = next((f"; {hint}" for begin, hint in _HINTS.items() if error.msg.startswith(begin)), "")
+            raise ExpressionSyntaxError(f"bad pattern: {error.msg}{hint}", column, text) from error
         except (OverflowError, RecursionError) as error:
             raise ExpressionSyntaxError("bad pattern: too large or nested too deep", 1, text) from error
         except ValueError as error:
@@ -71,6 +81,10 @@ class Pattern:
                 "bad pattern: a number is too large, or flags exclude each other", 1, text
             ) from error
         _refuse_locale(data, text)
+        posix = next((found for found in _POSIX_CLASS.finditer(text) if found[1]), None)
+        if posix is not None:  # Python takes its characters one by one, which nobody means
+            message = f"bad pattern: there are no classes such as {posix[1]}; write \\d, \\s, \\w, A-Za-z and the like"
+            raise ExpressionSyntaxError(message, posix.start() + 1, text)
         return cls(
             text=text,
             groups=compiled.groups,

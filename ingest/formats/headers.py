@@ -4,12 +4,11 @@ from typing import NamedTuple
 
 from ingest.api.errors import DecodeError
 from ingest.api.event import Event, Priority
-from ingest.api.notation import name_from_bytes, shown
+from ingest.api.notation import name_from_bytes, shown_start
 
 _PRIORITIES = {priority.value.encode(): priority for priority in Priority}
 _INT64 = range(-(2**63), 2**63)
 _LONGEST_INT64 = 20  # digits and sign; longer text is refused before it is turned into a number
-_SHOWN_BYTES = 40  # of a wrong value in a message
 
 
 class CoreFields(NamedTuple):
@@ -50,7 +49,7 @@ def _priority(text: bytes) -> Priority:
     priority = _PRIORITIES.get(text) or _PRIORITIES.get(text.upper())
     if priority is None:
         raise DecodeError(
-            f"the header priority holds {shown(text[:_SHOWN_BYTES])}",
+            f"the header priority holds {shown_start(text)}",
             code="bad_header",
             hint=f"it must be one of {', '.join(Priority)}",
         )
@@ -62,7 +61,7 @@ def _nanos(text: bytes) -> int:
     if digits.isdigit() and len(text) <= _LONGEST_INT64 and (nanos := int(text)) in _INT64:
         return nanos
     raise DecodeError(
-        f"the header nanos holds {shown(text[:_SHOWN_BYTES])}",
+        f"the header nanos holds {shown_start(text)}",
         code="bad_header",
         hint="it must be a whole number of 64 bits",
     )

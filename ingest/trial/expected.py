@@ -31,10 +31,12 @@ def differences(expect: Expect, outputs: Sequence[Output]) -> Iterator[Differenc
     for outcome, count in (("kept", expect.kept), ("failed", expect.failed)):
         if count is not None and count != outcomes[outcome]:
             yield Difference((outcome,), count, outcomes[outcome])
-    reasons = Counter(output.line["reason"] for output in outputs if output.line["outcome"] == "dropped")
-    for reason, count in (expect.dropped or {}).items():
-        if count != reasons[reason]:
-            yield Difference(("dropped", reason), count, reasons[reason])
+    reasons = Counter(str(output.line["reason"]) for output in outputs if output.line["outcome"] == "dropped")
+    if expect.dropped is not None:
+        for reason in dict.fromkeys((*expect.dropped, *reasons)):
+            count = expect.dropped.get(reason, 0)
+            if count != reasons[reason]:
+                yield Difference(("dropped", reason), count, reasons[reason])
     if expect.events is not None:
         yield from _in_list("events", expect.events, [output.line["event"] for output in outputs if output.came_out])
     if expect.puts is not None:

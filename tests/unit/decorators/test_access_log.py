@@ -1,14 +1,16 @@
 """The access_log decorator."""
 
 import random
+import re
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from decorators.access_log import AccessLog
 from ingest.api import DecorateError
+from ingest.formats.log_format import LogFormat
 from ingest.testing.events import event_of, settings_of
 
 TIME = b"10/Oct/2000:13:55:36 -0700"
@@ -108,6 +110,24 @@ def test_dash(on_dash, expected):
         ("$uri $args", b"/a ?b", {"path": b"/a", "query": b"?b"}, 0),
         ("$upstream_addr $upstream_response_time $status", b"a:1, b:2 : c:3 0.1, - 200", {
             "upstream_addr": b"a:1, b:2 : c:3", "upstream_response_time": b"0.1, -", "status": b"200"}, 0),
+        ("%h %{X-Forwarded-For}i %I", b"h 1.1.1.1, 2.2.2.2 5", {
+            "client": b"h", "http_x_forwarded_for": b"1.1.1.1, 2.2.2.2", "bytes_in": b"5"}, 0),
+        ("%h %{User-Agent}i %I", rb"h a \"b\" (c 5", {"client": b"h", "user_agent": b'a "b" (c', "bytes_in": b"5"}, 0),
+        ("%{X-Forwarded-For}i %l %u %t", b"1.1.1.1, 2.2.2.2 - - [" + TIME + b"]", {
+            "http_x_forwarded_for": b"1.1.1.1, 2.2.2.2", "time": TIME}, TIME_MS),
+        ("%h|%{User-Agent}i|%{Referer}i|%s", b"h|a b|c d|200", {
+            "client": b"h", "user_agent": b"a b", "referrer": b"c d", "status": b"200"}, 0),
+        ("%{%F %T}t %{Host}i %{User-Agent}i", b"2000-01-01 10:00:00 h a b", {
+            "time": b"2000-01-01 10:00:00", "host": b"h", "user_agent": b"a b"}, 0),
+        ('"%m %U%q %H" %r', b'"GET /a b?c HTTP/1.1" -', None, 0),
+        ('"%m %U%q %H" %*r', b'"GET /a b?c HTTP/1.1" GET /a%20b', {
+            "method": b"GET", "path": b"/a b", "query": b"c", "protocol": b"HTTP/1.1"}, 0),
+        ("%r %>s", b"GET /a b HTTP/1.1 200", {
+            "method": b"GET", "path": b"/a b", "protocol": b"HTTP/1.1", "status": b"200"}, 0),
+        ("[$*time_local] $time_iso8601", b"[x] 2000-10-10T13:55:36-07:00", {
+            "time": b"2000-10-10T13:55:36-07:00"}, TIME_MS),
+        ("$http_x $upstream_addr $status", b"a, b c:1, - : d:2 200", {
+            "http_x": b"a, b", "upstream_addr": b"c:1, - : d:2", "status": b"200"}, 0),
         ("${scheme}://${host}$request_uri", b"https://h/a", None, 0),
         ("$scheme://$host, $request_uri", b"https://h, /a", {"scheme": b"https", "host": b"h", "path": b"/a"}, 0),
         ("é$status", "é200".encode(), {"status": b"200"}, 0),
@@ -120,6 +140,55 @@ def test_own_formats(errors_of, form, line, expected, time_ms):
         return
     event = read(settings, line)
     assert (event.attributes, event.timestamp_ms) == (expected, time_ms)
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ('%h "%r" "%m"', ['"%r" and "%m"', "attribute method", "%*m"]),
+        ("$time_local $time_iso8601", ['"$time_local" and "$time_iso8601"', "attribute time", "$*time_iso8601"]),
+        ("%s %>s", ['"%s" and "%>s"', "attribute status", "%*>s"]),
+    ],
+)
+def test_two_fields_for_one_attribute_are_named(form, expected):
+    with pytest.raises(ValueError, match="both give") as caught:
+        LogFormat(form)
+    assert [words for words in expected if words not in str(caught.value)] == []
+    LogFormat(form.replace(expected[0].split('"')[3], expected[2]))
+
+
+VALUES = st.text(st.sampled_from('ab1, -:;.[]|"\\é'), min_size=1, max_size=12).map(str.strip).filter(bool)
+
+
+@given(st.data())
+def test_a_value_with_blanks_is_read_whole_or_not_at_all(data):
+    """Only where one value ends with a comma, and so takes a word of the next one, nobody can tell."""
+    form = data.draw(
+        st.sampled_from(
+            [
+                "%h %{A}i %s %v",
+                '%{A}i %l %u [%*{%c}t] "%*r" %s',
+                "%{A}i %{B}o %h",
+                "%h;%{A}i;%{B}C|%s",
+                '%h "%{A}i %{B}e" %{C}i',
+                "$http_a $remote_addr $status $http_b",
+                "$remote_user $http_a [$*msec]",
+            ]
+        )
+    )
+    log_format = LogFormat(form)
+    line, truth = form, []
+    for part in re.findall(r"%\*?(?:\{[^}]*\})?\w|\$\*?\w+", form):
+        plain = part in {"%h", "%l", "%v", "$remote_addr"}
+        number = part in {"%s", "$status", "$*msec"}
+        value = "7" if number else "h" if plain else data.draw(VALUES)
+        written = as_apache(value.encode()) if form[0] == "%" else as_nginx(value.encode())
+        assume(not written.endswith(b","))
+        line = line.replace(part, written.decode("latin-1"), 1)
+        if "*" not in part:
+            truth.append(written)
+    found = log_format.fullmatch(line.encode("latin-1"))
+    assert found is None or list(found.groups()) == truth
 
 
 @pytest.mark.parametrize("form", ["", "combind", "%", "%Z", "%{x}", "%h%u", "%h %a", "%r %m", "$args $request", "%{}i"])
@@ -141,6 +210,9 @@ def test_time_of_the_event_stays_where_asked():
         ("{}", HEAD + b'"GET / HTTP/1.1" OK 5', "bad_access_line"),
         ("{}", HEAD + b'"-" 200 5\n' + HEAD + b'"-" 200 5', "bad_access_line"),
         ("{formats: common}", HEAD + b'"-" 200 5 "-" "-"', "bad_access_line"),
+        ("{formats: '%{X-Forwarded-For}i %l %u %t'}", b"1.1.1.1 2.2.2.2 - - [" + TIME + b"]", "bad_access_line"),
+        ("{formats: '%h|%{User-Agent}i|%{Referer}i|%s'}", b"h|a|b|c|200", "bad_access_line"),
+        ("{formats: '%h %l'}", b"a b c", "bad_access_line"),
         ("{}", b'h - - [30/Feb/2000:13:55:36 -0700] "-" 200 5', "bad_time"),
         ("{}", b'h - - [10/Foo/2000:13:55:36 -0700] "-" 200 5', "bad_time"),
         ("{}", b'h - - [10/Oct/2000:13:55:36 -2400] "-" 200 5', "bad_time"),

@@ -87,6 +87,7 @@ def test_a_field_may_be_larger_than_a_reader_s_habit(attributes_after):
     [
         ("{columns: []}", [("too_short", ("columns",))]),
         ("{columns: [a], separator: '::'}", [("string_too_long", ("separator",))]),
+        ("{columns: [a], separator: '\\t'}", [("bad_character", ("separator",))]),
         ("{columns: [a], separator: 'ö'}", [("bad_character", ())]),
         ('{columns: [a], separator: "\\n"}', [("bad_character", ())]),
         ("{columns: [a], separator: '|', quote: '|'}", [("conflict", ())]),

@@ -334,3 +334,54 @@ def test_wrong_options_are_refused(errors_of, settings, expected):
 def test_the_text_of_options_says_the_same():
     settings = settings_of(Redact.settings_class(), "{find: [email, card]}")
     assert (settings.replacement, settings.keep_last, settings.changes_body) == ("[redacted]", 0, True)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ('{"user": "ann", "card": 4111111111111111}', '{"user": "ann", "card": "[redacted]"}'),
+        ('{"next_token":null}', '{"next_token":"[redacted]"}'),
+        (' [{"token": true,"n":1}]', ' [{"token": "[redacted]","n":1}]'),
+        ('{"refresh_token": {"a": 4111111111111111}}', '{"refresh_token": {"a": "[redacted]"}}'),
+        ('{"token": [1, 2], "api_key": 5}', '{"token": [1, 2], "api_key": "[redacted]"}'),
+        ('[4111111111111111, "a 4111111111111111"]', '["[redacted]", "a [redacted]"]'),
+        ("[info] token=5 card 4111 1111 1111 1111", "[info] token=[redacted] card [redacted]"),
+    ],
+)
+def test_json_stays_json(body, expected):
+    event = event_of(body.encode())
+    Redact(settings_of(Redact.settings_class(), "{find: [card, token, email]}")).decorate(event)
+    assert event.body == expected.encode()
+
+
+CARD, SECRET = 4111111111111111, "hunter2hunter2"
+LEAVES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.just(CARD),
+    st.just(str(CARD)),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=5),
+)
+KEYS = st.one_of(st.text(max_size=5), st.sampled_from(["next_token", "card", "api_key"]))
+TREES = st.recursive(
+    LEAVES, lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(KEYS, inner, max_size=4))
+)
+
+
+@given(
+    st.dictionaries(KEYS, TREES, max_size=4),
+    st.integers(0, 4),
+    st.booleans(),
+    st.sampled_from(["[redacted]", "", '"', "\\", "null"]),
+)
+def test_any_json_stays_json_without_its_secrets(content, keep, ascii_only, replacement):
+    content["password"] = SECRET
+    body = json.dumps(content, ensure_ascii=ascii_only).encode()
+    event = event_of(body)
+    options = json.dumps({"find": ["card", "token"], "replacement": replacement, "keep_last": keep})
+    Redact(settings_of(Redact.settings_class(), options)).decorate(event)
+    json.loads(event.body)
+    assert SECRET.encode() not in event.body
+    assert str(CARD).encode() not in event.body

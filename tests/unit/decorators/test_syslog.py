@@ -184,6 +184,25 @@ def test_parts_and_time(body, expected, time):
 
 
 @pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        ("kernel: foo", {"app": b"kernel", "message": b"foo"}),
+        ("kernel:", {"app": b"kernel", "message": b""}),
+        ("su[42]: a: b", {"app": b"su", "pid": b"42", "message": b"a: b"}),
+        ("web1 su: b", {"host": b"web1", "app": b"su", "message": b"b"}),
+        ("2001:db8::1 su: b", {"host": b"2001:db8::1", "app": b"su", "message": b"b"}),
+        ("fe80:: su: b", {"host": b"fe80::", "app": b"su", "message": b"b"}),
+        ("a:b c", {"host": b"a:b", "message": b"c"}),
+    ],
+)
+def test_message_without_a_host(rest, expected):
+    event = event_of(f"<0>Oct 11 22:14:15 {rest}")
+    Syslog(settings_of(Syslog.settings_class())).decorate(event)
+    common = {"facility": b"kern", "severity": b"emerg", "time": b"Oct 11 22:14:15"}
+    assert event.attributes == common | expected
+
+
+@pytest.mark.parametrize(
     ("near", "text", "expected"),
     [
         (ms(2026, 1, 1, 0, 0, 5), "Dec 31 23:59:58", ms(2025, 12, 31, 23, 59, 58)),

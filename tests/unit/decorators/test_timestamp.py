@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decorators.timestamp import Timestamp
+from ingest.api import DecorateError
 from ingest.testing.events import event_of, settings_of
 
 
@@ -121,6 +122,22 @@ def test_an_attribute_is_read_and_nanos_stay():
     event = event_of("x", {"time": "5"}, nanos=7)
     Timestamp(settings_of(Timestamp.settings_class(), "{source: time, formats: epoch_ms}")).decorate(event)
     assert event == event_of("x", {"time": "5"}, nanos=7, timestamp_ms=5)
+
+
+@pytest.mark.parametrize("zone", ["CET", "PST", "CEST", "Europe/Berlin"])
+def test_names_of_zones_are_refused_with_a_way_out(zone):
+    settings = settings_of(Timestamp.settings_class(), "{formats: ['%Y-%m-%d %H:%M %Z']}")
+    assert "UTC, GMT and Z" in settings.doubts()["formats"]
+    with pytest.raises(DecorateError, match="no time of the form") as caught:
+        Timestamp(settings).decorate(event_of(f"2024-01-01 10:00 {zone}"))
+    assert "%z" in caught.value.hint
+
+
+def test_a_name_that_stands_in_the_format():
+    time = time_of("2024-01-01 10:00 CET %Z", "{formats: '%Y-%m-%d %H:%M CET %%Z', zone: Europe/Berlin}")
+    assert time == ms(2024, 1, 1, 9)
+    settings = settings_of(Timestamp.settings_class(), "{formats: '%Y-%m-%d %H:%M CET %%Z'}")
+    assert settings.doubts() == {}
 
 
 def test_an_absent_attribute(refusal_of):

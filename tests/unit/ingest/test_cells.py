@@ -40,7 +40,7 @@ def test_why_never(mutation, reason):
         ([b"b", b"", "ä".encode()], '"b", "", "ä"'),
         ([b"\xff\x00"], '"\\xff\\x00"'),
         ([b"x" * 127], f'"{"x" * 127}"'),
-        ([b"x" * 128], f'"{"x" * 127}…"'),
+        ([b"x" * 128], f'"{"x" * 127}"…'),
     ],
 )
 def test_names_in_a_message(names, expected):

@@ -5,7 +5,7 @@ import pytest
 from decorators.ip import Ip
 from decorators.timestamp import Timestamp
 from ingest.api import DecorateError
-from ingest.api.notation import shown
+from ingest.api.notation import shown, shown_start
 from ingest.testing.events import event_of, settings_of
 
 
@@ -22,6 +22,15 @@ from ingest.testing.events import event_of, settings_of
 )
 def test_value(value, expected):
     assert shown(value) == expected
+
+
+@pytest.mark.parametrize("value", [b"", b"/a b", b"x" * 60, b"\xff" * 60])
+def test_short_value_is_shown_as_a_name(value):
+    assert shown_start(value) == shown(value)
+
+
+def test_long_value_is_cut_and_the_cut_stands_outside():
+    assert shown_start(b"x" * 61) == f'"{"x" * 60}"…'
 
 
 @pytest.mark.parametrize(

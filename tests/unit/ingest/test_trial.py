@@ -425,6 +425,10 @@ class TestCases:
         result = self.check({"events": [{"body": "x"}], "dropped": {"no_row_key": 1}}, {"body": "x"}, steps=())
         assert result.passed
 
+    def test_drops_are_expected_in_full(self):
+        result = self.check({"dropped": {}}, {"body": "x"}, steps=())
+        assert result.differences == (Difference(("dropped", "no_row_key"), 0, 1),)
+
 
 class Longest(FanOut[Settings]):
     """Holds the event with the longest body of a share."""

@@ -98,6 +98,28 @@ def test_bad_pattern_says_where(text: str, column: int) -> None:
     assert raised.value.column == column
 
 
+@pytest.mark.parametrize(
+    ("text", "column", "hint"),
+    [
+        ("x(?<a>x)", 3, r"(?P<name>…)"),
+        ("(?P<2hb_f:a>x)", 5, "`prefix`"),
+        (r"é[[:alpha:]]+ (?P<a>\d+)", 3, "[:alpha:]"),
+        ("[^[:space:]]", 3, "[:space:]"),
+        ("[a[:^digit:]]", 3, "[:^digit:]"),
+    ],
+)
+def test_habits_of_other_dialects_get_a_way_out(text: str, column: int, hint: str) -> None:
+    with pytest.raises(ExpressionSyntaxError, match="bad pattern") as raised:
+        Pattern.parse(text)
+    assert raised.value.column == column
+    assert hint in raised.value.message
+
+
+@pytest.mark.parametrize("text", [r"\[:alpha:]", "[[:alpha]", "[[:name:]]", "(?P<a>x)(?<=x)(?<!y)"])
+def test_what_only_looks_like_another_dialect(text: str) -> None:
+    assert Pattern.parse(text).text == text
+
+
 def test_brackets_that_python_wonders_about_are_fine() -> None:
     assert Pattern.parse("[[a]").search(b"[") is not None
 

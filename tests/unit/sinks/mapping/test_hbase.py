@@ -121,7 +121,7 @@ class TestBytes:
 
     def test_a_value_that_can_not_be_encoded_names_its_cell(self):
         error = error_of(mapper(cell(qualifier="%{host}", encoding="int64")), event(b"abc"))
-        assert (error.code, str(error)) == ("not_a_number", "the cell \"f:%{host}\": 'abc' is not a whole number")
+        assert (error.code, str(error)) == ("not_a_number", 'the cell "f:%{host}": "abc" is not a whole number')
 
     def test_an_empty_value_is_no_number(self):
         error = error_of(mapper(cell("%{none}", encoding="int64")), event())
