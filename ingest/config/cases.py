@@ -95,7 +95,7 @@ class Expect(Model):
         "Events that come out of the chain and are taken by a sink.", default=None, ge=0, example=1
     )
     dropped: dict[str, int] | None = option(
-        "Reason -> events dropped, on purpose or by `on_error`; all of them, so `{}` for none.",
+        "Reason -> events dropped, on purpose or by `on_error`; `{}` for none.",
         default=None,
         example={"on_error": 1},
     )

@@ -33,7 +33,7 @@ def differences(expect: Expect, outputs: Sequence[Output]) -> Iterator[Differenc
             yield Difference((outcome,), count, outcomes[outcome])
     reasons = Counter(str(output.line["reason"]) for output in outputs if output.line["outcome"] == "dropped")
     if expect.dropped is not None:
-        for reason in dict.fromkeys((*expect.dropped, *reasons)):
+        for reason in expect.dropped or reasons:
             count = expect.dropped.get(reason, 0)
             if count != reasons[reason]:
                 yield Difference(("dropped", reason), count, reasons[reason])

@@ -95,7 +95,7 @@ CASES = {
     ),
     "a constant that is no number": (
         hbase('{family: m, qualifier: q, value: "x", encoding: int64}'),
-        ["10:99: wrong-type: 'x' is not a whole number"],
+        ['10:99: wrong-type: "x" is not a whole number'],
     ),
     "a denied family": (
         hbase(CELL, cell("n"), more="families: {deny: [n]}, "),
