@@ -39,6 +39,7 @@ class Member:
             pause longer by as much.
         stuck_at: when such a pause has surely been too long, unless there are more than so many `batches` by then.
         acknowledged: batches, when it failed last; a query that has made progress since starts its back-off anew.
+        has_started: it was started once, so what a start needs was there.
         has_looked: it was started to look at a source that lost something; it is not, for the same loss again.
     """
 
@@ -54,6 +55,7 @@ class Member:
     batches: int = 0
     failures: int = 0
     acknowledged: int = 0
+    has_started: bool = False
     has_looked: bool = False
     restart_at: float | None = None
     over: bool = False
@@ -124,13 +126,14 @@ class Supervisor:
         except IngestError as error:
             self._failed(member, error)
         except Exception as error:  # noqa: BLE001 - whatever Spark or a disk says: the other pipelines go on
-            if member.failures:
+            if member.failures or member.has_started:
                 self._failed(member, error)
             else:
                 # it never ran, so waiting would not help
                 self._give_up(member, error)
         else:
             if is_started:
+                member.has_started = True
                 _log.info("pipeline started", pipeline=member.name)
 
     def _start_unless_stopped(self, start: Callable[[], None]) -> bool:
@@ -182,7 +185,7 @@ class Supervisor:
             if member.watch.totals.batches <= member.batches:
                 _log.warning("the clock was set back, the query starts again", pipeline=member.name)
                 member.query.interrupt()
-                self._start(member)
+                member.restart_at = time.monotonic()
                 return
         if not member.query.ended():
             self._watch_over(member)

@@ -13,6 +13,8 @@ class FilesSource(Model):
     An event is identified by the path of its file (`%{topic}`) and its byte offset in it (`%{offset}`); its time is the
     file's time of change. Both are noted when the file is discovered, so a replay gives the same. A file that changes
     afterwards is refused, until it has its old bytes and time again; one that was read to its end may be moved away.
+    The next batch forgets it, unless it leaves an empty folder: what comes to its path later is a new file, read from
+    its start. So do not put back what was read: its events would be written again.
     """
 
     kind: ClassVar[str] = "files"

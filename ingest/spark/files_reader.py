@@ -108,7 +108,26 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             step = left if room is None or path.endswith(".gz") else min(left, room)
             file["position"] += step
             room = None if room is None else room - step
-        return end
+        # only with something to read: an offset that is another one makes a batch
+        return end if end == start else self._without_gone(start, end)
+
+    def _without_gone(self, start: Offset, end: Offset) -> Offset:
+        """
+        Leave out files that were read to their end and are there no more: an offset is written with each batch.
+
+        Files of a `--once` run's target stay, or they would be found anew.
+        """
+        if any(file["position"] < file["size"] and _is_gone(path) for path, file in start.items()):
+            # a batch that will be refused; their whole folder may be away for a while
+            return end
+        done = start.keys() - (self._target or {}).keys()
+        has_others: dict[Path, bool] = {}
+        gone = {
+            path
+            for path in done
+            if start[path]["position"] == start[path]["size"] and _is_gone(path) and _has_others(path, has_others)
+        }
+        return {path: file for path, file in end.items() if path not in gone}
 
     def partitions(self, start: Offset, end: Offset) -> list[FileRange]:
         """Ranges for the tasks of one micro-batch."""
@@ -185,6 +204,29 @@ def check_unchanged(path: str, known: dict[str, int]) -> None:
             hint="the files source reads finished files: give what is new a file of its own, and this one its old "
             f"bytes and time of change ('touch -d {then} FILE'); or move it away, if it had been read to its end",
         )
+
+
+def _is_gone(path: str) -> bool:
+    """Whether a file is known not to be there; a disk that does not answer tells nothing."""
+    try:
+        Path(path).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _has_others(path: str, known: dict[Path, bool]) -> bool:
+    """Whether the nearest folder above it that is there has anything in it: the empty one may wait for its disk."""
+    try:
+        folder = next(parent for parent in Path(path).parents if parent.is_dir())
+        if folder not in known:
+            with os.scandir(folder) as entries:
+                known[folder] = next(entries, None) is not None
+    except OSError:
+        return False
+    return known[folder]
 
 
 def _instant(time_ms: int) -> str:

@@ -6,6 +6,7 @@ returning; Spark then writes `commits/N`. Whatever happens before that, the batc
 the same time.
 """
 
+import copy
 import shutil
 import threading
 import time
@@ -41,7 +42,7 @@ JOB_RETRIES = 3  # of a Spark job that failed for no reason of ours, such as a k
 
 
 class AbandonedError(IngestError):
-    """The service stops: the batch stays unacknowledged and runs again after a restart."""
+    """The service or the query stops: the batch stays unacknowledged and runs again after a restart."""
 
     code = "abandoned"
 
@@ -76,7 +77,7 @@ class Watch(Protocol):
 
 class Job:
     """
-    What runs for each micro-batch of one pipeline.
+    What runs for each micro-batch of one pipeline, from one start of its query to the next.
 
     Args:
         pipeline: its name.
@@ -119,18 +120,33 @@ class Job:
         self._watch = watch
         self._most_tasks = most_tasks
         self._clock = clock
-        self._started_ns = time.monotonic_ns()
-        self._stopping = threading.Event()
         self._before_commit = failpoint.point("before_commit")
         self._draining = threading.Event()
+        self.finished_batch: int | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._started_ns = time.monotonic_ns()
+        self._stopping = threading.Event()
         self._step_at: float | None = None
         self.idle = threading.Event()
         self.idle.set()
-        self.finished_batch: int | None = None
         self.failure: Exception | None = None
 
+    def again(self) -> "Job":
+        """
+        The job for the next start of the query; this one is stopped.
+
+        A batch that still runs here outlives its query, and the next query runs the same batch: the two share no state
+        but what refuses batches for good.
+        """
+        self.stop()
+        job = copy.copy(self)
+        job._begin()  # noqa: SLF001 - of this class
+        return job
+
     def refuse_batches(self) -> None:
-        """Let the running batch finish and start no other."""
+        """Let the running batch finish and start no other, nor after `again`."""
         self._draining.set()
 
     def stop(self) -> None:
@@ -152,6 +168,7 @@ class Job:
                 batch_time_ms = self._batch_times.of(batch_id)
             counts, letters = self._run_until_durable(frame, batch_id, batch_time_ms)
             self._until_possible(partial(self._publish, letters, batch_id, counts, batch_time_ms))
+            self._check_goes_on()
             self.finished_batch = batch_id
             self._watch.acknowledged(batch_id, batch_time_ms, counts, self._clock() - started)
             self._before_commit()
@@ -170,6 +187,10 @@ class Job:
     def _check_may_start(self, batch_id: int) -> None:
         if self._draining.is_set() or self._stopping.is_set():
             raise AbandonedError(f"the service stops; batch {batch_id} runs again after a restart")
+
+    def _check_goes_on(self) -> None:
+        if self._stopping.is_set():
+            raise AbandonedError("the query stops while a batch runs") from None
 
     def _run_until_durable(self, frame: DataFrame, batch_id: int, batch_time_ms: int) -> tuple[Counts, list[bytes]]:
         attempt = 0
@@ -195,7 +216,9 @@ class Job:
     def _attempt(
         self, frame: DataFrame, batch_id: int, batch_time_ms: int, attempt: int, refused: Mapping[str, RefusedRows]
     ) -> tuple[list[Receipt], Counts]:
-        folders = {store: folder / f"{self._pipeline}-{batch_id}-{attempt}" for store, folder in self._incoming.items()}
+        # no other start's, which may be at work on the same batch still
+        name = f"{self._started_ns}-{batch_id}-{attempt}"
+        folders = {store: folder / name for store, folder in self._incoming.items()}
         assignment = Assignment(
             batch_time_ms=batch_time_ms,
             patience_s=min(PATIENCE_S * 2 ** min(attempt, MAX_DOUBLINGS), MAX_PATIENCE_S),
@@ -204,7 +227,7 @@ class Job:
             compressions=self._until_possible(self._families.compressions),
             closed=self._families.closed(),
             refused=refused,
-            attempt=f"{self._started_ns}-{batch_id}-{attempt}",
+            attempt=name,
         )
         try:
             receipts = self._run_tasks(frame, assignment)
@@ -243,6 +266,7 @@ class Job:
                     raise
                 self._wait("job_failed", f"a Spark job failed, try {retries} of {JOB_RETRIES}", retries)
             else:
+                self._check_goes_on()
                 return receipts_of((row.kind, bytes(row.payload)) for row in rows)
 
     def _deliver(self, receipts: Sequence[Receipt]) -> None:
@@ -253,7 +277,10 @@ class Job:
                 with one.held() as store:
                     deliver(store, files)
         # all, not only what was delivered: a task that was still at work when its job had failed made its folder anew
-        _remove(path for folder in self._incoming.values() if folder.is_dir() for path in list(folder.iterdir()))
+        left = [path for folder in self._incoming.values() if folder.is_dir() for path in folder.iterdir()]
+        # asked after the look: what the next query's tasks make is not among what there was before the stop
+        self._check_goes_on()
+        _remove(left)
 
     def _create_families(self, receipts: Sequence[Receipt]) -> None:
         needed: dict[tuple[str, str], set[bytes]] = {}
@@ -266,6 +293,7 @@ class Job:
     def _until_possible(self, action: Callable[[], T]) -> T:
         attempt = 0
         while True:
+            self._check_goes_on()
             try:
                 with self._step():
                     return action()
@@ -286,6 +314,7 @@ class Job:
 
     def _wait(self, code: str, message: str, attempt: int) -> None:
         """Tell that the batch is blocked and wait before the next try; raises when the service stops meanwhile."""
+        self._check_goes_on()
         self._watch.blocked(code, message)
         if self._stopping.wait(BACK_OFF_S[min(attempt, len(BACK_OFF_S)) - 1]):
             raise AbandonedError(f"the service stops while blocked: {message}") from None

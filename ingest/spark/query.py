@@ -52,14 +52,19 @@ class PipelineQuery:
         self._is_endless = False
 
     def start(self, frame: DataFrame, trigger: Trigger) -> None:
-        """Start reading; returns at once."""
+        """
+        Start reading; returns at once.
+
+        Raises:
+            Exception: Spark's, as long as a query that was interrupted has not come to its end.
+        """
+        self._job = self._job.again()
         writer = frame.writeStream.queryName(self.name).foreachBatch(self._job.on_batch)
         writer = writer.option("checkpointLocation", _location(self._checkpoint.folder))
         if trigger.once:
             writer = writer.trigger(availableNow=True)
         elif trigger.every_s > 0:
             writer = writer.trigger(processingTime=f"{int(trigger.every_s * 1000)} milliseconds")
-        self._job.failure = None
         self._is_endless = not trigger.once
         self._query = writer.start()
 
@@ -129,7 +134,12 @@ class PipelineQuery:
         return self._job.idle.is_set()
 
     def interrupt(self) -> None:
-        """End a query that does nothing, to start it again; a running batch would be cut off."""
+        """
+        End a query that does nothing, to start it again; a batch that has just begun is cut off and runs again.
+
+        Spark may take longer than this waits.
+        """
+        self._job.stop()
         self._stop_spark()
 
     def refuse_batches(self) -> None:

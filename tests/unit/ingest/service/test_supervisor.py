@@ -195,6 +195,18 @@ def test_lost_position_is_told_by_the_source_itself():
     assert house.starts == 2
 
 
+def test_start_that_looks_at_a_lost_position_and_fails_is_tried_again():
+    def start(house: House) -> None:
+        if house.starts == 2:
+            raise RuntimeError("a query with that name is already active")
+        house.query.has_ended = True
+        house.query.error = PositionLostError("some data may have been lost") if house.starts == 1 else None
+
+    house = House(start)
+    assert house.supervisor.run() == []
+    assert house.starts == 3
+
+
 @pytest.mark.parametrize("once", [True, False])
 def test_lost_position_that_a_start_does_not_see_ends_the_pipeline(once: bool):
     """However long the query took to come there: a start looks once, and again only after progress."""
@@ -493,6 +505,37 @@ def test_clock_that_is_set_back_makes_no_pause_longer(ahead_s: float, starts: in
     assert (house.starts, house.query.interrupted) == (starts, starts == 2)
     jump.join()
     end.cancel()
+
+
+def test_query_that_is_not_gone_yet_after_the_clock_was_set_back_is_waited_for():
+    """Spark refuses a second one of the name as long as the first has not come to its end."""
+
+    def start(house: House) -> None:
+        house.member.every_s = 0.001
+        if house.starts in {2, 3}:
+            raise RuntimeError("a query with that name is already active")
+        if house.starts == 4:
+            house.stop.ask()
+
+    house = House(start)
+    jump = threading.Timer(0.05, lambda: setattr(house, "ahead_s", -2_600.0))
+    end = threading.Timer(3, house.stop.ask)
+    jump.start()
+    end.start()
+    assert house.supervisor.run() == []
+    assert (house.starts, house.state) == (4, State.STOPPED)
+    jump.join()
+    end.cancel()
+
+
+def test_query_that_a_stop_finds_interrupted_is_not_started_again():
+    house = House(lambda house: setattr(house.member, "every_s", 0.001))
+    house.query.interrupt = house.stop.ask
+    jump = threading.Timer(0.05, lambda: setattr(house, "ahead_s", -2_600.0))
+    jump.start()
+    assert house.supervisor.run() == []
+    assert (house.starts, house.state) == (1, State.STOPPED)
+    jump.join()
 
 
 @pytest.mark.parametrize(("batches", "starts"), [(1, 2), (2, 1)])

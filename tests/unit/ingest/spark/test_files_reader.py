@@ -3,6 +3,7 @@
 import gzip
 import os
 import re
+import shutil
 import subprocess
 from itertools import pairwise
 from pathlib import Path
@@ -116,6 +117,93 @@ def test_file_that_was_read_may_go(tmp_path: Path):
     path.unlink()
     touch(tmp_path / "b", b"two\n")
     assert values(reader, end, reader.latestOffset(end, ALL)) == [(0, b"two")]
+
+
+def in_folders(root: Path, *names: str) -> FilesReader:
+    """A reader of files of one line each, a folder below the root."""
+    for name in names:
+        (root / name).parent.mkdir(exist_ok=True)
+        touch(root / name, b"one\n")
+    return FilesReader(str(root / "*" / "*"), 1_000)
+
+
+def names(root: Path, offset) -> list[str]:
+    return [str(Path(path).relative_to(root)) for path in sorted(offset)]
+
+
+def test_files_that_were_read_and_are_gone_leave_the_offset_with_the_next_batch(tmp_path: Path):
+    reader = in_folders(tmp_path, *(f"day1/{number:02d}" for number in range(50)), "day2/gone", "day2/kept")
+    start = reader.latestOffset({}, ALL)
+    assert len(start) == 52
+    shutil.rmtree(tmp_path / "day1")
+    (tmp_path / "day2" / "gone").unlink()
+    assert reader.latestOffset(start, ALL) == start, "a batch of nothing"
+    touch(tmp_path / "day2" / "new", b"two\n")
+    end = reader.latestOffset(start, ALL)
+    assert names(tmp_path, end) == ["day2/kept", "day2/new"]
+    assert values(reader, start, end) == [(0, b"two")]
+    assert reader.latestOffset(end, ALL) == end
+
+
+def test_file_that_comes_to_the_path_of_a_forgotten_one_is_read(tmp_path: Path):
+    reader = in_folders(tmp_path, "a/1", "a/2")
+    start = reader.latestOffset({}, ALL)
+    (tmp_path / "a" / "1").unlink()
+    touch(tmp_path / "a" / "3", b"two\n")
+    middle = reader.latestOffset(start, ALL)
+    touch(tmp_path / "a" / "1", b"three\nfour\n")
+    end = reader.latestOffset(middle, ALL)
+    assert values(reader, middle, end) == [(0, b"three"), (6, b"four")]
+    assert values(reader, start, middle) == [(0, b"two")], "a batch that runs again"
+
+
+def test_file_that_is_gone_half_read_is_told_and_nothing_is_forgotten(tmp_path: Path):
+    """Its batch is refused; when the folder is back, that batch is what goes on."""
+    reader = in_folders(tmp_path, "a/1", "a/2", "a/3")
+    start = reader.latestOffset({}, ReadMaxBytes(6))
+    assert [file["position"] for file in start.values()] == [4, 2]
+    for number in "12":
+        (tmp_path / "a" / number).unlink()
+    end = reader.latestOffset(start, ALL)
+    assert names(tmp_path, end) == ["a/1", "a/2", "a/3"]
+    with pytest.raises(PositionLostError, match="is gone before all of it was read"):
+        values(reader, start, end)
+
+
+def test_empty_folder_forgets_nothing(tmp_path: Path):
+    """It may be where a disk is missing for now."""
+    reader = in_folders(tmp_path, "disk/1", "other/1")
+    start = reader.latestOffset({}, ALL)
+    (tmp_path / "disk" / "1").unlink()
+    touch(tmp_path / "other" / "2", b"two\n")
+    end = reader.latestOffset(start, ALL)
+    assert names(tmp_path, end) == ["disk/1", "other/1", "other/2"]
+
+
+def test_folder_that_can_not_be_asked_forgets_nothing(tmp_path: Path):
+    reader = in_folders(tmp_path, "a/1", "b/1")
+    start = reader.latestOffset({}, ALL)
+    shutil.rmtree(tmp_path / "a")
+    (tmp_path / "a").symlink_to("a")
+    touch(tmp_path / "b" / "2", b"two\n")
+    assert names(tmp_path, reader.latestOffset(start, ALL)) == ["a/1", "b/1", "b/2"]
+
+
+def test_once_forgets_what_was_gone_when_it_began_and_finds_nothing_anew(tmp_path: Path):
+    reader = in_folders(tmp_path, "a/1", "a/2")
+    start = reader.latestOffset({}, ALL)
+    (tmp_path / "a" / "1").unlink()
+    for name in "34":
+        touch(tmp_path / "a" / name, b"two\n")
+    reader.prepareForTriggerAvailableNow()
+    (tmp_path / "a" / "2").unlink()
+    middle = reader.latestOffset(start, ReadMaxBytes(4))
+    assert names(tmp_path, middle) == ["a/2", "a/3"]
+    (tmp_path / "a" / "3").unlink()
+    end = reader.latestOffset(middle, ReadMaxBytes(4))
+    assert values(reader, middle, end) == [(0, b"two")]
+    assert names(tmp_path, end) == ["a/2", "a/3", "a/4"]
+    assert reader.latestOffset(end, ALL) == end
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What makes a micro-batch durable, with tasks run in this process instead of Spark's workers."""
 
+import threading
 import time
 import traceback
 from collections import Counter
@@ -22,8 +23,11 @@ from ingest.parcel import packed
 from ingest.receipt import Counts, Receipt, Verdict
 from ingest.spark import job as job_module
 from ingest.spark import worker
+from ingest.spark.asking import Asking
 from ingest.spark.batch_time import BatchTimes
+from ingest.spark.checkpoint import Checkpoint
 from ingest.spark.job import AbandonedError, Job, LeftError, StoppedError
+from ingest.spark.query import PipelineQuery, Trigger
 from ingest.spark.rows import rows_of
 from sinks import handover
 from sinks.driver_store import DriverStore
@@ -460,3 +464,123 @@ def test_file_of_a_step_that_a_new_worker_does_not_find_blocks_until_it_is_there
     bench.job.on_batch(Frame([records(*TICK)]), 0)
     assert bench.watch.told[:2] == [("attempted", 0), "reference_file"]
     assert bench.watch.told[-1][0] == "acknowledged"
+
+
+class Spark:
+    """Stands for a frame to start queries of: keeps what each would call for a batch."""
+
+    def __init__(self) -> None:
+        self.callbacks: list[Callable[[Frame, int], None]] = []
+
+    def __getattr__(self, name: str) -> Callable[..., "Spark"]:
+        return lambda *_args, **_options: self
+
+    @property
+    def writeStream(self) -> "Spark":  # noqa: N802 - Spark's name
+        return self
+
+    def foreachBatch(self, callback: Callable[[Frame, int], None]) -> "Spark":  # noqa: N802 - Spark's name
+        self.callbacks.append(callback)
+        return self
+
+    def exception(self) -> None:
+        return None
+
+
+def started(bench: Bench) -> tuple[Spark, PipelineQuery]:
+    spark, query = Spark(), PipelineQuery("p", Checkpoint(bench.folder), bench.job, Asking())
+    query.start(spark, Trigger())
+    return spark, query
+
+
+def test_batch_that_outlives_its_interrupted_query_ends_and_tells_nothing_of_the_next_one(tmp_path: Path):
+    """Spark has cancelled its tasks by then, which is no reason to run them again."""
+    begun, may_end = threading.Event(), threading.Event()
+    bench = Bench(tmp_path)
+    spark, query = started(bench)
+    raised: list[Exception] = []
+    seen: list[tuple[bool, bool]] = []
+
+    def cancelled(_attempt: int) -> None:
+        begun.set()
+        may_end.wait(10)
+        raise Py4JNetworkError("cancelled")
+
+    def outlive(_attempt: int) -> None:
+        made = Path(goes_on.function.args[2].incoming["logs"])
+        made.mkdir(parents=True)
+        may_end.set()
+        thread.join(10)
+        seen.append((query.is_idle(), made.exists()))
+
+    def run() -> None:
+        try:
+            spark.callbacks[0](cut_off, 0)
+        except IngestError as error:
+            raised.append(error)
+
+    cut_off = Frame([records(*TICK)], before=cancelled)
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    assert begun.wait(10)
+    query.interrupt()
+    query.start(spark, Trigger())
+    goes_on = Frame([records(*TICK)], before=outlive)
+    spark.callbacks[1](goes_on, 0)
+    assert [type(error) for error in raised] == [AbandonedError]
+    assert (cut_off.attempts, set(seen)) == (1, {(False, True)})
+    assert bench.watch.told.count(("acknowledged", 0, 5_000, 2)) == 1
+    assert "job_failed" not in bench.watch.told
+    assert "Spark does not say why" in str(query.failure())
+
+
+@pytest.mark.parametrize("how", ["interrupted", "started again"])
+@pytest.mark.parametrize("step", ["tasks", "families", "delivery", "publication"])
+def test_batch_of_an_earlier_start_goes_no_further_and_leaves_what_the_next_one_makes(
+    tmp_path: Path, step: str, how: str
+):
+    bench = Bench(tmp_path)
+    spark, query = started(bench)
+    spark.callbacks[0](Frame([records(*TICK)]), 0)
+    made = tmp_path / "incoming" / "next" / "0.puts"
+
+    def end(*_arguments: object) -> None:
+        if how == "interrupted":
+            query.interrupt()
+        else:
+            query.start(spark, Trigger())
+        made.parent.mkdir(parents=True)
+        made.touch()
+
+    def ended_in(call: Callable[..., object]) -> Callable[..., object]:
+        return lambda *arguments: (end(), call(*arguments))[1]
+
+    frame = Frame(asking_for([7]) if step == "families" else [records(("c", "5:6"))])
+    match step:
+        case "tasks":
+            frame.before = end
+        case "families":
+            bench.store.ensure_table = ended_in(bench.store.ensure_table)
+        case "delivery":
+            bench.store.apply = ended_in(bench.store.apply)
+        case _:
+            query._job._publish = ended_in(bench.publish)
+    told = len(bench.watch.told)
+    with pytest.raises(AbandonedError):
+        spark.callbacks[0](frame, 1)
+    assert made.exists()
+    assert frame.attempts == 1
+    expected = {"tasks": [], "publication": [("attempted", 1), "running"]}
+    assert bench.watch.told[told:] == expected.get(step, [("attempted", 1)])
+    assert query._job.finished_batch == 0
+
+
+def test_batches_that_are_refused_stay_refused_by_a_start_that_comes_late(tmp_path: Path):
+    """A start may hang while the service stops."""
+    bench = Bench(tmp_path)
+    spark, query = started(bench)
+    query.refuse_batches()
+    query.stop()
+    query.start(spark, Trigger())
+    with pytest.raises(AbandonedError, match="the service stops"):
+        spark.callbacks[1](Frame([records(*TICK)]), 0)
