@@ -28,7 +28,7 @@ from sinks.rocksdb.ages import NEVER, Ages
 from sinks.rocksdb.database import Database
 from sinks.rocksdb.keys import encode_text
 from sinks.rocksdb.open_table import OpenTable
-from sinks.rocksdb.reading import Cursor, Part, Question, page_of, row_at
+from sinks.rocksdb.reading import Cursor, Part, Question, last_row, page_of, row_at
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.sweep import DELETE_KEPT_MS, Gauge, Kept, count_superseded, slice_of
 from sinks.rocksdb.table_file import Note
@@ -159,7 +159,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         with self._forgetting():
             self._database.change_family(table, family)
         found = self._open_table(table)
-        found.gauge.ages = Ages(0)  # cells may expire sooner now
+        found.gauge.ages = Ages(0, found.gauge.ages.top)  # cells may expire sooner now
         batch = WriteBatch(raw_mode=True)
         batch.put(gauge_key(table), found.gauge.record())
         self._write(table, batch, logged=True)
@@ -278,9 +278,14 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         found = self._open_tables.get(name)
         if found is None:
             gauge = self._gauges.get(name)
-            if gauge is None:
-                gauge = self._gauges[name] = Gauge.of(opened.root.get(gauge_key(name)), self._clock_ms())
-            found = self._open_tables[name] = OpenTable(opened, name, gauge)
+            if gauge is not None:
+                found = self._open_tables[name] = OpenTable(opened, name, gauge)
+            else:
+                gauge = Gauge.of(opened.root.get(gauge_key(name)), self._clock_ms())
+                found = self._open_tables[name] = OpenTable(opened, name, gauge)
+                with self._forgetting():
+                    gauge.ages.top = self._database.guarded(lambda: last_row(found.cursor()))
+                self._gauges[name] = gauge
         return found
 
     def _forget(self) -> None:

@@ -95,6 +95,14 @@ class TestAges:
         assert known.expired(b"3", 21) is None
         assert known.expired(b"", 99) == (b"", None)
 
+    def test_rows_in_any_order_make_none_also_after_a_restart(self):
+        known = Ages(5, top=b"x")
+        for _ in range(3):
+            known.wrote(300, [(b"m", 100), (b"c", 100), (b"w", 100)])
+        assert known.expired(b"", 6) == (b"", None)
+        known.wrote(300, [(b"y", 200), (b"z", 200)])
+        assert known.expired(b"", 6) == (b"", b"y")
+
     def test_row_that_is_written_late_counts_where_it_lies(self):
         known = Ages()
         for number in range(5):
