@@ -47,7 +47,7 @@ class Database:
         self.path = path
         self.read_only = read_only
         self.generation = 0
-        self._until_look = 0
+        self._until_look: dict[str, int] = {}
         self._opened: Opened | None = None
         self._is_wanted = False
         self._follower: tempfile.TemporaryDirectory[str] | None = None
@@ -138,9 +138,9 @@ class Database:
 
     def join_neighbours(self, table: str) -> None:
         """Make large files of small ones that lie side by side; done now and then, as files are taken."""
-        self._until_look -= 1
-        if self._until_look < 0:
-            self._until_look = neighbours.LOOK_EVERY - 1
+        left = self._until_look.get(table, 0)
+        self._until_look[table] = (left or neighbours.LOOK_EVERY) - 1
+        if left == 0:
             reader = self.writable().column_families[tables.column_family(table)]
             self.guarded(lambda: neighbours.join(reader))
 
