@@ -2,9 +2,9 @@
 Removes what nobody can read any more: versions beyond what a family keeps, hidden and expired cells, old deletes.
 
 RocksDB keeps every version, for the time is part of the key, and offers no filter for its own compaction here. Looking
-at each cell as it is written would cost a read each. So every hundredth row that is written is looked at: how many of
-its cells push out an older version tells how fast those gather, whatever the order of keys. When they are estimated to
-be a quarter of all cells, the table is walked through once, in slices between writes.
+at each cell as it is written would cost a read each. So one row of each hundred that are written is looked at: how many
+of its cells push out an older version tells how fast those gather, whatever the order of keys. When they are estimated
+to be a quarter of all cells, the table is walked through once, in slices between writes.
 
 A slice looks at three times as many cells as were written since the last one. So a store holds at most about a third
 more cells than are readable, and data that is only added to is never walked.
@@ -19,6 +19,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
+from zlib import crc32
 
 from ingest.api import FamilySpec, Mutation, Put
 from sinks.rocksdb.ages import NEVER, Ages
@@ -88,7 +89,7 @@ class Gauge:
         walked_ms: when the last walk began, or the table.
         resume: where the walk goes on; None while there is none.
         ages: when cells expire.
-        sampled_rows: how many rows the samples were taken of.
+        sampled_rows: how many rows the samples were taken of; another beginning after each restart.
         passed: see `count_superseded`.
     """
 
@@ -111,7 +112,7 @@ class Gauge:
             return cls(walked_ms=now_ms)
         cells, superseded, walked_ms, *more = json.loads(record)
         earliest_ms, *walk = more or [0]
-        gauge = cls(cells, superseded, walked_ms, ages=Ages(earliest_ms))
+        gauge = cls(cells, superseded, walked_ms, ages=Ages(earliest_ms), sampled_rows=cells)
         if walk:
             resume, gauge._for_expired, gauge._seen_at_start, gauge._removed = walk
             gauge.resume = bytes.fromhex(resume)
@@ -123,10 +124,12 @@ class Gauge:
         return json.dumps([self.cells, self.superseded, self.walked_ms, self.ages.earliest_ms, *walk]).encode()
 
     def sample_of(self, mutations: Sequence[Mutation]) -> Sequence[Mutation]:
-        """Every hundredth of the rows that are written, also over many short calls."""
-        first = -self.sampled_rows % SAMPLE_EVERY
-        self.sampled_rows += len(mutations)
-        return mutations[first::SAMPLE_EVERY]
+        """One of each hundred rows that are written, also over many short calls."""
+        before = self.sampled_rows
+        self.sampled_rows = end = before + len(mutations)
+        numbers = range(before // SAMPLE_EVERY, -(-end // SAMPLE_EVERY))
+        places = [number * SAMPLE_EVERY + place_in_hundred(number) - before for number in numbers]
+        return [mutations[place] for place in places if 0 <= place < len(mutations)]
 
     def count(self, cells: int, samples: Iterable[Mutation], specs: Mapping[bytes, FamilySpec]) -> None:
         """Take note of what is about to be written."""
@@ -182,6 +185,20 @@ class Gauge:
         self.resume = None
         self.cells = max(0, self.cells - self._removed)
         self.superseded -= self._seen_at_start
+
+
+def place_in_hundred(number: int, start: int = 0) -> int:
+    """
+    Which row of a hundred is looked at.
+
+    One that differs and follows no rule of the rows: in calls of one shape a fixed place shows the same rows again and
+    again, and never the others.
+
+    Args:
+        number: of the hundred; in the first one it is the first row.
+        start: another one for other rows, where hundreds are numbered anew.
+    """
+    return crc32(number.to_bytes((number.bit_length() + 7) // 8), start) % SAMPLE_EVERY
 
 
 def slice_of(
