@@ -142,6 +142,8 @@ class Gauge:
 
     def start_if_due(self, *, ttl_s: int | None, now_ms: int) -> None:
         """Begin to walk through the table, where that is worth it."""
+        # a clock that was ahead once must not put off what is due until it is right
+        self.walked_ms = min(self.walked_ms, now_ms)
         if self.superseded >= max(MIN_SUPERSEDED, SHARE * self.cells):
             self.start(now_ms)
         elif (

@@ -270,6 +270,13 @@ class TestRoom:
         gauge.start_if_due(ttl_s=ttl_s, now_ms=1_000 + hours * HOUR_MS)
         assert (gauge.resume is not None) == due
 
+    def test_clock_that_was_ahead_once_puts_nothing_off(self):
+        gauge = Gauge(cells=1, walked_ms=99 * HOUR_MS, ages=Ages(500))
+        gauge.start_if_due(ttl_s=60, now_ms=1_000)
+        assert gauge.resume is None
+        gauge.start_if_due(ttl_s=60, now_ms=1_000 + HOUR_MS)
+        assert gauge.resume is not None
+
     def test_nothing_is_walked_before_something_can_have_expired(self, store, clock):
         store.ensure_table(TableSpec("u", (FamilySpec(b"f", ttl_s=48 * 3600),)))
         for _ in range(47):
