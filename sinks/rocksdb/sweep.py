@@ -69,7 +69,7 @@ class Slice(NamedTuple):
 
     Attributes:
         removed: how many keys.
-        after: where to go on; None at the end.
+        after: where to go on: at a row, within one, or None at the end.
         expires_ms: when the first of the cells that stay expires.
     """
 
@@ -104,6 +104,8 @@ class Gauge:
     _for_expired: bool = False
     _seen_at_start: int = 0
     _removed: int = 0
+    _row_expires_ms: int = NEVER
+    """When the first cell expires of what was found in the row that the walk is in, and before."""
 
     @classmethod
     def of(cls, record: bytes | None, now_ms: int) -> "Gauge":
@@ -116,6 +118,7 @@ class Gauge:
         if walk:
             resume, gauge._for_expired, gauge._seen_at_start, gauge._removed = walk
             gauge.resume = bytes.fromhex(resume)
+            gauge._row_expires_ms = earliest_ms
         return gauge
 
     def record(self) -> bytes:
@@ -161,6 +164,7 @@ class Gauge:
         # what is superseded where nothing has expired stays
         self._seen_at_start = 0 if for_expired else self.superseded
         self._removed = 0
+        self._row_expires_ms = NEVER
 
     def next_span(self, now_ms: int) -> tuple[bytes, bytes | None] | None:
         """Where the walk goes on, and where it stops; None when there is nothing more."""
@@ -175,12 +179,22 @@ class Gauge:
 
     def went_on(self, first: bytes, done: Slice, now_ms: int) -> None:
         """A slice is done; the last one has nowhere to go on."""
-        self.ages.walked(first, done.after, done.expires_ms)
+        self._tell_ages(first, done)
         self._removed += done.removed
         self._written = 0
         self.resume = done.after
         if self.next_span(now_ms) is None:
             self.ended()
+
+    def _tell_ages(self, first: bytes, done: Slice) -> None:
+        """Whole rows: what is written is told of by rows alone, so no stretch may begin within one."""
+        begin = row_head(first) if first else b""
+        end = None if done.after is None else row_head(done.after)
+        expires_ms = min(self._row_expires_ms, done.expires_ms)
+        if end is None or end > begin:
+            self.ages.walked(begin, end, expires_ms)
+            expires_ms = NEVER if done.after == end else done.expires_ms
+        self._row_expires_ms = expires_ms
 
     def ended(self) -> None:
         """There is nothing more to look at."""
@@ -211,9 +225,10 @@ def slice_of(
     remove: Callable[[bytes], None],
 ) -> Slice:
     """
-    Remove what can go of about `limit` keys; a slice ends at the end of a family of a row.
+    Remove what can go of about `limit` keys; a slice ends at the end of a column, or of a family that was deleted.
 
-    A delete goes only with what it hides, so it is decided before the cells of its row and they all go in one slice.
+    A delete goes only with what it hides, so it is decided before the cells of its row and they all go in one slice:
+    a slice has no bound but a column's versions, and a row's cells where the family was deleted in it.
 
     Args:
         cursor: over the table.
@@ -224,31 +239,37 @@ def slice_of(
     """
     cursor.seek(span[0])
     stop = span[1]
-    head = column = b""
+    row = head = column = b""
     kept = Kept(0, 0, 0, NEVER)
+    is_deleted = False
     floor = row_floor = found = count = removed = 0
     expires_ms = NEVER
     valid, key_here, step = cursor.valid, cursor.key, cursor.next
     while valid():
         key = key_here()
         if not head or not key.startswith(head):
+            before, row = row, row_head(key)
             if count >= limit or (stop is not None and key >= stop):
-                return Slice(removed, key, expires_ms)
-            row = row_head(key)
+                return Slice(removed, key if row == before else row, expires_ms)
             family = family_head(key[len(row) :])
             head = row + family
             kept = families[family]
             column = b""
+            is_deleted = False
             row_floor = kept.oldest_ms
         start = len(head)
         at = decode_time(key)
         if key[start] != COLUMNS:
             # the first one is the newest, the others hide nothing more
+            is_deleted = True
             gone = at < row_floor or at < kept.deletes_from_ms
             row_floor = max(row_floor, at + 1)
         else:
             if not column or not key.startswith(column):
                 column = head + column_head(key[start:])
+                if count >= limit and not is_deleted:
+                    # before any version that may be written to it meanwhile
+                    return Slice(removed, column, expires_ms)
                 floor, found = row_floor, 0
             if key[len(column)] != CELL:
                 gone = at < floor or at < kept.deletes_from_ms

@@ -25,12 +25,12 @@ from ingest.api import (
     WriteRejectedError,
 )
 from sinks.rocksdb import sweep
-from sinks.rocksdb.ages import Ages
+from sinks.rocksdb.ages import NEVER, Ages
 from sinks.rocksdb.errors import translated
 from sinks.rocksdb.keys import encode_text, row_head
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
-from sinks.rocksdb.sweep import Gauge
+from sinks.rocksdb.sweep import Gauge, Slice
 
 HOUR_MS = 3600 * 1000
 
@@ -260,6 +260,48 @@ class TestRoom:
             store.apply("t", [put(b"%03d" % number, at) for number in range(50)])
         store.compact()
         assert key_count(store, "f") == 50
+
+    def test_walk_through_a_wide_row_goes_on_in_slices(self, store, monkeypatch):
+        monkeypatch.setattr(sweep, "SLICE_KEYS", 10)
+        monkeypatch.setattr(sweep, "PACE", 0)
+        store.apply("t", [put(b"r", at, b"f:%02d" % number) for number in range(30) for at in (1, 2)])
+        gauge = store._open_tables["t"].gauge
+        gauge.start(1)
+        slices = 0
+        while gauge.resume is not None:
+            before = key_count(store, "f")
+            # newer than what the walk found, also in the column where it goes on
+            store.apply("t", [put(b"r", 3, b"f:%02d" % number) for number in range(30)] if slices == 0 else [])
+            if slices:
+                assert before - key_count(store, "f") <= 10
+            slices += 1
+        assert slices > 3
+        store.compact()
+        assert [cell.timestamp_ms for cell in store.get("t", b"r", versions=9).cells] == [3] * 30
+        assert key_count(store, "f") == 30
+
+    def test_walk_that_stops_within_a_row_tells_of_whole_rows(self):
+        """What is written is told of by its row alone, wherever in the row it is."""
+        gauge = Gauge(ages=Ages(5))
+        gauge.start(10, for_expired=True)
+        within = encode_text(b"r") + encode_text(b"f") + b"\x01"
+        gauge.went_on(b"", Slice(0, within, 50), 10)
+        assert gauge.next_span(10) == (within, None)
+        gauge.went_on(within, Slice(0, None, NEVER), 10)
+        assert (gauge.resume, gauge.ages.expired(encode_text(b"r"), 51)) == (None, (encode_text(b"r"), None))
+        gauge.ages.walked(b"", None, NEVER)
+        gauge.ages.wrote(1, [(encode_text(b"r"), 70)])
+        assert gauge.ages.expired(within, 71) == (within, None)
+
+    def test_delete_of_a_wide_row_goes_with_all_it_hides(self, store, clock, monkeypatch):
+        monkeypatch.setattr(sweep, "SLICE_KEYS", 10)
+        store.apply("t", [put(b"r", 1, b"f:%02d" % number) for number in range(30)])
+        store.apply("t", [Delete(b"r", 2, b"f")])
+        clock.now += 48 * HOUR_MS
+        table = store._open_tables["t"]
+        table.gauge.start(clock.now)
+        store._sweep(table)
+        assert (key_count(store, "f"), store.get("t", b"r")) == (0, None)
 
     @pytest.mark.parametrize(
         ("ttl_s", "hours", "due"),
