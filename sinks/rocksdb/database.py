@@ -55,6 +55,7 @@ class Database:
         self._logged.sync = sync
         self._synced = WriteOptions()
         self._synced.sync = True
+        self._unsynced = WriteOptions()
         self._unlogged = WriteOptions()
         # the stub of the package shows this property as a method
         self._unlogged.disable_wal = True  # type: ignore[method-assign, assignment]
@@ -119,6 +120,11 @@ class Database:
                 opened.column_families[tables.column_family(table)].flush()
 
         self.guarded(write)
+
+    def remember(self, key: bytes, value: bytes) -> None:
+        """Write a record that outlives the process, but not always the machine."""
+        root = self.writable().root
+        self.guarded(lambda: root.put(key, value, self._unsynced))
 
     def take(self, table: str, file: Path) -> None:
         """Make a sorted file part of a table, all of it or nothing; it stays where it is."""

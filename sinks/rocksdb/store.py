@@ -90,8 +90,14 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         found = self._open_table(table)
         batch, logged, cells = batch_of(mutations, found)
         self._count(found, cells, found.gauge.sample_of(mutations))
-        batch.put(gauge_key(table), found.gauge.record())
+        gauge = found.gauge.record()
+        if logged:
+            batch.put(gauge_key(table), gauge)
         self._write(table, batch, logged=logged)
+        if not logged:
+            # the flush is of the rows alone
+            with self._forgetting():
+                self._database.remember(gauge_key(table), gauge)
         self._look_after(found)
 
     def file_compression(self, table: str) -> str:

@@ -229,6 +229,25 @@ class TestRoom:
         assert store._open_tables["t"].gauge.superseded == counted
         assert store._open_tables["t"].gauge.cells == 601
 
+    def test_count_survives_a_killed_process_also_without_wal(self, store, folder):
+        store.ensure_table(TableSpec("u", (FamilySpec(b"f"),)))
+        store.close()
+        code = (
+            "import os, sys\n"
+            "from tests.unit.sinks.rocksdb.test_store import put\n"
+            "from sinks.rocksdb.settings import RocksDBSettings\n"
+            "from sinks.rocksdb.store import RocksDBStore\n"
+            "store = RocksDBStore(RocksDBSettings(path=sys.argv[1]))\n"
+            "store.open()\n"
+            "for at in (1, 2, 3):\n"
+            "    store.apply('u', [put(b'%03d' % number, at, wal=False) for number in range(200)])\n"
+            "os._exit(9)\n"
+        )
+        assert subprocess.run([sys.executable, "-c", code, folder], check=False).returncode == 9
+        store.open()
+        gauge = store._open_table("u").gauge
+        assert (gauge.cells, gauge.superseded) == (600, 400)
+
     def test_many_versions_of_a_hot_row_are_counted_in_few_steps(self, store):
         """What is passed over is counted by those that are not."""
         store.ensure_table(TableSpec("many", (FamilySpec(b"f", versions=1_000),)))
