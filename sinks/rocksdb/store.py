@@ -162,13 +162,14 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         """Give a family other options; what is in files already is compressed anew when they are compacted."""
         if family.name not in self._database.writable().records.get(table, {}):
             raise SchemaError(f'there is no family {shown(family.name)} in table "{table}"')
-        with self._forgetting():
-            self._database.change_family(table, family)
         found = self._open_table(table)
-        found.gauge.ages = Ages(0, found.gauge.ages.top)  # cells may expire sooner now
+        # cells may expire sooner now; said first, as nobody would look for them when a crash came between
+        found.gauge.ages = Ages(0, self._last_row(found))
         batch = WriteBatch(raw_mode=True)
         batch.put(gauge_key(table), found.gauge.record())
         self._write(table, batch, logged=True)
+        with self._forgetting():
+            self._database.change_family(table, family)
 
     def describe_table(self, name: str) -> TableSpec | None:
         """The table's families, as they were asked for; bloom filters are ignored here."""
@@ -202,6 +203,10 @@ class RocksDBStore(FileStore[RocksDBSettings]):
             gauge.superseded += self._database.guarded(
                 lambda: count_superseded(samples, table.cursor(), table.specs, gauge.passed)
             )
+
+    def _last_row(self, table: OpenTable) -> bytes:
+        with self._forgetting():
+            return self._database.guarded(lambda: last_row(table.cursor()))
 
     def _look_after(self, table: OpenTable) -> None:
         if table.gauge.resume is None:
@@ -289,8 +294,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
             else:
                 gauge = Gauge.of(opened.root.get(gauge_key(name)), self._clock_ms())
                 found = self._open_tables[name] = OpenTable(opened, name, gauge)
-                with self._forgetting():
-                    gauge.ages.top = self._database.guarded(lambda: last_row(found.cursor()))
+                gauge.ages.top = self._last_row(found)
                 self._gauges[name] = gauge
         return found
 

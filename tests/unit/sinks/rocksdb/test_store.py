@@ -378,6 +378,33 @@ class TestRoom:
             store.apply("t", [put(b"s", clock.now)])
         assert key_count(store, "f") == 1
 
+    def test_rows_that_had_no_life_yet_are_known_when_it_becomes_shorter(self, store):
+        store.ensure_table(TableSpec("u", (FamilySpec(b"f"),)))
+        store.apply("u", [put(b"r", 1)])
+        store.change_family("u", FamilySpec(b"f", ttl_s=3600))
+        assert store._open_table("u").gauge.ages.top == encode_text(b"r")
+
+    def test_life_that_becomes_shorter_is_known_before_it_is(self, store, folder):
+        """A crash while a family is changed: what the record says is looked for."""
+        store.apply("t", [put(b"r", 1)])
+        assert store._open_tables["t"].gauge.ages.earliest_ms > 0
+        store.close()
+        code = (
+            "import os, sys\n"
+            "from ingest.api import FamilySpec\n"
+            "from sinks.rocksdb.settings import RocksDBSettings\n"
+            "from sinks.rocksdb.store import RocksDBStore\n"
+            "store = RocksDBStore(RocksDBSettings(path=sys.argv[1]))\n"
+            "store.open()\n"
+            "change = store._database.change_family\n"
+            "store._database.change_family = lambda *what: (change(*what), os._exit(9))\n"
+            "store.change_family('t', FamilySpec(b'f', ttl_s=3600))\n"
+        )
+        assert subprocess.run([sys.executable, "-c", code, folder], check=False).returncode == 9
+        store.open()
+        spec = next(spec for spec in store.describe_table("t").families if spec.name == b"f")
+        assert (spec.ttl_s, store._open_table("t").gauge.ages.earliest_ms) == (3600, 0)
+
     def test_gauge_remembers(self):
         gauge = Gauge(cells=5, superseded=3, walked_ms=7, ages=Ages(11))
         again = Gauge.of(gauge.record(), 99)
