@@ -88,7 +88,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """Write mutations in one piece, then look after what nobody can read any more."""
         found = self._open_table(table)
-        batch, logged, cells = batch_of(mutations, found)
+        batch, logged, cells = batch_of(mutations, found, self._clock_ms())
         self._count(found, cells, found.gauge.sample_of(mutations))
         gauge = found.gauge.record()
         if logged:

@@ -44,7 +44,7 @@ SLICE_KEYS = 100_000
 PACE = 3
 """Cells that are looked at for each that is written, while a walk is under way."""
 DELETE_KEPT_MS = 24 * 3600 * 1000
-"""A delete hides cells that are written after it with an earlier time; this late they no longer come."""
+"""A delete hides cells that are written after it with an earlier time; so long after it they no longer come."""
 TTL_CHECK_MS = 3600 * 1000
 """A table is walked for expired cells alone no more often than this."""
 
@@ -262,7 +262,7 @@ def slice_of(
         if key[start] != COLUMNS:
             # the first one is the newest, the others hide nothing more
             is_deleted = True
-            gone = at < row_floor or at < kept.deletes_from_ms
+            gone = at < row_floor or max(at, _written(cursor)) < kept.deletes_from_ms
             row_floor = max(row_floor, at + 1)
         else:
             if not column or not key.startswith(column):
@@ -272,7 +272,7 @@ def slice_of(
                     return Slice(removed, column, expires_ms)
                 floor, found = row_floor, 0
             if key[len(column)] != CELL:
-                gone = at < floor or at < kept.deletes_from_ms
+                gone = at < floor or max(at, _written(cursor)) < kept.deletes_from_ms
                 floor = max(floor, at + 1)
             else:
                 gone = at < floor or found >= kept.versions
@@ -324,6 +324,12 @@ def count_superseded(
                     cursor.next()
                 found += 1 + hidden
     return found * SAMPLE_EVERY
+
+
+def _written(cursor: Cursor) -> int:
+    """When the delete was written at which a cursor stands; 0 where nothing says so."""
+    written = cursor.value()
+    return decode_time(written) if written else 0
 
 
 def _life_of(put: Put, lives: Mapping[bytes, int]) -> int:
