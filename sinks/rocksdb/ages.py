@@ -17,9 +17,11 @@ class Ages:
 
     Args:
         earliest_ms: when the first cell of the table expires.
+        top: the last row of the table, as it stands in keys.
     """
 
-    def __init__(self, earliest_ms: int = NEVER) -> None:
+    def __init__(self, earliest_ms: int = NEVER, top: bytes = b"") -> None:
+        self.top = top
         self._starts = [b""]
         self._expire_ms = [earliest_ms]
         self._in_last = 0
@@ -38,13 +40,16 @@ class Ages:
             rows: some of their rows, as they stand in keys, and when the first cell of each expires.
         """
         known = sorted(rows)
-        if known and self._in_last >= STRETCH_CELLS and known[0][0] > self._starts[-1]:
+        # a new stretch knows of no cell yet, so it may begin only where there is none
+        if known and self._in_last >= STRETCH_CELLS and known[0][0] > max(self.top, self._starts[-1]):
             self._starts.append(known[0][0])
             self._expire_ms.append(NEVER)
             self._in_last = 0
         for row, expires_ms in known:
             at = bisect_right(self._starts, row) - 1
             self._expire_ms[at] = min(self._expire_ms[at], expires_ms)
+        if known:
+            self.top = max(self.top, known[-1][0])
         self._in_last += cells
 
     def walked(self, first: bytes, after: bytes | None, expires_ms: int) -> None:

@@ -47,7 +47,7 @@ class Database:
         self.path = path
         self.read_only = read_only
         self.generation = 0
-        self._until_look = 0
+        self._until_look: dict[str, int] = {}
         self._opened: Opened | None = None
         self._is_wanted = False
         self._follower: tempfile.TemporaryDirectory[str] | None = None
@@ -55,6 +55,7 @@ class Database:
         self._logged.sync = sync
         self._synced = WriteOptions()
         self._synced.sync = True
+        self._unsynced = WriteOptions()
         self._unlogged = WriteOptions()
         # the stub of the package shows this property as a method
         self._unlogged.disable_wal = True  # type: ignore[method-assign, assignment]
@@ -120,6 +121,11 @@ class Database:
 
         self.guarded(write)
 
+    def remember(self, key: bytes, value: bytes) -> None:
+        """Write a record that outlives the process, but not always the machine."""
+        root = self.writable().root
+        self.guarded(lambda: root.put(key, value, self._unsynced))
+
     def take(self, table: str, file: Path) -> None:
         """Make a sorted file part of a table, all of it or nothing; it stays where it is."""
         opened = self.writable()
@@ -138,9 +144,9 @@ class Database:
 
     def join_neighbours(self, table: str) -> None:
         """Make large files of small ones that lie side by side; done now and then, as files are taken."""
-        self._until_look -= 1
-        if self._until_look < 0:
-            self._until_look = neighbours.LOOK_EVERY - 1
+        left = self._until_look.get(table, 0)
+        self._until_look[table] = (left or neighbours.LOOK_EVERY) - 1
+        if left == 0:
             reader = self.writable().column_families[tables.column_family(table)]
             self.guarded(lambda: neighbours.join(reader))
 

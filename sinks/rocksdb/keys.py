@@ -5,7 +5,9 @@ One RocksDB column family holds one table, so the table is not in the key::
 
     text(row) text(family) 0x00 inverted(time)                         delete of the family in this row
     text(row) text(family) 0x01 text(qualifier) 0x00 inverted(time)    delete of one column
-    text(row) text(family) 0x01 text(qualifier) 0x01 inverted(time)    a cell; the only kind with a value
+    text(row) text(family) 0x01 text(qualifier) 0x01 inverted(time)    a cell
+
+A cell has its value, a delete the time at which it was written.
 
 `text` ends with 0x00 0x01 and writes a 0x00 inside as 0x00 0xFF: so no text is the beginning of another, and a shorter
 one comes first. Inverted times are 8 bytes, big-endian, 2**64 - 1 minus the time: the newest comes first, and a delete

@@ -137,6 +137,12 @@ def row_at(question: Question, key: bytes) -> Row | None:
     return Row(key, cells) if cells else None
 
 
+def last_row(cursor: Cursor) -> bytes:
+    """The last row of a table as it stands in keys; empty when there is none."""
+    cursor.seek_to_last()
+    return row_head(cursor.key()) if at_key(cursor) else b""
+
+
 def _cells(question: Question, head: bytes) -> Iterator[Cell]:
     """What is visible of one row; the cursor stands at the row's first key, and ends in it or after."""
     cursor = question.cursor

@@ -28,7 +28,7 @@ from sinks.rocksdb.ages import NEVER, Ages
 from sinks.rocksdb.database import Database
 from sinks.rocksdb.keys import encode_text
 from sinks.rocksdb.open_table import OpenTable
-from sinks.rocksdb.reading import Cursor, Part, Question, page_of, row_at
+from sinks.rocksdb.reading import Cursor, Part, Question, last_row, page_of, row_at
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.sweep import DELETE_KEPT_MS, Gauge, Kept, count_superseded, slice_of
 from sinks.rocksdb.table_file import Note
@@ -88,10 +88,16 @@ class RocksDBStore(FileStore[RocksDBSettings]):
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """Write mutations in one piece, then look after what nobody can read any more."""
         found = self._open_table(table)
-        batch, logged, cells = batch_of(mutations, found)
+        batch, logged, cells = batch_of(mutations, found, self._clock_ms())
         self._count(found, cells, found.gauge.sample_of(mutations))
-        batch.put(gauge_key(table), found.gauge.record())
+        gauge = found.gauge.record()
+        if logged:
+            batch.put(gauge_key(table), gauge)
         self._write(table, batch, logged=logged)
+        if not logged:
+            # the flush is of the rows alone
+            with self._forgetting():
+                self._database.remember(gauge_key(table), gauge)
         self._look_after(found)
 
     def file_compression(self, table: str) -> str:
@@ -156,13 +162,14 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         """Give a family other options; what is in files already is compressed anew when they are compacted."""
         if family.name not in self._database.writable().records.get(table, {}):
             raise SchemaError(f'there is no family {shown(family.name)} in table "{table}"')
-        with self._forgetting():
-            self._database.change_family(table, family)
         found = self._open_table(table)
-        found.gauge.ages = Ages(0)  # cells may expire sooner now
+        # cells may expire sooner now; said first, as nobody would look for them when a crash came between
+        found.gauge.ages = Ages(0, self._last_row(found))
         batch = WriteBatch(raw_mode=True)
         batch.put(gauge_key(table), found.gauge.record())
         self._write(table, batch, logged=True)
+        with self._forgetting():
+            self._database.change_family(table, family)
 
     def describe_table(self, name: str) -> TableSpec | None:
         """The table's families, as they were asked for; bloom filters are ignored here."""
@@ -196,6 +203,10 @@ class RocksDBStore(FileStore[RocksDBSettings]):
             gauge.superseded += self._database.guarded(
                 lambda: count_superseded(samples, table.cursor(), table.specs, gauge.passed)
             )
+
+    def _last_row(self, table: OpenTable) -> bytes:
+        with self._forgetting():
+            return self._database.guarded(lambda: last_row(table.cursor()))
 
     def _look_after(self, table: OpenTable) -> None:
         if table.gauge.resume is None:
@@ -278,9 +289,13 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         found = self._open_tables.get(name)
         if found is None:
             gauge = self._gauges.get(name)
-            if gauge is None:
-                gauge = self._gauges[name] = Gauge.of(opened.root.get(gauge_key(name)), self._clock_ms())
-            found = self._open_tables[name] = OpenTable(opened, name, gauge)
+            if gauge is not None:
+                found = self._open_tables[name] = OpenTable(opened, name, gauge)
+            else:
+                gauge = Gauge.of(opened.root.get(gauge_key(name)), self._clock_ms())
+                found = self._open_tables[name] = OpenTable(opened, name, gauge)
+                gauge.ages.top = self._last_row(found)
+                self._gauges[name] = gauge
         return found
 
     def _forget(self) -> None:

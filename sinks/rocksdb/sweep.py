@@ -2,9 +2,9 @@
 Removes what nobody can read any more: versions beyond what a family keeps, hidden and expired cells, old deletes.
 
 RocksDB keeps every version, for the time is part of the key, and offers no filter for its own compaction here. Looking
-at each cell as it is written would cost a read each. So every hundredth row that is written is looked at: how many of
-its cells push out an older version tells how fast those gather, whatever the order of keys. When they are estimated to
-be a quarter of all cells, the table is walked through once, in slices between writes.
+at each cell as it is written would cost a read each. So one row of each hundred that are written is looked at: how many
+of its cells push out an older version tells how fast those gather, whatever the order of keys. When they are estimated
+to be a quarter of all cells, the table is walked through once, in slices between writes.
 
 A slice looks at three times as many cells as were written since the last one. So a store holds at most about a third
 more cells than are readable, and data that is only added to is never walked.
@@ -19,6 +19,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
+from zlib import crc32
 
 from ingest.api import FamilySpec, Mutation, Put
 from sinks.rocksdb.ages import NEVER, Ages
@@ -43,7 +44,7 @@ SLICE_KEYS = 100_000
 PACE = 3
 """Cells that are looked at for each that is written, while a walk is under way."""
 DELETE_KEPT_MS = 24 * 3600 * 1000
-"""A delete hides cells that are written after it with an earlier time; this late they no longer come."""
+"""A delete hides cells that are written after it with an earlier time; so long after it they no longer come."""
 TTL_CHECK_MS = 3600 * 1000
 """A table is walked for expired cells alone no more often than this."""
 
@@ -68,7 +69,7 @@ class Slice(NamedTuple):
 
     Attributes:
         removed: how many keys.
-        after: where to go on; None at the end.
+        after: where to go on: at a row, within one, or None at the end.
         expires_ms: when the first of the cells that stay expires.
     """
 
@@ -88,7 +89,7 @@ class Gauge:
         walked_ms: when the last walk began, or the table.
         resume: where the walk goes on; None while there is none.
         ages: when cells expire.
-        sampled_rows: how many rows the samples were taken of.
+        sampled_rows: how many rows the samples were taken of; another beginning after each restart.
         passed: see `count_superseded`.
     """
 
@@ -103,6 +104,8 @@ class Gauge:
     _for_expired: bool = False
     _seen_at_start: int = 0
     _removed: int = 0
+    _row_expires_ms: int = NEVER
+    """When the first cell expires of what was found in the row that the walk is in, and before."""
 
     @classmethod
     def of(cls, record: bytes | None, now_ms: int) -> "Gauge":
@@ -111,10 +114,11 @@ class Gauge:
             return cls(walked_ms=now_ms)
         cells, superseded, walked_ms, *more = json.loads(record)
         earliest_ms, *walk = more or [0]
-        gauge = cls(cells, superseded, walked_ms, ages=Ages(earliest_ms))
+        gauge = cls(cells, superseded, walked_ms, ages=Ages(earliest_ms), sampled_rows=cells)
         if walk:
             resume, gauge._for_expired, gauge._seen_at_start, gauge._removed = walk
             gauge.resume = bytes.fromhex(resume)
+            gauge._row_expires_ms = earliest_ms
         return gauge
 
     def record(self) -> bytes:
@@ -123,10 +127,12 @@ class Gauge:
         return json.dumps([self.cells, self.superseded, self.walked_ms, self.ages.earliest_ms, *walk]).encode()
 
     def sample_of(self, mutations: Sequence[Mutation]) -> Sequence[Mutation]:
-        """Every hundredth of the rows that are written, also over many short calls."""
-        first = -self.sampled_rows % SAMPLE_EVERY
-        self.sampled_rows += len(mutations)
-        return mutations[first::SAMPLE_EVERY]
+        """One of each hundred rows that are written, also over many short calls."""
+        before = self.sampled_rows
+        self.sampled_rows = end = before + len(mutations)
+        numbers = range(before // SAMPLE_EVERY, -(-end // SAMPLE_EVERY))
+        places = [number * SAMPLE_EVERY + place_in_hundred(number) - before for number in numbers]
+        return [mutations[place] for place in places if 0 <= place < len(mutations)]
 
     def count(self, cells: int, samples: Iterable[Mutation], specs: Mapping[bytes, FamilySpec]) -> None:
         """Take note of what is about to be written."""
@@ -139,6 +145,8 @@ class Gauge:
 
     def start_if_due(self, *, ttl_s: int | None, now_ms: int) -> None:
         """Begin to walk through the table, where that is worth it."""
+        # a clock that was ahead once must not put off what is due until it is right
+        self.walked_ms = min(self.walked_ms, now_ms)
         if self.superseded >= max(MIN_SUPERSEDED, SHARE * self.cells):
             self.start(now_ms)
         elif (
@@ -156,6 +164,7 @@ class Gauge:
         # what is superseded where nothing has expired stays
         self._seen_at_start = 0 if for_expired else self.superseded
         self._removed = 0
+        self._row_expires_ms = NEVER
 
     def next_span(self, now_ms: int) -> tuple[bytes, bytes | None] | None:
         """Where the walk goes on, and where it stops; None when there is nothing more."""
@@ -170,18 +179,42 @@ class Gauge:
 
     def went_on(self, first: bytes, done: Slice, now_ms: int) -> None:
         """A slice is done; the last one has nowhere to go on."""
-        self.ages.walked(first, done.after, done.expires_ms)
+        self._tell_ages(first, done)
         self._removed += done.removed
         self._written = 0
         self.resume = done.after
         if self.next_span(now_ms) is None:
             self.ended()
 
+    def _tell_ages(self, first: bytes, done: Slice) -> None:
+        """Whole rows: what is written is told of by rows alone, so no stretch may begin within one."""
+        begin = row_head(first) if first else b""
+        end = None if done.after is None else row_head(done.after)
+        expires_ms = min(self._row_expires_ms, done.expires_ms)
+        if end is None or end > begin:
+            self.ages.walked(begin, end, expires_ms)
+            expires_ms = NEVER if done.after == end else done.expires_ms
+        self._row_expires_ms = expires_ms
+
     def ended(self) -> None:
         """There is nothing more to look at."""
         self.resume = None
         self.cells = max(0, self.cells - self._removed)
         self.superseded -= self._seen_at_start
+
+
+def place_in_hundred(number: int, start: int = 0) -> int:
+    """
+    Which row of a hundred is looked at.
+
+    One that differs and follows no rule of the rows: in calls of one shape a fixed place shows the same rows again and
+    again, and never the others.
+
+    Args:
+        number: of the hundred; in the first one it is the first row.
+        start: another one for other rows, where hundreds are numbered anew.
+    """
+    return crc32(number.to_bytes((number.bit_length() + 7) // 8), start) % SAMPLE_EVERY
 
 
 def slice_of(
@@ -192,9 +225,10 @@ def slice_of(
     remove: Callable[[bytes], None],
 ) -> Slice:
     """
-    Remove what can go of about `limit` keys; a slice ends at the end of a family of a row.
+    Remove what can go of about `limit` keys; a slice ends at the end of a column, or of a family that was deleted.
 
-    A delete goes only with what it hides, so it is decided before the cells of its row and they all go in one slice.
+    A delete goes only with what it hides, so it is decided before the cells of its row and they all go in one slice:
+    a slice has no bound but a column's versions, and a row's cells where the family was deleted in it.
 
     Args:
         cursor: over the table.
@@ -205,34 +239,40 @@ def slice_of(
     """
     cursor.seek(span[0])
     stop = span[1]
-    head = column = b""
+    row = head = column = b""
     kept = Kept(0, 0, 0, NEVER)
+    is_deleted = False
     floor = row_floor = found = count = removed = 0
     expires_ms = NEVER
     valid, key_here, step = cursor.valid, cursor.key, cursor.next
     while valid():
         key = key_here()
         if not head or not key.startswith(head):
+            before, row = row, row_head(key)
             if count >= limit or (stop is not None and key >= stop):
-                return Slice(removed, key, expires_ms)
-            row = row_head(key)
+                return Slice(removed, key if row == before else row, expires_ms)
             family = family_head(key[len(row) :])
             head = row + family
             kept = families[family]
             column = b""
+            is_deleted = False
             row_floor = kept.oldest_ms
         start = len(head)
         at = decode_time(key)
         if key[start] != COLUMNS:
             # the first one is the newest, the others hide nothing more
-            gone = at < row_floor or at < kept.deletes_from_ms
+            is_deleted = True
+            gone = at < row_floor or max(at, _written(cursor)) < kept.deletes_from_ms
             row_floor = max(row_floor, at + 1)
         else:
             if not column or not key.startswith(column):
                 column = head + column_head(key[start:])
+                if count >= limit and not is_deleted:
+                    # before any version that may be written to it meanwhile
+                    return Slice(removed, column, expires_ms)
                 floor, found = row_floor, 0
             if key[len(column)] != CELL:
-                gone = at < floor or at < kept.deletes_from_ms
+                gone = at < floor or max(at, _written(cursor)) < kept.deletes_from_ms
                 floor = max(floor, at + 1)
             else:
                 gone = at < floor or found >= kept.versions
@@ -284,6 +324,12 @@ def count_superseded(
                     cursor.next()
                 found += 1 + hidden
     return found * SAMPLE_EVERY
+
+
+def _written(cursor: Cursor) -> int:
+    """When the delete was written at which a cursor stands; 0 where nothing says so."""
+    written = cursor.value()
+    return decode_time(written) if written else 0
 
 
 def _life_of(put: Put, lives: Mapping[bytes, int]) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import NamedTuple
+from zlib import crc32
 
 import msgpack
 from rocksdict import SstFileWriter
@@ -11,7 +12,7 @@ from ingest.api import Put
 from ingest.durable import unusable
 from sinks.rocksdb.errors import is_from_rocksdb, number_of
 from sinks.rocksdb.keys import cell_column, encode_text, encode_time
-from sinks.rocksdb.sweep import SAMPLE_EVERY
+from sinks.rocksdb.sweep import SAMPLE_EVERY, place_in_hundred
 from sinks.rocksdb.tables import file_options
 
 
@@ -22,7 +23,7 @@ class Note(NamedTuple):
     Attributes:
         cells: in it.
         families: that it names.
-        samples: every hundredth put, without values.
+        samples: one of each hundred puts, without values.
     """
 
     cells: int
@@ -72,7 +73,15 @@ def write(path: str, puts: Sequence[Put], compression: str) -> Note:
             raise
         raise unusable(f'"{path}" can not be written', number_of(str(error)), str(error)) from error
     families = frozenset(column.partition(b":")[0] for shape in shapes for column in shape)
-    return Note(cells, families, list(puts[::SAMPLE_EVERY]))
+    return Note(cells, families, _samples(puts))
+
+
+def _samples(puts: Sequence[Put]) -> list[Put]:
+    """One of each hundred, at least one; the same ones for the same puts."""
+    hundreds = [puts[first : first + SAMPLE_EVERY] for first in range(0, len(puts), SAMPLE_EVERY)]
+    # a file begins where it likes: what tells it from others of its shape is the first row and its time
+    start = crc32(b"%d" % puts[0].timestamp_ms, crc32(puts[0].row)) if puts else 0
+    return [some[place_in_hundred(number, start) % len(some)] for number, some in enumerate(hundreds)]
 
 
 def _fill(add: Callable[[bytes, bytes], None], puts: Sequence[Put], shapes: _Shapes) -> int:

@@ -21,9 +21,14 @@ from sinks.rocksdb.keys import (
 from sinks.rocksdb.open_table import OpenTable
 
 
-def batch_of(mutations: Sequence[Mutation], table: OpenTable) -> tuple[WriteBatch, bool, int]:
+def batch_of(mutations: Sequence[Mutation], table: OpenTable, now_ms: int) -> tuple[WriteBatch, bool, int]:
     """
     All mutations as one batch, whether it needs the log, and how many cells it has.
+
+    Args:
+        mutations: of one table.
+        table: where they go.
+        now_ms: what a delete has as the time at which it was written.
 
     Raises:
         WriteRejectedError: some can never be written; nothing was.
@@ -34,6 +39,7 @@ def batch_of(mutations: Sequence[Mutation], table: OpenTable) -> tuple[WriteBatc
     cells = 0
     at: int | None = None
     time = b""
+    written = encode_time(now_ms)
     handle = table.handle
     prepared = table.prepared()
     try:
@@ -49,7 +55,7 @@ def batch_of(mutations: Sequence[Mutation], table: OpenTable) -> tuple[WriteBatc
             head = encode_text(row)
             logged = logged or mutation.wal
             if isinstance(mutation, Delete):
-                _delete(batch, head, mutation, table)
+                _delete(batch, head, mutation, table, written)
                 continue
             columns = mutation.columns
             if not columns:
@@ -65,7 +71,7 @@ def batch_of(mutations: Sequence[Mutation], table: OpenTable) -> tuple[WriteBatc
     return batch, logged, cells
 
 
-def _delete(batch: WriteBatch, head: bytes, delete: Delete, table: OpenTable) -> None:
+def _delete(batch: WriteBatch, head: bytes, delete: Delete, table: OpenTable, written: bytes) -> None:
     at = delete.timestamp_ms
     if delete.family is None:
         # as in HBase, a row delete is one for each family the table has now
@@ -77,7 +83,7 @@ def _delete(batch: WriteBatch, head: bytes, delete: Delete, table: OpenTable) ->
     else:
         suffixes = [column_delete_suffix(delete.family, delete.qualifier, at)]
     for suffix in suffixes:
-        batch.put(head + suffix, b"", table.handle)
+        batch.put(head + suffix, written, table.handle)
 
 
 def _rejection(mutations: Sequence[Mutation], table: OpenTable) -> WriteRejectedError:

@@ -78,6 +78,22 @@ def test_small_neighbours_are_joined_and_what_is_in_them_stays(tmp_path, monkeyp
         store.close()
 
 
+def test_tables_that_are_written_in_turn_are_all_joined(tmp_path, monkeypatch):
+    monkeypatch.setattr(neighbours, "LOOK_EVERY", 20)
+    store = opened(tmp_path / "store")
+    store.ensure_table(TableSpec("u", (FamilySpec(b"f"),)))
+    try:
+        for number in range(41):
+            for table in ("t", "u"):
+                path = tmp_path / "file"
+                rows = [Put(b"r%09d" % number, {b"f:q": b"v"}, 1)]
+                store.take_file(table, str(path), store.make_file(str(path), rows))
+                path.unlink()
+        assert files_of(tmp_path / "store") < 20
+    finally:
+        store.close()
+
+
 def listed(sizes: list[int], level: int = 6) -> list[dict[str, object]]:
     return [
         {"level": level, "size": size, "start_key": b"%04d" % number, "end_key": b"%04d9" % number}

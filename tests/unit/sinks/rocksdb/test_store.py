@@ -25,12 +25,12 @@ from ingest.api import (
     WriteRejectedError,
 )
 from sinks.rocksdb import sweep
-from sinks.rocksdb.ages import Ages
+from sinks.rocksdb.ages import NEVER, Ages
 from sinks.rocksdb.errors import translated
 from sinks.rocksdb.keys import encode_text, row_head
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
-from sinks.rocksdb.sweep import Gauge
+from sinks.rocksdb.sweep import Gauge, Slice
 
 HOUR_MS = 3600 * 1000
 
@@ -186,8 +186,8 @@ class TestRoom:
         before = list(store.scan("t", Scan(versions=10)))
         removed = store.compact()
         assert list(store.scan("t", Scan(versions=10))) == before
-        assert (key_count(store, "f"), key_count(store, "g"), key_count(store, "h")) == (1, 3, 1)
-        assert removed == 9 + 10 + 1 + 7 + 1
+        assert (key_count(store, "f"), key_count(store, "g"), key_count(store, "h")) == (2, 3, 1)
+        assert removed == 9 + 10 + 7 + 1
 
     def test_deletes_stay_for_a_day(self, store, clock):
         store.apply("t", [put(b"r", clock.now - 5), Delete(b"r", clock.now)])
@@ -195,6 +195,17 @@ class TestRoom:
         store.apply("t", [put(b"r", clock.now - 1)])
         assert list(store.scan("t", Scan())) == []
         clock.now += 25 * HOUR_MS
+        store.compact()
+        assert [key_count(store, family) for family in "fgh"] == [0, 0, 0]
+
+    @pytest.mark.parametrize("delete", [Delete(b"r", 500), Delete(b"r", 500, b"f"), Delete(b"r", 500, b"f", b"q")])
+    def test_deletes_stay_for_a_day_after_they_were_written_whatever_their_time(self, store, clock, delete):
+        store.apply("t", [delete])
+        clock.now += 23 * HOUR_MS
+        store.compact()
+        store.apply("t", [put(b"r", 400)])
+        assert list(store.scan("t", Scan())) == []
+        clock.now += 2 * HOUR_MS
         store.compact()
         assert [key_count(store, family) for family in "fgh"] == [0, 0, 0]
 
@@ -229,6 +240,25 @@ class TestRoom:
         assert store._open_tables["t"].gauge.superseded == counted
         assert store._open_tables["t"].gauge.cells == 601
 
+    def test_count_survives_a_killed_process_also_without_wal(self, store, folder):
+        store.ensure_table(TableSpec("u", (FamilySpec(b"f"),)))
+        store.close()
+        code = (
+            "import os, sys\n"
+            "from tests.unit.sinks.rocksdb.test_store import put\n"
+            "from sinks.rocksdb.settings import RocksDBSettings\n"
+            "from sinks.rocksdb.store import RocksDBStore\n"
+            "store = RocksDBStore(RocksDBSettings(path=sys.argv[1]))\n"
+            "store.open()\n"
+            "for at in (1, 2, 3):\n"
+            "    store.apply('u', [put(b'%03d' % number, at, wal=False) for number in range(200)])\n"
+            "os._exit(9)\n"
+        )
+        assert subprocess.run([sys.executable, "-c", code, folder], check=False).returncode == 9
+        store.open()
+        gauge = store._open_table("u").gauge
+        assert (gauge.cells, gauge.superseded) == (600, 400)
+
     def test_many_versions_of_a_hot_row_are_counted_in_few_steps(self, store):
         """What is passed over is counted by those that are not."""
         store.ensure_table(TableSpec("many", (FamilySpec(b"f", versions=1_000),)))
@@ -261,6 +291,48 @@ class TestRoom:
         store.compact()
         assert key_count(store, "f") == 50
 
+    def test_walk_through_a_wide_row_goes_on_in_slices(self, store, monkeypatch):
+        monkeypatch.setattr(sweep, "SLICE_KEYS", 10)
+        monkeypatch.setattr(sweep, "PACE", 0)
+        store.apply("t", [put(b"r", at, b"f:%02d" % number) for number in range(30) for at in (1, 2)])
+        gauge = store._open_tables["t"].gauge
+        gauge.start(1)
+        slices = 0
+        while gauge.resume is not None:
+            before = key_count(store, "f")
+            # newer than what the walk found, also in the column where it goes on
+            store.apply("t", [put(b"r", 3, b"f:%02d" % number) for number in range(30)] if slices == 0 else [])
+            if slices:
+                assert before - key_count(store, "f") <= 10
+            slices += 1
+        assert slices > 3
+        store.compact()
+        assert [cell.timestamp_ms for cell in store.get("t", b"r", versions=9).cells] == [3] * 30
+        assert key_count(store, "f") == 30
+
+    def test_walk_that_stops_within_a_row_tells_of_whole_rows(self):
+        """What is written is told of by its row alone, wherever in the row it is."""
+        gauge = Gauge(ages=Ages(5))
+        gauge.start(10, for_expired=True)
+        within = encode_text(b"r") + encode_text(b"f") + b"\x01"
+        gauge.went_on(b"", Slice(0, within, 50), 10)
+        assert gauge.next_span(10) == (within, None)
+        gauge.went_on(within, Slice(0, None, NEVER), 10)
+        assert (gauge.resume, gauge.ages.expired(encode_text(b"r"), 51)) == (None, (encode_text(b"r"), None))
+        gauge.ages.walked(b"", None, NEVER)
+        gauge.ages.wrote(1, [(encode_text(b"r"), 70)])
+        assert gauge.ages.expired(within, 71) == (within, None)
+
+    def test_delete_of_a_wide_row_goes_with_all_it_hides(self, store, clock, monkeypatch):
+        monkeypatch.setattr(sweep, "SLICE_KEYS", 10)
+        store.apply("t", [put(b"r", 1, b"f:%02d" % number) for number in range(30)])
+        store.apply("t", [Delete(b"r", 2, b"f")])
+        clock.now += 48 * HOUR_MS
+        table = store._open_tables["t"]
+        table.gauge.start(clock.now)
+        store._sweep(table)
+        assert (key_count(store, "f"), store.get("t", b"r")) == (0, None)
+
     @pytest.mark.parametrize(
         ("ttl_s", "hours", "due"),
         [(60, 1, True), (60, 0, False), (86_400, 5, False), (86_400, 6, True), (None, 99, False)],
@@ -269,6 +341,13 @@ class TestRoom:
         gauge = Gauge(cells=1, walked_ms=1_000, ages=Ages(1_500))
         gauge.start_if_due(ttl_s=ttl_s, now_ms=1_000 + hours * HOUR_MS)
         assert (gauge.resume is not None) == due
+
+    def test_clock_that_was_ahead_once_puts_nothing_off(self):
+        gauge = Gauge(cells=1, walked_ms=99 * HOUR_MS, ages=Ages(500))
+        gauge.start_if_due(ttl_s=60, now_ms=1_000)
+        assert gauge.resume is None
+        gauge.start_if_due(ttl_s=60, now_ms=1_000 + HOUR_MS)
+        assert gauge.resume is not None
 
     def test_nothing_is_walked_before_something_can_have_expired(self, store, clock):
         store.ensure_table(TableSpec("u", (FamilySpec(b"f", ttl_s=48 * 3600),)))
@@ -309,6 +388,33 @@ class TestRoom:
         for _ in range(2):
             store.apply("t", [put(b"s", clock.now)])
         assert key_count(store, "f") == 1
+
+    def test_rows_that_had_no_life_yet_are_known_when_it_becomes_shorter(self, store):
+        store.ensure_table(TableSpec("u", (FamilySpec(b"f"),)))
+        store.apply("u", [put(b"r", 1)])
+        store.change_family("u", FamilySpec(b"f", ttl_s=3600))
+        assert store._open_table("u").gauge.ages.top == encode_text(b"r")
+
+    def test_life_that_becomes_shorter_is_known_before_it_is(self, store, folder):
+        """A crash while a family is changed: what the record says is looked for."""
+        store.apply("t", [put(b"r", 1)])
+        assert store._open_tables["t"].gauge.ages.earliest_ms > 0
+        store.close()
+        code = (
+            "import os, sys\n"
+            "from ingest.api import FamilySpec\n"
+            "from sinks.rocksdb.settings import RocksDBSettings\n"
+            "from sinks.rocksdb.store import RocksDBStore\n"
+            "store = RocksDBStore(RocksDBSettings(path=sys.argv[1]))\n"
+            "store.open()\n"
+            "change = store._database.change_family\n"
+            "store._database.change_family = lambda *what: (change(*what), os._exit(9))\n"
+            "store.change_family('t', FamilySpec(b'f', ttl_s=3600))\n"
+        )
+        assert subprocess.run([sys.executable, "-c", code, folder], check=False).returncode == 9
+        store.open()
+        spec = next(spec for spec in store.describe_table("t").families if spec.name == b"f")
+        assert (spec.ttl_s, store._open_table("t").gauge.ages.earliest_ms) == (3600, 0)
 
     def test_gauge_remembers(self):
         gauge = Gauge(cells=5, superseded=3, walked_ms=7, ages=Ages(11))

@@ -1,6 +1,7 @@
 """The sweep keeps up with files of any size: what nobody can read stays a part of what is readable."""
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from sinks.rocksdb import ages, sweep
 from sinks.rocksdb.ages import NEVER, Ages
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
+from sinks.rocksdb.sweep import place_in_hundred
 
 ROWS = 1_000
 """Of a file."""
@@ -67,6 +69,33 @@ def test_rows_that_are_written_over(tmp_path, order):
     assert max(found[10:]) < 1.4
 
 
+@pytest.mark.parametrize("way", ["calls", "files"])
+def test_calls_of_one_shape_are_looked_at_in_all_their_places(tmp_path, way):
+    """A new row at first and 99 that are written over: the first alone would tell of nothing that goes."""
+    store = RocksDBStore(RocksDBSettings(path=str(tmp_path / "store"), sync=False))
+    store.open()
+    store.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
+    path = tmp_path / "file"
+    try:
+        for at in range(300):
+            rows = [b"log-%06d" % at, *(b"device-%02d" % number for number in range(99))]
+            puts = [Put(row, {b"f:q": b"v"}, 1_700_000_000_000 + at) for row in rows]
+            if way == "calls":
+                store.apply("t", puts)
+            else:
+                store.take_file("t", str(path), store.make_file(str(path), puts))
+                path.unlink()
+        assert count(store) < 3_000
+    finally:
+        store.close()
+
+
+def test_each_place_of_a_hundred_is_looked_at_as_often():
+    for start in (0, 77):
+        often = Counter(place_in_hundred(number, start) for number in range(100_000))
+        assert (len(often), min(often.values()) > 800, max(often.values()) < 1_200) == (100, True, True)
+
+
 @pytest.mark.parametrize(("keys", "most"), [("rise", 1.3), ("of any age", 1.7)])
 def test_cells_that_expire(tmp_path, keys, most):
     draw = random.Random(7)
@@ -94,6 +123,14 @@ class TestAges:
         assert known.expired(b"2x", 21) == (b"2x", b"3")
         assert known.expired(b"3", 21) is None
         assert known.expired(b"", 99) == (b"", None)
+
+    def test_rows_in_any_order_make_none_also_after_a_restart(self):
+        known = Ages(5, top=b"x")
+        for _ in range(3):
+            known.wrote(300, [(b"m", 100), (b"c", 100), (b"w", 100)])
+        assert known.expired(b"", 6) == (b"", None)
+        known.wrote(300, [(b"y", 200), (b"z", 200)])
+        assert known.expired(b"", 6) == (b"", b"y")
 
     def test_row_that_is_written_late_counts_where_it_lies(self):
         known = Ages()
