@@ -141,7 +141,7 @@ class Explode(FanOut[ExplodeSettings]):
         try:
             parts = self._split(event.text_of(self._source, "to take parts from"))
         except DecorateError as error:
-            return [event] if self._fates.get(error.code, Fate.ERROR).is_kept(error) else []
+            return [event] if self._fates.get(error.code, Fate.ERROR).keeps_or_raises(error) else []
         if len(parts) > self._most:
             raise _too_many(self._most)
         if not parts:

@@ -117,7 +117,7 @@ class Flatten(Decorator[FlattenSettings]):
             try:
                 apart[name] = self._members(name, value)
             except DecorateError as error:
-                if not self._fates.get(error.code, Fate.ERROR).is_kept(error):
+                if not self._fates.get(error.code, Fate.ERROR).keeps_or_raises(error):
                     return False
         if not apart:
             return True

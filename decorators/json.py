@@ -78,7 +78,7 @@ class Json(Decorator[JsonSettings]):
         try:
             found = self._read(event.text_of(self._source, "to read"))
         except DecorateError as error:
-            return self._fates.get(error.code, Fate.ERROR).is_kept(error)
+            return self._fates.get(error.code, Fate.ERROR).keeps_or_raises(error)
         event.update(found)
         return True
 

@@ -136,7 +136,7 @@ class Kv(Decorator[KvSettings]):
         try:
             found = self._attributes(event.text_of(self._source, "to read pairs from"))
         except DecorateError as error:
-            return self._fates.get(error.code, Fate.ERROR).is_kept(error)
+            return self._fates.get(error.code, Fate.ERROR).keeps_or_raises(error)
         event.update(found)
         return True
 

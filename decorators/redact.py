@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from ingest.api import Decorator, Event, Example, option
 from ingest.api.notation import name_to_bytes
 from ingest.expressions import Match, Pattern
-from ingest.formats.json_values import leaving_json
+from ingest.formats.json_changes import leaving_json
 from ingest.in_place import InPlace, InPlaceSettings
 
 Change = Callable[[bytes], bytes]
@@ -131,7 +131,8 @@ class Redact(Decorator[RedactSettings]):
     found. Take the query apart with `query`, which decodes, and redact its attributes, or give a pattern.
 
     A text that is JSON stays JSON, but for what `patterns` replace: a number or a word gets the replacement in quotes,
-    and an object or an array that is the value of a key such as `token` stays, with its members looked at one by one.
+    unless it is JSON without them, as the replacement `0` is. An object or an array that is the value of a key such as
+    `token` stays, with its members looked at one by one.
 
     A dead letter holds the record as it came, so what must not be kept anywhere must not come into the topic. To make
     pseudonyms of whole values, take `hmac`.

@@ -106,13 +106,13 @@ class TimestampSettings(Settings):
         return frozenset(["timestamp"])
 
     @property
-    def reads_names(self) -> bool:
+    def has_zone_names(self) -> bool:
         """Whether a format has a zone by its name."""
         return any("%Z" in text.replace("%%", "") for text in self.formats)
 
     def doubts(self) -> Mapping[str, str]:
         """Names of zones, of which few are read."""
-        return {"formats": _ZONE_NAMES} if self.reads_names else {}
+        return {"formats": _ZONE_NAMES} if self.has_zone_names else {}
 
 
 class Timestamp(Decorator[TimestampSettings]):
@@ -173,7 +173,7 @@ class Timestamp(Decorator[TimestampSettings]):
         if text is None:
             raise DecorateError(f'no attribute "{self._source}" to read a time from', code="no_attribute")
         message = f"{shown_start(text)} is no time of the form {' or '.join(self.settings.formats)}"
-        raise DecorateError(message, code="bad_time", hint=_ZONE_NAMES if self.settings.reads_names else None)
+        raise DecorateError(message, code="bad_time", hint=_ZONE_NAMES if self.settings.has_zone_names else None)
 
     def _parse(self, text: bytes) -> int | None:
         for parse in self._parsers:

@@ -27,7 +27,7 @@ class Fate(StrEnum):
     KEEP = "keep"
     DROP = "drop"
 
-    def is_kept(self, error: EventError) -> bool:
+    def keeps_or_raises(self, error: EventError) -> bool:
         """Whether an event passes that has this error, or is dropped; the error is raised if it is to fail."""
         if self is Fate.ERROR:
             raise error

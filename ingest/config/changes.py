@@ -30,7 +30,7 @@ class Changes:
     Attributes:
         known: by reference, as those of templates.
         begins: how names of attributes begin of which no more is known -> the step.
-        steady: attributes whose names begin so, and that are surely the same each time.
+        steady: by reference, what is surely the same each time although its name begins so.
     """
 
     known: Mapping[str, Component] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Changes:
         left = {name for name in self.steady if not name.removeprefix(_ATTRIBUTE).startswith(tuple(begins))}
         steady = frozenset(steady) - known.keys()
         before = {reference: step for reference, step in self.known.items() if reference not in steady}
-        return Changes({**before, **known}, {**self.begins, **begins}, steady | left - known.keys())
+        return Changes({**before, **known}, {**self.begins, **begins}, steady | (left - known.keys()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +105,11 @@ class Changing:
         return next((index for index, other in enumerate(self.steps) if other is step), len(self.steps))
 
 
-def changing_names(pipeline: PipelineDraft, binding: Binding) -> Changing:
+def followed(pipeline: PipelineDraft, binding: Binding) -> Changing:
     """
     Follow what changes through a chain, and warn of steps that nobody can follow.
 
-    A step that says all names it sets needs no warning: what is made of those is followed, and refused in a row key.
+    Those are attributes, the body, and the event's time and host. A step that says all names it sets needs no warning: what is made of those is followed, and refused in a row key.
     """
     states: list[Changes] = [Changes()]
     for step in pipeline.steps:
@@ -163,7 +163,7 @@ def passed_on(step: Component, before: Changes, zone: str) -> Changes:
         begin, maker = settings.members_of(name), before.origin(_attribute(name))
         if begin is not None and maker is not None:
             begins[begin] = maker
-    return moved.but(known, begins, _set_by(settings) if _sets_all(step, settings) else ())
+    return moved.but(known, begins, _set_by(settings) if sets_all(step, settings) else ())
 
 
 def _renamed(settings: Settings, before: Changes) -> Changes:
@@ -198,12 +198,12 @@ def _set_by(settings: Settings) -> set[str]:
     return {*map(_attribute, settings.sets()), *settings.sets_core()}
 
 
-def _sets_all(step: Component, settings: Settings) -> bool:
+def sets_all(step: Component, settings: Settings) -> bool:
     """Whether a step surely sets all that it names, in each event that comes out of it."""
     if step.kind not in _SET_ALL or settings.when is not None:
         return False
-    # without a source no attribute is read that may be missing
-    passed_over = {"on_error", "on_missing"} if settings.without_source in settings.reads() else {"on_error"}
+    # a body and a time are always there, a host is not
+    passed_over = {"on_error", "on_missing"} if settings.reads() & {"body", "timestamp"} else {"on_error"}
     return not any(
         option.startswith("on_") and option not in passed_over and str(choice) in _LEFT_ALONE
         for option, choice in settings

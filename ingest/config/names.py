@@ -75,9 +75,10 @@ def _check_functions(pipeline: PipelineDraft, given: set[str], binding: Binding)
     parts = [*pipeline.steps, *pipeline.sinks]
     for index, part in enumerate(parts):
         read = read_by(part.settings) | read_when(part.settings, pipeline.options.timezone)
-        names = _names(pipeline.steps[:index])
-        for name in sorted(_ALONE - given):
-            if f"attribute:{name}" in read and not names.may_have(name):
+        bare = [name for name in sorted(_ALONE - given) if f"attribute:{name}" in read]
+        names = _names(pipeline.steps[:index] if bare else ())
+        for name in bare:
+            if not names.may_have(name):
                 message = f'%{{{name}}} is the attribute "{name}", which no step before sets'
                 binding.warning(Kind.CONFLICT, part.where, message, f"the function is %{{{name}()}}")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from ingest.config.changes import Changes, changing_names, read_by, read_when
+from ingest.config.changes import Changes, followed, read_by, read_when, sets_all
 from ingest.config.components import Binding
 from ingest.config.draft import PipelineDraft
 from ingest.config.model import Component
@@ -16,7 +16,7 @@ _UNIQUE_IN_KAFKA = 10_000  # records of a partition and millisecond that nanos t
 
 def check_row_keys(pipeline: PipelineDraft, binding: Binding) -> None:
     """Look at every template that makes a row key of a sink of the pipeline."""
-    changing = changing_names(pipeline, binding)
+    changing = followed(pipeline, binding)
     is_files = pipeline.source is not None and pipeline.source.kind == "files"
     told: set[Place] = set()
     for sink in pipeline.sinks:
@@ -52,7 +52,7 @@ def _row_keys(pipeline: PipelineDraft, sink: Component) -> list[tuple[Component 
         is_listed = isinstance(listed, dict) and prefix in listed
         if not is_listed and str(getattr(settings, "attribute", None)) != prefix:
             continue
-        if getattr(settings, "when", None) is None:
+        if isinstance(settings, Settings) and sets_all(step, settings):
             found = []  # what was set before is replaced
         if is_listed and isinstance(listed, dict):
             found.append((step, read_by(listed[prefix]), step.place("attributes", prefix)))

@@ -2,9 +2,9 @@
 Finished files as a stream: every line a record, identified by its path and byte offset.
 
 A file is taken as it is when it is discovered; its size and time of change go into the source offset, so a replay gives
-the same records. Plain files are cut into ranges at arbitrary bytes: a line belongs to the range in which its first
-byte lies. A gzip file is one range. A file that changes after it was discovered is refused, because offsets would no
-longer name the same lines.
+the same records. A file that was read to its end and is gone leaves the offset with the next batch. Plain files are cut
+into ranges at arbitrary bytes: a line belongs to the range in which its first byte lies. A gzip file is one range. A
+file that changes after it was discovered is refused, because offsets would no longer name the same lines.
 """
 
 import glob
@@ -120,11 +120,11 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if any(file["position"] < file["size"] and _is_gone(path) for path, file in start.items()):
             # a batch that will be refused; their whole folder may be away for a while
             return end
-        done = start.keys() - (self._target or {}).keys()
+        may_go = start.keys() - (self._target or {}).keys()
         has_others: dict[Path, bool] = {}
         gone = {
             path
-            for path in done
+            for path in may_go
             if start[path]["position"] == start[path]["size"] and _is_gone(path) and _has_others(path, has_others)
         }
         return {path: file for path, file in end.items() if path not in gone}
@@ -210,10 +210,8 @@ def _is_gone(path: str) -> bool:
     """Whether a file is known not to be there; a disk that does not answer tells nothing."""
     try:
         Path(path).stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, FileNotFoundError | NotADirectoryError)
     return False
 
 

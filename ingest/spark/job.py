@@ -137,8 +137,8 @@ class Job:
         """
         The job for the next start of the query; this one is stopped.
 
-        A batch that still runs here outlives its query, and the next query runs the same batch: the two share no state
-        but what refuses batches for good.
+        A batch that still runs here outlives its query, and the next query runs the same batch: the two share what the
+        job was made with and what refuses batches for good, and no state of a batch.
         """
         self.stop()
         job = copy.copy(self)

@@ -17,7 +17,7 @@ class Ages:
 
     Args:
         earliest_ms: when the first cell of the table expires.
-        top: the last row of the table, as it stands in keys.
+        top: the last row known of the table, as it stands in keys: that at the start, then of those looked at.
     """
 
     def __init__(self, earliest_ms: int = NEVER, top: bytes = b"") -> None:
@@ -40,7 +40,7 @@ class Ages:
             rows: some of their rows, as they stand in keys, and when the first cell of each expires.
         """
         known = sorted(rows)
-        # a new stretch knows of no cell yet, so it may begin only where there is none
+        # a new stretch knows of no cell yet, so it begins behind all rows that are known
         if known and self._in_last >= STRETCH_CELLS and known[0][0] > max(self.top, self._starts[-1]):
             self._starts.append(known[0][0])
             self._expire_ms.append(NEVER)

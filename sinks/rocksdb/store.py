@@ -95,7 +95,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
             batch.put(gauge_key(table), gauge)
         self._write(table, batch, logged=logged)
         if not logged:
-            # the flush is of the rows alone
+            # without the log only the table is flushed, and the gauge is not in it
             with self._forgetting():
                 self._database.remember(gauge_key(table), gauge)
         self._look_after(found)
@@ -124,9 +124,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         self._count(found, cells, samples)
         with self._forgetting():
             self._database.take(table, Path(path))
-        batch = WriteBatch(raw_mode=True)
-        batch.put(gauge_key(table), found.gauge.record())
-        self._write(table, batch, logged=True)
+        self._remember(found)
         with self._forgetting():
             self._database.join_neighbours(table)
         self._look_after(found)
@@ -165,9 +163,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         found = self._open_table(table)
         # cells may expire sooner now; said first, as nobody would look for them when a crash came between
         found.gauge.ages = Ages(0, self._last_row(found))
-        batch = WriteBatch(raw_mode=True)
-        batch.put(gauge_key(table), found.gauge.record())
-        self._write(table, batch, logged=True)
+        self._remember(found)
         with self._forgetting():
             self._database.change_family(table, family)
 
@@ -233,9 +229,14 @@ class RocksDBStore(FileStore[RocksDBSettings]):
                 )
             gauge.went_on(span[0], done, now)
             removed = done.removed
-        batch.put(gauge_key(table.name), gauge.record())
-        self._write(table.name, batch, logged=True)
+        self._remember(table, batch)
         return removed
+
+    def _remember(self, table: OpenTable, batch: WriteBatch | None = None) -> None:
+        """Write the gauge of a table, with what is in a batch."""
+        batch = batch or WriteBatch(raw_mode=True)
+        batch.put(gauge_key(table.name), table.gauge.record())
+        self._write(table.name, batch, logged=True)
 
     def _write(self, table: str, batch: WriteBatch, *, logged: bool) -> None:
         with self._forgetting():
@@ -288,12 +289,9 @@ class RocksDBStore(FileStore[RocksDBSettings]):
             self._generation = self._database.generation
         found = self._open_tables.get(name)
         if found is None:
-            gauge = self._gauges.get(name)
-            if gauge is not None:
-                found = self._open_tables[name] = OpenTable(opened, name, gauge)
-            else:
-                gauge = Gauge.of(opened.root.get(gauge_key(name)), self._clock_ms())
-                found = self._open_tables[name] = OpenTable(opened, name, gauge)
+            gauge = self._gauges.get(name) or Gauge.of(opened.root.get(gauge_key(name)), self._clock_ms())
+            found = self._open_tables[name] = OpenTable(opened, name, gauge)
+            if name not in self._gauges:
                 gauge.ages.top = self._last_row(found)
                 self._gauges[name] = gauge
         return found

@@ -114,7 +114,8 @@ class Gauge:
             return cls(walked_ms=now_ms)
         cells, superseded, walked_ms, *more = json.loads(record)
         earliest_ms, *walk = more or [0]
-        gauge = cls(cells, superseded, walked_ms, ages=Ages(earliest_ms), sampled_rows=cells)
+        gauge = cls(cells, superseded, walked_ms, ages=Ages(earliest_ms))
+        gauge.sampled_rows = cells  # any number that differs from restart to restart
         if walk:
             resume, gauge._for_expired, gauge._seen_at_start, gauge._removed = walk
             gauge.resume = bytes.fromhex(resume)
@@ -211,7 +212,7 @@ def place_in_hundred(number: int, start: int = 0) -> int:
     again, and never the others.
 
     Args:
-        number: of the hundred; in the first one it is the first row.
+        number: of the hundred; in the first one it is the first row, unless there is a start.
         start: another one for other rows, where hundreds are numbered anew.
     """
     return crc32(number.to_bytes((number.bit_length() + 7) // 8), start) % SAMPLE_EVERY
@@ -262,7 +263,7 @@ def slice_of(
         if key[start] != COLUMNS:
             # the first one is the newest, the others hide nothing more
             is_deleted = True
-            gone = at < row_floor or max(at, _written(cursor)) < kept.deletes_from_ms
+            gone = at < row_floor or max(at, _written_ms(cursor)) < kept.deletes_from_ms
             row_floor = max(row_floor, at + 1)
         else:
             if not column or not key.startswith(column):
@@ -272,7 +273,7 @@ def slice_of(
                     return Slice(removed, column, expires_ms)
                 floor, found = row_floor, 0
             if key[len(column)] != CELL:
-                gone = at < floor or max(at, _written(cursor)) < kept.deletes_from_ms
+                gone = at < floor or max(at, _written_ms(cursor)) < kept.deletes_from_ms
                 floor = max(floor, at + 1)
             else:
                 gone = at < floor or found >= kept.versions
@@ -326,7 +327,7 @@ def count_superseded(
     return found * SAMPLE_EVERY
 
 
-def _written(cursor: Cursor) -> int:
+def _written_ms(cursor: Cursor) -> int:
     """When the delete was written at which a cursor stands; 0 where nothing says so."""
     written = cursor.value()
     return decode_time(written) if written else 0

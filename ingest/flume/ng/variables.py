@@ -48,10 +48,12 @@ class Variables:
 
     def known(self, value: str, at: int, name: str, keep: Collection[str] = ()) -> str:
         """A value that must be known now; what no import can know is an error."""
-        opened = self.opened(value, at, keep, is_told=False)
+        before = len(self.entries)
+        opened = self.opened(value, at, keep)
         found = [self._table[ord(character)] for character in opened if ord(character) in self._table]
         if not found:
-            return self.opened(value, at, keep)  # now that it can be used, the report may say what it stands for
+            return opened
+        del self.entries[before:]  # nothing stands for it
         if at not in self._unknown:
             message = f"{name} has {found[0]} in it, and the import must know its value"
             self._original.error(Kind.CONFLICT, at, message, "write the value in its place")
@@ -62,7 +64,7 @@ class Variables:
         """Whether it was told of a line that its value must be known."""
         return at in self._unknown
 
-    def opened(self, value: str, at: int, keep: Collection[str] = (), *, is_told: bool = True, depth: int = 0) -> str:
+    def opened(self, value: str, at: int, keep: Collection[str] = (), *, depth: int = 0) -> str:
         """
         A value with a mark for each variable.
 
@@ -70,7 +72,6 @@ class Variables:
             value: as it stands in the file.
             at: where.
             keep: names that are none of variables.
-            is_told: whether the report is to say of each that it must be set.
             depth: of values of the file in this one.
         """
         if "${" not in value:
@@ -89,23 +90,21 @@ class Variables:
                 self._left(found[0], at, "with two $ it was text for Flume 1.10")
                 return found[0][1:]
             if name in self._values and not is_env:
-                inner = self.opened(self._values[name], at, is_told=is_told, depth=depth + 1)
+                inner = self.opened(self._values[name], at, depth=depth + 1)
                 if inner.endswith("$"):
                     self._left(found[0], at, "its value ends with a $, which changes what is behind it here")
                     return found[0]
-                self._tell(at, found[0], inner, "the file says what it is", is_told=is_told)
+                self._tell(at, found[0], inner, "the file says what it is")
                 return inner
             if is_env or _BARE.fullmatch(name):
-                return self._variable(found[0], at, name[4 * is_env :], dash, default, is_env=is_env, is_told=is_told)
+                return self._variable(found[0], at, name[4 * is_env :], dash, default, is_env=is_env)
             if dash or _OTHER.fullmatch(name):
                 self._left(found[0], at, "only variables of the environment are known here")
             return found[0]
 
         return _LOOKUP.sub(meant, value)
 
-    def _variable(
-        self, written: str, at: int, name: str, dash: str, default: str, *, is_env: bool, is_told: bool
-    ) -> str:
+    def _variable(self, written: str, at: int, name: str, dash: str, default: str, *, is_env: bool) -> str:
         if not _OURS.fullmatch(name) or default.startswith("?"):
             what = "default with a question mark in front" if _OURS.fullmatch(name) else "variable of such a name"
             self._left(written, at, f"a pipeline file can have no {what}")
@@ -113,7 +112,7 @@ class Variables:
         ours = f"${{{name}:{default}}}" if dash else f"${{{name}}}"
         must = f"{name} may be set where the pipeline runs" if dash else f"set {name} where the pipeline runs"
         why = must if is_env or dash else f"{must}{_IF_STARTED_SO}{ours}"
-        self._tell(at, written, ours, why, is_told=is_told)
+        self._tell(at, written, ours, why)
         return self._mark(ours)
 
     def _mark(self, ours: str) -> str:
@@ -125,9 +124,8 @@ class Variables:
             self._next += 1
         return self._marks[ours]
 
-    def _tell(self, at: int, written: str, by: str, why: str, *, is_told: bool) -> None:
-        if is_told:
-            self.entries.append(Entry(Outcome.REPLACED, self._original.place(at), shown(written), by, why))
+    def _tell(self, at: int, written: str, by: str, why: str) -> None:
+        self.entries.append(Entry(Outcome.REPLACED, self._original.place(at), shown(written), by, why))
 
     def _left(self, written: str, at: int, why: str) -> None:
         hint = "write the value in its place"

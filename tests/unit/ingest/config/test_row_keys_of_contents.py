@@ -180,6 +180,14 @@ def test_what_it_does_not_reach_is_free(problems, steps, name):
         (["value: {attribute: profile, value: x}"], "profile", False),
         (["value: {attribute: profile, value: '%{x}', on_missing: unset}"], "profile", True),
         (["default: {attributes: {profile: x}, on_missing: error}"], "profile", True),
+        (["host: {attribute: profile}"], "profile", False),
+        (["host: {attribute: profile, on_missing: keep}"], "profile", True),
+        ([key("profile"), "value: {attribute: '2hb_', value: '%{offset}'}"], None, False),
+        ([key("profile"), "value: {attribute: '2hb_', value: '%{offset}%{x}', on_missing: unset}"], None, True),
+        ([key("profile"), "copy: {source: x, attribute: '2hb_'}"], None, True),
+        ([key("profile"), "host: {attribute: '2hb_'}"], None, False),
+        ([key("profile"), "host: {attribute: '2hb_', on_missing: keep}"], None, True),
+        ([key("profile"), "regex: {pattern: '(a)', index: 1, attribute: '2hb_'}"], None, True),
         (["static: {attributes: {profile: x}}", "json: {source: profile}"], "id", False),
         (["timestamp: {source: profile}", "timestamp: {source: id}"], "timestamp", False),
         (["timestamp: {source: profile}", "timestamp: {source: id, on_invalid: keep}"], "timestamp", True),
@@ -192,4 +200,5 @@ def test_what_it_does_not_reach_is_free(problems, steps, name):
     ],
 )
 def test_what_is_surely_set_again_is_free(problems, steps, name, is_refused):
-    assert bool(refused(problems(*steps, key(name)))) is is_refused
+    last = [] if name is None else [key(name)]
+    assert bool(refused(problems(*steps, *last))) is is_refused

@@ -530,12 +530,21 @@ def test_query_that_is_not_gone_yet_after_the_clock_was_set_back_is_waited_for()
 
 def test_query_that_a_stop_finds_interrupted_is_not_started_again():
     house = House(lambda house: setattr(house.member, "every_s", 0.001))
-    house.query.interrupt = house.stop.ask
+    interrupted = threading.Event()
+
+    def interrupt() -> None:
+        interrupted.set()
+        house.stop.ask()
+
+    house.query.interrupt = interrupt
     jump = threading.Timer(0.05, lambda: setattr(house, "ahead_s", -2_600.0))
+    end = threading.Timer(3, house.stop.ask)
     jump.start()
+    end.start()
     assert house.supervisor.run() == []
-    assert (house.starts, house.state) == (1, State.STOPPED)
+    assert (house.starts, house.state, interrupted.is_set()) == (1, State.STOPPED, True)
     jump.join()
+    end.cancel()
 
 
 @pytest.mark.parametrize(("batches", "starts"), [(1, 2), (2, 1)])

@@ -22,9 +22,9 @@ def leaving_json(change: Change, replacement: str) -> Change:
     A change of texts that leaves JSON what it is: an object or an array that would no longer be one is changed piece by
     piece.
 
-    A piece is a member's name with its value, or a value of an array. A number or a word that is changed gets quotes; a
-    value that is an object or an array is looked at in its own pieces. The time is linear, and a text in which nothing
-    changes costs what the change does.
+    A piece is a member's name with its value, or a value of an array. A number or a word that is changed gets quotes,
+    unless all of the text is JSON without them; a value that is an object or an array is looked at in its own pieces.
+    The time is linear, and a text in which nothing changes costs what the change does.
 
     Args:
         change: of any text.
