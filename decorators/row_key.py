@@ -219,7 +219,7 @@ class RowKey(Decorator[RowKeySettings]):
         """Set the key."""
         separator = self._separator
         texts: list[bytes] = []
-        for part in self._parts:
+        for number, part in enumerate(self._parts, 1):
             if part.asks:
                 missing = part.value.missing(event)
                 if missing is not None:
@@ -231,7 +231,7 @@ class RowKey(Decorator[RowKeySettings]):
                 text = part.encode(text)
             if part.is_guarded and separator in text:
                 raise DecorateError(
-                    f'the part "{part.value.text}" of the row key has a separator in it: {shown_start(text)}',
+                    f"part {number} of the row key has a separator in it: {shown_start(text)}",
                     code="separator_in_key",
                     hint="choose another separator, or say on_separator: keep",
                 )

@@ -144,6 +144,15 @@ class Catalog:
         component = self.load("decorators", name)
         return issubclass(component, FanOut) and component.finish is not FanOut.finish
 
+    def makes_events(self, name: str) -> bool:
+        """
+        Whether a decorator may make several events of one.
+
+        Raises:
+            CatalogError: there is no such decorator, or it can not be imported.
+        """
+        return issubclass(self.load("decorators", name), FanOut) and not self.holds_events(name)
+
     def settings(self, room: str, name: str) -> type[Model]:
         """
         The options of a component, without importing what talks to its store.

@@ -24,6 +24,7 @@ class Writer:
         self._map = mapper.map
         self._mutator = mutator
         self._own = mapper.settings.own_families
+        self._is_one_table = mapper.settings.fixed_table is not None
         wanted = mapper.settings.families.on_unknown or OnUnknown.CREATE
         # nobody could make what is asked for, and the batch would run again for ever
         can_not = wanted is OnUnknown.CREATE and not mutator.capabilities.creates_families
@@ -59,7 +60,11 @@ class Writer:
         families = _families_in(mutation)
         known = self._mutator.families.of(table, families)
         if known is None and not self._mutator.capabilities.creates_tables:
-            raise NoTableError(f'there is no table "{table}" in store "{self._mutator.store_name}"')
+            message = f'there is no table "{table}" in store "{self._mutator.store_name}"'
+            if self._is_one_table:
+                raise NoTableError(message)
+            # the event names it, and one event must not hold up all others
+            raise MappingError(message, code="unknown_table", hint="make the table, then replay the dead letter")
         missing = families - (known or frozenset())
         if missing and isinstance(mutation, Delete) and self._on_unknown is OnUnknown.CREATE:
             return UNKNOWN_FAMILY  # a delete makes no family: where there is none, there is nothing to delete

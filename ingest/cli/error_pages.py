@@ -233,6 +233,10 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.EventError,
         "The table has no such column family, and families: on_unknown does not have it made.",
     ),
+    "unknown_table": (
+        api.MappingError,
+        "The event names a table that is not there, in a store that makes none. Make it, then replay the dead letter.",
+    ),
     "unmatched_group": (api.DecorateError, "A group took no part in the match, and the step says on_unmatched: error."),
     "value_too_large": (api.MappingError, "A value is larger than columns: max_value_bytes allows."),
     "wrong_schema": (api.DecorateError, "The header of a value names another schema than the step has."),

@@ -109,7 +109,8 @@ def followed(pipeline: PipelineDraft, binding: Binding) -> Changing:
     """
     Follow what changes through a chain, and warn of steps that nobody can follow.
 
-    Those are attributes, the body, and the event's time and host. A step that says all names it sets needs no warning: what is made of those is followed, and refused in a row key.
+    Those are attributes, the body, and the event's time and host. A step that says all names it sets needs no warning:
+    what is made of those is followed, and refused in a row key.
     """
     states: list[Changes] = [Changes()]
     for step in pipeline.steps:

@@ -32,6 +32,9 @@ class Lookup(Protocol):
     def holds_events(self, name: str) -> bool:
         """Whether a decorator holds events until the end of a share."""
 
+    def makes_events(self, name: str) -> bool:
+        """Whether a decorator may make several events of one."""
+
     def with_plugins(self, plugins: AbstractSequence[Plugin]) -> "Lookup":
         """The same and what some modules add; CatalogError when one can not be imported."""
 

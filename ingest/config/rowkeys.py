@@ -2,15 +2,17 @@
 
 from collections.abc import Collection
 
+from ingest.api import Settings
 from ingest.config.changes import Changes, followed, read_by, read_when, sets_all
 from ingest.config.components import Binding
 from ingest.config.draft import PipelineDraft
 from ingest.config.model import Component
 from ingest.config.problems import Kind, Place
-from ingest.expressions import Template
+from ingest.expressions import CORE_NAMES, Template
 
 _FIXED_IN_FILES = frozenset({"partition", "key"})  # of the files source: 0 and empty for every event
 _MADE_OF = {"row_key": "parts", "value": "value"}  # steps that make one attribute, and of which option
+_OF_RECORD = frozenset(CORE_NAMES)
 _UNIQUE_IN_KAFKA = 10_000  # records of a partition and millisecond that nanos tell apart
 
 
@@ -24,6 +26,7 @@ def check_row_keys(pipeline: PipelineDraft, binding: Binding) -> None:
             if where not in told:
                 told.add(where)
                 _check(references, where, binding, is_files=is_files)
+                _check_parts(references, step, where, pipeline, binding)
                 chooses = frozenset() if step is None else read_when(step.settings, pipeline.options.timezone)
                 _check_same(references | chooses, where, changing.before(step), binding)
         prefix = getattr(sink.settings, "attr_prefix", None)
@@ -78,6 +81,23 @@ def _check(references: frozenset[str], where: Place, binding: Binding, *, is_fil
             "and millisecond"
         )
         binding.warning(Kind.CONFLICT, where, message, "add %{key}, or %{topic}-%{partition}-%{offset}")
+
+
+def _check_parts(
+    references: frozenset[str], maker: Component | None, where: Place, pipeline: PipelineDraft, binding: Binding
+) -> None:
+    """Look for steps that make several events of one, which then have one row key."""
+    is_made = False
+    for step in pipeline.steps:
+        is_made = is_made or step is maker
+        if not binding.lookup.makes_events(step.kind) or not isinstance(step.settings, Settings):
+            continue
+        # what was made of an event before is in all its parts, and so is what no part gets anew
+        if references and (is_made or references <= _OF_RECORD - step.settings.sets_core()):
+            message = f"the events that {step.kind} makes of one share this row key, so each writes over the one before"
+            hint = f"after {step.kind}, add %{{fan_out()}} to it, or write %{{origin()}}"
+            binding.warning(Kind.CONFLICT, where, message, hint)
+            return
 
 
 def _check_same(references: Collection[str], where: Place, changing: Changes, binding: Binding) -> None:

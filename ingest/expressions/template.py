@@ -74,7 +74,8 @@ class Template:
         """
         missing = self.missing(event)
         if missing is not None and is_error:
-            raise ExpressionError(f'no attribute "{missing}" for "{self.text}"', code="no_attribute")
+            # without the text: a key of a function in it may be a secret, and dead letters have the message
+            raise ExpressionError(f'no attribute "{missing}" for the template', code="no_attribute")
         return missing is not None
 
     def passes(self, event: Event, on_missing: Fate) -> bool:

@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 from ingest.api import Event, Example, ExpressionError, MappingError, Model, option
 from ingest.api.choices import OnMissing
 from ingest.api.names import Remembered
+from ingest.api.notation import name_from_bytes
 from ingest.expressions import Template
 from sinks.mapping.encodings import ENCODERS, Encode, Encoding
 from sinks.mapping.guards import NameGuard, check_row_key, refuse_own_families
@@ -192,7 +193,7 @@ class HBase(Mapper[HBaseSettings]):
                 if key.on_missing is OnMissingInKey.DROP:
                     return _NO_ROW_KEY
                 raise MappingError(
-                    f'no attribute "{missing}" for the row key "{key.template.text}"',
+                    f'no attribute "{missing}" for the row key',
                     code="no_row_key",
                     hint="say `on_missing: drop` if such events are none of this sink",
                 )
@@ -216,7 +217,7 @@ class HBase(Mapper[HBaseSettings]):
 
 def _ready(cell: CellOptions, names: NameGuard) -> _Cell:
     family, qualifier, value = cell.family.constant, cell.qualifier.constant, cell.value.constant
-    name = f'"{cell.family.text}:{cell.qualifier.text}"'
+    name = f'"{_told(cell.family)}:{_told(cell.qualifier)}"'
     encode = ENCODERS[cell.encoding]
     value_of = cell.value.render
     if value is not None and encode is not None:
@@ -224,6 +225,11 @@ def _ready(cell: CellOptions, names: NameGuard) -> _Cell:
         encode, value_of = None, lambda _event: prepared
     column = b"" if family is None or qualifier is None else family + b":" + qualifier
     return _Cell(column, _column_of(cell, names), _if_there(cell, value_of, name), encode, name)
+
+
+def _told(template: Template) -> str:
+    """For messages: not as it is written, for a key of a function in it may be a secret."""
+    return "…" if template.constant is None else name_from_bytes(template.constant)
 
 
 def _column_of(cell: CellOptions, names: NameGuard) -> Callable[[Event], bytes]:

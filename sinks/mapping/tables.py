@@ -24,7 +24,7 @@ class TableNames:
     """
 
     def __init__(self, template: Template) -> None:
-        self._template = template
+        self._render = template.render
         self._names = Remembered(self._checked, most=_MOST_NAMES)
         self.constant = None if template.constant is None else template.constant.decode()
 
@@ -40,12 +40,12 @@ class TableNames:
         Raises:
             MappingError: the template does not give the name of a table.
         """
-        return self._names[self._template.render(event)]
+        return self._names[self._render(event)]
 
     def _checked(self, data: bytes) -> str:
         if not self.is_legal(data):
             raise MappingError(
-                f'"{self._template.text}" gives {name_from_bytes(data)!r}, which is no name of a table',
+                f"the name made for the table, {name_from_bytes(data)!r}, is none",
                 code="bad_table_name",
                 hint="a table is NAME or NAMESPACE:NAME, each of letters, digits, _ . - and with no . or - first",
             )

@@ -52,6 +52,14 @@ class Scripted(Mapper[SinkSettings]):
         return (event.host or "t", Put(event.body, columns, at, wal=event.key != NO_WAL))
 
 
+class ToOneTable(SinkSettings):
+    """The table is in the options."""
+
+    @property
+    def fixed_table(self) -> str | None:
+        return "absent"
+
+
 class Recording(MemoryStore):
     """Remembers calls, and fails when told."""
 
@@ -292,10 +300,23 @@ class TestFamilies:
         writer.write(event(b"r", table="absent", f_a=b"1"))
         assert writer.needs_families == {("logs", "absent"): {b"f"}}
 
-    def test_missing_table_blocks_where_the_store_can_not_make_it(self, make):
-        writer = make(capabilities=hbase_like())
+    def test_missing_table_of_a_sink_blocks_where_the_store_can_not_make_it(self, store):
+        mutator = BufferedMutator(
+            [DirectSender(store)], "logs", capabilities=hbase_like(), buffer_bytes=1_000, deletes=False
+        )
+        writer = Way(Scripted(ToOneTable()), mutator)
+        writer.begin(WriteContext(BATCH_MS))
         with pytest.raises(StoreRefusedError, match='there is no table "absent" in store "logs"'):
             writer.write(event(b"r", table="absent", f_a=b"1"))
+
+    def test_missing_table_that_an_event_names_is_that_events_fault(self, make, store):
+        writer = make(capabilities=hbase_like())
+        with pytest.raises(MappingError, match='there is no table "absent" in store "logs"') as caught:
+            writer.write(event(b"r", table="absent", f_a=b"1"))
+        assert caught.value.code == "unknown_table"
+        writer.write(event(b"r", f_a=b"1"))
+        writer.flush()
+        assert list(rows(store)) == [b"r"]
 
     def test_closed_table_gets_no_family(self, make):
         writer = make()

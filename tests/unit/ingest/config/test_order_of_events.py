@@ -89,3 +89,5 @@ def test_order_is_no_matter_where_every_cell_has_the_time_of_its_event(problems,
 def test_catalog_knows_who_holds_events():
     catalog = Catalog()
     assert [name for name in catalog.names("decorators") if catalog.holds_events(name)] == ["reservoir_sampler"]
+    makers = [name for name in catalog.names("decorators") if catalog.makes_events(name)]
+    assert makers == ["explode", "mult", "unbatch"]

@@ -45,3 +45,35 @@ def test_a_key_that_does_not_vary_is_told(tmp_path, step, expected):
     found = problems(tmp_path, step)
     assert len(found) == (expected is not None)
     assert all(problem.startswith(str(expected)) for problem in found)
+
+
+def value(template):
+    return f"value: {{attribute: '2hb_', value: \"{template}\"}}"
+
+
+PLACE = value("%{topic}-%{partition}-%{offset}")
+
+
+@pytest.mark.parametrize(
+    ("steps", "by"),
+    [
+        (["explode", PLACE], "explode"),
+        (["explode", "row_key: {parts: [{value: '%{key}'}, {value: '%{nanos}'}]}"], "explode"),
+        (["explode: {attribute: part}", value("%{body}%{offset}")], "explode"),
+        (["mult: {n: 2}", value("%{body}%{offset}")], "mult"),
+        ([value("%{origin()}"), "explode"], "explode"),
+        ([value("%{id}"), "mult: {n: 2}"], "mult"),
+        (["unbatch", value("%{key}")], "unbatch"),
+        (["explode", value("%{offset}%{fan_out()}")], None),
+        (["explode", value("%{uuid()}")], None),
+        (["explode", value("%{body}%{offset}")], None),
+        (["explode: {attribute: part}", value("%{part}%{offset}")], None),
+        (["unbatch", value("%{host}-%{nanos}")], None),
+        (["reservoir_sampler: {k: 5}", PLACE], None),
+        (["dedupe: {by: '%{key}'}", PLACE], None),
+    ],
+)
+def test_a_key_that_parts_of_an_event_share_is_told(tmp_path, steps, by):
+    told = f": conflict: warning: the events that {by} makes of one share this row key"
+    found = problems(tmp_path, "\n      - ".join(steps))
+    assert [told in problem for problem in found] == ([] if by is None else [True])

@@ -237,6 +237,11 @@ class TestValue:
         assert again == template
         assert again.render(event(x=b"a")) == b"a/00"
 
+    def test_what_it_is_made_of_is_in_no_message_of_an_event(self) -> None:
+        with pytest.raises(ExpressionError, match='no attribute "user"') as raised:
+            Template.parse("%{hmac_sha256(user, 'pepper')}").lacks(event(), is_error=True)
+        assert "pepper" not in str(raised.value)
+
     def test_shows_as_its_text(self) -> None:
         assert str(Template.parse("%{x}")) == "%{x}"
 

@@ -121,7 +121,7 @@ class TestBytes:
 
     def test_a_value_that_can_not_be_encoded_names_its_cell(self):
         error = error_of(mapper(cell(qualifier="%{host}", encoding="int64")), event(b"abc"))
-        assert (error.code, str(error)) == ("not_a_number", 'the cell "f:%{host}": "abc" is not a whole number')
+        assert (error.code, str(error)) == ("not_a_number", 'the cell "f:…": "abc" is not a whole number')
 
     def test_an_empty_value_is_no_number(self):
         error = error_of(mapper(cell("%{none}", encoding="int64")), event())
@@ -170,7 +170,13 @@ class TestRowKey:
     def test_a_missing_attribute_is_an_error(self):
         error = error_of(mapper(row="%{host}-%{missing}"), event(host="h"))
         assert error.code == "no_row_key"
-        assert str(error).startswith('no attribute "missing" for the row key "%{host}-%{missing}"')
+        assert str(error).startswith('no attribute "missing" for the row key;')
+
+    def test_what_a_template_is_made_of_is_in_no_message(self):
+        made = mapper(row="%{hmac_sha256(missing, 'pepper')}-%{host}")
+        assert "pepper" not in str(error_of(made, event(host="h")))
+        listed = cell("x", qualifier="%{hmac_sha256(host, 'pepper')}", encoding="int64")
+        assert "pepper" not in str(error_of(mapper(cells=[listed]), event(host="h")))
 
     def test_or_drops_the_event(self):
         assert mapper(row="%{missing}", on_missing="drop").map(event(), BATCH_MS) == Skipped("no_row_key")
