@@ -27,26 +27,27 @@ def _beside(peer: str, of: str = "per_s") -> Callable[[Result], float]:
     return lambda result: float(result["hbase"]["hbase"][of]) / float(result["hbase"][peer][of])
 
 
+# the first four: docs/adr/0024-goals-beside-hbase.md
 GOALS = (
     Goal(
         "Kafka to HBase, WAL on: share of what ready-made Thrift bytes reach by as many connections",
         _beside("ceiling"),
-        0.95,
+        0.55,
     ),
     Goal(
         "Kafka to HBase, WAL on: times Flume 1.11 with its file channel, which promises as much",
         _beside("flume file channel"),
-        1.4,
+        0.95,
     ),
     Goal(
         "Kafka to HBase, WAL on: times Flume 1.11 with its memory channel, which loses events in a crash",
         _beside("flume memory channel"),
-        1.1,
+        0.6,
     ),
     Goal(
         "Kafka to HBase, WAL on: CPU for a million events, as a share of Flume's with the file channel",
         _beside("flume file channel", "cpu_s_per_million"),
-        0.5,
+        0.9,
         at_most=True,
     ),
     Goal(

@@ -28,9 +28,10 @@ def test_settings_that_readme_does_not_tell_are_named(told, found):
 
 def test_goal_is_met_from_its_side():
     runs = {name: {"per_s": 100.0, "cpu_s_per_million": 10.0} for name in ("hbase", "ceiling", "flume file channel")}
-    assert [verdict(line) for line in goals({"hbase": runs}) if line["figure"]] == ["met", "NOT met", "NOT met"]
+    runs["ceiling"]["per_s"] = 200.0
+    assert [verdict(line) for line in goals({"hbase": runs}) if line["figure"]] == ["NOT met", "met", "NOT met"]
     runs["hbase"]["cpu_s_per_million"] = 5.0
-    assert [line["met"] for line in goals({"hbase": runs}) if line["figure"]] == [True, False, True]
+    assert [line["met"] for line in goals({"hbase": runs}) if line["figure"]] == [False, True, True]
 
 
 def test_what_was_not_measured_is_told():
