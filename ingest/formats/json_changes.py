@@ -58,9 +58,25 @@ def leaving_json(change: Change, replacement: str) -> Change:
         changed = change(text)
         if changed == text or not _BEGINS.match(text) or _is_json(changed) or not _is_json(text):
             return changed
-        return _PIECE.sub(piece_of, text)
+        first = _alike(text, changed)
+        last = len(text) - _alike(text[first:][::-1], changed[first:][::-1])
+        return _PIECE.sub(
+            lambda piece: piece_of(piece) if piece.end() >= first and piece.start() <= last else piece[0], text
+        )
 
     return changed_json
+
+
+def _alike(one: bytes, other: bytes) -> int:
+    """How many bytes two texts have in common at their beginning."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def _quoted(value: bytes) -> bytes:
