@@ -175,8 +175,8 @@ class TestRowKey:
     def test_what_a_template_is_made_of_is_in_no_message(self):
         made = mapper(row="%{hmac_sha256(missing, 'pepper')}-%{host}")
         assert "pepper" not in str(error_of(made, event(host="h")))
-        listed = cell("x", qualifier="%{hmac_sha256(host, 'pepper')}", encoding="int64")
-        assert "pepper" not in str(error_of(mapper(cells=[listed]), event(host="h")))
+        listed = cell(qualifier="%{hmac_sha256(host, 'pepper')}", encoding="int64")
+        assert "pepper" not in str(error_of(mapper(listed), event(b"x", host="h")))
 
     def test_or_drops_the_event(self):
         assert mapper(row="%{missing}", on_missing="drop").map(event(), BATCH_MS) == Skipped("no_row_key")
