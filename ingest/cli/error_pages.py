@@ -226,7 +226,7 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "too_many_parts": (
         api.DecorateError,
-        "A text has more parts than max_events of explode, or too many steps make too many events of one record.",
+        "A text has more parts than max_events of explode, or the steps make over 131,072 events of one record.",
     ),
     "unknown_component": (api.CatalogError, "There is no decorator, sink, store or source of this name."),
     "unknown_family": (

@@ -12,6 +12,9 @@ from tests.bench.workload import FAMILY, PIPELINE, SEED, STORE, TABLE, Workload,
 from tests.support.names import unique
 from tests.support.servers import Kafka
 
+MAX_EVENTS_PER_BATCH = 200_000
+"""As it is by default."""
+
 
 class Case(NamedTuple):
     """
@@ -51,7 +54,11 @@ def run(case: Case, kafka: Kafka, folder: Path) -> Sample:
     topic = kafka.create_topic("scale", partitions=case.partitions)
     kafka.produce(topic, in_turn(case.lines(case.events), case.partitions))
     folder.mkdir(parents=True)
-    return product(folder, case.content(kafka.brokers, topic), case.events, processes_of(kafka.server.process))
+    content = case.content(kafka.brokers, topic)
+    source = content["pipelines"][PIPELINE]["source"]["kafka"]
+    # several micro-batches, of which the first half only warms up
+    source["max_events_per_batch"] = min(MAX_EVENTS_PER_BATCH, case.events // 4)
+    return product(folder, content, case.events, processes_of(kafka.server.process))
 
 
 def _plain(events: int, partitions: int, **sections: dict[str, Any]) -> Case:
