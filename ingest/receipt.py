@@ -27,10 +27,14 @@ class Counts:
     What happened to the events of a partition; read = stored + dropped + dead-lettered, fan-outs counted as read.
 
     Attributes:
+        records: as they came from the source, before fan-outs.
+        failed: how many of the records failed; one of which several events were made in part, as 0.3 for three of ten.
         rows_sent: rows of every attempt to write, so more than the rows stored after a retry.
         flush_s: how long each chunk took.
     """
 
+    records: int = 0
+    failed: float = 0.0
     read: int = 0
     stored: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
@@ -44,6 +48,8 @@ class Counts:
 
     def add(self, other: "Counts") -> None:
         """Take in what another partition counted."""
+        self.records += other.records
+        self.failed += other.failed
         self.read += other.read
         self.stored += other.stored
         self.dropped.update(other.dropped)
@@ -77,7 +83,7 @@ class Receipt:
         refused: name of a store -> rows that it refused; all others are durable, and the batch has to be run
             again to learn which events they are.
         handed: files for the driver, in the order they must be written.
-        dead_letters: envelopes as bytes.
+        dead_letters: envelopes as bytes; fewer than events where several of one record failed alike.
     """
 
     verdict: Verdict = Verdict.DURABLE

@@ -23,6 +23,7 @@ from ingest.api import (
 )
 from ingest.chain import Chain, Dropped, Failed, Outcome, Waiting
 from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.letters import Letters
 from ingest.expressions import Condition
 from ingest.observe.logs import logger
 from ingest.receipt import Receipt, RefusedRows, Verdict
@@ -33,8 +34,6 @@ from sinks.mutator import BufferedMutator, WriteContext
 from sinks.writer import Writer
 
 _PARTITION = itemgetter(0, 1)  # topic and partition of a record
-
-MAX_DEAD_LETTER_BYTES = 64 * 1024 * 1024  # of one batch: more is no longer an exception, and would fill the driver
 
 _log = logger(__name__)
 
@@ -49,12 +48,6 @@ class OutOfTimeTooOftenError(IngestError):
     """Event after event does not come out of a step; a human must mend it."""
 
     code = "timeouts"
-
-
-class TooManyDeadLettersError(IngestError):
-    """The dead letters of one batch do not fit in the driver."""
-
-    code = "dead_letters_too_large"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +92,14 @@ class Outlet:
     condition: Condition | None = None
 
 
+@dataclass(slots=True)
+class _Held:
+    """What a step holds: the record it was made of, and which part of the record's events it is: 1 when it is all."""
+
+    record: Record
+    part: float = 1.0
+
+
 class Task:
     """
     A live pipeline, kept by a worker process and run once for each partition of each micro-batch.
@@ -138,12 +139,12 @@ class Task:
         self._on_error = on_error
         self._time_limit = time_limit
         self._receipt = Receipt()
-        self._letter_bytes = 0
+        self._letters = Letters()
         self._batch_time_ms = 0
         self._reported: set[tuple[str, str]] = set()
         self._blocked: tuple[str, IngestError] | None = None
         self._only: Mapping[RecordPlace, frozenset[str]] = {}
-        self._held: dict[int, Record] = {}
+        self._held: dict[int, _Held] = {}
 
     def run(self, records: Iterable[Record], assignment: Assignment) -> Receipt:
         """
@@ -153,7 +154,7 @@ class Task:
         receipt's verdict.
         """
         receipt = self._receipt = Receipt()
-        self._letter_bytes = 0
+        self._letters = Letters()
         self._batch_time_ms = assignment.batch_time_ms
         self._taking = self._outlets
         self._only = assignment.only
@@ -194,15 +195,15 @@ class Task:
                 case Disposition.DIVERT:
                     pass  # nobody says which event it is about, so none may be passed over: blocked, and loudly
             return _ended(receipt, Verdict.BLOCKED, error)
-        return self._with_wishes(receipt)
+        return self._completed(receipt)
 
     def close(self) -> None:
         """Let go of connections."""
         for mutator in self._mutators.values():
             mutator.close()
 
-    def _with_wishes(self, receipt: Receipt) -> Receipt:
-        """The receipt with what the batch has to be run again for: missing families, or rows that were refused."""
+    def _completed(self, receipt: Receipt) -> Receipt:
+        """The receipt with its letters, or with what the batch is run again for: families or refused rows."""
         for store, mutator in self._mutators.items():
             receipt.needs_families.update(mutator.families.needed)
             if mutator.refused:
@@ -211,8 +212,8 @@ class Task:
             receipt.verdict = Verdict.NEEDS_FAMILIES
         elif receipt.refused:
             receipt.verdict = Verdict.REFUSED
-        if receipt.verdict is not Verdict.DURABLE:
-            receipt.dead_letters = []
+        else:
+            receipt.dead_letters = self._letters.lines()
         return receipt
 
     def _shares(self, records: Iterable[Record], *, are_apart: bool) -> Iterable[Iterable[Record]]:
@@ -227,10 +228,12 @@ class Task:
         counts = self._receipt.counts
         self._chain.begin()
         for record in self._directed(records) if self._only else records:
+            counts.records += 1
             try:
                 event = self._decode(record)
             except EventError as error:
                 counts.read += 1
+                counts.failed += 1
                 self._fail(record, None, error, "source", self._on_error)
                 continue
             if isinstance(event, Event):
@@ -239,10 +242,10 @@ class Task:
                 counts.read += 1
                 counts.dropped[event] += 1
         for event, outcomes in self._chain.finish():
-            record = self._held.pop(id(event))
+            held = self._held.pop(id(event))
             if self._only:
-                self._direct(record)
-            self._settle(record, outcomes)
+                self._direct(held.record)
+            self._settle(held.record, outcomes, held.part)
         for store in self._handovers:
             self._mutators[store].end_of_partition()
 
@@ -256,29 +259,37 @@ class Task:
         names = self._only.get(record.place)
         self._taking = tuple(outlet for outlet in self._outlets if names is None or outlet.name in names)
 
-    def _settle(self, record: Record, outcomes: Sequence[Outcome]) -> None:
+    def _settle(self, record: Record, outcomes: Sequence[Outcome], part: float = 1.0) -> None:
         """Do what an event's outcomes ask for; each counts once, and what waits counts when its fate is known."""
         counts = self._receipt.counts
+        failed = settled_before = 0
+        held: _Held | None = None
         for outcome in outcomes:
             if isinstance(outcome, Event):
                 counts.read += 1
-                self._write(record, outcome)
+                failed += self._write(record, outcome)
                 continue
             match outcome:
                 case Dropped():
                     counts.read += 1
                     counts.dropped[outcome.reason] += 1
-                    if self._held:
-                        self._held.pop(id(outcome.event), None)
+                    if self._held and self._held.pop(id(outcome.event), None) is not None:
+                        settled_before += 1  # it was an outcome when it began to wait, here or of an earlier record
                 case Waiting(waiting):
-                    self._held[id(waiting)] = record
+                    held = self._held[id(waiting)] = held or _Held(record)
                 case Failed():
                     counts.read += 1
+                    failed += 1
                     fan_out = outcome.origin.fan_out
                     self._fail(record, outcome.event, outcome.error, outcome.component, outcome.on_error, fan_out)
+        if failed or held is not None:
+            events = len(outcomes) - settled_before
+            counts.failed += part * failed / events
+            if held is not None:
+                held.part = part / events
 
-    def _write(self, record: Record, event: Event) -> None:
-        """Give the event to the sinks; it counts once: dead-lettered before dropped by error before stored."""
+    def _write(self, record: Record, event: Event) -> bool:
+        """Whether sinks refused the event; it counts once: dead-lettered before dropped by error before stored."""
         counts = self._receipt.counts
         stored = False
         skipped = "no_sink"
@@ -309,6 +320,7 @@ class Task:
             counts.stored += 1
         else:
             counts.dropped[skipped] += 1
+        return bool(failures)
 
     def _refuse(self, record: Record, event: Event, failures: Sequence[tuple[EventError, Outlet]]) -> None:
         """An event that sinks refused: a letter for each that asks for one, and counted for the first of those."""
@@ -348,24 +360,19 @@ class Task:
                 counts.dropped["on_error"] += counted
             case OnError.DEAD_LETTER:
                 counts.dead_lettered[error.code] += counted
-                letter = DeadLetter(
-                    record=record,
-                    fan_out=fan_out,
-                    attributes={} if event is None else event.attributes,
-                    pipeline=self._pipeline,
-                    component=component,
-                    code=error.code,
-                    message=str(error),
-                    batch_time_ms=self._batch_time_ms,
-                    fingerprint=self._fingerprint,
-                ).to_json()
-                self._letter_bytes += len(letter)
-                if self._letter_bytes > MAX_DEAD_LETTER_BYTES:
-                    raise TooManyDeadLettersError(
-                        f"more than {MAX_DEAD_LETTER_BYTES >> 20} MiB of dead letters in one micro-batch",
-                        hint=f"the last one: {error}; mend the pipeline, or set max_events_per_batch lower",
+                self._letters.add(
+                    DeadLetter(
+                        record=record,
+                        fan_out=fan_out,
+                        attributes={} if event is None else event.attributes,
+                        pipeline=self._pipeline,
+                        component=component,
+                        code=error.code,
+                        message=str(error),
+                        batch_time_ms=self._batch_time_ms,
+                        fingerprint=self._fingerprint,
                     )
-                self._receipt.dead_letters.append(letter)
+                )
         error.without_frames()
 
     def _report_bug(self, component: str, error: EventError) -> None:
@@ -378,9 +385,7 @@ class Task:
 
 
 def _ended(receipt: Receipt, verdict: Verdict, error: IngestError) -> Receipt:
-    """The receipt of a task that did not come to its end."""
+    """The receipt of a task that did not come to its end; without letters, since nobody publishes them."""
     receipt.verdict = verdict
     receipt.code, receipt.message = error.code, str(error)
-    # this attempt is not acknowledged, so nobody publishes them
-    receipt.dead_letters = []
     return receipt

@@ -95,6 +95,7 @@ def show(
         ("error", f"{letter.code}: {letter.message}"),
         ("batch", moment(letter.batch_time_ms)),
         ("record", f"{record.topic}, partition {record.partition}, offset {record.offset}"),
+        ("events", "" if letter.events == 1 else f"{letter.events:,} of the record failed so, this one first"),
         ("time", moment(record.timestamp_ms)),
         ("key", "" if record.key is None else readable(record.key)),
         *((f"header {name}", "" if value is None else readable(value)) for name, value in record.headers),
@@ -248,6 +249,8 @@ def _row(entry: "Entry") -> tuple[str, ...]:
 
     letter = entry.letter
     event = f"{letter.record.topic}/{letter.record.partition}/{letter.record.offset}"
+    if letter.events > 1:
+        event += f" ({letter.events:,} events)"
     return (
         entry.position,
         moment(letter.batch_time_ms),

@@ -121,7 +121,7 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "disk_full": (api.StoreUnavailableError, "There is no room left where the service keeps its state or its files."),
     "division_by_zero": (api.ExpressionError, "div or mod was given a zero."),
     "empty_row_key": (api.MappingError, "The template of the row key gave nothing."),
-    "error_budget": (IngestError, "More events failed than error_budget allows; a human must look before it goes on."),
+    "error_budget": (IngestError, "More records failed than error_budget allows; a human must look before it goes on."),
     "families_changed": (
         api.StoreUnavailableError,
         "A table lost a family while a batch was written to it; the batch is checked again against what is there now.",

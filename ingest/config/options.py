@@ -212,10 +212,10 @@ class TableOptions(Model):
 
 
 class ErrorBudget(Model):
-    """How many events may fail before the pipeline stops."""
+    """How many records may fail before the pipeline stops; one of which several events were made counts in part."""
 
-    share: Share = option("Share of the events of the window that may fail.", default="5%")
-    min_events: int = option("Fewer events than this in the window never stop it.", default=1000, ge=1)
+    share: Share = option("Share of the records of the window that may fail.", default="5%")
+    min_events: int = option("Fewer records than this in the window never stop it.", default=1000, ge=1)
     window: Duration = option("Time looked back.", default="5m", gt=0)
 
 

@@ -1,7 +1,9 @@
 """
 A dead letter: the record as its source held it, and everything that is known about why it could not pass.
 
-As JSON it is one line; bytes are text when they are UTF-8, else `{"b64": …}`. The keys, in this order::
+Events of one record that failed in one component with one code have one letter; id, message, fan_out and attributes are
+those of the first. As JSON it is one line; bytes are text when they are UTF-8, else `{"b64": …}`. The keys, in this
+order::
 
     format         1; a reader refuses a number it does not know
     product        version that wrote it
@@ -13,6 +15,7 @@ As JSON it is one line; bytes are text when they are UTF-8, else `{"b64": …}`.
     batch_time_ms  time of the micro-batch; a replay writes its cells one millisecond before
     fingerprint    of the pipeline's configuration
     fan_out        number among the events made of one record
+    events         how many events of the record failed in this component with this code; usually 1
     attributes     [[name, value], …] at the failure; names may be bytes, so this is no mapping
     pointer        where the whole letter is, when this one was cut to fit; else null
     record         {topic, partition, offset, timestamp_ms, key, value, headers: [[name, value], …]}
@@ -35,7 +38,9 @@ MAX_MESSAGE_CHARS = 4_000  # an error that quotes a body must not make its lette
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
     """
-    One event that could not pass.
+    An event that could not pass; or several of a record, all that failed in one component with one code.
+
+    Of several events it is told how the first one failed.
 
     Attributes:
         record: as its source held it; without key, value and headers when there is a `pointer`.
@@ -44,6 +49,7 @@ class DeadLetter:
         component: name or label of the sink or decorator, "source" when the record could not be decoded.
         batch_time_ms: of the micro-batch it failed in.
         pointer: where the whole letter is, or None when this is the whole letter.
+        events: how many they are.
         product: version that wrote it.
     """
 
@@ -57,6 +63,7 @@ class DeadLetter:
     batch_time_ms: int
     fingerprint: str
     pointer: str | None = None
+    events: int = 1
     product: str = __version__
 
     @property
@@ -96,6 +103,7 @@ class DeadLetter:
                 "batch_time_ms": self.batch_time_ms,
                 "fingerprint": self.fingerprint,
                 "fan_out": self.fan_out,
+                "events": self.events,
                 "attributes": [[_name(name), to_notation(value)] for name, value in self.attributes.items()],
                 "pointer": None if self.pointer is None else _plain(self.pointer),
                 "record": {
@@ -128,6 +136,7 @@ class DeadLetter:
             return cls(
                 record=_record_of(content["record"]),
                 fan_out=_integer(content["fan_out"]),
+                events=_integer(content["events"]),
                 attributes={
                     name_from_bytes(from_notation(name)): from_notation(value) for name, value in content["attributes"]
                 },

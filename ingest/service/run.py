@@ -264,8 +264,7 @@ class _Publisher:
         self._metrics = metrics
 
     def __call__(self, letters: Sequence[bytes], batch_id: int, counts: Counts, batch_time_ms: int) -> None:
-        failed = counts.dead_lettered.total() + counts.dropped["on_error"]
-        self._budget.check(batch_time_ms, counts.read, failed)
+        self._budget.check(batch_time_ms, counts.records, counts.failed)
         try:
             self._queue.publish(letters, batch_id, batch_time_ms)
         except IngestError:

@@ -8,8 +8,8 @@ import errno
 import re
 
 from ingest.api import IngestError, PositionLostError, SourceUnavailableError
+from ingest.dead_letters.letters import too_many_dead_letters
 from ingest.durable import unusable
-from ingest.task import TooManyDeadLettersError
 
 _LOST = re.compile(
     r"(KafkaIllegalStateException|OffsetOutOfRangeException|Some data may have been (lost|missed)|"
@@ -61,11 +61,6 @@ def translated(error: BaseException) -> IngestError | None:
     if unavailable is not None:
         return SourceUnavailableError(f"Kafka does not answer: {_sentence(text, unavailable.start())}")
     return None
-
-
-def too_many_dead_letters(message: str) -> TooManyDeadLettersError:
-    """The error of a micro-batch with more dead letters than the driver takes, with the way out."""
-    return TooManyDeadLettersError(message, hint="mend the pipeline, or set max_events_per_batch lower")
 
 
 def _sentence(text: str, place: int) -> str:

@@ -22,12 +22,13 @@ from pyspark.sql import DataFrame
 
 from ingest import failpoint
 from ingest.api import Disposition, IngestError
+from ingest.dead_letters.letters import check_size
 from ingest.receipt import Counts, Receipt, RefusedRows, Verdict, gather_refused, receipts_of
 from ingest.spark.batch_time import BatchTimes
-from ingest.spark.errors import too_many_dead_letters, translated
+from ingest.spark.errors import translated
 from ingest.spark.rows import RECEIPT_SCHEMA
 from ingest.spark.worker import process
-from ingest.task import MAX_DEAD_LETTER_BYTES, Assignment
+from ingest.task import Assignment
 from sinks.delivery import deliver
 from sinks.driver_store import DriverStore
 from sinks.families import FamilyRegistry
@@ -334,8 +335,7 @@ def _summed(receipts: Sequence[Receipt]) -> Counts:
 
 def _letters(receipts: Sequence[Receipt]) -> list[bytes]:
     letters = [letter for receipt in receipts for letter in receipt.dead_letters]
-    if sum(map(len, letters)) > MAX_DEAD_LETTER_BYTES:
-        raise too_many_dead_letters(f"more than {MAX_DEAD_LETTER_BYTES >> 20} MiB of dead letters in one micro-batch")
+    check_size(sum(map(len, letters)))
     return letters
 
 

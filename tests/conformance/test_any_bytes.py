@@ -30,6 +30,7 @@ RECORDS = st.lists(
         headers=st.lists(st.tuples(HEADER_NAMES, st.none() | st.binary(max_size=20)), max_size=4).map(tuple),
     ),
     max_size=8,
+    unique_by=lambda record: record.place,
 )
 
 

@@ -127,7 +127,7 @@ class LostPositions:
         assert self.kafka.committed(self.groups["taken"], topic) == {0: at}
 
         # each process keeps fewer dead letters than the budget needs to judge
-        assert "events failed" in reasons["poison"]
+        assert "records failed" in reasons["poison"]
         letters = self._letters("poison")
         assert 0 < len(letters) < MIN_EVENTS * lives
         assert sorted(letters) == list(range(self.reached("poison")))

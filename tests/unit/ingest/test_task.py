@@ -5,13 +5,14 @@ import os
 import socket
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
+from decorators.explode import Explode
 from decorators.split import Split
 from decorators.value import Value
 from ingest.api import (
@@ -30,6 +31,7 @@ from ingest.api import (
     WriteRejectedError,
 )
 from ingest.build import DecoratorPart, Plan, SinkPart, StorePart, live_task
+from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.observe.logs import set_up
 from ingest.receipt import Receipt, RefusedRows, Verdict, gather_refused, receipts_of
@@ -231,6 +233,56 @@ def test_want_of_memory_is_no_events_fault(assignment):
     hungry = SinkPart("hungry", "hungry_sinks:Hungry", sink().settings, OnError.DEAD_LETTER, "logs")
     with pytest.raises(MemoryError):
         live_task(plan(hungry, decorators=TICK)).run([record("a", "1:2")], assignment)
+
+
+SHORT = {"max_value_bytes": "2B"}
+
+
+class TestManyEventsOfARecord:
+    """One record of which a step makes many events must not stop a pipeline for good."""
+
+    PARTS = decorator(Explode, form="separated", separator=",", attribute="2hb_f:part")
+    ROW = decorator(Value, attribute="2hb_", value="%{key}-%{fan_out()}")
+
+    @pytest.fixture
+    def run(self, assignment):
+        def runs(*records: Record, sinks: Sequence[SinkPart] = ()) -> Receipt:
+            several = plan(*(sinks or [sink(columns=SHORT)]), decorators=(self.PARTS, self.ROW))
+            return live_task(several).run(records, assignment)
+
+        return runs
+
+    def test_all_that_fail_alike_have_one_letter(self, run):
+        large = record("k", ",".join(["x" * 9_000] * 100))
+        receipt = run(large)
+        assert (receipt.verdict, receipt.counts.read) == (Verdict.DURABLE, 100)
+        assert receipt.counts.dead_lettered == Counter(value_too_large=100)
+        (letter,) = map(DeadLetter.from_json, receipt.dead_letters)
+        assert (letter.events, letter.fan_out, letter.record) == (100, 0, large)
+
+    @pytest.mark.parametrize(
+        ("body", "failed"),
+        [("1,2,3", 0), ("1,2,333", 1 / 3), ("1,222,333", 2 / 3), ("111,222,333", 1), (",".join(["333"] * 49), 1)],
+    )
+    def test_the_record_counts_once_by_the_share_of_them(self, run, body, failed):
+        counts = run(record("k", body), record("k", "1", 1)).counts
+        assert (counts.records, counts.failed) == (2, failed)
+
+    @pytest.mark.parametrize("on_error", [OnError.DEAD_LETTER, OnError.DROP])
+    def test_what_two_sinks_refuse_is_one_failure(self, run, on_error):
+        sinks = [sink(name, columns=SHORT, on_error=on_error) for name in ("one", "two")]
+        counts = run(record("k", "1,222"), sinks=sinks).counts
+        assert (counts.records, counts.failed) == (1, 0.5)
+
+    def test_records_that_are_no_events_count_too(self, run):
+        counts = run(record("k", "x" * 2_000_000), record("k", None, 1)).counts
+        assert (counts.records, counts.failed) == (2, 1)
+
+    def test_one_bad_record_of_many_events_does_not_spend_the_error_budget(self, run):
+        good = [record("k", "1", offset) for offset in range(1_999)]
+        counts = run(*good, record("k", ",".join(["333"] * 1_100), 1_999)).counts
+        assert counts.dead_lettered == Counter(value_too_large=1_100)
+        assert not ErrorBudget(share=0.05, min_events=1_000, window_s=300).spend(0, counts.records, counts.failed)
 
 
 class PickyStore(MemoryStore):
@@ -450,3 +502,37 @@ def test_step_that_can_not_begin_blocks_and_is_named(assignment):
     receipt = holding(NoFile).run([record("a", "1:2")], assignment)
     assert (receipt.verdict, receipt.code, receipt.message) == (Verdict.BLOCKED, "disk_busy", '"holding": no file')
     assert receipt.counts.read == 0
+
+
+def of_several(sink: SinkPart) -> Task:
+    """Events of the parts of a body, of which the last two of a share are held."""
+    sys.modules["holding_steps"] = sys.modules[__name__]
+    last_two = DecoratorPart("holding", "holding_steps:LastTwo", Settings(), OnError.DEAD_LETTER)
+    parts = decorator(Explode, form="separated", separator=",")
+    cell = decorator(Value, attribute="2hb_f:value", value="%{body}")
+    return live_task(plan(sink, decorators=(parts, last_two, cell, TICK[2])))
+
+
+def test_held_events_of_a_record_that_failed_alike_share_a_letter(assignment):
+    receipt = of_several(sink(columns={"max_value_bytes": "1B"})).run([record("a", "1,2,33,44")], assignment)
+    assert (receipt.counts.dropped, receipt.counts.dead_lettered) == (Counter(last_two=2), Counter(value_too_large=2))
+    (letter,) = map(DeadLetter.from_json, receipt.dead_letters)
+    assert (letter.events, letter.fan_out) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("bodies", "failed"),
+    [
+        (["1,2,33,44"], 0.5),
+        (["1,2,3,4", "5"], 0),
+        (["1,2,3,44", "5"], 0.25),
+        (["1,2,3,4", "55"], 1),
+        (["11", "22", "33", "44"], 2),
+        (["11,22,33", "4,5"], 0),
+    ],
+)
+def test_held_events_fail_in_the_part_of_their_record_that_they_are(assignment, bodies, failed):
+    """Whatever was dropped for them meanwhile, of their own record or of an earlier one."""
+    records = [record("a", body, offset) for offset, body in enumerate(bodies)]
+    counts = of_several(sink(columns={"max_value_bytes": "1B"})).run(records, assignment).counts
+    assert (counts.records, counts.failed) == (len(bodies), failed)

@@ -114,6 +114,24 @@ class TestShow:
         assert ingest("dead-letters", "show", FILE, "9").code == 3
 
 
+class TestSeveralEvents:
+    """A letter of several events of a record."""
+
+    @pytest.fixture
+    def position(self, pipeline):
+        queue = FileDeadLetters(pipeline / "data" / "state", "ticks")
+        queue.publish([replace(letter(4, b"bad", "no_match", 1000), events=1_100).to_json()], 0, 1000)
+        return next(queue.entries()).position
+
+    def test_list_says_how_many(self, ingest, position):
+        assert "ticks/monday.txt/0/4 (1,100 events)" in ingest("dead-letters", "list", FILE).out
+        assert ingest("dead-letters", "list", FILE, "--output", "json").json["events"] == 1_100
+
+    def test_show_says_how_many(self, ingest, position):
+        shown = ingest("dead-letters", "show", FILE, position).out
+        assert "1,100 of the record failed so, this one first" in shown
+
+
 class TestReplay:
     def test_all(self, ingest, letters):
         result = ingest("dead-letters", "replay", FILE, "--output", "json")

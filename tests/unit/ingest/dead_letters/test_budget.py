@@ -1,5 +1,7 @@
 """The error budget."""
 
+import math
+
 import pytest
 
 from ingest.api import Disposition
@@ -22,6 +24,7 @@ def budget(share=0.05, min_events=1000, window_s=300.0) -> ErrorBudget:
         ([(0, 900, 900), (300_001, 1000, 0)], [False, False]),
         ([(0, 900, 900), (0, 900, 0), (2, 1000, 60)], [False, False, False]),
         ([(0, 900, 900), (2, 900, 0), (0, 900, 0)], [False, True, False]),
+        ([(0, 1000, 49.9), (2, 1000, 50.3)], [False, True]),
     ],
     ids=[
         "too few to judge",
@@ -33,6 +36,7 @@ def budget(share=0.05, min_events=1000, window_s=300.0) -> ErrorBudget:
         "older batches leave",
         "same batch again counts once",
         "an earlier time forgets later ones",
+        "records that failed in part",
     ],
 )
 def test_batches_spend_it(batches, spent):
@@ -44,6 +48,10 @@ def test_share_of_one_never_stops():
     assert not budget(share=1.0, min_events=0).spend(0, 10, 10)
 
 
+def test_share_of_one_never_stops_whatever_parts_add_up_to():
+    assert not budget(share=1.0, min_events=0).spend(0, 10, math.nextafter(10, 11))
+
+
 def test_share_of_zero_stops_at_the_first_failure():
     each = budget(share=0.0, min_events=0)
     assert [each.spend(0, 10, 0), each.spend(2, 10, 1)] == [False, True]
@@ -53,10 +61,10 @@ def test_error_has_figures_and_the_way_out():
     each = budget()
     each.check(0, 900, 10)
     with pytest.raises(ErrorBudgetSpentError) as caught:
-        each.check(2, 1100, 140)
+        each.check(2, 1100, 140.5)
     assert (caught.value.code, caught.value.disposition) == ("error_budget", Disposition.STOP)
     assert str(caught.value) == (
-        "150 of 2000 events failed (7.5%) within 300 s of batch time, 5.0% are allowed; "
+        "150.5 of 2000 records failed (7.5%) within 300 s of batch time, 5.0% are allowed; "
         "nothing of the last batch is acknowledged; "
         "'ingest explain' shows why events fail; mend the pipeline, or raise error_budget: {share: …}"
     )

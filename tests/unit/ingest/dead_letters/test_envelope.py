@@ -36,6 +36,7 @@ LETTERS = st.builds(
     batch_time_ms=INT64,
     fingerprint=UNICODE,
     pointer=st.none() | UNICODE,
+    events=st.integers(1, 2**31 - 1),
     product=UNICODE,
 )
 
@@ -76,6 +77,7 @@ def test_line_has_keys_in_the_documented_order():
             "batch_time_ms": 1308748690000,
             "fingerprint": "abc",
             "fan_out": 0,
+            "events": 1,
             "attributes": [["2hb_cf:q", "v"]],
             "pointer": None,
             "record": {
@@ -134,6 +136,7 @@ def test_random_bytes_are_refused(line):
         {"format": 2},
         {"batch_time_ms": "1"},
         {"fan_out": True},
+        {"events": "2"},
         {"message": None},
         {"attributes": [["a"]]},
         {"attributes": {"a": "b"}},

@@ -40,7 +40,7 @@ def test_receipts_travel_with_their_dead_letters(letters: list[list[bytes]]):
             verdict=Verdict.BLOCKED,
             code="store_unavailable",
             message="no answer",
-            counts=Counts(read=3, stored=1, dropped=Counter(a=1), dead_lettered=Counter(b=1), flush_s=[0.5]),
+            counts=Counts(read=3, failed=0.5, dropped=Counter(a=1), dead_lettered=Counter(b=1), flush_s=[0.5]),
             needs_families={("logs", "t"): {b"\xff", b"a"}},
             handed=[Handed("logs", "/x", 7)],
             dead_letters=few,
