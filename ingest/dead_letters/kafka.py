@@ -45,17 +45,28 @@ class TopicReader(Protocol):
         """One record, None when there is none."""
 
 
+class TopicAdmin(Protocol):
+    """What answers questions about the topic."""
+
+    def max_message_bytes(self, topic: str) -> int:
+        """What one record with its overhead may hold."""
+
+    def incarnation(self, topic: str) -> str:
+        """What tells the topic from others of its name."""
+
+
 class KafkaDeadLetters(DeadLetterQueue):
     """
     A topic, which several pipelines may share.
 
     The key of a record is the letter's, so a letter published again is known by key and batch time; `entries` gives
     it once. A position is `PARTITION:OFFSET`. Marks stand in a file under the state folder, so they are those of
-    this machine. Nothing is taken out of the topic: what an attempt published that was not acknowledged stays,
-    unlike with files.
+    this machine; each names the topic and its incarnation, since another topic has other letters at the same
+    positions. Nothing is taken out of the topic: what an attempt published that was not acknowledged stays, unlike
+    with files.
 
     Args:
-        max_message_bytes: asks for the topic's max.message.bytes, or the producer's limit when that is lower; once.
+        admin: a connection for questions; its answer for the size of a record is kept.
         producer: made at the first publication.
         reader: made at the first reading.
     """
@@ -66,7 +77,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         *,
         pipeline: str,
         state_dir: Path,
-        max_message_bytes: Callable[[], int],
+        admin: Callable[[], contextlib.AbstractContextManager[TopicAdmin]],
         producer: Callable[[], Producer],
         reader: Callable[[], TopicReader],
     ) -> None:
@@ -76,7 +87,8 @@ class KafkaDeadLetters(DeadLetterQueue):
         folder = folder_of(state_dir, pipeline)
         self._marks = Marks(folder / "topic.replayed")
         self._folder = folder
-        self._ask_limit = max_message_bytes
+        self._make_admin = admin
+        self._prefix: str | None = None
         self._max_value_bytes: int | None = None
         self._make_producer = producer
         self._make_reader = reader
@@ -105,7 +117,7 @@ class KafkaDeadLetters(DeadLetterQueue):
 
     def entries(self) -> Iterator[Entry]:
         """The letters of this pipeline, by batch time, each once, whole where its file is on this machine."""
-        marks = self._marks.load()
+        marks = self._load_marks()
         found: dict[tuple[bytes, int], Entry] = {}
         for stored in self._make_reader().read(self._topic):
             entry = self._entry(stored, marks)
@@ -119,7 +131,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         stored = None
         if partition.isdecimal() and offset.isdecimal():
             stored = self._make_reader().read_at(self._topic, int(partition), int(offset))
-        entry = None if stored is None else self._entry(stored, self._marks.load())
+        entry = None if stored is None else self._entry(stored, self._load_marks())
         if entry is None:
             raise NotFoundError(
                 f'no dead letter of "{self._pipeline}" at "{position}" of topic "{self._topic}"',
@@ -128,9 +140,10 @@ class KafkaDeadLetters(DeadLetterQueue):
         return entry
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Note marks in the state folder."""
+        """Note marks in the state folder, for the topic that was read: by now there may be another of its name."""
+        prefix = self._prefix or self._ask_prefix()
         with on_disk(self._folder):
-            self._marks.add(marks)
+            self._marks.add({prefix + position: mark for position, mark in marks.items()})
 
     def close(self) -> None:
         """Close the producer."""
@@ -138,9 +151,22 @@ class KafkaDeadLetters(DeadLetterQueue):
         if producer is not None:
             producer.close()
 
+    def _load_marks(self) -> dict[str, Mark]:
+        """Marks by position, of the topic that has the name now."""
+        prefix = self._ask_prefix()
+        marks = self._marks.load()
+        return {name.removeprefix(prefix): mark for name, mark in marks.items() if name.startswith(prefix)}
+
+    def _ask_prefix(self) -> str:
+        """What marks of the topic begin with."""
+        with self._make_admin() as admin:
+            self._prefix = f"{self._topic}/{admin.incarnation(self._topic)}/"
+        return self._prefix
+
     def _limit(self) -> int:
         if self._max_value_bytes is None:
-            self._max_value_bytes = self._ask_limit() - OVERHEAD_BYTES
+            with self._make_admin() as admin:
+                self._max_value_bytes = admin.max_message_bytes(self._topic) - OVERHEAD_BYTES
         return self._max_value_bytes
 
     def _fits(self, line: bytes, letter: DeadLetter) -> bool:

@@ -84,6 +84,14 @@ class KafkaAdmin:
         found = ((topic["name"], topic["topic_id"]) for topic in self._described(topics))
         return {name: str(id_) for name, id_ in found if id_ is not None and str(id_) != _NO_ID}
 
+    def incarnation(self, topic: str) -> str:
+        """
+        What tells a topic from others of its name: its id, or the cluster's where topics have none.
+
+        So before Kafka 2.8 nothing tells a topic from one that was made again in the same cluster.
+        """
+        return self.topic_ids([topic]).get(topic) or self.cluster_id()
+
     def topics_matching(self, pattern: str) -> list[str]:
         """Names of topics that match a regular expression as a whole, sorted; Kafka's own topics are left out."""
         expression = re.compile(pattern)

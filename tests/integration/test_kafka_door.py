@@ -435,16 +435,11 @@ def _letter(offset: int, value: bytes = b"v") -> DeadLetter:
 @pytest.fixture
 def queue(kafka, connection, tmp_path):
     topic = kafka.create_topic("dead", partitions=2, config={"max.message.bytes": "4000"})
-
-    def limit() -> int:
-        with KafkaAdmin(connection) as admin:
-            return admin.max_message_bytes(topic)
-
     queue = KafkaDeadLetters(
         topic,
         pipeline="p",
         state_dir=tmp_path,
-        max_message_bytes=limit,
+        admin=lambda: KafkaAdmin(connection),
         producer=lambda: KafkaProducer(connection),
         reader=lambda: TopicTail(connection),
     )
