@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ingest import failpoint
 from ingest.api import IntegrityError, NotFoundError
@@ -12,7 +12,7 @@ from ingest.dead_letters.files import FileDeadLetters, folder_of
 from ingest.dead_letters.marks import Marks
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark
 from ingest.durable import on_disk
-from ingest.kafka.stored import Stored
+from ingest.kafka.stored import Stored, TopicSettings
 from ingest.observe.logs import logger
 
 OVERHEAD_BYTES = 512  # of a record batch with one record: 61 for the batch, some 20 for the record, rounded up amply
@@ -48,11 +48,36 @@ class TopicReader(Protocol):
 class TopicAdmin(Protocol):
     """What answers questions about the topic."""
 
-    def max_message_bytes(self, topic: str) -> int:
-        """What one record with its overhead may hold."""
+    def settings(self, topic: str) -> TopicSettings:
+        """What it takes, and for how long it keeps that."""
 
     def incarnation(self, topic: str) -> str:
         """What tells the topic from others of its name."""
+
+
+class Loss(NamedTuple):
+    """That a topic loses letters by itself, and the way out."""
+
+    message: str
+    hint: str
+
+
+def loss_of_letters(topic: str, settings: TopicSettings) -> Loss | None:
+    """Whether a topic loses letters by its settings: a letter is the only trace of its event, and nobody need look."""
+    limits = {"retention.ms": settings.retention_ms, "retention.bytes": settings.retention_bytes}
+    finite = {name: value for name, value in limits.items() if value >= 0}
+    policies = {policy.strip() for policy in settings.cleanup_policy.split(",")}
+    reasons = [f"{name} is {value}" for name, value in finite.items()] if "delete" in policies else []
+    wanted = [f"{name}=-1" for name in finite]
+    if "compact" in policies:
+        reasons.append(f"cleanup.policy is {settings.cleanup_policy}")
+        wanted.append("cleanup.policy=delete")
+    if not reasons:
+        return None
+    return Loss(
+        f'topic "{topic}" does not keep dead letters for good: {" and ".join(reasons)}',
+        f"run 'kafka-configs.sh --alter --entity-type topics --entity-name {topic} --add-config {','.join(wanted)}'",
+    )
 
 
 class KafkaDeadLetters(DeadLetterQueue):
@@ -66,7 +91,7 @@ class KafkaDeadLetters(DeadLetterQueue):
     with files.
 
     Args:
-        admin: a connection for questions; its answer for the size of a record is kept.
+        admin: a connection for questions; it is asked for settings until it answers, and no more.
         producer: made at the first publication.
         reader: made at the first reading.
     """
@@ -95,7 +120,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         self._producer: Producer | None = None
 
     def prepare(self) -> None:
-        """Ask what the topic takes."""
+        """Ask what the topic takes; a warning goes to the log when it does not keep letters for good."""
         self._limit()
 
     def publish(self, letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
@@ -166,7 +191,11 @@ class KafkaDeadLetters(DeadLetterQueue):
     def _limit(self) -> int:
         if self._max_value_bytes is None:
             with self._make_admin() as admin:
-                self._max_value_bytes = admin.max_message_bytes(self._topic) - OVERHEAD_BYTES
+                settings = admin.settings(self._topic)
+            self._max_value_bytes = settings.max_message_bytes - OVERHEAD_BYTES
+            loss = loss_of_letters(self._topic, settings)
+            if loss is not None:
+                _log.warning("dead letters will be lost", pipeline=self._pipeline, reason=loss.message, hint=loss.hint)
         return self._max_value_bytes
 
     def _fits(self, line: bytes, letter: DeadLetter) -> bool:

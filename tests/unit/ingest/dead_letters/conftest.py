@@ -4,7 +4,7 @@ import pytest
 
 from ingest.api import Record, SourceUnavailableError
 from ingest.dead_letters.envelope import DeadLetter
-from ingest.dead_letters.kafka import Stored
+from ingest.kafka.stored import Stored, TopicSettings
 
 
 class Topic:
@@ -15,7 +15,8 @@ class Topic:
     def __init__(self, name: str = "dead", id_: str = "first") -> None:
         self.name, self.id = name, id_
         self.limit = 1_000_000
-        self.silent = 0  # so many questions for the limit are not answered
+        self.keeping = (-1, -1, "delete")
+        self.silent = 0  # so many questions for settings are not answered
         self.records: list[list[tuple[bytes | None, bytes | None, list]]] = [[] for _ in range(self.PARTITIONS)]
         self.pending: list[tuple] = []
         self.failure: Exception | None = None
@@ -53,12 +54,12 @@ class Topic:
     def __exit__(self, *_):
         """Nothing is open."""
 
-    def max_message_bytes(self, topic):
+    def settings(self, topic):
         assert topic == self.name
         if self.silent:
             self.silent -= 1
             raise SourceUnavailableError("no broker")
-        return self.limit
+        return TopicSettings(self.limit, *self.keeping)
 
     def incarnation(self, topic):
         assert topic == self.name

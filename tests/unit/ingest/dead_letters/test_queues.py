@@ -1,5 +1,6 @@
 """What every queue of dead letters does, in files and in a topic."""
 
+import json
 import os
 import stat
 from itertools import chain
@@ -10,6 +11,7 @@ from ingest.api import IntegrityError, NotFoundError, Record, SourceUnavailableE
 from ingest.dead_letters.files import FileDeadLetters, folder_of
 from ingest.dead_letters.kafka import KafkaDeadLetters
 from ingest.dead_letters.queue import Mark, ReplayOutcome
+from ingest.observe.logs import set_up
 
 DONE = Mark(ReplayOutcome.REPLAYED, 77)
 AGAIN = Mark(ReplayOutcome.FAILED_AGAIN, 88, "mapping")
@@ -260,6 +262,42 @@ class TestTopic:
         topic.id = "made again"
         queue.mark({entry.position: DONE})
         assert [entry.mark for entry in in_topic(topic, tmp_path).entries()] == [None]
+
+    @pytest.mark.parametrize(
+        ("keeping", "reasons", "wanted"),
+        [
+            ((604800000, -1, "delete"), "retention.ms is 604800000", "retention.ms=-1"),
+            ((0, 5, "delete"), "retention.ms is 0 and retention.bytes is 5", "retention.ms=-1,retention.bytes=-1"),
+            ((-1, -1, "compact"), "cleanup.policy is compact", "cleanup.policy=delete"),
+            # with the other policy its limit would begin to count
+            ((7, -1, "compact"), "cleanup.policy is compact", "retention.ms=-1,cleanup.policy=delete"),
+            (
+                (7, -1, "compact,delete"),
+                "retention.ms is 7 and cleanup.policy is compact,delete",
+                "retention.ms=-1,cleanup.policy=delete",
+            ),
+        ],
+    )
+    def test_topic_that_loses_letters_is_warned_of_once(self, tmp_path, topic, capsys, keeping, reasons, wanted):
+        set_up()
+        topic.keeping = keeping
+        queue = in_topic(topic, tmp_path)
+        queue.prepare()
+        queue.prepare()
+        [line] = map(json.loads, capsys.readouterr().err.splitlines())
+        assert (line["level"], line["event"], line["pipeline"]) == ("warning", "dead letters will be lost", "p")
+        assert line["reason"] == f'topic "dead" does not keep dead letters for good: {reasons}'
+        command = "kafka-configs.sh --alter --entity-type topics --entity-name dead --add-config"
+        assert line["hint"] == f"run '{command} {wanted}'"
+
+    @pytest.mark.parametrize("keeping", [(-1, -1, "delete"), (604800000, 5, ""), (604800000, 5, "none")])
+    def test_topic_that_keeps_letters_is_not_warned_of(self, tmp_path, topic, make_letter, capsys, keeping):
+        set_up()
+        topic.keeping = keeping
+        queue = in_topic(topic, tmp_path)
+        queue.prepare()
+        publish(queue, [make_letter(1)], 3, 1000)
+        assert capsys.readouterr().err == ""
 
     def test_close_closes_the_producer_once(self, tmp_path, topic, make_letter):
         queue = in_topic(topic, tmp_path)
