@@ -16,6 +16,7 @@ from ingest.sources.kafka import KafkaSource
 if TYPE_CHECKING:
     from ingest.catalog import Catalog
     from ingest.config.model import Component, Configuration
+    from ingest.dead_letters.kafka import Loss
 
 PATIENCE_S = 10.0  # somebody waits for the answer; a service has a longer time-out for the sake of what it writes
 
@@ -28,12 +29,14 @@ class Answer:
     Attributes:
         where: its place in the file.
         found: what it answered, when there is no error.
+        loss: what will be lost there as it is now; a pipeline runs all the same.
     """
 
     where: str
     what: str
     found: str = ""
     error: IngestError | None = None
+    loss: "Loss | None" = None
 
 
 def answers(configuration: "Configuration", catalog: "Catalog") -> Iterator[Answer]:
@@ -47,9 +50,11 @@ def answers(configuration: "Configuration", catalog: "Catalog") -> Iterator[Answ
             yield _asked(pipeline.dead_letters, what, partial(_ask_letters, letters))
 
 
-def _asked(component: "Component", what: str, ask: Callable[[], str]) -> Answer:
+def _asked(component: "Component", what: str, ask: "Callable[[], str | tuple[str, Loss | None]]") -> Answer:
     try:
-        return Answer(str(component.where), what, ask())
+        answer = ask()
+        found, loss = (answer, None) if isinstance(answer, str) else answer
+        return Answer(str(component.where), what, found, loss=loss)
     except IngestError as error:
         return Answer(str(component.where), what, error=error)
 
@@ -106,9 +111,11 @@ def _ask_kafka(source: KafkaSource) -> str:
     return f"{counted(len(partitions), 'topic')}, {counted(sum(partitions.values()), 'partition')}"
 
 
-def _ask_letters(letters: DeadLetterTopic) -> str:
+def _ask_letters(letters: DeadLetterTopic) -> "tuple[str, Loss | None]":
     """What a pipeline asks when it starts."""
+    from ingest.dead_letters.kafka import loss_of_letters
     from ingest.kafka.admin import KafkaAdmin
 
     with KafkaAdmin(letters.connection()) as admin:
-        return f"records of at most {admin.max_message_bytes(letters.topic)} bytes"
+        settings = admin.settings(letters.topic)
+    return f"records of at most {settings.max_message_bytes} bytes", loss_of_letters(letters.topic, settings)

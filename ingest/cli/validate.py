@@ -69,13 +69,17 @@ def validate(
 def _show(out: Output, answer: "Answer") -> None:
     if answer.error is None:
         out.parts(("fine     ", "green"), (f"{answer.what}: {answer.found}", ""))
-        return
-    out.parts(("PROBLEM  ", "red"), (f"{answer.what} ({answer.where}): {answer.error.message}", ""))
-    if answer.error.hint:
-        out.line(f"         {answer.error.hint}", "dim")
+    else:
+        out.parts(("PROBLEM  ", "red"), (f"{answer.what} ({answer.where}): {answer.error.message}", ""))
+    if answer.loss is not None:
+        out.parts(("WARNING  ", "yellow"), (f"{answer.what} ({answer.where}): {answer.loss.message}", ""))
+    advice = answer.error or answer.loss
+    if advice is not None and advice.hint:
+        out.line(f"         {advice.hint}", "dim")
 
 
 def _plain(answer: "Answer") -> dict[str, object]:
-    error = answer.error
+    error, loss = answer.error, answer.loss
     about = None if error is None else {"code": error.code, "message": error.message, "hint": error.hint}
-    return {"where": answer.where, "what": answer.what, "found": answer.found, "error": about}
+    warning = None if loss is None else loss._asdict()
+    return {"where": answer.where, "what": answer.what, "found": answer.found, "error": about, "warning": warning}

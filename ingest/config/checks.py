@@ -5,6 +5,7 @@ Components are known by the names of their options (`attr_prefix`, `store`, `fam
 them say, never by their classes.
 """
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -195,9 +196,17 @@ def _check_dead_letters(pipeline: PipelineDraft, binding: Binding) -> None:
     if settings.brokers is None and brokers is None:
         message = 'dead letters need "brokers", because the source has none'
         binding.problem(Kind.MISSING_FIELD, letters.where, message)
-    if settings.brokers in (None, brokers) and settings.topic in (getattr(source.settings, "topics", None) or ()):
+    if settings.brokers not in (None, brokers):
+        return
+    pattern = getattr(source.settings, "topics_pattern", None)
+    if settings.topic in (getattr(source.settings, "topics", None) or ()):
         message = f'dead letters would be read again: "{settings.topic}" is a topic of the source'
         binding.problem(Kind.CONFLICT, letters.place("topic"), message)
+    elif pattern is not None and re.fullmatch(pattern, settings.topic):
+        message = f'dead letters would be read again: "topics_pattern" of the source matches "{settings.topic}"'
+        name = settings.topic.replace(".", r"\.")
+        hint = f"name another topic, or leave this one out of the pattern, as in '(?!{name}$)({pattern})'"
+        binding.problem(Kind.CONFLICT, letters.place("topic"), message, hint)
 
 
 def _check_cases(draft: Draft, binding: Binding) -> None:

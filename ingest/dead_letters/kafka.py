@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ingest import failpoint
 from ingest.api import IntegrityError, NotFoundError
@@ -12,7 +12,7 @@ from ingest.dead_letters.files import FileDeadLetters, folder_of
 from ingest.dead_letters.marks import Marks
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark
 from ingest.durable import on_disk
-from ingest.kafka.stored import Stored
+from ingest.kafka.stored import Stored, TopicSettings
 from ingest.observe.logs import logger
 
 OVERHEAD_BYTES = 512  # of a record batch with one record: 61 for the batch, some 20 for the record, rounded up amply
@@ -45,17 +45,53 @@ class TopicReader(Protocol):
         """One record, None when there is none."""
 
 
+class TopicAdmin(Protocol):
+    """What answers questions about the topic."""
+
+    def settings(self, topic: str) -> TopicSettings:
+        """What it takes, and for how long it keeps that."""
+
+    def incarnation(self, topic: str) -> str:
+        """What tells the topic from others of its name."""
+
+
+class Loss(NamedTuple):
+    """That a topic loses letters by itself, and the way out."""
+
+    message: str
+    hint: str
+
+
+def loss_of_letters(topic: str, settings: TopicSettings) -> Loss | None:
+    """Whether a topic loses letters by its settings: a letter is the only trace of its event, and nobody need look."""
+    limits = {"retention.ms": settings.retention_ms, "retention.bytes": settings.retention_bytes}
+    finite = {name: value for name, value in limits.items() if value >= 0}
+    policies = {policy.strip() for policy in settings.cleanup_policy.split(",")}
+    reasons = [f"{name} is {value}" for name, value in finite.items()] if "delete" in policies else []
+    wanted = [f"{name}=-1" for name in finite]
+    if "compact" in policies:
+        reasons.append(f"cleanup.policy is {settings.cleanup_policy}")
+        wanted.append("cleanup.policy=delete")
+    if not reasons:
+        return None
+    return Loss(
+        f'topic "{topic}" does not keep dead letters for good: {" and ".join(reasons)}',
+        f"run 'kafka-configs.sh --alter --entity-type topics --entity-name {topic} --add-config {','.join(wanted)}'",
+    )
+
+
 class KafkaDeadLetters(DeadLetterQueue):
     """
     A topic, which several pipelines may share.
 
     The key of a record is the letter's, so a letter published again is known by key and batch time; `entries` gives
     it once. A position is `PARTITION:OFFSET`. Marks stand in a file under the state folder, so they are those of
-    this machine. Nothing is taken out of the topic: what an attempt published that was not acknowledged stays,
-    unlike with files.
+    this machine; each names the topic and its incarnation, since another topic has other letters at the same
+    positions. Nothing is taken out of the topic: what an attempt published that was not acknowledged stays, unlike
+    with files.
 
     Args:
-        max_message_bytes: asks for the topic's max.message.bytes, or the producer's limit when that is lower; once.
+        admin: a connection for questions; it is asked for settings until it answers, and no more.
         producer: made at the first publication.
         reader: made at the first reading.
     """
@@ -66,7 +102,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         *,
         pipeline: str,
         state_dir: Path,
-        max_message_bytes: Callable[[], int],
+        admin: Callable[[], contextlib.AbstractContextManager[TopicAdmin]],
         producer: Callable[[], Producer],
         reader: Callable[[], TopicReader],
     ) -> None:
@@ -76,14 +112,15 @@ class KafkaDeadLetters(DeadLetterQueue):
         folder = folder_of(state_dir, pipeline)
         self._marks = Marks(folder / "topic.replayed")
         self._folder = folder
-        self._ask_limit = max_message_bytes
+        self._make_admin = admin
+        self._prefix: str | None = None
         self._max_value_bytes: int | None = None
         self._make_producer = producer
         self._make_reader = reader
         self._producer: Producer | None = None
 
     def prepare(self) -> None:
-        """Ask what the topic takes."""
+        """Ask what the topic takes; a warning goes to the log when it does not keep letters for good."""
         self._limit()
 
     def publish(self, letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
@@ -105,7 +142,7 @@ class KafkaDeadLetters(DeadLetterQueue):
 
     def entries(self) -> Iterator[Entry]:
         """The letters of this pipeline, by batch time, each once, whole where its file is on this machine."""
-        marks = self._marks.load()
+        marks = self._load_marks()
         found: dict[tuple[bytes, int], Entry] = {}
         for stored in self._make_reader().read(self._topic):
             entry = self._entry(stored, marks)
@@ -119,7 +156,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         stored = None
         if partition.isdecimal() and offset.isdecimal():
             stored = self._make_reader().read_at(self._topic, int(partition), int(offset))
-        entry = None if stored is None else self._entry(stored, self._marks.load())
+        entry = None if stored is None else self._entry(stored, self._load_marks())
         if entry is None:
             raise NotFoundError(
                 f'no dead letter of "{self._pipeline}" at "{position}" of topic "{self._topic}"',
@@ -128,9 +165,10 @@ class KafkaDeadLetters(DeadLetterQueue):
         return entry
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Note marks in the state folder."""
+        """Note marks in the state folder, for the topic that was read: by now there may be another of its name."""
+        prefix = self._prefix or self._ask_prefix()
         with on_disk(self._folder):
-            self._marks.add(marks)
+            self._marks.add({prefix + position: mark for position, mark in marks.items()})
 
     def close(self) -> None:
         """Close the producer."""
@@ -138,9 +176,26 @@ class KafkaDeadLetters(DeadLetterQueue):
         if producer is not None:
             producer.close()
 
+    def _load_marks(self) -> dict[str, Mark]:
+        """Marks by position, of the topic that has the name now."""
+        prefix = self._ask_prefix()
+        marks = self._marks.load()
+        return {name.removeprefix(prefix): mark for name, mark in marks.items() if name.startswith(prefix)}
+
+    def _ask_prefix(self) -> str:
+        """What marks of the topic begin with."""
+        with self._make_admin() as admin:
+            self._prefix = f"{self._topic}/{admin.incarnation(self._topic)}/"
+        return self._prefix
+
     def _limit(self) -> int:
         if self._max_value_bytes is None:
-            self._max_value_bytes = self._ask_limit() - OVERHEAD_BYTES
+            with self._make_admin() as admin:
+                settings = admin.settings(self._topic)
+            self._max_value_bytes = settings.max_message_bytes - OVERHEAD_BYTES
+            loss = loss_of_letters(self._topic, settings)
+            if loss is not None:
+                _log.warning("dead letters will be lost", pipeline=self._pipeline, reason=loss.message, hint=loss.hint)
         return self._max_value_bytes
 
     def _fits(self, line: bytes, letter: DeadLetter) -> bool:

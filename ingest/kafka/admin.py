@@ -14,6 +14,7 @@ from ingest.kafka.clients import ANSWER_MS, Part, admin_client, partition
 from ingest.kafka.errors import translated, translating
 from ingest.kafka.producer import MAX_REQUEST_BYTES
 from ingest.kafka.settings import KafkaConnection
+from ingest.kafka.stored import TopicSettings
 
 _NO_ID = "00000000-0000-0000-0000-000000000000"
 _MISSING = (UnknownTopicOrPartitionError, InvalidTopicError)
@@ -51,9 +52,13 @@ class KafkaAdmin:
         with translating("asking for the id of the cluster"):
             return str(self._client.describe_cluster()["cluster_id"])
 
-    def partitions(self, topics: Sequence[str]) -> dict[str, int]:
+    def partitions(self, topics: Sequence[str], *, create_with: str = "") -> dict[str, int]:
         """
         How many partitions topics have.
+
+        Args:
+            topics: their names.
+            create_with: options for `kafka-topics.sh`, to be told when one of them is to be made.
 
         Raises:
             NotFoundError: one of them does not exist.
@@ -66,7 +71,7 @@ class KafkaAdmin:
             if issubclass(problem, _MISSING):
                 raise NotFoundError(
                     f'no topic "{name}" in the cluster',
-                    hint=f"create it with 'kafka-topics.sh --create --topic {name}', or check the name",
+                    hint=f"create it with 'kafka-topics.sh --create --topic {name}{create_with}', or check the name",
                 )
             if problem is not NoError:
                 raise translated(problem(), f'asking for topic "{name}"')
@@ -83,6 +88,14 @@ class KafkaAdmin:
             return {}
         found = ((topic["name"], topic["topic_id"]) for topic in self._described(topics))
         return {name: str(id_) for name, id_ in found if id_ is not None and str(id_) != _NO_ID}
+
+    def incarnation(self, topic: str) -> str:
+        """
+        What tells a topic from others of its name: its id, or the cluster's where topics have none.
+
+        So before Kafka 2.8 nothing tells a topic from one that was made again in the same cluster.
+        """
+        return self.topic_ids([topic]).get(topic) or self.cluster_id()
 
     def topics_matching(self, pattern: str) -> list[str]:
         """Names of topics that match a regular expression as a whole, sorted; Kafka's own topics are left out."""
@@ -112,14 +125,15 @@ class KafkaAdmin:
                 raise ConflictError(f'topic "{name}" is there already') from error
             self._client.wait_for_topics([name], timeout_ms=ANSWER_MS)
 
-    def max_message_bytes(self, topic: str) -> int:
+    def settings(self, topic: str) -> TopicSettings:
         """
-        What one record with its overhead may hold: as the topic says, or as our producer does if that is less.
+        Settings of a topic that is to keep what it gets; the limit is our producer's if that is less.
 
         Raises:
             NotFoundError: there is no such topic.
         """
-        self.partitions([topic])  # a question for settings is answered for topics that are not there, too
+        # a question for settings is answered for topics that are not there, too
+        self.partitions([topic], create_with=" --config retention.ms=-1")
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
         with translating(f'asking for settings of topic "{topic}"'):
             answer = self._client.describe_configs([resource], config_filter=ConfigFilterType.ALL)
@@ -130,7 +144,13 @@ class KafkaAdmin:
                 code="access_denied",
                 hint="allow DescribeConfigs on the topic",
             )
-        return min(int(settings["max.message.bytes"]["value"]), MAX_REQUEST_BYTES)
+        found = {name: about["value"] for name, about in settings.items()}
+        return TopicSettings(
+            max_message_bytes=min(int(found["max.message.bytes"]), MAX_REQUEST_BYTES),
+            retention_ms=int(found.get("retention.ms", -1)),
+            retention_bytes=int(found.get("retention.bytes", -1)),
+            cleanup_policy=found.get("cleanup.policy", ""),
+        )
 
     def earliest(self, topics: Sequence[str]) -> dict[Part, int]:
         """Offset of the first record that is still there, by topic and partition."""

@@ -16,16 +16,11 @@ def dead_letter_queue(configuration: Configuration, pipeline: Pipeline) -> DeadL
             from ingest.kafka.tail import TopicTail
 
             connection = letters.connection()
-
-            def limit() -> int:
-                with KafkaAdmin(connection) as admin:
-                    return admin.max_message_bytes(letters.topic)
-
             return KafkaDeadLetters(
                 letters.topic,
                 pipeline=pipeline.name,
                 state_dir=configuration.state_dir,
-                max_message_bytes=limit,
+                admin=lambda: KafkaAdmin(connection),
                 producer=lambda: KafkaProducer(connection),
                 reader=lambda: TopicTail(connection),
             )

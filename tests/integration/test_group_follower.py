@@ -149,6 +149,7 @@ def test_a_topic_has_another_id_when_it_is_made_again(kafka: Kafka) -> None:
     topic = kafka.create_topic("made")
     with KafkaAdmin(KafkaConnection.model_validate({"brokers": kafka.brokers})) as admin:
         before = admin.topic_ids([topic, "nowhere"])
+        assert admin.incarnation(topic) == before[topic]
         assert (list(before), admin.topic_ids([])) == ([topic], {})
         assert admin.topic_ids([topic]) == before
         make_again(kafka, topic, partitions=1)

@@ -20,7 +20,7 @@ from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.kafka.producer import KafkaProducer
 from ingest.kafka.settings import KafkaConnection
-from ingest.kafka.stored import Stored
+from ingest.kafka.stored import Stored, TopicSettings
 from ingest.kafka.tail import TopicTail
 from tests.support.names import unique
 from tests.support.servers import Given, Kafka
@@ -86,18 +86,19 @@ def test_a_pattern_matches_whole_names_of_topics_that_are_not_kafkas_own(kafka, 
 
 def test_a_topic_is_made_once_with_its_settings(admin):
     name = unique("made")
-    admin.create_topic(name, partitions=2, config={"max.message.bytes": "2000"})
-    assert (admin.partitions([name]), admin.max_message_bytes(name)) == ({name: 2}, 2000)
+    config = {"max.message.bytes": "2000", "retention.ms": "5000", "retention.bytes": "-1", "cleanup.policy": "compact"}
+    admin.create_topic(name, partitions=2, config=config)
+    assert (admin.partitions([name]), admin.settings(name)) == ({name: 2}, TopicSettings(2000, 5000, -1, "compact"))
     with pytest.raises(ConflictError):
         admin.create_topic(name)
 
 
 def test_the_limit_of_a_record_is_the_topics_or_the_producers(kafka, admin):
-    assert admin.max_message_bytes(kafka.create_topic("limit")) == 1048588
+    assert admin.settings(kafka.create_topic("limit")).max_message_bytes == 1048588
     huge = kafka.create_topic("limit", config={"max.message.bytes": str(2**30)})
-    assert admin.max_message_bytes(huge) == 32 * 1024 * 1024
+    assert admin.settings(huge).max_message_bytes == 32 * 1024 * 1024
     with pytest.raises(NotFoundError):
-        admin.max_message_bytes("nowhere")
+        admin.settings("nowhere")
 
 
 def test_offsets_of_both_ends(kafka, admin):
@@ -435,16 +436,11 @@ def _letter(offset: int, value: bytes = b"v") -> DeadLetter:
 @pytest.fixture
 def queue(kafka, connection, tmp_path):
     topic = kafka.create_topic("dead", partitions=2, config={"max.message.bytes": "4000"})
-
-    def limit() -> int:
-        with KafkaAdmin(connection) as admin:
-            return admin.max_message_bytes(topic)
-
     queue = KafkaDeadLetters(
         topic,
         pipeline="p",
         state_dir=tmp_path,
-        max_message_bytes=limit,
+        admin=lambda: KafkaAdmin(connection),
         producer=lambda: KafkaProducer(connection),
         reader=lambda: TopicTail(connection),
     )

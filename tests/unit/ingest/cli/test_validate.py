@@ -128,7 +128,14 @@ class Cluster:
         ]
 
     def describe_configs(self, resources: object, **_: object) -> dict[str, Any]:
-        return {"topic": {"there-dead": {"max.message.bytes": {"value": "1000"}}}}
+        limit, policy = {"value": "1000"}, {"value": "delete"}
+        kept, week = {"value": "-1"}, {"value": "604800000"}
+        return {
+            "topic": {
+                "there-dead": {"max.message.bytes": limit, "retention.ms": kept, "cleanup.policy": policy},
+                "there-a-week": {"max.message.bytes": limit, "retention.ms": week, "cleanup.policy": policy},
+            }
+        }
 
     def close(self) -> None:
         """Nothing is open."""
@@ -151,9 +158,9 @@ pipelines:
     def asked(self, ingest, folder, monkeypatch):
         monkeypatch.setattr(admin, "admin_client", Cluster)
 
-        def ask(topic, letters):
+        def ask(topic, letters, *more):
             (folder / "p.yaml").write_text(self.TEXT % (topic, letters))
-            return ingest("validate", "p.yaml", "--connect")
+            return ingest("validate", "p.yaml", "--connect", *more)
 
         return ask
 
@@ -162,17 +169,34 @@ pipelines:
         assert result.code == 0
         assert 'fine     source of pipeline "p": 1 topic, 2 partitions' in result.out
         assert 'fine     topic for dead letters of pipeline "p": records of at most 1000 bytes' in result.out
+        assert "WARNING" not in result.out
+
+    def test_letters_that_will_be_lost_are_warned_of(self, asked):
+        result = asked("there", "there-a-week")
+        assert result.code == 0
+        assert (
+            'fine     topic for dead letters of pipeline "p": records of at most 1000 bytes\n'
+            'WARNING  topic for dead letters of pipeline "p" (p.yaml:7:20): '
+            'topic "there-a-week" does not keep dead letters for good: retention.ms is 604800000\n'
+            "         run 'kafka-configs.sh --alter --entity-type topics --entity-name there-a-week "
+            "--add-config retention.ms=-1'\n"
+        ) in result.out
+        result = asked("there", "there-a-week", "--output", "json")
+        *_, source, letters = result.json["connections"]
+        assert (result.code, source["warning"]) == (0, None)
+        assert letters["warning"]["message"].endswith("retention.ms is 604800000")
+        assert letters["warning"]["hint"].endswith("--add-config retention.ms=-1'")
 
     def test_both_are_missing(self, asked):
         result = asked("ticks", "ticks-dead")
         assert result.code == 3
-        for where, what, topic in (
-            ("5:14", "source", "ticks"),
-            ("7:20", "topic for dead letters", "ticks-dead"),
+        for where, what, topic, options in (
+            ("5:14", "source", "ticks", ""),
+            ("7:20", "topic for dead letters", "ticks-dead", " --config retention.ms=-1"),
         ):
             assert (
                 f'PROBLEM  {what} of pipeline "p" (p.yaml:{where}): no topic "{topic}" in the cluster\n'
-                f"         create it with 'kafka-topics.sh --create --topic {topic}', or check the name\n"
+                f"         create it with 'kafka-topics.sh --create --topic {topic}{options}', or check the name\n"
             ) in result.out
 
 

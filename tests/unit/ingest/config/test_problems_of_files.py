@@ -553,6 +553,19 @@ CASES = {
         "ticks",
         ['19:35: conflict: dead letters would be read again: "ticks" is a topic of the source'],
     ),
+    "conflict, dead letters into what the source's pattern matches": (
+        "topics: [ticks]",
+        'topics_pattern: "ticks.*"',
+        [
+            (
+                '19:35: conflict: dead letters would be read again: "topics_pattern" of the source matches '
+                '"ticks-dead"; name another topic, or leave this one out of the pattern, as in '
+                "'(?!ticks-dead$)(ticks.*)'"
+            )
+        ],
+    ),
+    "conflict, the way out of that": ("topics: [ticks]", 'topics_pattern: "(?!ticks-dead$)(ticks.*)"', []),
+    "conflict, a pattern of the beginning alone": ("topics: [ticks]", 'topics_pattern: "ticks"', []),
     "conflict, one group for two pipelines": (
         "tests:\n",
         "  others:\n    "
@@ -615,6 +628,13 @@ def test_file_has_these_problems(tmp_path, name):
     assert old in GOOD
     text = GOOD.replace(old, new, 1) if old else GOOD
     assert problems(tmp_path / "p.yaml", text) == [line.replace("{folder}", str(tmp_path)) for line in expected]
+
+
+def test_dead_letters_of_another_cluster_may_match_the_pattern(tmp_path):
+    text = GOOD.replace("topics: [ticks]", 'topics_pattern: "ticks.*"')
+    assert len(problems(tmp_path / "p.yaml", text)) == 1
+    elsewhere = text.replace("{topic: ticks-dead}", '{topic: ticks-dead, brokers: "localhost:9093"}')
+    assert problems(tmp_path / "p.yaml", elsewhere) == []
 
 
 def test_table_has_every_kind():

@@ -2,24 +2,28 @@
 
 import pytest
 
-from ingest.api import Record
+from ingest.api import Record, SourceUnavailableError
 from ingest.dead_letters.envelope import DeadLetter
-from ingest.dead_letters.kafka import Stored
+from ingest.kafka.stored import Stored, TopicSettings
 
 
 class Topic:
-    """A Kafka topic with three partitions, for a producer and a reader."""
+    """A Kafka topic with three partitions, for a producer, a reader and questions."""
 
     PARTITIONS = 3
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "dead", id_: str = "first") -> None:
+        self.name, self.id = name, id_
+        self.limit = 1_000_000
+        self.keeping = (-1, -1, "delete")
+        self.silent = 0  # so many questions for settings are not answered
         self.records: list[list[tuple[bytes | None, bytes | None, list]]] = [[] for _ in range(self.PARTITIONS)]
         self.pending: list[tuple] = []
         self.failure: Exception | None = None
         self.closed = 0
 
     def send(self, topic, key, value, headers):
-        assert topic == "dead"
+        assert topic == self.name
         self.pending.append((key, value, list(headers)))
 
     def flush(self):
@@ -33,16 +37,33 @@ class Topic:
         self.closed += 1
 
     def read(self, topic):
-        assert topic == "dead"
+        assert topic == self.name
         for partition, records in enumerate(self.records):
             for offset, (_, value, _) in enumerate(records):
                 yield Stored(partition, offset, value)
 
     def read_at(self, topic, partition, offset):
-        assert topic == "dead"
+        assert topic == self.name
         if partition >= self.PARTITIONS or offset >= len(self.records[partition]):
             return None
         return Stored(partition, offset, self.records[partition][offset][1])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """Nothing is open."""
+
+    def settings(self, topic):
+        assert topic == self.name
+        if self.silent:
+            self.silent -= 1
+            raise SourceUnavailableError("no broker")
+        return TopicSettings(self.limit, *self.keeping)
+
+    def incarnation(self, topic):
+        assert topic == self.name
+        return self.id
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """What every queue of dead letters does, in files and in a topic."""
 
+import json
 import os
 import stat
 from itertools import chain
@@ -10,17 +11,19 @@ from ingest.api import IntegrityError, NotFoundError, Record, SourceUnavailableE
 from ingest.dead_letters.files import FileDeadLetters, folder_of
 from ingest.dead_letters.kafka import KafkaDeadLetters
 from ingest.dead_letters.queue import Mark, ReplayOutcome
+from ingest.observe.logs import set_up
 
 DONE = Mark(ReplayOutcome.REPLAYED, 77)
 AGAIN = Mark(ReplayOutcome.FAILED_AGAIN, 88, "mapping")
 
 
 def in_topic(topic, state_dir, *, pipeline="p", max_message_bytes=1_000_000):
+    topic.limit = max_message_bytes
     return KafkaDeadLetters(
-        "dead",
+        topic.name,
         pipeline=pipeline,
         state_dir=state_dir,
-        max_message_bytes=lambda: max_message_bytes,
+        admin=lambda: topic,
         producer=lambda: topic,
         reader=lambda: topic,
     )
@@ -217,24 +220,10 @@ class TestTopic:
         assert letters_in(queue) == [make_letter(1)]
 
     def test_cluster_that_is_away_is_asked_for_the_limit_by_the_first_letter(self, tmp_path, topic, make_letter):
-        answers = [SourceUnavailableError("no broker"), SourceUnavailableError("no broker"), 2000]
-
-        def limit() -> int:
-            answer = answers.pop(0)
-            if isinstance(answer, SourceUnavailableError):
-                raise answer
-            return answer
-
-        queue = KafkaDeadLetters(
-            "dead",
-            pipeline="p",
-            state_dir=tmp_path,
-            max_message_bytes=limit,
-            producer=lambda: topic,
-            reader=lambda: topic,
-        )
+        topic.silent = 2
+        queue = in_topic(topic, tmp_path, max_message_bytes=2000)
         publish(queue, [], 1, 500)
-        assert len(answers) == 3
+        assert topic.silent == 2
         with pytest.raises(SourceUnavailableError):
             queue.prepare()
         with pytest.raises(SourceUnavailableError):
@@ -250,6 +239,65 @@ class TestTopic:
             topic.send("dead", b"x", value, [])
         publish(in_topic(topic, tmp_path), [make_letter(1)], 3, 1000)
         assert letters_in(in_topic(topic, tmp_path)) == [make_letter(1)]
+
+    @pytest.mark.parametrize(("name", "id_"), [("dead", "made again"), ("renamed", "another"), ("renamed", "first")])
+    def test_marks_are_those_of_one_topic(self, tmp_path, topic, make_letter, name, id_):
+        publish(in_topic(topic, tmp_path), [make_letter(1)], 3, 1000)
+        queue = in_topic(topic, tmp_path)
+        [entry] = queue.entries()
+        queue.mark({entry.position: DONE})
+        other = type(topic)(name, id_)
+        publish(in_topic(other, tmp_path), [make_letter(1, batch_time_ms=2000)], 4, 2000)
+        [later] = in_topic(other, tmp_path).entries()
+        assert (later.position, later.mark) == (entry.position, None)
+        assert in_topic(other, tmp_path).read(later.position).mark is None
+        in_topic(other, tmp_path).mark({later.position: AGAIN})
+        assert [entry.mark for entry in in_topic(other, tmp_path).entries()] == [AGAIN]
+        assert [entry.mark for entry in in_topic(topic, tmp_path).entries()] == [DONE]
+
+    def test_mark_is_of_the_topic_that_was_read(self, tmp_path, topic, make_letter):
+        publish(in_topic(topic, tmp_path), [make_letter(1)], 3, 1000)
+        queue = in_topic(topic, tmp_path)
+        [entry] = queue.entries()
+        topic.id = "made again"
+        queue.mark({entry.position: DONE})
+        assert [entry.mark for entry in in_topic(topic, tmp_path).entries()] == [None]
+
+    @pytest.mark.parametrize(
+        ("keeping", "reasons", "wanted"),
+        [
+            ((604800000, -1, "delete"), "retention.ms is 604800000", "retention.ms=-1"),
+            ((0, 5, "delete"), "retention.ms is 0 and retention.bytes is 5", "retention.ms=-1,retention.bytes=-1"),
+            ((-1, -1, "compact"), "cleanup.policy is compact", "cleanup.policy=delete"),
+            # with the other policy its limit would begin to count
+            ((7, -1, "compact"), "cleanup.policy is compact", "retention.ms=-1,cleanup.policy=delete"),
+            (
+                (7, -1, "compact,delete"),
+                "retention.ms is 7 and cleanup.policy is compact,delete",
+                "retention.ms=-1,cleanup.policy=delete",
+            ),
+        ],
+    )
+    def test_topic_that_loses_letters_is_warned_of_once(self, tmp_path, topic, capsys, keeping, reasons, wanted):
+        set_up()
+        topic.keeping = keeping
+        queue = in_topic(topic, tmp_path)
+        queue.prepare()
+        queue.prepare()
+        [line] = map(json.loads, capsys.readouterr().err.splitlines())
+        assert (line["level"], line["event"], line["pipeline"]) == ("warning", "dead letters will be lost", "p")
+        assert line["reason"] == f'topic "dead" does not keep dead letters for good: {reasons}'
+        command = "kafka-configs.sh --alter --entity-type topics --entity-name dead --add-config"
+        assert line["hint"] == f"run '{command} {wanted}'"
+
+    @pytest.mark.parametrize("keeping", [(-1, -1, "delete"), (604800000, 5, ""), (604800000, 5, "none")])
+    def test_topic_that_keeps_letters_is_not_warned_of(self, tmp_path, topic, make_letter, capsys, keeping):
+        set_up()
+        topic.keeping = keeping
+        queue = in_topic(topic, tmp_path)
+        queue.prepare()
+        publish(queue, [make_letter(1)], 3, 1000)
+        assert capsys.readouterr().err == ""
 
     def test_close_closes_the_producer_once(self, tmp_path, topic, make_letter):
         queue = in_topic(topic, tmp_path)
