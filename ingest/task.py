@@ -25,6 +25,7 @@ from ingest.chain import Chain, Dropped, Failed, Outcome, Waiting
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.expressions import Condition
 from ingest.observe.logs import logger
+from ingest.plugin import pass_on, told
 from ingest.receipt import Receipt, RefusedRows, Verdict
 from ingest.sources.decoding import Decoder
 from ingest.time_limit import LIMIT_S, MAX_ENDED, OutOfTimeError, TimeLimit, sink_timeout
@@ -33,6 +34,7 @@ from sinks.mutator import BufferedMutator, WriteContext
 from sinks.writer import Writer
 
 _PARTITION = itemgetter(0, 1)  # topic and partition of a record
+_SINKS = "sinks"  # the package of their code
 
 MAX_DEAD_LETTER_BYTES = 64 * 1024 * 1024  # of one batch: more is no longer an exception, and would fill the driver
 
@@ -292,10 +294,11 @@ class Task:
                 failures.append((error, outlet))
             except OutOfTimeError:
                 failures.append((sink_timeout(), outlet))
-            except (IngestError, MemoryError):
+            except IngestError:
                 raise
-            except Exception as bug:  # noqa: BLE001 - as in the chain: a bug costs its event, not the pipeline
-                refused = DecorateBugError(f"{type(bug).__name__}: {bug}", code="sink_bug")
+            except BaseException as bug:  # noqa: BLE001 - as in the chain: a bug costs its event, not the pipeline
+                pass_on(bug, outlet.name, _SINKS, origin=event.origin)
+                refused = DecorateBugError(told(bug, _SINKS), code="sink_bug")
                 refused.__cause__ = bug
                 failures.append((refused, outlet))
             else:
