@@ -12,6 +12,7 @@ from ingest.config import Kind
 from ingest.config.nodes import Path
 from ingest.flume.ng.variables import Variables
 from ingest.flume.original import Original
+from ingest.flume.patterns import ONE_CHARACTER, one_byte_in
 from ingest.flume.pipelines.document import Origin
 from ingest.flume.utf16 import joined
 
@@ -198,3 +199,9 @@ class Options:
     def warn(self, name: str, message: str, hint: str = "", kind: Kind = Kind.CONFLICT) -> None:
         """Note what the reader should look at."""
         self.original.warning(self.at(name), message, hint, kind)
+
+    def warn_of_bytes(self, name: str, expression: str) -> None:
+        """Tell of what is a character in a regular expression of Java, and a byte in ours."""
+        note = one_byte_in(expression)
+        if note:
+            self.warn(name, note, ONE_CHARACTER)

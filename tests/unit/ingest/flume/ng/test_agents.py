@@ -140,6 +140,17 @@ def test_regex_serializer(more, body, expected, cells):
     assert cells(text, EVENT | {"body": body}) == expected
 
 
+def test_an_expression_with_a_dot_for_one_character_is_told_once(imported):
+    interceptor = "a.sources.r.interceptors = i\na.sources.r.interceptors.i.type = regex_filter\n"
+    text = BASE + REGEX + interceptor + "a.sources.r.interceptors.i.regex = x.y.z\n"
+    (warning,) = imported(text).warnings
+    assert warning.message == '"." in column 2 of the expression is one byte here, and was one character in Java'
+    assert warning.where.line == text.count("\n")
+    text = changed(BASE + REGEX, "a.sinks.k.serializer.regex", "(.) (.*)")
+    (warning,) = imported(text).warnings
+    assert '"." in column 2' in warning.message
+
+
 class TestHeadersOfTheSource:
     def test_only_those_that_flume_gave(self, cells):
         event = EVENT | {"attributes": {"trace": "1", "topic": "other"}}
