@@ -241,6 +241,11 @@ class TestKafka:
         if sasl and mechanism != "GSSAPI":
             assert security.sasl.username == "ann"
 
+    def test_a_password_is_not_shown_with_what_is_told_of_its_line(self, imported):
+        shown = imported(BASE + "a.sources.r.kafka.consumer.ssl.truststore.password = hidden\n").report.to_text()
+        assert "| a.sources.r.kafka.consumer.ssl.truststore.password = ***\n" in shown
+        assert "hidden" not in shown
+
     def test_channel_that_is_a_topic(self, configuration, imported):
         text = changed(changed(BASE, "a.sources.r.type", "avro"), "a.channels.c.type", "kafka")
         text = changed(text, "a.channels.c.type", "org.apache.flume.channel.kafka.KafkaChannel")
@@ -279,7 +284,10 @@ class TestSeveral:
             "a-k": "flume",
             "a-k2": "flume-a-k2",
         }
-        assert any("flume-a-k2" in warning.message for warning in imported(text).warnings)
+        made = imported(text)
+        assert any("flume-a-k2" in warning.message for warning in made.warnings)
+        assert made.yaml[: made.yaml.index("a-k2:")].count("the group is Flume's") == 1
+        assert "the group is Flume's" not in made.yaml[made.yaml.index("a-k2:") :]
 
     def test_each_source_of_a_channel_is_a_pipeline(self, configuration):
         text = changed(BASE, "a.sources", "r r2") + "a.sources.r2.type = netcat\na.sources.r2.channels = c\n"
