@@ -12,7 +12,7 @@ from ingest.api import DecorateError, Decorator, Event, Example, Settings, optio
 from ingest.api.choices import Fate
 from ingest.api.files import ReferenceFile, check_file
 from ingest.api.notation import shown_start
-from ingest.formats.table_file import Rows, csv_rows, json_rows, sqlite_rows
+from ingest.formats.table_file import SQLITE_LOG, Rows, csv_rows, json_rows, sqlite_rows
 from ingest.spelling import did_you_mean
 
 
@@ -144,6 +144,10 @@ class Lookup(Decorator[LookupSettings]):
     one by then, an event that runs again may be stored differently. For networks of addresses there is `ip`, for their
     countries and cities `geoip`.
 
+    Of a SQLite database in WAL mode, the changes that stand in the file beside it count too. As it is read once nobody
+    has written to it for two seconds, one that never rests is better published: make a copy (`VACUUM INTO`) and rename
+    it to the path that stands here, which is not that of the database.
+
     Source: ours; CSV is that of RFC 4180, read by Python's csv.
     """
 
@@ -195,7 +199,8 @@ class Lookup(Decorator[LookupSettings]):
     def __init__(self, settings: LookupSettings) -> None:
         super().__init__(settings)
         self._source = settings.source
-        self._file = ReferenceFile(settings.path, partial(_table, settings))
+        beside = (SQLITE_LOG,) if settings.form is Format.SQLITE else ()
+        self._file = ReferenceFile(settings.path, partial(_table, settings), beside=beside)
         self._find = self._file.content.rows.get
 
     @property

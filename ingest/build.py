@@ -14,7 +14,7 @@ from ingest.catalog import Catalog
 from ingest.chain import Chain, Step
 from ingest.config.model import Component, Configuration, Pipeline, names_of
 from ingest.expressions import Condition
-from ingest.plugin import FAILURES, PluginFile, class_at, told
+from ingest.plugin import PASSED_ON, PluginFile, class_at, told
 from ingest.sources.decoding import Decoder
 from sinks.mapping.mapper import Mapper, SinkSettings
 
@@ -244,9 +244,9 @@ def _made(part: DecoratorPart | SinkPart | StorePart) -> Any:
         made = component(part.settings)
         if isinstance(part, DecoratorPart):
             _check_made(made, part)
-    except MemoryError:  # the machine's trouble, not the plugin's
+    except PASSED_ON:
         raise
-    except FAILURES as error:
+    except BaseException as error:
         raise CatalogError(
             f'"{part.name}" can not be made: {told(error, component.__module__, part.provider)}',
             code="bad_plugin",

@@ -18,7 +18,7 @@ from ingest.api import (
     Origin,
 )
 from ingest.api.event import MAX_EVENTS_OF_A_RECORD, MAX_FAN_OUT
-from ingest.plugin import FAILURES, can_be_told, check_event, checked, events_of, told, without_rubbish
+from ingest.plugin import can_be_told, check_event, checked, events_of, pass_on, told, without_rubbish
 from ingest.time_limit import LIMIT_S, OutOfTimeError
 
 
@@ -97,8 +97,6 @@ class Waiting(NamedTuple):
 Outcome = Event | Dropped | Failed | Waiting
 """What became of an event; one that came out of the chain is there itself."""
 
-_CAUGHT = (*FAILURES, OutOfTimeError)
-
 Watcher = Callable[[Step, Event, Sequence[Event]], None]
 """
 Told of each step that ran without an error: the step, a copy of the event before, and what came out (nothing when it
@@ -168,9 +166,8 @@ class Chain:
             except IngestError as error:
                 _name(error, step)
                 raise
-            except MemoryError:
-                raise
-            except FAILURES as bug:
+            except BaseException as bug:
+                pass_on(bug, step.name, type(step.decorator).__module__, step.provider)
                 about = told(bug, type(step.decorator).__module__, step.provider)
                 raise BeginFailedError(f'"{step.name}": {about}') from bug
 
@@ -188,9 +185,7 @@ class Chain:
                 kept = call(event)
                 if kept is not True:
                     return (_not_kept(kept, step, event),)
-        except MemoryError:  # the machine's trouble, not the event's
-            raise
-        except _CAUGHT as error:  # the boundary: a bug must not end the pipeline
+        except BaseException as error:  # noqa: BLE001 - the boundary: a bug must not end the pipeline
             return (_failed(error, step, event, event.origin),)
         return (event,)
 
@@ -205,9 +200,8 @@ class Chain:
             step = self.steps[index]
             try:
                 given = _given(step, held)
-            except MemoryError:
-                raise
-            except _CAUGHT as error:
+            except BaseException as error:
+                pass_on(error, step.name, type(step.decorator).__module__, step.provider)
                 if isinstance(error, IngestError) and not isinstance(error, EventError):
                     _name(error, step)
                     raise
@@ -251,12 +245,11 @@ class Chain:
                         outcomes += self._hold(index, _HeldEvent(current, origin, is_made), made)
                         made = []
                     elif len(after) + len(made) > MAX_EVENTS_OF_A_RECORD:
-                        raise _too_many(f"more than {MAX_EVENTS_OF_A_RECORD:,} events would come of one record")
+                        text = f"more than {MAX_EVENTS_OF_A_RECORD:,} events would come of one record"
+                        raise _too_many(text)  # noqa: TRY301 - it fails the event, as what a step raises does
                     elif not made:
                         outcomes.append(Dropped(step.decorator.drop_reason, step.name, current))
-                except MemoryError:
-                    raise
-                except _CAUGHT as error:  # the chain boundary, as in `run`
+                except BaseException as error:  # noqa: BLE001 - the chain boundary, as in `run`
                     outcomes.append(_failed(error, step, current, origin))
                     continue
                 after.extend(made)
@@ -351,9 +344,7 @@ def _kept(step: Step, call: Callable[[Event], bool], live: Sequence[Event], outc
         origin = event.origin
         try:
             answer = _answer(call, event)
-        except MemoryError:
-            raise
-        except _CAUGHT as error:  # the chain boundary, as in `run`
+        except BaseException as error:  # noqa: BLE001 - the chain boundary, as in `run`
             outcomes.append(_failed(error, step, event, origin))
             continue
         if answer is True:
@@ -381,6 +372,7 @@ def _failed(error: BaseException, step: Step | None, event: Event, origin: Origi
     if step is None:  # no step ran, so nothing of an event can have failed
         raise error
     module = type(step.decorator).__module__
+    pass_on(error, step.name, module, step.provider, origin)
     if isinstance(error, OutOfTimeError):
         where = told(error, module, step.provider).removeprefix(OutOfTimeError.__name__)
         error = DecorateError(f"the step did not come to an end within {LIMIT_S:g} s{where}", code="decorator_timeout")

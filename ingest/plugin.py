@@ -19,14 +19,16 @@ from importlib.util import decode_source, find_spec, module_from_spec, spec_from
 from pathlib import Path
 from reprlib import repr as short
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 from ingest.api import (
     CatalogError,
     Decorator,
+    Disposition,
     Event,
     EventError,
     FanOut,
+    IngestError,
     Model,
     Origin,
     Priority,
@@ -52,7 +54,16 @@ _FIELDS = (
     ("tombstone", bool),
 )
 
-FAILURES = (Exception, SystemExit)  # a module that ends the process when it is imported is broken like any other
+# what no plugin is to blame for: somebody ends the program, or the machine has no memory; for all else it is, even for
+# what is no Exception: SystemExit, asyncio.CancelledError, or what extensions in other languages raise
+PASSED_ON = (KeyboardInterrupt, MemoryError)
+
+
+class OutOfMemoryError(IngestError):
+    """A step or a sink got no memory; the batch waits until there is enough."""
+
+    code = "out_of_memory"
+    disposition: ClassVar[Disposition] = Disposition.RETRY
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +100,10 @@ class PluginFile:
         sys.modules[self.module] = module
         try:
             spec.loader.exec_module(module)
-        except FAILURES as error:
+        except BaseException as error:
             del sys.modules[self.module]
+            if isinstance(error, PASSED_ON):
+                raise
             raise _import_error(self.module, error) from error
         return module
 
@@ -150,7 +163,9 @@ def import_plugin(module: str) -> Any:
     """
     try:
         return import_module(module)
-    except FAILURES as error:
+    except PASSED_ON:
+        raise
+    except BaseException as error:
         raise _import_error(module, error) from error
 
 
@@ -170,11 +185,29 @@ def class_at(path: str) -> type[Any]:
     return found
 
 
+def pass_on(error: BaseException, name: str, module: str, provider: str = "", origin: object = None) -> None:
+    """
+    Raise what is neither an event's fault nor that of the step or sink, of this name, that it came out of.
+
+    Raises:
+        KeyboardInterrupt: it is one.
+        OutOfMemoryError: it is a want of memory; says where.
+    """
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    if isinstance(error, MemoryError):
+        event = f" for event {origin.topic}/{origin.partition}/{origin.offset}" if isinstance(origin, Origin) else ""
+        raise OutOfMemoryError(
+            f'"{name}" got no memory{event}: {told(error, module, provider)}',
+            hint="give the workers more; where the event itself asks for too much, drop it before this step",
+        ) from error
+
+
 def told(error: BaseException, module: str, *about: str) -> str:
     """What was raised, with the line of the module's package where that was, as in `KeyError: 'x' (steps:12)`."""
     try:
         text = str(error)
-    except Exception:  # noqa: BLE001 - an error of a plugin, which may be broken too
+    except BaseException:  # noqa: BLE001 - an error of a plugin, which may be broken too
         text = ""
     name = type(error).__name__
     places = ", ".join(part for part in (_place_in(error, module), *about) if part)
@@ -284,8 +317,11 @@ def events_of(answer: Iterable[Event]) -> list[Event]:
 
 
 def can_be_told(error: EventError) -> bool:
-    """Whether an error that a plugin made has what a dead letter and a metric need."""
-    return isinstance(error.code, str) and isinstance(getattr(error, "message", None), str)
+    """Whether an error that a plugin made has what a dead letter and a metric need, and can say it."""
+    try:
+        return isinstance(error.code, str) and isinstance(error.message, str) and isinstance(str(error), str)
+    except BaseException:  # noqa: BLE001 - as in `told`
+        return False
 
 
 def without_rubbish(event: Event) -> Event:

@@ -26,6 +26,7 @@ from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.letters import Letters
 from ingest.expressions import Condition
 from ingest.observe.logs import logger
+from ingest.plugin import pass_on, told
 from ingest.receipt import Receipt, RefusedRows, Verdict
 from ingest.sources.decoding import Decoder
 from ingest.time_limit import LIMIT_S, MAX_ENDED, OutOfTimeError, TimeLimit, sink_timeout
@@ -34,6 +35,7 @@ from sinks.mutator import BufferedMutator, WriteContext
 from sinks.writer import Writer
 
 _PARTITION = itemgetter(0, 1)  # topic and partition of a record
+_SINKS = "sinks"  # the package of their code
 
 _log = logger(__name__)
 
@@ -303,10 +305,11 @@ class Task:
                 failures.append((error, outlet))
             except OutOfTimeError:
                 failures.append((sink_timeout(), outlet))
-            except (IngestError, MemoryError):
+            except IngestError:
                 raise
-            except Exception as bug:  # noqa: BLE001 - as in the chain: a bug costs its event, not the pipeline
-                refused = DecorateBugError(f"{type(bug).__name__}: {bug}", code="sink_bug")
+            except BaseException as bug:  # noqa: BLE001 - as in the chain: a bug costs its event, not the pipeline
+                pass_on(bug, outlet.name, _SINKS, origin=event.origin)
+                refused = DecorateBugError(told(bug, _SINKS), code="sink_bug")
                 refused.__cause__ = bug
                 failures.append((refused, outlet))
             else:

@@ -168,9 +168,9 @@ class _Line:
             # what is broken is not trusted again: the next call opens anew
             self.close()
             raise
-        except IngestError:
+        except (IngestError, KeyboardInterrupt):
             raise
-        except Exception as bug:
+        except BaseException as bug:
             # no event's fault: it must not be told as if it were one of the sink's own
             self.close()
             raise StoreUnavailableError(

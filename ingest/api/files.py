@@ -6,8 +6,9 @@ of a run uses the same. A `ReferenceFile` is data, as a database of addresses is
 runs tasks, and read again when it has changed. What is wrong with one is told in the same words.
 """
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
@@ -19,7 +20,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from ingest.api.errors import Disposition, IngestError
 
 T = TypeVar("T")
-Mark = tuple[int, int, int]
+Mark = tuple[tuple[int, int, int], ...]
 
 MAX_FILE_BYTES = 4 * 1024 * 1024  # of a small file: it travels to the workers with every micro-batch
 _RESTS_S = 2.0  # a file written to less than this ago may not be whole yet
@@ -88,13 +89,22 @@ class ReferenceFile(Generic[T]):
         path: seen from the current folder.
         read: makes the content; raises OSError or ValueError for a file it can not use.
         now: seconds since the epoch, to tell whether a file was written to just now.
+        beside: endings that make its path that of files which may be there and hold a part of the content too.
 
     Raises:
         ReferenceFileError: the file can not be read.
     """
 
-    def __init__(self, path: str, read: Callable[[Path], T], now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        path: str,
+        read: Callable[[Path], T],
+        now: Callable[[], float] = time.time,
+        *,
+        beside: Iterable[str] = (),
+    ) -> None:
         self._path = Path(path)
+        self._beside = [Path(path + ending) for ending in beside]
         self._read = read
         self._now = now
         before = self._mark()
@@ -114,7 +124,8 @@ class ReferenceFile(Generic[T]):
             ReferenceFileError: it is gone or broken; the content stays what it was.
         """
         mark = self._mark()
-        if mark == self._known or abs(self._now() - mark[0] / 1e9) < _RESTS_S:
+        now_s = self._now()
+        if mark == self._known or any(abs(now_s - changed_ns / 1e9) < _RESTS_S for changed_ns, _, _ in mark):
             return False
         content = self._content()
         if self._mark() != mark:
@@ -123,12 +134,18 @@ class ReferenceFile(Generic[T]):
         return True
 
     def _mark(self) -> Mark:
-        """Time of change in nanoseconds, size and inode: what differs when the file has another content."""
+        """Time of change in nanoseconds, size and inode of each file: what differs when there is another content."""
+        found = []
         try:
-            found = self._path.stat()
+            own = self._path.stat()
+            for path in self._beside:
+                with contextlib.suppress(FileNotFoundError):
+                    found.append(path.stat())
         except (OSError, ValueError) as error:
             raise self._error(_reason(error)) from error
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        # an empty one may be what reading leaves, and holds nothing
+        counted = [own, *(each for each in found if each.st_size)]
+        return tuple((each.st_mtime_ns, each.st_size, each.st_ino) for each in counted)
 
     def _content(self) -> T:
         try:

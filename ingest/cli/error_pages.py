@@ -7,6 +7,7 @@ from ingest import api
 from ingest.api import Disposition, IngestError, NotFoundError
 from ingest.api.files import ReferenceFileError
 from ingest.config.problems import EXPLANATIONS
+from ingest.plugin import OutOfMemoryError
 from ingest.spelling import did_you_mean
 
 _REACTIONS = {
@@ -176,6 +177,10 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "The result of a function, or a number of a step or cell, does not fit.",
     ),
     "os": (IngestError, "The operating system refused: the message says what and where."),
+    "out_of_memory": (
+        OutOfMemoryError,
+        "A step or a sink got no memory; the message says for which event. Give workers more, or drop such events.",
+    ),
     "package_missing": (api.CatalogError, "A component needs a package that is not installed."),
     "plugin_differs": (api.CatalogError, "A worker has another version of a plugin than the driver."),
     "plugin_missing": (api.CatalogError, "A worker lacks a plugin that the pipeline uses, or can not import it."),

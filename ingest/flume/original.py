@@ -1,11 +1,12 @@
 """The text that is imported: its places, and what is wrong with it."""
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from ingest.api import ConfigSyntaxError
 from ingest.config import Kind, Masks, Place, Problem, Severity
-from ingest.config.problems import Report, report_of
+from ingest.config.problems import MASK, Report, report_of
 
 
 @dataclass(slots=True)
@@ -21,6 +22,7 @@ class Original:
     text: str = field(repr=False)
     problems: list[Problem] = field(default_factory=list)
     _lines: list[int] = field(default_factory=list, repr=False)
+    _hidden: list[tuple[int, int]] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         self._lines = [0, *(at + 1 for at, character in enumerate(self.text) if character == "\n")]
@@ -34,6 +36,10 @@ class Original:
         """Where an offset stands."""
         line = bisect_right(self._lines, at)
         return Place(self.file, line, at - self._lines[line - 1] + 1)
+
+    def hide(self, start: int, stop: int) -> None:
+        """Let nobody see a part, behind all that is hidden already, in the lines that are shown with problems."""
+        self._hidden.append((start, stop))
 
     def error(self, kind: Kind, at: int, message: str, hint: str = "") -> None:
         """Note what keeps the text from being imported."""
@@ -50,4 +56,12 @@ class Original:
 
     def report(self) -> Report:
         """All problems, with the lines they are about."""
-        return report_of(self.problems, {self.file: self.text}, Masks())
+        return report_of(self.problems, {self.file: self._shown()}, Masks())
+
+    def _shown(self) -> str:
+        pieces, end = [], 0
+        for start, stop in self._hidden:
+            ends_of_lines = re.findall(r"[\r\n]", self.text[start:stop])
+            pieces += [self.text[end:start], MASK, *ends_of_lines]
+            end = stop
+        return "".join([*pieces, self.text[end:]])

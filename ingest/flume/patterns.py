@@ -46,6 +46,11 @@ _CLASSES = {
 _HALVES = range(0xD800, 0xE000)  # of a character beyond 16 bits in UTF-16
 _LETTERS_OF_BOTH = frozenset("dDsSwWbBntrfvax")
 _FLAGS_OF_BOTH = frozenset("ims")
+_FLAGS_OF_GROUPS = frozenset("i-")
+_ONE_OF_MANY = frozenset("DSWH")  # letters of classes that have all characters outside ASCII
+ONE_CHARACTER = r"where text may be other than ASCII, write (?:[\x00-\x7f]|[\xc2-\xf4][\x80-\xbf]+) in the pipeline"
+"""What to do about that which `one_byte_in` tells."""
+
 _TOKEN = re.compile(
     r"""\\Q(?P<quoted>.*?)(?:\\E|\Z)
     |\\p\{(?:Is)?(?P<property>\w+)\}|\\P\{(?:Is)?(?P<other>\w+)\}
@@ -57,7 +62,7 @@ _TOKEN = re.compile(
     |\\c(?P<control>.)
     |\\(?P<escaped>.)
     |\(\?<(?P<group>[A-Za-z]\w*)>
-    |\(\?(?P<flags>[a-zA-Z]+)\)
+    |\(\?(?P<flags>[a-zA-Z]+(?:-[a-zA-Z]*)?|-[a-zA-Z]*)(?P<scope>[:)])
     |(?P<dot>\.)|(?P<dollar>\$)
     |(?P<open>\[\^?\]?)|(?P<close>\])|(?P<both>&&)
     |(?P<plain>.)""",
@@ -108,9 +113,9 @@ def pattern_of(java: str, flags: str = "") -> Pattern:
     letters = set(flags)
     for token in _TOKEN.finditer(java):
         if token["flags"] is not None and not state.is_class:
-            _take_flags(token, state, letters)
-            continue
-        piece = _in_class(token, state) if state.is_class else _outside(token, state)
+            piece = _flags(token, state, letters)
+        else:
+            piece = _in_class(token, state) if state.is_class else _outside(token, state)
         follows = java[token.end() : token.end() + 1]
         if not state.is_class and len(piece.encode("utf-8", "surrogatepass")) > 1 and len(piece) == 1:
             piece = f"(?:{piece})" if follows and follows in "*+?{" else piece  # several bytes, repeated as one
@@ -133,6 +138,26 @@ def in_full(java: str, flags: str = "") -> Pattern:
     head = re.match(r"\(\?[a-z]+\)", inner)
     letters = head[0] if head else ""
     return Pattern.parse(rf"{letters}\A(?:{inner.removeprefix(letters)})\Z")
+
+
+def one_byte_in(java: str) -> str:
+    r"""
+    What to tell of an expression in which something is one character in Java, and one byte here; "" for nothing.
+
+    That is a dot, and a class of what something is not, unless a `*` or `+` takes all the bytes of the character.
+    """
+    start, is_class, has_many = 0, False, False
+    for token in _TOKEN.finditer(java):
+        if is_class:
+            is_class = token["close"] is None
+        else:
+            start, is_class = token.start(), token["open"] is not None
+            has_many = bool(token["dot"] or token["other"] or (token["open"] or "").startswith("[^"))
+            has_many |= token["escaped"] is not None and token["escaped"] in _ONE_OF_MANY
+        if has_many and not is_class and java[token.end() : token.end() + 1] not in ("*", "+"):
+            one = java[start : token.end()]
+            return f'"{one}" in column {start + 1} of the expression is one byte here, and was one character in Java'
+    return ""
 
 
 def replacement_of(java: str, groups: int) -> str:
@@ -163,14 +188,18 @@ def replacement_of(java: str, groups: int) -> str:
     return _REPLACEMENT.sub(meant, java)
 
 
-def _take_flags(token: re.Match[str], state: _State, letters: set[str]) -> None:
-    unknown = set(token["flags"]) - _FLAGS_OF_BOTH
-    if unknown or token.start() != 0:
-        message = f'"{token[0]}" can not be translated: flags stand in front of the expression, and are of i, m and s'
-        raise UntranslatableError(message, token.start() + 1)
-    letters |= set(token["flags"])
+def _flags(token: re.Match[str], state: _State, letters: set[str]) -> str:
+    """Take note of flags that hold for all of an expression; those of a group are what stands for them."""
+    flags, is_group = set(token["flags"]), token["scope"] == ":"
+    if is_group and flags <= _FLAGS_OF_GROUPS:
+        return token[0]
+    if is_group or token.start() != 0 or not flags <= _FLAGS_OF_BOTH:
+        message = "flags stand in front of the expression, and are of i, m and s; a group of its own may have i"
+        raise UntranslatableError(f'"{token[0]}" can not be translated: {message}', token.start() + 1)
+    letters |= flags
     state.is_dotall |= "s" in letters
     state.is_multiline |= "m" in letters
+    return ""
 
 
 def _outside(token: re.Match[str], state: _State) -> str:

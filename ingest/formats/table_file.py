@@ -14,6 +14,7 @@ from ingest.formats.json_text import NumberAsWritten, refuse_constant
 from ingest.formats.numbers import number_text
 
 _BYTES = "latin-1"  # a character for each byte, so that any bytes go through the reader of CSV as they are
+SQLITE_LOG = "-wal"  # ends the name of the file beside a database in WAL mode that has what was written last
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # what spreadsheets write in front of UTF-8
 _MEMBER = ""  # the column with the names of the members of a JSON object
 _ALONE = "value"  # the column of members that are no objects

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ingest.config import Kind, Place, Problem, Severity
 from ingest.flume.ng.interceptors import is_of_plugin, steps_of
-from ingest.flume.ng.kafka import header_steps, kafka_channel, kafka_source
+from ingest.flume.ng.kafka import GROUP_OF_FLUME, header_steps, kafka_channel, kafka_source
 from ingest.flume.ng.known import OF_KAFKA_CHANNEL, OF_KAFKA_SOURCE, OF_SERIALIZERS, OF_SINK, not_needed
 from ingest.flume.ng.properties import Options, Property
 from ingest.flume.ng.selectors import MULTIPLEXING, kind_of, selection
@@ -247,7 +247,8 @@ class Agents:
             if key in self._groups:
                 message = f'pipeline {name} reads as the group "{group}-{name}": "{group}" is that of another one'
                 self._original.problems.append(_warning(source, message))
-                source = replace(source, options={**source.options, "group": f"{group}-{name}"})
+                said = [comment for comment in source.comments if comment != GROUP_OF_FLUME]
+                source = replace(source, options={**source.options, "group": f"{group}-{name}"}, comments=said)
             self._groups.add(key)
         return Pipeline(name, source, [end.sink], steps, {"timezone": self._zone})
 

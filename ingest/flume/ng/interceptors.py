@@ -163,10 +163,12 @@ def _pattern(options: Options, name: str, default: str, *, full: bool = False) -
         options.error(Kind.MISSING_FIELD, "type", f'"{name}" is missing')
         return None
     try:
-        return in_full(text) if full else pattern_of(text)
+        found = in_full(text) if full else pattern_of(text)
     except UntranslatableError as error:
         options.error(Kind.BAD_PATTERN, name, f"{error} (column {error.column} of the expression)")
         return None
+    options.warn_of_bytes(name, text)
+    return found
 
 
 _KNOWN: dict[str, Callable[[Options], Steps]] = {

@@ -20,6 +20,9 @@ _MECHANISMS = {"PLAIN": "plain", "SCRAM-SHA-256": "scram_sha_256", "SCRAM-SHA-51
 CORE_FIELDS = ("host", "priority", "nanos")
 """Headers that are parts of the event here, and no attributes."""
 
+GROUP_OF_FLUME = "the group is Flume's: `ingest run --start-from group` goes on where Flume has stopped"
+"""What is said over a source that reads as the group that Flume read as."""
+
 _CONSUMER = "kafka.consumer."
 _ORIGINS = {
     "brokers": ("brokerList", "kafka.bootstrap.servers"),
@@ -48,10 +51,7 @@ def kafka_source(options: Options) -> Component:
     _consumer(options, found)
     if options.is_true("useFlumeEventFormat", default=False):
         found["format"] = "flume_avro"
-    said = [
-        *options.comments(),
-        "the group is Flume's: `ingest run --start-from group` goes on where Flume has stopped",
-    ]
+    said = [*options.comments(), GROUP_OF_FLUME]
     names = {**_ORIGINS, "topics": ("topic", "kafka.topics"), "topics_pattern": ("kafka.topics.regex",)}
     return Component("kafka", found, said, options.original.place(options.at("type")), _origins(options, names))
 

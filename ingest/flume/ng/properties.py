@@ -12,6 +12,7 @@ from ingest.config import Kind
 from ingest.config.nodes import Path
 from ingest.flume.ng.variables import Variables
 from ingest.flume.original import Original
+from ingest.flume.patterns import ONE_CHARACTER, one_byte_in
 from ingest.flume.pipelines.document import Origin
 from ingest.flume.utf16 import joined
 
@@ -20,6 +21,7 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+")  # no other character en
 _KEY = re.compile(r"(?:[^\\ \t\f=:]|\\.)*", re.DOTALL)
 _SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_SECRET = re.compile(r"pass(?:word|wd|phrase)|secret|jaas", re.IGNORECASE)  # in names; a key-password has it too
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _ODD_BACKSLASHES = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
 
@@ -48,7 +50,7 @@ def properties_of(original: Original) -> dict[str, Property]:
     """What the file says; of a key that stands twice the last one counts, with a warning."""
     found: dict[str, Property] = {}
     comments: list[str] = []
-    for at, line in _logical_lines(original.text):
+    for at, end, line in _logical_lines(original.text):
         if not line:
             continue
         if line[0] in "#!":
@@ -57,8 +59,11 @@ def properties_of(original: Original) -> dict[str, Property]:
         match = _KEY.match(line)
         key = match[0] if match else ""
         separator = _SEPARATOR.match(line, len(key))
-        value = _unescaped(line[separator.end() if separator else len(key) :]).strip()
+        head = line[: separator.end() if separator else len(key)]
+        value = _unescaped(line[len(head) :]).strip()
         name = _unescaped(key)
+        if _SECRET.search(name):  # one whose name goes on in the next line is hidden with it
+            original.hide(at + len(head) * original.text.startswith(head, at), end)
         if name in found:
             original.warning(at, f'"{name}" stands twice; the last one counts, as it did')
         found[name] = Property(value, at, tuple(comment for comment in comments if comment))
@@ -69,8 +74,8 @@ def properties_of(original: Original) -> dict[str, Property]:
     return found
 
 
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines without what surrounds them, those that a backslash continues put together; comments never go on."""
+def _logical_lines(text: str) -> Iterator[tuple[int, int, str]]:
+    """Start and end of lines, and what is in them; those that a backslash continues are one; comments never go on."""
     joined, start = "", -1
     at = 0
     for line in _LINE.findall(text):
@@ -82,10 +87,10 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
         if not is_comment and _ODD_BACKSLASHES.search(content):
             joined += content[:-1]
             continue
-        yield start, joined + content
+        yield start, at, joined + content
         joined, start = "", -1
     if joined:
-        yield start, joined
+        yield start, at, joined
 
 
 def _unescaped(text: str) -> str:
@@ -198,3 +203,9 @@ class Options:
     def warn(self, name: str, message: str, hint: str = "", kind: Kind = Kind.CONFLICT) -> None:
         """Note what the reader should look at."""
         self.original.warning(self.at(name), message, hint, kind)
+
+    def warn_of_bytes(self, name: str, expression: str) -> None:
+        """Tell of what is a character in a regular expression of Java, and a byte in ours."""
+        note = one_byte_in(expression)
+        if note:
+            self.warn(name, note, ONE_CHARACTER)

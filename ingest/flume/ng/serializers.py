@@ -151,9 +151,12 @@ def _regex(options: Options, table: str, family: str) -> PipelineEnd | None:
 
 def _pattern(options: Options) -> Pattern | None:
     flags = "is" if options.is_true("serializer.regexIgnoreCase", default=False) else "s"
+    text = options.text("serializer.regex", "(.*)")
     try:
-        return in_full(options.text("serializer.regex", "(.*)"), flags)
+        found = in_full(text, flags)
     except UntranslatableError as error:
         message = f"{error} (column {error.column} of the expression)"
         options.error(Kind.BAD_PATTERN, "serializer.regex", message)
         return None
+    options.warn_of_bytes("serializer.regex", text)
+    return found

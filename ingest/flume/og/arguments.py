@@ -10,7 +10,7 @@ from ingest.expressions import Pattern
 from ingest.flume.escapes import Translated
 from ingest.flume.og.tree import Argument, Call, Text
 from ingest.flume.original import Original
-from ingest.flume.patterns import UntranslatableError, pattern_of
+from ingest.flume.patterns import ONE_CHARACTER, UntranslatableError, one_byte_in, pattern_of
 from ingest.flume.pipelines.document import Origin
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -156,6 +156,9 @@ class Arguments:
         except UntranslatableError as error:
             self.fail(Kind.BAD_PATTERN, self.at(index), f"{error} (column {error.column} of the expression)")
             raise
+        note = one_byte_in(self.text(index))
+        if note:
+            self.warn(note, self.at(index), ONE_CHARACTER)
         if found.text != self.text(index):
             notes.append(f"in Java the expression was {self.text(index)}")
         return found

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from contextlib import closing
 
 import pytest
@@ -107,6 +108,53 @@ def test_a_new_table_is_taken_when_a_share_begins(services):
     assert after(decorator, "shop")["team"] == b"red"
     decorator.begin()
     assert after(decorator, "shop")["team"] == b"green"
+
+
+@pytest.fixture
+def in_wal_mode(tmp_path):
+    """A database whose writer is still connected, and what changes it, a minute later each time."""
+    path = tmp_path / "t.db"
+    ages_s = iter(range(600, 0, -60))
+    with closing(sqlite3.connect(path)) as writer:
+        writer.execute("pragma journal_mode = wal")
+
+        def change(*statements):
+            for statement in statements:
+                writer.execute(statement)
+            writer.commit()
+            past = time.time() - next(ages_s)
+            os.utime(tmp_path / "t.db-wal", (past, past))
+
+        change("create table t (k, v)", "insert into t values ('shop', 'red')")
+        writer.execute("pragma wal_checkpoint")
+        os.utime(path, (0, 0))
+        yield path, change
+
+
+def test_what_is_in_the_log_beside_a_database_is_taken(in_wal_mode):
+    path, change = in_wal_mode
+    change("update t set v = 'green'")
+    content = path.read_bytes()
+    decorator = make(path)
+    assert after(decorator, "shop") == {"v": b"green"}
+    change("update t set v = 'blue'")
+    decorator.begin()
+    assert after(decorator, "shop") == {"v": b"blue"}
+    assert path.read_bytes() == content
+
+
+def test_a_database_in_wal_mode_without_a_writer_is_read_once(tmp_path):
+    path = tmp_path / "t.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("pragma journal_mode = wal")
+        connection.execute("create table t (k, v)")
+        connection.execute("insert into t values ('shop', 'red')")
+    os.utime(path, (0, 0))
+    decorator = make(path)
+    assert after(decorator, "shop") == {"v": b"red"}
+    found = decorator._find
+    decorator.begin()
+    assert decorator._find is found
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,12 @@ class TestPlugins:
             ("broken_d", "from ingest.api import nothing_here", "import_failed", "cannot import name 'nothing_here'"),
             ("broken_e", "\n1 / 0", "import_failed", r"ZeroDivisionError: division by zero \(broken_e:2\)"),
             ("broken_f", "import sys; sys.exit(3)", "import_failed", r"SystemExit: 3 \(broken_f:1\)"),
+            (
+                "broken_g",
+                "import asyncio\nraise asyncio.CancelledError",
+                "import_failed",
+                r"CancelledError \(broken_g:2\)",
+            ),
         ],
     )
     def test_module_that_is_broken(self, plugin, name, text, code, message):

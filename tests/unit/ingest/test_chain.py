@@ -1,5 +1,6 @@
 """The chain: outcomes, conditions, errors, fan-outs and their numbers, watching."""
 
+import asyncio
 import traceback
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from ingest.api import (
 )
 from ingest.api.event import MAX_EVENTS_OF_A_RECORD as MOST
 from ingest.chain import BeginFailedError, Chain, Dropped, Failed, Step, Waiting, _given
+from ingest.plugin import OutOfMemoryError
 
 
 class Append(Decorator[Settings]):
@@ -350,11 +352,20 @@ class TestShares:
         with pytest.raises(StoreUnavailableError, match=r'^"append-1": no answer; wait$'):
             chain(Append(b"a"), CanNotBegin(error)).begin()
 
-    def test_a_bug_before_the_first_event_stops(self):
-        with pytest.raises(
-            BeginFailedError, match=r"^\"append-0\": KeyError: 'x' \(tests.unit.ingest.test_chain:\d+\)$"
-        ):
-            chain(CanNotBegin(KeyError("x"))).begin()
+    @pytest.mark.parametrize(
+        ("error", "told"), [(KeyError("x"), "KeyError: 'x'"), (asyncio.CancelledError(), "CancelledError")]
+    )
+    def test_a_bug_before_the_first_event_stops(self, error, told):
+        with pytest.raises(BeginFailedError, match=rf'^"append-0": {told} \(tests.unit.ingest.test_chain:\d+\)$'):
+            chain(CanNotBegin(error)).begin()
+
+    def test_want_of_memory_before_the_first_event_names_the_step(self):
+        with pytest.raises(OutOfMemoryError, match=r'^"append-0" got no memory: MemoryError '):
+            chain(CanNotBegin(MemoryError())).begin()
+
+
+def cancelled(held):
+    raise asyncio.CancelledError
 
 
 class TestHolding:
@@ -401,12 +412,19 @@ class TestHolding:
 
     @pytest.mark.parametrize(
         "finish",
-        [lambda held: [*held, *held], lambda _held: [event(b"made")], lambda held: 1 / 0],
-        ids=["twice", "never held", "raises"],
+        [lambda held: [*held, *held], lambda _held: [event(b"made")], lambda held: 1 / 0, cancelled],
+        ids=["twice", "never held", "raises", "is cancelled"],
     )
     def test_a_bug_at_the_end_fails_what_is_held(self, finish):
         found = share(chain(Last(2, finish)), numbered(b"a", b"b", b"c"))
         assert found == [("last", b"a"), ("decorator_bug", b"b"), ("decorator_bug", b"c")]
+
+    def test_want_of_memory_at_the_end_names_the_step(self):
+        def finish(_held):
+            raise MemoryError
+
+        with pytest.raises(OutOfMemoryError, match=r'^"last-0" got no memory: MemoryError '):
+            share(chain(Last(2, finish)), [])
 
     def test_dropping_what_is_not_held_is_a_bug(self):
         class Wrong(Last):

@@ -1,5 +1,6 @@
 """What becomes of an event in the hands of a plugin that misbehaves: a dead letter that says whose fault it was."""
 
+import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from ingest.api import (
     CatalogError,
     DecorateError,
     Decorator,
+    Disposition,
     Event,
     EventError,
     FanOut,
@@ -21,6 +23,7 @@ from ingest.api import (
 from ingest.build import DecoratorPart, Plan, SinkPart, StorePart, live_chain, live_task
 from ingest.chain import Chain, Failed, Step
 from ingest.dead_letters.envelope import DeadLetter
+from ingest.plugin import OutOfMemoryError
 from ingest.receipt import Verdict
 from ingest.task import Assignment
 from ingest.time_limit import TimeLimit
@@ -34,6 +37,15 @@ PROVIDER = "louder 1.0"
 class Unspeakable(Exception):  # noqa: N818 - any name would do
     def __str__(self):
         raise ValueError
+
+
+class Panic(BaseException):
+    pass
+
+
+class UntellableError(EventError):
+    def __str__(self):
+        raise RuntimeError
 
 
 class WordlessError(EventError):
@@ -135,6 +147,10 @@ class TestErrors:
             (SystemExit(3), "SystemExit: 3"),
             (RecursionError(), "RecursionError"),
             (StopIteration(), "StopIteration"),
+            (GeneratorExit(), "GeneratorExit"),
+            (asyncio.CancelledError(), "CancelledError"),
+            (Panic("index out of bounds"), "Panic: index out of bounds"),
+            (UntellableError("no"), "UntellableError"),
             (Unspeakable(), "Unspeakable"),
             (WordlessError(), "WordlessError"),
             (DecorateError("no", code=7), "DecorateError: no"),
@@ -151,6 +167,22 @@ class TestErrors:
     def test_an_error_on_purpose_stays_as_it_is(self, failure):
         error = DecorateError("no", code="refused", hint="write yes")
         assert failure(Calls(fail(error))).error is error
+
+    @pytest.mark.parametrize("watcher", [None, nothing_seen])
+    def test_want_of_memory_is_not_its_fault_and_is_told_with_step_event_and_line(self, watcher):
+        chain = Chain([Step(Calls(fail(MemoryError())), "mine", provider=PROVIDER)], watcher=watcher)
+        with pytest.raises(OutOfMemoryError) as caught:
+            chain.run(Event(b"a", origin=ORIGIN))
+        assert (caught.value.code, caught.value.disposition) == ("out_of_memory", Disposition.RETRY)
+        assert caught.value.message == (
+            f'"mine" got no memory for event t/1/2: MemoryError ({__name__}:{LINE_OF_FAIL}, {PROVIDER})'
+        )
+
+    @pytest.mark.parametrize("watcher", [None, nothing_seen])
+    def test_who_ends_the_program_ends_it(self, watcher):
+        chain = Chain([Step(Calls(fail(KeyboardInterrupt())), "mine", provider=PROVIDER)], watcher=watcher)
+        with pytest.raises(KeyboardInterrupt):
+            chain.run(Event(b"a", origin=ORIGIN))
 
     def test_line_is_the_plugins_own_and_not_a_library_s(self, failure):
         outcome = failure(Calls(parse))
@@ -278,6 +310,18 @@ class Refuses(Decorator[Settings]):
         return True
 
 
+class Cancels(Decorator[Settings]):
+    """Ends with what is no Exception."""
+
+    kind = "cancels"
+
+    def __init__(self, settings):
+        raise asyncio.CancelledError
+
+    def decorate(self, event):
+        return True
+
+
 class Forgets(Decorator[Settings]):
     """Does not keep its settings."""
 
@@ -324,6 +368,7 @@ class TestMaking:
         ("component", "message"),
         [
             (Refuses, "FileNotFoundError: [Errno 2] No such file: '/no/table.csv'"),
+            (Cancels, "CancelledError"),
             (Forgets, "TypeError: it does not keep its settings"),
             (Reasonless, "TypeError: its drop_reason is None, and must be text"),
         ],

@@ -102,6 +102,21 @@ def test_a_file_that_is_gone_or_broken_blocks_and_is_taken_when_it_is_good(file,
     assert (file.refresh(), file.content) == (True, 3)
 
 
+def test_what_stands_beside_it_counts_unless_it_is_empty(path):
+    file = ReferenceFile(str(path), number, now=lambda: 1_000_000.0, beside=("-wal",))
+    log = path.with_name("f-wal")
+    write(log, "", age_s=50)
+    assert file.refresh() is False
+    write(log, "x", age_s=1.9)
+    assert file.refresh() is False
+    write(log, "x", age_s=50)
+    assert (file.refresh(), file.refresh()) == (True, False)
+    write(log, "y", age_s=40)
+    assert (file.refresh(), file.refresh()) == (True, False)
+    log.unlink()
+    assert (file.refresh(), file.refresh()) == (True, False)
+
+
 def test_a_file_that_is_not_there_is_told_with_the_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ReferenceFileError) as caught:

@@ -1,5 +1,6 @@
 """One partition from records to a receipt, into a memory store."""
 
+import asyncio
 import errno
 import os
 import socket
@@ -188,13 +189,17 @@ def test_bug_of_a_decorator_is_logged_once_with_its_traceback(assignment, capsys
 class BuggySink(Attr2HBase):
     """A sink with a bug."""
 
+    error: BaseException = KeyError("unforeseen")
+
     def map(self, event, batch_time_ms):
         if event.key == b"x":
-            raise KeyError("unforeseen")
+            raise self.error
         return super().map(event, batch_time_ms)
 
 
-def test_bug_of_a_sink_costs_its_event_alone(assignment):
+@pytest.mark.parametrize("error", [KeyError("unforeseen"), asyncio.CancelledError()], ids=repr)
+def test_bug_of_a_sink_costs_its_event_alone(assignment, monkeypatch, error):
+    monkeypatch.setattr(BuggySink, "error", error)
     sys.modules["buggy_sinks"] = sys.modules[__name__]
     made = sink()
     bug = SinkPart("buggy", "buggy_sinks:BuggySink", made.settings, made.on_error, "logs")
@@ -231,8 +236,9 @@ class Hungry(Attr2HBase):
 def test_want_of_memory_is_no_events_fault(assignment):
     sys.modules["hungry_sinks"] = sys.modules[__name__]
     hungry = SinkPart("hungry", "hungry_sinks:Hungry", sink().settings, OnError.DEAD_LETTER, "logs")
-    with pytest.raises(MemoryError):
-        live_task(plan(hungry, decorators=TICK)).run([record("a", "1:2")], assignment)
+    receipt = live_task(plan(hungry, decorators=TICK)).run([record("a", "1:2", 7)], assignment)
+    assert (receipt.verdict, receipt.code, receipt.dead_letters) == (Verdict.BLOCKED, "out_of_memory", [])
+    assert receipt.message.startswith('"hungry" got no memory for event ticks/0/7: MemoryError')
 
 
 SHORT = {"max_value_bytes": "2B"}

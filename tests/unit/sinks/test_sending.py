@@ -1,5 +1,6 @@
 """One chunk in flight, errors surface, and nothing of a failed round is sent after the error."""
 
+import asyncio
 import threading
 
 import pytest
@@ -32,7 +33,7 @@ class Gated(MemoryStore):
         self.gate = threading.Event()
         self.gate.set()
         self.entered = threading.Event()
-        self.errors: list[Exception] = []
+        self.errors: list[BaseException] = []
         self.calls: list[str] = []
         self.threads: set[int] = set()
 
@@ -127,12 +128,16 @@ def test_error_surfaces_and_ends_the_round(sender, store):
     assert store.keys() == [b"b"]
 
 
-def test_bug_of_a_store_is_told_as_the_stores_own(sender, store):
-    store.errors = [KeyError("unforeseen"), KeyError("unforeseen"), KeyError("unforeseen")]
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(KeyError("unforeseen"), "KeyError: 'unforeseen'"), (asyncio.CancelledError(), "CancelledError")],
+)
+def test_bug_of_a_store_is_told_as_the_stores_own(sender, store, error, told):
+    store.errors = [error] * 3
     sender.begin(5)
-    with pytest.raises(StoreUnavailableError, match="KeyError: 'unforeseen'") as caught:
+    with pytest.raises(StoreUnavailableError, match=told) as caught:
         submit_and_wait(sender, "a")
-    assert (caught.value.code, type(caught.value.__cause__)) == ("store_bug", KeyError)
+    assert (caught.value.code, type(caught.value.__cause__)) == ("store_bug", type(error))
     sender.begin(5)
     submit_and_wait(sender, "a")
     assert store.calls == ["open", "a", "close", "open", "a", "close", "open", "a", "close", "open", "a"]

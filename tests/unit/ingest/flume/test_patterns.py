@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.flume.patterns import UntranslatableError, in_full, pattern_of
+from ingest.expressions import Pattern
+from ingest.flume.patterns import ONE_CHARACTER, UntranslatableError, in_full, one_byte_in, pattern_of
 
 
 @pytest.mark.parametrize(
@@ -48,6 +49,10 @@ from ingest.flume.patterns import UntranslatableError, in_full, pattern_of
         (r"a++b", "aab", "aab"),
         (r"(?>a+)b", "aab", "aab"),
         (r"(?i:A)b", "ab", "ab"),
+        (r"(?i)A(?-i:B)", "aB", "aB"),
+        (r"(?i)A(?-i:B)", "ab", None),
+        (r"(?sm)a.b$", "a\nb\nc", "a\nb"),
+        (r"[(?s:.)]+", "(?s:.)", "(?s:.)"),
         (r"x(?=y)", "xy", "x"),
         (r"a\ b\-c\/", "a b-c/", "a b-c/"),
     ],
@@ -78,6 +83,12 @@ def test_in_full(java, text, is_found):
         (r"a[ä]", 3, "outside ASCII"),
         (r"a(?i)b", 2, "flags stand in front"),
         (r"(?x)b", 1, "flags stand in front"),
+        *(
+            (f"BEGIN{flags}.*$)END", 6, f'"{flags}" can not be translated: flags stand in front')
+            for flags in ("(?s:", "(?m:", "(?-s:", "(?is:", "(?i-s:", "(?sm:", "(?x:", "(?d:")
+        ),
+        ("a(?sm)b", 2, "flags stand in front"),
+        ("(?-s)b", 1, "flags stand in front"),
         (r"\G", 1, "can not be translated"),
         (r"[\R]", 2, "inside a class"),
         (r"a\x{110000}", 2, "is no character"),
@@ -94,9 +105,41 @@ def test_what_can_not_be_said(java, column, message):
     assert caught.value.column == column
 
 
+@pytest.mark.parametrize(
+    ("java", "one", "column"),
+    [
+        ("x.y", ".", 2),
+        (".*x.", ".", 4),
+        (".?", ".", 1),
+        (".{2,3}", ".", 1),
+        ("(.)", ".", 2),
+        (r"[.]\S:", r"\S", 4),
+        ("[^:]{1,5}", "[^:]", 1),
+        (r"[^]a]x", "[^]a]", 1),
+        (r"\P{Alpha}", r"\P{Alpha}", 1),
+    ],
+)
+def test_one_character_that_is_one_byte_is_told(java, one, column):
+    assert one_byte_in(java).startswith(f'"{one}" in column {column} of the expression is one byte here')
+    pattern_of(java)
+
+
+@pytest.mark.parametrize("java", ["", r".*.+\S+[^:]*\P{Alpha}+", r"a\.b[.]\Q.\E", ".*?a.+?b.++", r"[a-z].*\d\w\s"])
+def test_what_takes_all_bytes_of_a_character_is_not(java):
+    assert one_byte_in(java) == ""
+
+
+def test_that_hint_is_one_character():
+    one = pattern_of("x.y").text
+    hint = re.search(r"\(\?:.*\)", ONE_CHARACTER)[0]
+    assert Pattern.parse(one).search("xéy".encode()) is None
+    assert all(Pattern.parse(f"x{hint}y").fullmatch(f"x{character}y".encode()) for character in "aéた\N{GRINNING FACE}")
+    assert Pattern.parse(f"x{hint}y").fullmatch("xééy".encode()) is None
+
+
 PIECES = [
     *r"ab.$*+?^|()[]{}\-&,19∞",
-    *("(?i)", "(?<n>", r"\Q", r"\E", r"\x{FFFFFF}", r"\x{41}", r"\uD83D", r"\uDE00", "a{∞}"),
+    *("(?i)", "(?s:", "(?i-m:", "(?-", "(?<n>", r"\Q", r"\E", r"\x{FFFFFF}", r"\x{41}", r"\uD83D", r"\uDE00", "a{∞}"),
 ]
 
 

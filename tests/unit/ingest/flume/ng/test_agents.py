@@ -140,6 +140,17 @@ def test_regex_serializer(more, body, expected, cells):
     assert cells(text, EVENT | {"body": body}) == expected
 
 
+def test_an_expression_with_a_dot_for_one_character_is_told_once(imported):
+    interceptor = "a.sources.r.interceptors = i\na.sources.r.interceptors.i.type = regex_filter\n"
+    text = BASE + REGEX + interceptor + "a.sources.r.interceptors.i.regex = x.y.z\n"
+    (warning,) = imported(text).warnings
+    assert warning.message == '"." in column 2 of the expression is one byte here, and was one character in Java'
+    assert warning.where.line == text.count("\n")
+    text = changed(BASE + REGEX, "a.sinks.k.serializer.regex", "(.) (.*)")
+    (warning,) = imported(text).warnings
+    assert '"." in column 2' in warning.message
+
+
 class TestHeadersOfTheSource:
     def test_only_those_that_flume_gave(self, cells):
         event = EVENT | {"attributes": {"trace": "1", "topic": "other"}}
@@ -230,6 +241,11 @@ class TestKafka:
         if sasl and mechanism != "GSSAPI":
             assert security.sasl.username == "ann"
 
+    def test_a_password_is_not_shown_with_what_is_told_of_its_line(self, imported):
+        shown = imported(BASE + "a.sources.r.kafka.consumer.ssl.truststore.password = hidden\n").report.to_text()
+        assert "| a.sources.r.kafka.consumer.ssl.truststore.password = ***\n" in shown
+        assert "hidden" not in shown
+
     def test_channel_that_is_a_topic(self, configuration, imported):
         text = changed(changed(BASE, "a.sources.r.type", "avro"), "a.channels.c.type", "kafka")
         text = changed(text, "a.channels.c.type", "org.apache.flume.channel.kafka.KafkaChannel")
@@ -268,7 +284,10 @@ class TestSeveral:
             "a-k": "flume",
             "a-k2": "flume-a-k2",
         }
-        assert any("flume-a-k2" in warning.message for warning in imported(text).warnings)
+        made = imported(text)
+        assert any("flume-a-k2" in warning.message for warning in made.warnings)
+        assert made.yaml[: made.yaml.index("a-k2:")].count("the group is Flume's") == 1
+        assert "the group is Flume's" not in made.yaml[made.yaml.index("a-k2:") :]
 
     def test_each_source_of_a_channel_is_a_pipeline(self, configuration):
         text = changed(BASE, "a.sources", "r r2") + "a.sources.r2.type = netcat\na.sources.r2.channels = c\n"

@@ -47,6 +47,33 @@ def test_what_is_read(text, expected):
     assert read(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a.ssl.truststore.password=hunter2", "a.ssl.truststore.password=***"),
+        ("a.keyPassword : hunter2", "a.keyPassword : ***"),
+        ("  a.clientSecret hunter2", "  a.clientSecret ***"),
+        ('a.sasl.jaas.config = X \\\n  user="ann" \\\r\n  password="hunter2";', "a.sasl.jaas.config = ***"),
+        ("a.pass\\\nword = hunter2", "***"),
+        (r"a.pass\u0077ord = hunter2", r"a.pass\u0077ord = ***"),
+        ("a.password", "a.password***"),
+        ("a.host = hunter2", "a.host = hunter2"),
+    ],
+)
+def test_secrets_are_not_shown_with_problems(text, shown):
+    original = Original("f", f"# secret\n{text}\na.x = 1\n{text}\na.y = 2\n")
+    properties_of(original)
+    for at, character in enumerate(original.text):
+        if character == "a" and original.text[:at].endswith(("\n", "\n  ")):
+            original.warning(at, "look")
+    lines = original.report().to_text().splitlines()
+    first = original.text.splitlines().index("a.x = 1") + 1
+    assert f"    2 | {shown}" in lines
+    assert f"{first:>5} | a.x = 1" in lines
+    assert f"{first + 1:>5} | {shown}" in lines
+    assert ("hunter2" in "".join(lines)) is ("hunter2" in shown)
+
+
 def test_places_and_comments():
     original = Original("f", "# one\n\n# two\n  a = 1\nb = \\\n  2\n# three")
     found = properties_of(original)

@@ -213,6 +213,7 @@ def test_all_problems_come_at_once(imported):
         ('exDate("d","yyyy","d","true","x")', "takes no notice of arguments after the first 4"),
         ('value("a","\\101")', "an octal escape loses its backslash"),
         ("batch(10)", "batch is never undone by unbatch"),
+        ('regexAll("(x.y)","a")', '"." in column 3 of the expression is one byte here'),
     ],
 )
 def test_what_the_reader_should_look_at(decorators, warning, imported):
