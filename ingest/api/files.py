@@ -124,8 +124,10 @@ class ReferenceFile(Generic[T]):
             ReferenceFileError: it is gone or broken; the content stays what it was.
         """
         mark = self._mark()
+        if mark == self._known:
+            return False
         now_s = self._now()
-        if mark == self._known or any(abs(now_s - changed_ns / 1e9) < _RESTS_S for changed_ns, _, _ in mark):
+        if any(abs(now_s - changed_ns / 1e9) < _RESTS_S for changed_ns, _, _ in mark):
             return False
         content = self._content()
         if self._mark() != mark:
