@@ -2,18 +2,9 @@
 
 import pytest
 
-from tests.support.problems import problems_of
+from tests.support.problems import chain_file, problems_of
 
-FILE = """\
-version: 1
-stores: {m: {memory: {}}}
-pipelines:
-  p:
-    source: {kafka: {brokers: "localhost:9092", topics: [t]}}
-    decorators:
-      - STEP
-    sinks: [{attr2hbase: {table: t}}]
-"""
+FILE = chain_file("STEP")
 
 
 @pytest.fixture

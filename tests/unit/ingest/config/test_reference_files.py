@@ -6,18 +6,9 @@ from ingest.api import ConfigError
 from ingest.catalog import Catalog
 from ingest.config import load
 from tests.support.mmdb import database
+from tests.support.problems import chain_file, problems_of
 
-FILE = """\
-version: 1
-stores: {m: {memory: {}}}
-pipelines:
-  p:
-    source: {kafka: {brokers: "localhost:9092", topics: [t]}}
-    decorators:
-      - STEP
-      - value: {attribute: "2hb_", value: "%{key}-%{nanos}"}
-    sinks: [{attr2hbase: {table: t}}]
-"""
+FILE = chain_file("STEP", 'value: {attribute: "2hb_", value: "%{key}-%{nanos}"}')
 
 
 @pytest.mark.parametrize(
@@ -62,11 +53,8 @@ def test_no_row_key_is_made_of_what_files_say(tmp_path, monkeypatch, row, refuse
     (tmp_path / "a.mmdb").write_bytes(database({}))
     text = FILE.replace("STEP", STEPS).replace("{attr2hbase: {table: t}}", HBASE.replace("ROW", row))
     (tmp_path / "p.yaml").write_text(text)
-    try:
-        problems = load(tmp_path / "p.yaml", env={}, lookup=Catalog()).report.problems
-    except ConfigError as error:
-        problems = error.report.problems
-    assert sum("a replay adds a row" in str(problem) for problem in problems) == refused
+    problems = problems_of(tmp_path / "p.yaml")
+    assert sum("a replay adds a row" in problem for problem in problems) == refused
 
 
 def test_what_a_file_says_is_told_where_a_row_key_takes_it_alone(tmp_path, monkeypatch):

@@ -2,20 +2,9 @@
 
 import pytest
 
-from tests.support.problems import problems_of
+from tests.support.problems import chain_file, problems_of
 
-FILE = """\
-version: 1
-stores: {m: {memory: {}}}
-pipelines:
-  p:
-    source: {kafka: {brokers: "localhost:9092", topics: [t]}}
-    decorators:
-      - json
-      - lookup: {path: t.csv, source: id, columns: {team: profile}}
-      - STEPS
-    sinks: [{attr2hbase: {table: t}}]
-"""
+FILE = chain_file("json", "lookup: {path: t.csv, source: id, columns: {team: profile}}", "STEPS")
 REFUSED = "of a step that may give something else each time: a replay adds a row; the step is the lookup on line 8"
 BODY = "format: {template: '%{profile}'}"
 PACKED = "rename: {attributes: {profile: compressGzip}}"

@@ -2,18 +2,9 @@
 
 import pytest
 
-from tests.support.problems import problems_of
+from tests.support.problems import chain_file, problems_of
 
-FILE = """\
-version: 1
-stores: {m: {memory: {}}}
-pipelines:
-  p:
-    source: {kafka: {brokers: "localhost:9092", topics: [t]}}
-    decorators:
-      - STEP
-    sinks: [{attr2hbase: {table: t}}]
-"""
+FILE = chain_file("STEP")
 NANOS = "conflict: warning: only %{nanos} makes this row key vary"
 SAME = "conflict: warning: this row key is the same for every event, so there is one row"
 

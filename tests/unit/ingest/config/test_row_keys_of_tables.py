@@ -4,19 +4,9 @@ import sqlite3
 
 import pytest
 
-from tests.support.problems import problems_of
+from tests.support.problems import chain_file, problems_of
 
-FILE = """\
-version: 1
-stores: {m: {memory: {}}}
-pipelines:
-  p:
-    source: {kafka: {brokers: "localhost:9092", topics: [t]}}
-    decorators:
-      - json
-      - STEPS
-    sinks: SINKS
-"""
+FILE = chain_file("json", "STEPS", sinks="SINKS")
 SINK = "[{attr2hbase: {table: t}}]"
 LOOKUP = "lookup: {path: t.csv, source: id}"
 REFUSED = "of a step that may give something else each time: a replay adds a row; the step is the lookup on line 8"

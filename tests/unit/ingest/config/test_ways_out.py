@@ -7,18 +7,9 @@ from ingest.api import ConfigError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.components import _ELSEWHERE
+from tests.support.problems import chain_file
 
-FILE = """\
-version: 1
-stores: {m: {memory: {}}}
-pipelines:
-  p:
-    source: {kafka: {brokers: "localhost:9092", topics: [t]}}
-    decorators:
-      - STEP
-      - value: {attribute: "2hb_", value: "%{key}-%{nanos}"}
-    sinks: [{attr2hbase: {table: t}}]
-"""
+FILE = chain_file("STEP", 'value: {attribute: "2hb_", value: "%{key}-%{nanos}"}')
 
 
 @pytest.mark.parametrize(
