@@ -47,7 +47,7 @@ test-slow: jdk maven setup  ## soaks and long faults
 bench: maven setup  ## the measured goals, under 40 minutes; writes docs/performance.md
 	@$(BIN)/python -m tests.bench --write
 
-bench-all: maven setup  ## every rung, scale and soak
+bench-all: maven setup  ## every rung, what grows, and the soak
 	@$(BIN)/python -m tests.bench --all --write
 
 docs: setup  ## write docs/reference anew from the code

@@ -20,7 +20,7 @@ _REQUEST = re.compile(rb"([!#-'*+.^-z|~\dA-Z-]+) (?:(\S.*) (HTTP/\d(?:\.\d)?)|(/
 _ESCAPED = re.compile(rb'\\(x[\dA-Fa-f]{2}|["\\bnrtv])')
 _ESCAPES = {b'"': b'"', b"\\": b"\\", b"b": b"\b", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 
-_MOST_TIMES = 4_096  # remembered: lines that follow each other often have the same
+_MAX_TIMES = 4_096  # remembered: lines that follow each other often have the same
 
 Attributes = dict[str, bytes]
 Split = Callable[[Attributes, bytes], None]
@@ -231,7 +231,7 @@ def _form(log_format: LogFormat, prefix: str) -> _Form:
         log_format.fullmatch,
         tuple((prefix + field.name, _split(field.kind, prefix)) for field in log_format.fields),
         time,
-        None if read_time is None else lru_cache(_MOST_TIMES)(read_time),
+        None if read_time is None else lru_cache(_MAX_TIMES)(read_time),
     )
 
 

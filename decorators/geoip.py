@@ -20,7 +20,7 @@ from ingest.api.notation import shown_start
 from ingest.formats.addresses import packed, written
 from ingest.formats.numbers import number_text
 
-_MOST_ADDRESSES = 16_384  # remembered; the same ones come again and again
+_MAX_ADDRESSES = 16_384  # remembered; the same ones come again and again
 
 # a database that has London for 81.0.0.0/8 and nothing else, for the examples
 _LONDON = (
@@ -132,7 +132,7 @@ class Geoip(Decorator[GeoipSettings]):
         self._fields = tuple((tuple(field.split(".")), name) for field, name in settings.fields.items())
         self._is_strict = settings.on_invalid is OnInvalid.ERROR
         self._file = ReferenceFile(settings.path, _database)
-        self._entries = Remembered(self._looked_up, most=_MOST_ADDRESSES)
+        self._entries = Remembered(self._looked_up, max_keys=_MAX_ADDRESSES)
 
     @property
     def drop_reason(self) -> str:

@@ -19,7 +19,7 @@ from ingest.formats.numbers import float32
 
 _CONFLUENT_BYTES = 5  # a zero, and the schema's id
 _LAST_BYTE = 0x80  # a smaller one ends a number
-_LONGEST_NUMBER = 10  # bytes
+_MAX_VARINT_BYTES = 10  # bytes
 _AS_TEXT = frozenset({"google.protobuf.Timestamp", "google.protobuf.Duration"})
 _WRAPPERS = frozenset(
     f"google.protobuf.{kind}Value"
@@ -254,7 +254,7 @@ def _without_header(value: bytes) -> bytes:
 def _number(value: bytes, at: int) -> tuple[int, int]:
     """A number of seven bits a byte whose last bit is its sign, and where it ends."""
     number = 0
-    for index, byte in enumerate(value[at : at + _LONGEST_NUMBER]):
+    for index, byte in enumerate(value[at : at + _MAX_VARINT_BYTES]):
         number |= (byte & (_LAST_BYTE - 1)) << (7 * index)
         if byte < _LAST_BYTE:
             return number >> 1, at + index + 1

@@ -32,7 +32,7 @@ class Known(StrEnum):
 # that grows with its square. The looks behind come after the first character, for the engine skips to that quickly.
 # bytes from 80 on are letters of other alphabets
 _LOCAL = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.%+-" + bytes(range(0x80, 0x100))
-_MOST_LOCAL = 256  # bytes before the @ that are looked at; RFC 5321 allows 64
+_MAX_LOCAL = 256  # bytes before the @ that are looked at; RFC 5321 allows 64
 _DOMAIN = re.compile(rb"@(?:[A-Za-z0-9\x80-\xff-]++\.)+[A-Za-z\x80-\xff]{2,63}")
 _IPV4 = re.compile(rb"\d(?<![\d.]\d)\d{0,2}+(?:\.\d{1,3}+){3}(?!\.?\d)")
 _IPV6 = re.compile(
@@ -67,8 +67,8 @@ _TOKENS = (
     ),
 )
 _CARD_DIGITS = range(13, 20)  # ISO/IEC 7812
-_MOST_GROUPS = 6  # of a card number; columns of single digits are none
-_MOST_IN_BYTE = 255
+_MAX_GROUPS = 6  # of a card number; columns of single digits are none
+_MAX_IN_BYTE = 255
 _MASTERCARD = range(2221, 2721)
 _DOUBLED = bytes.maketrans(b"0123456789", b"0246813579")  # digit -> the sum of the digits of twice of it
 
@@ -244,7 +244,7 @@ class Redact(Decorator[RedactSettings]):
         pieces: list[bytes] = []
         done = 0
         while at >= 0:
-            before = text[max(done, at - _MOST_LOCAL) : at]
+            before = text[max(done, at - _MAX_LOCAL) : at]
             length = len(before) - len(before.rstrip(_LOCAL))
             domain = _DOMAIN.match(text, at) if length else None
             if domain is not None:
@@ -277,7 +277,7 @@ class Redact(Decorator[RedactSettings]):
 
     def _four_numbers(self, match: Match) -> bytes:
         found = match[0]
-        return found if max(map(int, found.split(b"."))) > _MOST_IN_BYTE else self._instead(found)
+        return found if max(map(int, found.split(b"."))) > _MAX_IN_BYTE else self._instead(found)
 
     def _address(self, match: Match) -> bytes:
         found, colon = match[0], b""
@@ -299,7 +299,7 @@ class Redact(Decorator[RedactSettings]):
         done = at = 0
         while at < len(groups):
             start = groups[at][0]
-            for _, stop in reversed(groups[at : at + _MOST_GROUPS]):
+            for _, stop in reversed(groups[at : at + _MAX_GROUPS]):
                 if stop - start < _CARD_DIGITS[0]:
                     break
                 if _is_card(text[start:stop].translate(None, b" -")):

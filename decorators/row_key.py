@@ -16,7 +16,7 @@ Encode = Callable[[bytes], bytes]
 
 _HASH_DIGITS = 8  # 32 bits: enough to spread rows, and short
 _MD5_DIGITS = 32
-_MOST_BUCKETS = 65_536
+_MAX_BUCKETS = 65_536
 
 
 class Encoding(StrEnum):
@@ -89,7 +89,7 @@ class RowKeySettings(Settings):
         default=None,
         example=16,
         ge=2,
-        le=_MOST_BUCKETS,
+        le=_MAX_BUCKETS,
     )
     bucket_parts: int | None = option(
         "So many of the first parts choose the bucket, so rows that have them in common stay together; all parts when "

@@ -16,8 +16,8 @@ from ingest.expressions import ZoneName, dates, zone_of
 from ingest.formats.times import FIRST_MS, LAST_MS, MONTHS, milliseconds_at, milliseconds_of
 from ingest.spelling import did_you_mean
 
-_MOST_TEXTS = 4_096  # remembered texts: events that follow each other often have the same time
-_LONGEST_TEXT = 64  # bytes of a remembered text
+_MAX_TEXTS = 4_096  # remembered texts: events that follow each other often have the same time
+_MAX_TEXT_BYTES = 64  # bytes of a remembered text
 _ZONE_NAMES = "%Z reads UTC, GMT and Z only; write another name as it is and say `zone`, or take offsets with %z"
 _HOURS_OF_HALF_A_DAY = 12
 
@@ -155,7 +155,7 @@ class Timestamp(Decorator[TimestampSettings]):
         zone = zone_of(settings.zone or "UTC")
         self._source = settings.source
         self._parsers = [parser(text, zone) for text in settings.formats]
-        self._times = Remembered(self._parse, most=_MOST_TEXTS)
+        self._times = Remembered(self._parse, max_keys=_MAX_TEXTS)
 
     def decorate(self, event: Event) -> bool:
         """Set the event time."""
@@ -164,7 +164,7 @@ class Timestamp(Decorator[TimestampSettings]):
             try:
                 time = self._times.known[text]
             except KeyError:
-                time = self._times[text] if len(text) <= _LONGEST_TEXT else self._parse(text)
+                time = self._times[text] if len(text) <= _MAX_TEXT_BYTES else self._parse(text)
             if time is not None:
                 event.timestamp_ms = time
                 return True

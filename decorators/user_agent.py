@@ -7,8 +7,8 @@ from ua_parser import BestAvailableResolver, Domain, Resolver, load_lazy_builtin
 
 from ingest.api import Decorator, Event, Example, Settings, option
 
-_MOST_AGENTS = 10_000  # remembered: a few thousand make most of a site's traffic, and each takes under 2 KiB
-_LONGEST_AGENT = 1_024  # bytes that are looked at: real ones have fewer, and the time grows with the length
+_MAX_AGENTS = 10_000  # remembered: a few thousand make most of a site's traffic, and each takes under 2 KiB
+_MAX_AGENT_BYTES = 1_024  # bytes that are looked at: real ones have fewer, and the time grows with the length
 _PARTS = ("browser", "browser_version", "os", "os_version", "device", "device_brand", "device_model")
 
 
@@ -70,13 +70,13 @@ class UserAgent(Decorator[UserAgentSettings]):
     def __init__(self, settings: UserAgentSettings) -> None:
         super().__init__(settings)
         self._source = settings.source
-        self._attributes = lru_cache(_MOST_AGENTS)(self._recognised)
+        self._attributes = lru_cache(_MAX_AGENTS)(self._recognised)
         self._resolve = _resolver()
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
         agent = event.text_of(self._source, "to read a user agent from")
-        event.update(self._attributes(agent[:_LONGEST_AGENT]))
+        event.update(self._attributes(agent[:_MAX_AGENT_BYTES]))
         return True
 
     def _recognised(self, agent: bytes) -> dict[str, bytes]:

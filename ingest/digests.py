@@ -9,8 +9,8 @@ from hashlib import blake2b
 from ingest.api import Event, option
 from ingest.api.edits import EditSettings, edit
 
-_MOST_BYTES = 32  # of a value that is remembered as it is; a longer one is remembered as a digest
-_DIGEST_BYTES = _MOST_BYTES + 1  # so that no value is taken for a digest
+_MAX_BYTES = 32  # of a value that is remembered as it is; a longer one is remembered as a digest
+_DIGEST_BYTES = _MAX_BYTES + 1  # so that no value is taken for a digest
 
 
 class Encoding(StrEnum):
@@ -45,4 +45,4 @@ def digesting(settings: DigestedSettings, digest: Callable[[bytes], bytes]) -> C
 
 def short(value: bytes) -> bytes:
     """A value for a set of those that were seen, of at most 33 bytes; two values never have one."""
-    return value if len(value) <= _MOST_BYTES else blake2b(value, digest_size=_DIGEST_BYTES).digest()
+    return value if len(value) <= _MAX_BYTES else blake2b(value, digest_size=_DIGEST_BYTES).digest()

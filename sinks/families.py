@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from ingest.api import FamilySpec, FileStore, TableSpec
+from ingest.receipt import Receipt
 from sinks.driver_store import DriverStore
 
 
@@ -66,6 +67,20 @@ class FamilyRegistry:
     def closed(self) -> frozenset[tuple[str, str]]:
         """(store, table) pairs whose limit is reached: tasks refuse further families there."""
         return frozenset(self._closed)
+
+    def create_needed(self, receipts: Iterable[Receipt]) -> None:
+        """
+        Make what the tasks of an attempt ask for together, as far as the limits allow.
+
+        Raises:
+            StoreError: a store did not do it.
+        """
+        needed: dict[tuple[str, str], set[bytes]] = {}
+        for receipt in receipts:
+            for place, names in receipt.needs_families.items():
+                needed.setdefault(place, set()).update(names)
+        for (store, table), names in sorted(needed.items()):
+            self.create(store, table, names)
 
     def create(self, store: str, table: str, names: Iterable[bytes]) -> None:
         """

@@ -12,7 +12,7 @@ each of them then. Its section is [table, name, size, CRC-32, the store's note].
 
 import contextlib
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from struct import Struct
 from typing import Any, BinaryIO
@@ -20,20 +20,7 @@ from zlib import crc32
 
 import msgpack
 
-from ingest.api import (
-    Capabilities,
-    Delete,
-    FamilySpec,
-    FileStore,
-    LifecycleError,
-    Mutation,
-    Put,
-    Row,
-    Scan,
-    Store,
-    StoreSettings,
-    TableSpec,
-)
+from ingest.api import Delete, FileStore, LifecycleError, Mutation, Put
 from ingest.clock import now_ms
 from ingest.durable import on_disk
 from ingest.receipt import Handed
@@ -51,9 +38,9 @@ NOTE = 4
 """Where the section of a file has its note, as bytes; that of puts has a list of deletes there."""
 
 
-class Handover(Store[StoreSettings]):
+class Handover:
     """
-    The store a task gets in place of one that only the driver may write: it keeps mutations in a file.
+    What a task writes to in place of a store that only the driver may write: it keeps mutations in a file.
 
     Order: begin, any number of apply, then finish; then begin again. It does not sync: if the machine stops before the
     driver has delivered the file, the micro-batch was not acknowledged and is run again.
@@ -63,11 +50,7 @@ class Handover(Store[StoreSettings]):
         files: the store itself, not open, where it takes files of its own.
     """
 
-    kind = "handover"
-    capabilities = Capabilities(written_by_driver=True, creates_families=True, creates_tables=True)
-
     def __init__(self, store_name: str, files: FileStore[Any] | None = None) -> None:
-        super().__init__(StoreSettings())
         self._store_name = store_name
         self._files = files
         self._beside: list[Path] = []
@@ -129,40 +112,9 @@ class Handover(Store[StoreSettings]):
             self._add(table, [mutation for mutation in mutations if isinstance(mutation, Delete)])
         self._write_file(self._files, table, puts)
 
-    def get(
-        self,
-        table: str,  # noqa: ARG002 - the contract's
-        row: bytes,  # noqa: ARG002
-        *,
-        columns: Sequence[bytes] | None = None,  # noqa: ARG002
-        versions: int = 1,  # noqa: ARG002
-    ) -> Row | None:
-        """Not here: a task only writes."""
-        raise LifecycleError("a handover can not be read")
-
-    def scan(self, table: str, scan: Scan) -> Iterator[Row]:  # noqa: ARG002 - the contract's
-        """Not here: a task only writes."""
-        raise LifecycleError("a handover can not be read")
-
-    def ensure_table(self, spec: TableSpec) -> None:  # noqa: ARG002 - the contract's
-        """Not here: the driver makes tables."""
-        raise LifecycleError("a handover can not make tables")
-
-    def change_family(self, table: str, family: FamilySpec) -> None:  # noqa: ARG002 - the contract's
-        """Not here: the driver changes tables."""
-        raise LifecycleError("a handover can not change tables")
-
-    def describe_table(self, name: str) -> TableSpec | None:  # noqa: ARG002 - the contract's
-        """Not here: a task only writes."""
-        raise LifecycleError("a handover can not be read")
-
     def families(self, table: str) -> frozenset[bytes] | None:
         """What the driver knew when the file was begun."""
         return self._families.get(table)
-
-    def tables(self) -> tuple[str, ...]:
-        """What the driver knew when the file was begun."""
-        return tuple(sorted(self._families))
 
     def _write_file(self, files: FileStore[Any], table: str, puts: Sequence[Put]) -> None:
         path = self._begun()

@@ -17,7 +17,7 @@ from sinks.sending import Sender
 
 HELD_BYTES = 64 << 20
 """What a task holds of puts, so that each row leaves once; past it what is held is sent, and a row may leave twice."""
-HANDED_BYTES, MOST_HANDED_ROWS = 16 << 20, 100_000
+HANDED_BYTES, MAX_HANDED_ROWS = 16 << 20, 100_000
 """What a task holds for a store that the driver writes: the larger its files, the fewer the store has to merge."""
 UNKNOWN_FAMILY = "unknown_family"
 
@@ -96,13 +96,13 @@ class BufferedMutator:
         self._sends = tuple(self._sending(sender) for sender in self._senders)
         if capabilities.written_by_driver:
             # what goes to the driver goes in files, where each mutation has its own time and flag anyway
-            limit, most_rows, mixed = max(buffer_bytes, handed_bytes), MOST_HANDED_ROWS, True
+            limit, max_rows, mixed = max(buffer_bytes, handed_bytes), MAX_HANDED_ROWS, True
         else:
-            limit, most_rows, mixed = max(1, buffer_bytes // len(self._senders)), MAX_ROWS, False
-        self._buffers = tuple(WriteBuffer(limit, send, max_rows=most_rows, mixed=mixed) for send in self._sends)
+            limit, max_rows, mixed = max(1, buffer_bytes // len(self._senders)), MAX_ROWS, False
+        self._buffers = tuple(WriteBuffer(limit, send, max_rows=max_rows, mixed=mixed) for send in self._sends)
         self._deletes = deletes
         self._fold = Fold(max_put_bytes) if deletes or not capabilities.written_by_driver else None
-        self._most_held_bytes = held_bytes
+        self._max_held_bytes = held_bytes
         self._held_bytes = 0
         self._context = WriteContext(0)
         self.batch_time_ms = 0
@@ -149,7 +149,7 @@ class BufferedMutator:
         else:
             self._fold.add(table, mutation)
             self._held_bytes += size_of(mutation)
-            if self._held_bytes >= self._most_held_bytes:
+            if self._held_bytes >= self._max_held_bytes:
                 self._drain(self._fold)
                 # a chunk knows no order: none of this fold may wait beside those of the next, with older values
                 for buffer in self._buffers:

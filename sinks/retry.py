@@ -17,7 +17,7 @@ class Retry:
     Args:
         attempts: calls in all.
         first_s: bound of the first pause; it doubles with each.
-        longest_s: no pause is longer.
+        max_s: no pause is longer.
 
     Source: M. Brooker, "Exponential backoff and jitter" (2015).
     """
@@ -27,13 +27,13 @@ class Retry:
         *,
         attempts: int = 4,
         first_s: float = 0.1,
-        longest_s: float = 2.0,
+        max_s: float = 2.0,
         sleep: Callable[[float], object] = time.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self._attempts = attempts
         self._first_s = first_s
-        self._longest_s = longest_s
+        self._max_s = max_s
         self._sleep = sleep
         self._jitter = jitter
 
@@ -56,7 +56,7 @@ class Retry:
                 is_passing = error.disposition is Disposition.RETRY and not isinstance(error, StoreRefusedError)
                 if not is_passing or not left or not go_on():
                     raise
-                self._sleep(min(bound_s, self._longest_s) * self._jitter())
+                self._sleep(min(bound_s, self._max_s) * self._jitter())
                 bound_s *= 2
                 if not go_on():
                     raise

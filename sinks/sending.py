@@ -5,17 +5,31 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar
 
 from ingest import failpoint
 from ingest.api import IngestError, Mutation, Put, StoreError, StoreUnavailableError
-from ingest.api.store import Store
 from sinks.bisection import Refusal, apply_all_but_refused
 from sinks.buffer import Chunk, size_of
 from sinks.retry import Retry
 
 T = TypeVar("T")
-AnyStore = Store[Any]
+
+
+class Target(Protocol):
+    """What chunks are applied to: a store, or the file that leads to one."""
+
+    def open(self) -> None:
+        """As `Store.open`."""
+
+    def close(self) -> None:
+        """As `Store.close`."""
+
+    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
+        """As `Store.apply`."""
+
+    def families(self, table: str) -> frozenset[bytes] | None:
+        """As `Store.families`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +94,7 @@ class Sender(ABC):
         """
 
     @abstractmethod
-    def call(self, ask: Callable[[AnyStore], T]) -> T:
+    def call(self, ask: Callable[[Target], T]) -> T:
         """
         Ask the store something, after all that was submitted.
 
@@ -100,7 +114,7 @@ class Sender(ABC):
 class _Line:
     """A store, opened when it is needed and again after it was not reached, and chunks applied to it with retries."""
 
-    def __init__(self, store: AnyStore, retry: Retry, clock: Callable[[], float]) -> None:
+    def __init__(self, store: Target, retry: Retry, clock: Callable[[], float]) -> None:
         self._store = store
         self._retry = retry
         self._clock = clock
@@ -158,7 +172,7 @@ class _Line:
                 )
             )
 
-    def ask(self, ask: Callable[[AnyStore], T]) -> T:
+    def ask(self, ask: Callable[[Target], T]) -> T:
         try:
             if not self._is_open:
                 self._store.open()
@@ -194,7 +208,7 @@ class DirectSender(Sender):
     """Sends on the caller's own thread, for a store that keeps nobody waiting (a file, memory)."""
 
     def __init__(
-        self, store: AnyStore, *, retry: Retry | None = None, clock: Callable[[], float] = time.monotonic
+        self, store: Target, *, retry: Retry | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._line = _Line(store, retry or Retry(attempts=1), clock)
         self._error: BaseException | None = None
@@ -217,7 +231,7 @@ class DirectSender(Sender):
         if self._error is not None:
             raise self._error
 
-    def call(self, ask: Callable[[AnyStore], T]) -> T:
+    def call(self, ask: Callable[[Target], T]) -> T:
         """Ask the store something."""
         self.wait()
         return self._line.ask(ask)
@@ -245,7 +259,7 @@ class ThreadSender(Sender):
     """
 
     def __init__(
-        self, store: AnyStore, *, retry: Retry | None = None, clock: Callable[[], float] = time.monotonic
+        self, store: Target, *, retry: Retry | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._line = _Line(store, retry or Retry(), clock)
         self._clock = clock
@@ -287,7 +301,7 @@ class ThreadSender(Sender):
             if self._error is not None:
                 raise self._error
 
-    def call(self, ask: Callable[[AnyStore], T]) -> T:
+    def call(self, ask: Callable[[Target], T]) -> T:
         """Ask the store something, on its own thread."""
         answers: list[T] = []
         with self._changed:

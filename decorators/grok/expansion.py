@@ -16,7 +16,7 @@ from ingest.expressions import ExpressionSyntaxError, Pattern, suggestion
 TYPES = ("int", "long", "float", "double", "boolean", "string")
 """Types a tag may ask for."""
 
-_MOST_CHARACTERS = 100_000  # of an expanded pattern; the longest of the library has 5,000
+_MAX_CHARACTERS = 100_000  # of an expanded pattern; the longest of the library has 5,000
 _DEEPEST = 40  # far above what anybody nests, far below what Python's stack holds
 
 _TOKEN = re.compile(
@@ -197,8 +197,8 @@ class _Expansion:
 
     def _emit(self, piece: str) -> None:
         self._characters += len(piece)
-        if self._characters > _MOST_CHARACTERS:
-            raise _refusal(f"it stands for more than {_MOST_CHARACTERS} characters")
+        if self._characters > _MAX_CHARACTERS:
+            raise _refusal(f"it stands for more than {_MAX_CHARACTERS} characters")
         self.pieces.append(piece)
 
 

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 INGEST = Path(sys.executable).with_name("ingest")
 _POLL_S = 0.25
-_MOST_CHARS = 40  # of a value in a table
+_MAX_CHARS = 40  # of a value in a table
 _FILE_WIDTH = 130  # columns where the output is no terminal
 _LOG_LINES = 25  # of a failed run, shown
 _READ = re.compile(r"^ingest_events_read_total\{[^}]*\} ([0-9.e+]+)$", re.MULTILINE)
@@ -152,7 +152,7 @@ def cells_of(row: dict[str, Any]) -> dict[str, str]:
     return {f"{as_text(family)}:{as_text(name)}": as_text(value) for family, name, _time, value in row["cells"]}
 
 
-def short(text: str, most: int = _MOST_CHARS) -> str:
+def short(text: str, most: int = _MAX_CHARS) -> str:
     """Text on one line, cut where it is too long for a table; no control characters."""
     line = "".join(character if character.isprintable() else "·" for character in " ".join(text.split()))
     return line if len(line) <= most else line[: most - 1] + "…"

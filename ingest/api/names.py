@@ -8,7 +8,7 @@ from ingest.api.event import Event
 K = TypeVar("K")
 T = TypeVar("T")
 
-_MOST_KEYS = 10_000  # keys come from the data, so what is remembered of them must have an end
+_MAX_KEYS = 10_000  # keys come from the data, so what is remembered of them must have an end
 
 
 class Remembered(Generic[K, T]):
@@ -20,17 +20,17 @@ class Remembered(Generic[K, T]):
 
     Args:
         make: gives the same for the same key, always; a key for which it raises is not remembered.
-        most: so many keys; with one more it starts anew, and what is in use comes back at once.
+        max_keys: so many; with one more it starts anew, and what is in use comes back at once.
 
     Attributes:
         known: what is remembered now; only to be read, or cleared.
     """
 
-    __slots__ = ("_make", "_most", "known")
+    __slots__ = ("_make", "_max_keys", "known")
 
-    def __init__(self, make: Callable[[K], T], *, most: int = _MOST_KEYS) -> None:
+    def __init__(self, make: Callable[[K], T], *, max_keys: int = _MAX_KEYS) -> None:
         self._make = make
-        self._most = most
+        self._max_keys = max_keys
         self.known: dict[K, T] = {}
 
     def __getitem__(self, key: K) -> T:
@@ -38,7 +38,7 @@ class Remembered(Generic[K, T]):
             return self.known[key]
         except KeyError:
             made = self._make(key)
-        if len(self.known) >= self._most:
+        if len(self.known) >= self._max_keys:
             self.known.clear()
         self.known[key] = made
         return made

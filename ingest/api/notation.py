@@ -8,8 +8,8 @@ from ingest.api.errors import DecodeError
 
 Notation = str | dict[str, str]
 
-_MOST_OF_NAME = 127  # bytes in a message; the longest name of a family has as many
-_MOST_OF_VALUE = 60
+_MAX_OF_NAME = 127  # bytes in a message; the longest name of a family has as many
+_MAX_OF_VALUE = 60
 
 
 def to_notation(value: bytes) -> Notation:
@@ -22,12 +22,12 @@ def to_notation(value: bytes) -> Notation:
 
 def shown(*names: bytes) -> str:
     """Names for a message, in quotes: what can not be seen is escaped, after one that is cut stands an ellipsis."""
-    return ", ".join(_start(name, _MOST_OF_NAME) for name in names)
+    return ", ".join(_start(name, _MAX_OF_NAME) for name in names)
 
 
 def shown_start(value: bytes) -> str:
     """A value of any length for a message, as `shown` shows names, but no more than its beginning."""
-    return _start(value, _MOST_OF_VALUE)
+    return _start(value, _MAX_OF_VALUE)
 
 
 def from_notation(notation: object) -> bytes:

@@ -12,7 +12,7 @@ from ingest.cli.output import Output
 if TYPE_CHECKING:
     from ingest.config.cases import Given
 
-_MOST_PAGES = 3  # named at the end, where no event was kept
+_MAX_PAGES = 3  # named at the end, where no event was kept
 _STYLES = {"kept": "green", "dropped": "yellow", "failed": "red"}
 
 
@@ -87,7 +87,7 @@ def _pages_of(codes: Iterable[str]) -> list[str]:
     from ingest.cli.error_pages import error_pages
 
     known = {page.code for page in error_pages()}
-    return [f"ingest describe error {code}" for code in codes if code in known][:_MOST_PAGES]
+    return [f"ingest describe error {code}" for code in codes if code in known][:_MAX_PAGES]
 
 
 def _given(events: str | None, from_tests: Sequence[Mapping[str, object]]) -> "Iterable[Given | Mapping[str, object]]":

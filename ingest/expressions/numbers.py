@@ -14,7 +14,7 @@ MAX_DIGITS = 100  # longer text is no number but a mistake, and work on it is no
 # of two has at most 299 digits, and a product at most 200. What needs more, as results of results may, is no result.
 EXACT = Context(prec=400, traps=[DivisionByZero, Inexact, InvalidOperation, Overflow])
 
-LARGEST_LONG = 2**63 - 1
+MAX_LONG = 2**63 - 1
 _pack_long = struct.Struct(">q").pack
 
 _INTEGER = re.compile(rb"[+-]?[0-9]{1,%d}" % MAX_DIGITS)
@@ -63,8 +63,8 @@ def inverted(number: int) -> int:
     Raises:
         ExpressionError: it is negative, or does not fit into 64 bits itself.
     """
-    if 0 <= number <= LARGEST_LONG:
-        return LARGEST_LONG - number
+    if 0 <= number <= MAX_LONG:
+        return MAX_LONG - number
     if number < 0:
         raise ExpressionError(f'"{number}" is negative and has no place in an inverted order', code="negative_number")
     raise ExpressionError(f'"{number}" does not fit into 8 bytes', code="number_too_large")

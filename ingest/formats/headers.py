@@ -8,7 +8,7 @@ from ingest.api.notation import name_from_bytes, shown_start
 
 _PRIORITIES = {priority.value.encode(): priority for priority in Priority}
 _INT64 = range(-(2**63), 2**63)
-_LONGEST_INT64 = 20  # digits and sign; longer text is refused before it is turned into a number
+_MAX_INT64_CHARS = 20  # digits and sign; longer text is refused before it is turned into a number
 
 
 class CoreFields(NamedTuple):
@@ -58,7 +58,7 @@ def _priority(text: bytes) -> Priority:
 
 def _nanos(text: bytes) -> int:
     digits = text[1:] if text[:1] == b"-" else text
-    if digits.isdigit() and len(text) <= _LONGEST_INT64 and (nanos := int(text)) in _INT64:
+    if digits.isdigit() and len(text) <= _MAX_INT64_CHARS and (nanos := int(text)) in _INT64:
         return nanos
     raise DecodeError(
         f"the header nanos holds {shown_start(text)}",

@@ -57,7 +57,7 @@ _WIDE_TIMES = re.compile(r"%[-_0^#EO]*[ceklrvx+]")  # of strftime; they may have
 _MADE_OF = {"request": ("request", "method", "path", "query", "protocol"), "target": ("path", "query")}
 
 _CLF_TIME = re.compile(rb"(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d):(\d\d):([0-5]\d|60) ([+-](?:[01]\d|2[0-3]))([0-5]\d)")
-_MOST_DIGITS = 20  # of a time
+_MAX_DIGITS = 20  # of a time
 
 ReadTime = Callable[[bytes], int]
 
@@ -314,7 +314,7 @@ def _epoch_ms(digits: int) -> ReadTime:
 
     def read(text: bytes) -> int:
         whole, _, fraction = text.partition(b".")
-        if len(text) > _MOST_DIGITS:
+        if len(text) > _MAX_DIGITS:
             raise ValueError("too many digits")
         return in_calendar(int(whole + fraction) * 1000 // int(10 ** (digits + len(fraction))))
 

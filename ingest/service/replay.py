@@ -70,8 +70,7 @@ class Replayer:
             receipt = self._task.run(records, self._assignment(batch_time_ms, only, refused))
             match receipt.verdict:
                 case Verdict.NEEDS_FAMILIES:
-                    for (name, table), names in sorted(receipt.needs_families.items()):
-                        self._families.create(name, table, names)
+                    self._families.create_needed([receipt])
                 case Verdict.REFUSED:
                     gather_refused(refused, [receipt])
                 case Verdict.DURABLE:

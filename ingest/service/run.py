@@ -31,7 +31,7 @@ from ingest.spark.checkpoint import Checkpoint
 from ingest.spark.job import Job
 from ingest.spark.query import PipelineQuery, Trigger
 from ingest.spark.reading import Frame, Session
-from ingest.spark.session import close_session, is_alive, most_tasks, open_session
+from ingest.spark.session import close_session, is_alive, max_tasks, open_session
 from sinks.driver_store import DriverStore
 
 _log = logger(__name__)
@@ -125,7 +125,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
                 incoming={store: incoming_folder(configuration, store, name) for store in used},
                 publish=_Publisher(pipeline, queues[name], metrics),
                 watch=watch,
-                most_tasks=most_tasks(session),
+                max_tasks=max_tasks(session),
             )
             query = PipelineQuery(name, checkpoints[name], job, ask)
             stream = partial(_stream, sources[name], used.values(), session)

@@ -87,7 +87,7 @@ class Job:
         incoming: store name -> folder for files that tasks hand over, of this pipeline alone.
         publish: makes dead letters durable, after asking the error budget; called once a batch with all letters and
             counts.
-        most_tasks: into which the partitions of a batch are put together, for a task costs 40 ms, however little it has
+        max_tasks: into which the partitions of a batch are put together, for a task costs 40 ms, however little it has
             to do; None for a task each.
         clock: monotonic seconds.
 
@@ -108,7 +108,7 @@ class Job:
         incoming: Mapping[str, Path],
         publish: Callable[[Sequence[bytes], int, Counts, int], None],
         watch: Watch,
-        most_tasks: int | None = None,
+        max_tasks: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._pipeline = pipeline
@@ -119,7 +119,7 @@ class Job:
         self._incoming = incoming
         self._publish = publish
         self._watch = watch
-        self._most_tasks = most_tasks
+        self._max_tasks = max_tasks
         self._clock = clock
         self._before_commit = failpoint.point("before_commit")
         self._draining = threading.Event()
@@ -206,7 +206,7 @@ class Job:
                     self._watch.running()
                     return counts, _letters(receipts)
                 case Verdict.NEEDS_FAMILIES:
-                    self._until_possible(partial(self._create_families, receipts))
+                    self._until_possible(partial(self._families.create_needed, receipts))
                 case Verdict.REFUSED:
                     gather_refused(refused, receipts)
                 case Verdict.BLOCKED:
@@ -243,8 +243,8 @@ class Job:
 
     def _run_tasks(self, frame: DataFrame, assignment: Assignment) -> list[Receipt]:
         task = partial(process, self._pipeline, self._plan, assignment)
-        if self._most_tasks is not None:
-            frame = frame.coalesce(self._most_tasks)
+        if self._max_tasks is not None:
+            frame = frame.coalesce(self._max_tasks)
         waits = retries = 0
         while True:
             try:
@@ -282,14 +282,6 @@ class Job:
         # asked after the look: what the next query's tasks make is not among what there was before the stop
         self._check_goes_on()
         _remove(left)
-
-    def _create_families(self, receipts: Sequence[Receipt]) -> None:
-        needed: dict[tuple[str, str], set[bytes]] = {}
-        for receipt in receipts:
-            for place, names in receipt.needs_families.items():
-                needed.setdefault(place, set()).update(names)
-        for (store, table), names in sorted(needed.items()):
-            self._families.create(store, table, names)
 
     def _until_possible(self, action: Callable[[], T]) -> T:
         attempt = 0

@@ -137,7 +137,7 @@ def add_properties(settings: dict[str, str], name: str, properties: Mapping[str,
         settings[name] = " ".join([*options, *([settings[name]] if name in settings else [])])
 
 
-def most_tasks(session: SparkSession) -> int | None:
+def max_tasks(session: SparkSession) -> int | None:
     """How many tasks can run at a time; None on a cluster, where executors come and go."""
     context = session.sparkContext
     return context.defaultParallelism if str(context.master).startswith("local") else None

@@ -23,7 +23,7 @@ from ingest.testing.events import (
 from ingest.testing.purity import asked_for, digest, digest_elsewhere, uses
 from ingest.testing.shares import AnyDecorator, share_of
 
-_LEAST_EXAMPLES = 2  # the common case and the edge
+_MIN_EXAMPLES = 2  # the common case and the edge
 _CORE = {"body": "body", "host": "host", "nanos": "nanos", "priority": "priority", "timestamp": "timestamp_ms"}
 
 
@@ -60,7 +60,7 @@ class DecoratorContract:
     def test_it_has_examples(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """At least the common case and an edge; each says what it shows."""
         titles = [example.title for example in kind_of_decorator.examples]
-        assert len(set(titles)) == len(titles) >= _LEAST_EXAMPLES
+        assert len(set(titles)) == len(titles) >= _MIN_EXAMPLES
 
     def test_examples_are_true(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """What an example shows is what happens, in plain and in write-once events, time after time."""

@@ -20,7 +20,7 @@ T = TypeVar("T")
 THRIFT_TRANSPORTS = {"buffered": TBufferedTransport, "framed": TFramedTransport}
 THRIFT_PROTOCOLS = {"binary": TBinaryProtocol, "compact": TCompactProtocol}
 
-LONGEST_IDLE_S = 50.0
+MAX_IDLE_S = 50.0
 """
 The server closes a connection that was silent for 60 s, and the call that follows would fail.
 
@@ -125,7 +125,7 @@ class Connection:
         if not self._is_open:
             raise LifecycleError("the connection to HBase is used before open or after close")
         if self._connection is not None and (
-            self._clock() - self._used_s > LONGEST_IDLE_S or not self._connection.socket.is_quiet
+            self._clock() - self._used_s > MAX_IDLE_S or not self._connection.socket.is_quiet
         ):
             self._drop()
         if self._connection is None:

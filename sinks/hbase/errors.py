@@ -39,7 +39,7 @@ CONNECTION_ERRORS = (TTransportException, TProtocolException, OSError, EOFError)
 """The connection is broken, or nobody knows what is still to come on it."""
 
 _DO_THEY_MATCH = "do `transport`, `protocol` and `port` match the server's?"
-_LONGEST_REASON = 300  # letters of a server's text in a message of ours
+_MAX_REASON_CHARS = 300  # letters of a server's text in a message of ours
 
 
 class _Kind(Protocol):
@@ -193,7 +193,7 @@ def translated(
 def error_of(text: str, table: str) -> IngestError:
     """Our error for a server's text."""
     rule = rule_for(text, table)
-    reason = _WRAPPING.sub("", text).partition("\n")[0][:_LONGEST_REASON] or "no reason given"
+    reason = _WRAPPING.sub("", text).partition("\n")[0][:_MAX_REASON_CHARS] or "no reason given"
     hint = rule.hint.replace("{table}", table) if rule.hint else None
     return rule.kind(rule.says.replace("{table}", table).replace("{reason}", reason), hint=hint)
 

@@ -13,9 +13,9 @@ from thriftpy2.thrift import TMessageType
 
 METHOD = "mutateRowsTs"
 
-_MOST_COLUMNS = 4096  # kept for each kind of cell; where columns come from the data there is no end to them
-_LONGEST_COLUMN_BYTES = 512  # of those that are kept
-_MOST_SIZES = 4096
+_MAX_COLUMNS = 4096  # kept for each kind of cell; where columns come from the data there is no end to them
+_MAX_COLUMN_BYTES = 512  # of those that are kept
+_MAX_SIZES = 4096
 
 
 class Wire(ABC):
@@ -194,8 +194,8 @@ class _Cells(dict[bytes, bytes]):
     def __missing__(self, column: bytes) -> bytes:
         self._check(column)
         made = self.end + self._begin + self._wire.size(len(column)) + column + self._wire.text(3)
-        if len(column) <= _LONGEST_COLUMN_BYTES:
-            if len(self) >= _MOST_COLUMNS:
+        if len(column) <= _MAX_COLUMN_BYTES:
+            if len(self) >= _MAX_COLUMNS:
                 self.clear()
             self[column] = made
         return made
@@ -205,7 +205,7 @@ class _Sizes(dict[int, bytes]):
     """Number of bytes -> how it is written."""
 
     def __init__(self, wire: Wire) -> None:
-        super().__init__((count, wire.size(count)) for count in range(_MOST_SIZES))
+        super().__init__((count, wire.size(count)) for count in range(_MAX_SIZES))
         self._wire = wire
 
     def __missing__(self, count: int) -> bytes:

@@ -25,7 +25,7 @@ from sinks.hbase.errors import read_error
 from sinks.hbase.schema import described
 from sinks.hbase.thrift1 import IllegalArgument, TScan
 
-_LARGEST_PAGE_ROWS = 10_000  # of one call, whatever was asked for: both ends keep it in memory
+_MAX_PAGE_ROWS = 10_000  # of one call, whatever was asked for: both ends keep it in memory
 
 
 class Reader:
@@ -106,7 +106,7 @@ class Reader:
     def _rows(
         self, table: str, scan: Scan, columns: Sequence[bytes] | None, start: bytes, stop: bytes | None
     ) -> Generator[tuple[bytes, dict[bytes, Any]]]:
-        page_rows = max(1, min(scan.page_rows, scan.limit or scan.page_rows, _LARGEST_PAGE_ROWS))
+        page_rows = max(1, min(scan.page_rows, scan.limit or scan.page_rows, _MAX_PAGE_ROWS))
         last: bytes | None = None
         scanner = None
         try:

@@ -15,7 +15,7 @@ from sinks.mapping.mutations import mutation_maker
 from sinks.mapping.tables import TableTemplate
 from sinks.mapping.values import PRIORITY_BYTES, time_bytes
 
-_MOST_NAMES = 20_000  # prepared columns; names come from the data, so there must be an end
+_MAX_NAMES = 20_000  # prepared columns; names come from the data, so there must be an end
 _NO_ROW_KEY = Skipped("no_row_key")
 
 
@@ -114,7 +114,7 @@ class Attr2HBase(Mapper[Attr2HBaseSettings]):
         self._sys_columns = tuple((self._sys_family or b"") + name for name in (b":timestamp", b":host", b":priority"))
         self._body_column = None if settings.write_body is None else settings.write_body.encode()
         self._names = NameGuard(settings.families, settings.columns)
-        self._columns = Remembered(self._column_of, most=_MOST_NAMES)
+        self._columns = Remembered(self._column_of, max_keys=_MAX_NAMES)
         self._mutation_of = mutation_maker(settings, settings.table, self._cells)
 
     def map(self, event: Event, batch_time_ms: int) -> Mapped | Skipped:

@@ -18,7 +18,7 @@ from sinks.mapping.mapper import Mapped, Mapper, SinkSettings, Skipped
 from sinks.mapping.mutations import mutation_maker
 from sinks.mapping.tables import TableTemplate
 
-_MOST_NAMES = 20_000  # prepared columns of a cell; names come from the data, so there must be an end
+_MAX_NAMES = 20_000  # prepared columns of a cell; names come from the data, so there must be an end
 _NO_ROW_KEY = Skipped("no_row_key")
 
 
@@ -233,7 +233,7 @@ def _told(template: Template) -> str:
 
 
 def _column_of(cell: CellOptions, names: NameGuard) -> Callable[[Event], bytes]:
-    columns = Remembered[tuple[bytes, bytes], bytes](lambda pair: names.column(*pair), most=_MOST_NAMES)
+    columns = Remembered[tuple[bytes, bytes], bytes](lambda pair: names.column(*pair), max_keys=_MAX_NAMES)
     known = columns.known
     family_of, qualifier_of = cell.family.render, cell.qualifier.render
 

@@ -12,7 +12,7 @@ from ingest.api.notation import name_from_bytes
 from ingest.expressions import Template
 
 _LEGAL = re.compile(rb"(?!hbase:)(?:[A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_MOST_NAMES = 1_000  # remembered names; they come from the data, so there must be an end
+_MAX_NAMES = 1_000  # remembered names; they come from the data, so there must be an end
 
 
 class TableNames:
@@ -25,7 +25,7 @@ class TableNames:
 
     def __init__(self, template: Template) -> None:
         self._render = template.render
-        self._names = Remembered(self._checked, most=_MOST_NAMES)
+        self._names = Remembered(self._checked, max_keys=_MAX_NAMES)
         self.constant = None if template.constant is None else template.constant.decode()
 
     @staticmethod

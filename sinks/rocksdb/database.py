@@ -192,8 +192,8 @@ class Database:
 
     def _attach(self) -> Opened:
         descriptors.raise_limit()
-        most_open = descriptors.most_open_of_reader(self.path) if self.read_only else descriptors.most_open()
-        options = tables.database_options(most_open)
+        max_open = descriptors.max_open_of_reader(self.path) if self.read_only else descriptors.max_open()
+        options = tables.database_options(max_open)
         exists = (self.path / "CURRENT").exists()
         if self.read_only and not exists:
             raise NotFoundError(f'there is no store at "{self.path}"', hint="it comes to be with the first write")

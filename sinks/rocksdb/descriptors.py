@@ -3,9 +3,9 @@
 import resource
 from pathlib import Path
 
-MOST_OPEN = 4_096
+MAX_OPEN = 4_096
 """Of one store; what is read beyond that is opened again each time, which costs far less than what is read."""
-LEAST_OPEN = 20
+MIN_OPEN = 20
 """RocksDB makes no smaller number of it."""
 ALL = -1
 """No bound, as RocksDB writes it."""
@@ -22,20 +22,20 @@ def raise_limit() -> None:
             return
 
 
-def most_open() -> int:
+def max_open() -> int:
     """For a store of this process: a quarter, for there may be others, and beside them sockets, logs and Spark."""
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if soft == resource.RLIM_INFINITY:
-        return MOST_OPEN
-    return max(LEAST_OPEN, min(soft // 4, MOST_OPEN))
+        return MAX_OPEN
+    return max(MIN_OPEN, min(soft // 4, MAX_OPEN))
 
 
-def most_open_of_reader(path: Path) -> int:
+def max_open_of_reader(path: Path) -> int:
     """
     The same for a store that another process writes.
 
     Its writer removes files, which a reader can go on to read while it has them open: so it has all, where it can.
     """
-    bound = most_open()
+    bound = max_open()
     count = sum(1 for _ in path.glob("*.sst"))
     return ALL if count < bound else bound

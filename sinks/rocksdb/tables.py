@@ -33,15 +33,15 @@ _COMPRESSIONS = {
 """The strongest last: a table's files hold all its families, and one of them decides."""
 
 
-def database_options(most_open: int) -> Options:
+def database_options(max_open: int) -> Options:
     """
     Options of the database; the same for the writer and for readers.
 
     Args:
-        most_open: how many files RocksDB may have open at a time, see `descriptors`.
+        max_open: how many files RocksDB may have open at a time, see `descriptors`.
     """
     options = table_options()
-    options.set_max_open_files(most_open)
+    options.set_max_open_files(max_open)
     options.create_if_missing(True)
     options.create_missing_column_families(True)
     # a log that ends in the middle of a record is what a killed process leaves; damage before its end is refused, where

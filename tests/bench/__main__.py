@@ -33,12 +33,12 @@ RESULTS = ROOT / "docs" / "bench"
 SO_FAR = ROOT / "build" / "bench.json"
 """What is known after each part, should a later one fail."""
 PARTITIONS = 4
+LADDER = (*rungs.STAGES, *rungs.CHAINS, *rungs.ROCKSDB)
+HBASE = (*hbase.PRODUCTS, *hbase.CEILINGS, *hbase.FLUME)
 GOALS = (*rungs.STAGES, "rocksdb", *hbase.GOAL_RUNGS, "latency", "micro")
 """Parts that the goals need, but for those that take hours."""
-ALL = (
-    *rungs.STAGES, *rungs.CHAINS, *rungs.ROCKSDB, *hbase.PRODUCTS, *hbase.CEILINGS, *hbase.FLUME, "latency", "micro",
-    "performance evaluation", "scale", "soak",
-)  # fmt: skip
+SIZES = scale.cases()
+ALL = (*LADDER, *HBASE, "latency", "micro", "performance evaluation", *SIZES, "soak")
 
 
 def main() -> int:
@@ -52,7 +52,6 @@ def main() -> int:
     parts = options.parts or (ALL if options.all else GOALS)
     result: dict[str, Any] = {
         "machine": machine(), "settings": settings, "events": options.events, "hbase_events": options.hbase_events,
-        "rounds": options.rounds,
     }  # fmt: skip
     if "micro" in parts:
         console.print("decorators, sinks and the chain of four, one core …")
@@ -60,7 +59,7 @@ def main() -> int:
         result["sinks_ns"] = micro.sinks()
         result["writes_ns"] = micro.writes()
         result["chain_of_four_per_s"] = micro.chain_of_four()
-    climbed = [part for part in parts if part in (*rungs.STAGES, *rungs.CHAINS, *rungs.ROCKSDB)]
+    climbed = [part for part in parts if part in LADDER]
     if climbed:
         with servers(console) as (folder, kafka, progress):
             ladder = Ladder(
@@ -69,18 +68,19 @@ def main() -> int:
             )  # fmt: skip
             result["rungs"] = turns(ladder.run, climbed, options.rounds, progress)
         keep(result)
-    if {"latency", "performance evaluation", *hbase.PRODUCTS, *hbase.CEILINGS, *hbase.FLUME}.intersection(parts):
+    if {"latency", "performance evaluation", *HBASE}.intersection(parts):
         result |= beside_peers(parts, options.hbase_events, options.rounds, console)
         keep(result)
-    if "scale" in parts:
-        result["scale"] = grown(console)
+    sizes = [part for part in parts if part in SIZES]
+    if sizes:
+        result["scale"] = grown(sizes, console)
         keep(result)
     if "soak" in parts:
         with servers(console) as (folder, kafka, progress):
             progress.add_task(f"soak of {options.soak_minutes:g} minutes", total=None)
             result["soak"] = soak.summary(soak.run(kafka, folder / "soak", options.soak_minutes, PARTITIONS))
     result["goals"] = goals(result)
-    result["measured"] = dict.fromkeys(parts, f"{result['machine']['commit']}, {result['machine']['date']}")
+    result["measured"] = {part: measured(part, options.rounds, **result["machine"]) for part in parts}
     show(Console(), result)
     if options.write:
         write(result)
@@ -94,7 +94,7 @@ def asked() -> argparse.Namespace:
     parser.add_argument(
         "parts", nargs="*", help=f"what to measure, of: {'; '.join(ALL)}. Those of the goals by default"
     )
-    parser.add_argument("--all", action="store_true", help="measure everything, with scale and soak: hours")
+    parser.add_argument("--all", action="store_true", help="measure everything, with what grows and the soak: hours")
     parser.add_argument("--events", type=int, default=1_500_000, help="events in the topic (1500000)")
     parser.add_argument("--hbase-events", type=int, default=800_000, help="for HBase and its peers (800000)")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each rung, in turn; the median counts (5)")
@@ -105,6 +105,12 @@ def asked() -> argparse.Namespace:
     if unknown:
         parser.error(f"nothing is called {', '.join(unknown)}; there are {'; '.join(ALL)}")
     return options
+
+
+def measured(part: str, rounds: int, *, commit: str, date: str, **_machine: str) -> str:
+    """Of which tree a part's figures are, of when, and of how many runs."""
+    times = rounds if part in LADDER or part in HBASE else 1
+    return f"{commit}, {date}, {'one run' if times == 1 else f'{times} runs'}"
 
 
 def beside_peers(parts: Sequence[str], events: int, rounds: int, console: Console) -> dict[str, Any]:
@@ -120,7 +126,7 @@ def beside_peers(parts: Sequence[str], events: int, rounds: int, console: Consol
             base.start()
             topic = produced(kafka, events, progress)
             ladder = HBaseRungs(kafka, base, topic=topic, partitions=PARTITIONS, events=events, folder=folder)
-            names = [part for part in parts if part in (*hbase.PRODUCTS, *hbase.CEILINGS, *hbase.FLUME)]
+            names = [part for part in parts if part in HBASE]
             if names or "latency" in parts:
                 found["hbase"] = turns(ladder.run, names or ["hbase"], rounds, progress)
             if "performance evaluation" in parts:
@@ -141,14 +147,14 @@ def beside_peers(parts: Sequence[str], events: int, rounds: int, console: Consol
     return found
 
 
-def grown(console: Console) -> dict[str, dict[str, Any]]:
+def grown(parts: Sequence[str], console: Console) -> dict[str, dict[str, Any]]:
     """Size -> figures."""
     found: dict[str, dict[str, Any]] = {}
-    for name, case in scale.cases().items():
+    for name in parts:
         # a broker for each: ten million events and their copies would fill the disk
         with servers(console) as (folder, kafka, progress):
             progress.add_task(name, total=None)
-            found[name] = figures([scale.run(case, kafka, folder / "scale")])
+            found[name] = figures([scale.run(SIZES[name], kafka, folder / "scale")])
     return found
 
 

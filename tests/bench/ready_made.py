@@ -13,7 +13,7 @@ from tests.support.servers import Kafka
 
 _PRODUCE, _VERSION = 0, 3
 _TIMEOUT_MS = 30_000
-_MOST_BYTES = 1_000_000  # what a broker takes by default
+_MAX_BYTES = 1_000_000  # what a broker takes by default
 
 
 def batch(records: Iterable[tuple[bytes | None, bytes]]) -> bytes:
@@ -25,12 +25,12 @@ def batch(records: Iterable[tuple[bytes | None, bytes]]) -> bytes:
     """
     builder = DefaultRecordBatchBuilder(
         magic=2, compression_type=0, is_transactional=False, producer_id=-1, producer_epoch=-1, base_sequence=-1,
-        batch_size=_MOST_BYTES,
+        batch_size=_MAX_BYTES,
     )  # fmt: skip
     now_ms = time.time_ns() // 1_000_000
     for number, (key, value) in enumerate(records):
         if builder.append(number, timestamp=now_ms, key=key, value=value, headers=[]) is None:
-            raise ValueError(f"with record {number} the batch has more than {_MOST_BYTES} bytes")
+            raise ValueError(f"with record {number} the batch has more than {_MAX_BYTES} bytes")
     return bytes(builder.build())
 
 

@@ -19,10 +19,12 @@ _TOP = """\
 Made by `make bench` from `docs/bench/latest.json` and `docs/bench/changes.md`; do not edit. Ratios between rungs carry
 over to other machines, the figures themselves do not.
 
-Machine: {cpu}, Python {python}, PySpark {pyspark}; commit {commit}, {date}. Median of
-{rounds} runs in turn. Each run and each peer has the first half of its events to become warm; what comes after counts.
+Machine: {cpu}, Python {python}, PySpark {pyspark}. What has several runs has them in turn, and the
+median is told. Each run and each peer has the first half of its events to become warm; what comes after counts.
 
-Settings in force, the same in README.md: {settings}.{others}
+Settings in force, the same in README.md: {settings}.
+
+{measured}
 
 ## Goals
 
@@ -125,13 +127,11 @@ def page(result: dict[str, Any]) -> str:
     machine = result["machine"]
     settings = ", ".join(f"`{name}` {value}" for name, value in result["settings"].items())
     lines = "\n".join(_goal(goal) for goal in result["goals"])
-    now = f"{machine['commit']}, {machine['date']}"
-    earlier: dict[str, list[str]] = {}
-    for part, at in sorted(result.get("measured", {}).items()):
-        if at != now:
-            earlier.setdefault(at, []).append(f"`{part}`")
-    told = "".join(f"\n\nMeasured at {at}: {', '.join(parts)}." for at, parts in earlier.items())
-    parts = [_TOP.format(**machine, rounds=result["rounds"], settings=settings, goals=lines, others=told)]
+    runs: dict[str, list[str]] = {}
+    for part, at in sorted(result["measured"].items()):
+        runs.setdefault(at, []).append(f"`{part}`")
+    measured = "\n".join(f"- measured at {at}: {', '.join(parts)}" for at, parts in runs.items())
+    parts = [_TOP.format(**machine, settings=settings, goals=lines, measured=measured)]
     if "rungs" in result:
         parts.append(_RUNGS.format(events=result["events"], table=_table("rung", result["rungs"])))
     if "hbase" in result:

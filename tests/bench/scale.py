@@ -43,7 +43,7 @@ def cases() -> dict[str, Case]:
     for workers in (1, 2):
         found[f"{workers} at work"] = _plain(1_000_000, 4, spark={"master": f"local[{workers},4]"})
     for attributes in (1, 9, 30, 100, 300):
-        found[f"{attributes} attributes an event"] = _json(1_000_000 // max(3, attributes), attributes, attributes)
+        found[f"{attributes} attributes an event"] = _json(9_000_000 // max(9, attributes), attributes, attributes)
     for names in (10, 1_000, 10_000, 100_000):
         found[f"{names:,} column names"] = _json(300_000, 3, names)
     return found

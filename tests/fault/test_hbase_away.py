@@ -17,7 +17,7 @@ MINUTES = int(os.environ.get("HBASE_AWAY_MINUTES", "3"))
 """`HBASE_AWAY_MINUTES=10` is the outage of the fault catalogue; three are enough to see memory grow."""
 
 MINUTE_S = 60.0
-MOST_GROWTH = 0.10
+MAX_GROWTH = 0.10
 RATE = 500
 
 
@@ -51,7 +51,7 @@ def test_hbase_away_for_minutes_under_load(ledger_run: LedgerRuns, hbase: HBase)
     assert run.service.pid == pid
     run.proven(f"HBase, pid {stopped}, away for {MINUTES} minutes; minute 1: {told(first)}; {MINUTES}: {told(last)}")
     for kind in KINDS:
-        assert last[kind] - first[kind] <= first[kind] * MOST_GROWTH, f"{kind}: {told(first)}, then {told(last)}"
+        assert last[kind] - first[kind] <= first[kind] * MAX_GROWTH, f"{kind}: {told(first)}, then {told(last)}"
     run.finish()
 
 
@@ -97,7 +97,7 @@ def test_slow_store_and_a_backlog(ledger_run: LedgerRuns, proxy: Proxy) -> None:
     largest = max(sum(each.ends.values()) - sum(each.starts.values()) for each in batches)
     assert largest <= batch
     for kind in KINDS:
-        assert late[kind] <= early[kind] * (1 + MOST_GROWTH), f"{kind}: {told(early)}, then {told(late)}"
+        assert late[kind] <= early[kind] * (1 + MAX_GROWTH), f"{kind}: {told(early)}, then {told(late)}"
     run.proven(f"{turns} calls of 50 ms in {took_s:.0f} s; largest batch {largest}; {told(early)}; later {told(late)}")
     proxy.heal()
     run.finish(timeout_s=600)

@@ -46,8 +46,7 @@ class WithoutSpark:
                     deliver(self.store, receipt.handed)
                     return receipt
                 case Verdict.NEEDS_FAMILIES:
-                    for (store, table), names in receipt.needs_families.items():
-                        self._families.create(store, table, names)
+                    self._families.create_needed([receipt])
                 case _:
                     raise AssertionError(f"{receipt.verdict}: {receipt.code}: {receipt.message}")
 

@@ -17,7 +17,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?\s*")
 _INT32 = range(-(1 << 31), 1 << 31)
 _INT64 = range(-(1 << 63), 1 << 63)
-_MOST_DIGITS = 4_000  # Python reads no more than 4,300
+_MAX_DIGITS = 4_000  # Python reads no more than 4,300
 
 Keywords = Mapping[str, Argument]
 """Keywords of the `roll` and `collector` around a component; each with its value."""
@@ -134,7 +134,7 @@ class Arguments:
     def _whole(self, text: str, what: str, at: int, known: range) -> int:
         if not _INTEGER.fullmatch(text):
             self.fail(Kind.WRONG_TYPE, at, f'the {what} of {self.call.name} is a whole number, not "{text}"')
-        if len(text) > _MOST_DIGITS or int(text) not in known:
+        if len(text) > _MAX_DIGITS or int(text) not in known:
             limits = f"{known[0]} to {known[-1]}"
             self.fail(Kind.OUT_OF_RANGE, at, f"the {what} of {self.call.name} is {limits}, not {text[:40]}")
         return int(text)

@@ -21,7 +21,7 @@ from ingest.flume.pipelines.report import Entry, Outcome, shown
 from ingest.spelling import did_you_mean
 
 _DEFAULT_NAME = "flume"
-_MOST_BYTES = "32KiB"  # flume.event.max.size.bytes: a longer body was no event
+_MAX_BYTES = "32KiB"  # flume.event.max.size.bytes: a longer body was no event
 _COLLECTOR_MS = "30000"
 _BACKUP = "events wait in Kafka while the store is away, so no backup is needed"
 
@@ -120,7 +120,7 @@ class DataFlow:
         options: dict[str, object] = {
             "brokers": Verbatim("${KAFKA:localhost:9092}"),
             "topics": [name],
-            "max_event_bytes": _MOST_BYTES,
+            "max_event_bytes": _MAX_BYTES,
         }
         if not is_first:
             return Component("kafka", options, (), self._original.place(at))

@@ -81,7 +81,7 @@ _ENDS_LINE = re.compile(r"[ \t\r\f]*(?:\n|//|\Z)")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _ESCAPED = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "'": "'", "\\": "\\"}
 _OCTAL_DIGITS = "01234567"
-_MOST_DIGITS = 18  # of a hexadecimal or octal number with its 0x: 64 bits, more than anything of Flume counts
+_MAX_DIGITS = 18  # of a hexadecimal or octal number with its 0x: 64 bits, more than anything of Flume counts
 
 
 def tokens_of(original: Original) -> tuple[list[Token], list[Comment]]:
@@ -129,7 +129,7 @@ def _token(original: Original, kind: str, written: str, at: int, end: int) -> To
     meant = written
     if kind == "name" and written in RESERVED:
         kind = "reserved"
-    elif kind in {"octal", "hex"} and len(written) > _MOST_DIGITS:
+    elif kind in {"octal", "hex"} and len(written) > _MAX_DIGITS:
         raise original.syntax_error(at, "this number is too large")
     elif kind == "octal":
         meant = str(int(written, 8))

@@ -122,7 +122,7 @@ def test_what_is_no_address(path, source, code):
 
 
 def test_many_addresses_do_not_fill_the_memory(path, monkeypatch):
-    monkeypatch.setattr(geoip, "_MOST_ADDRESSES", 4)
+    monkeypatch.setattr(geoip, "_MAX_ADDRESSES", 4)
     decorator = make(path)
     for number in range(10):
         assert after(decorator, f"81.2.69.{number}") == {"c": b"GB"}

@@ -146,7 +146,7 @@ def test_an_absent_attribute(refusal_of):
 
 
 def test_remembered_texts_end_somewhere(monkeypatch):
-    monkeypatch.setattr("decorators.timestamp._MOST_TEXTS", 3)
+    monkeypatch.setattr("decorators.timestamp._MAX_TEXTS", 3)
     decorator = Timestamp(settings_of(Timestamp.settings_class(), "{formats: epoch_ms}"))
     for number in range(10):
         for _ in range(2):

@@ -14,7 +14,7 @@ def test_made_once_for_each_key():
 
 
 def test_never_more_than_the_most():
-    remembered = Remembered(str, most=3)
+    remembered = Remembered(str, max_keys=3)
     known = remembered.known
     for number in range(10):
         assert remembered[number] == str(number) == known[number]

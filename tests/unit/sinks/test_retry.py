@@ -34,7 +34,7 @@ def test_success_is_called_once():
 
 def test_pauses_double_up_to_the_longest():
     calls = Failing(*[StoreBusyError("busy")] * 4)
-    calls.run(attempts=5, first_s=1.0, longest_s=3.0)
+    calls.run(attempts=5, first_s=1.0, max_s=3.0)
     assert (calls.attempts, calls.pauses) == (5, [0.5, 1.0, 1.5, 1.5])
 
 

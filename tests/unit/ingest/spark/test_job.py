@@ -150,7 +150,7 @@ class Bench:
         max_created: int = 20,
         on_error: OnError = OnError.DEAD_LETTER,
         store: Store[Any] | None = None,
-        most_tasks: int | None = None,
+        max_tasks: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         worker._live.clear()
@@ -186,7 +186,7 @@ class Bench:
         )
         self.folder = folder
         self.max_created = max_created
-        self.most_tasks = most_tasks
+        self.max_tasks = max_tasks
         self.clock = clock
         self.job = self.job_of(self.plan)
 
@@ -201,7 +201,7 @@ class Bench:
             incoming={"logs": self.folder / "incoming"},
             publish=self.publish,
             watch=self.watch,
-            most_tasks=self.most_tasks,
+            max_tasks=self.max_tasks,
             clock=self.clock,
         )
 
@@ -366,7 +366,7 @@ def test_outage_of_hours_is_waited_for(tmp_path: Path):
 
 def test_partitions_are_put_together_for_as_many_tasks_as_can_run(tmp_path: Path):
     for most, tasks in ((None, 4), (2, 2)):
-        bench = Bench(tmp_path / str(most), most_tasks=most)
+        bench = Bench(tmp_path / str(most), max_tasks=most)
         handed: list[Receipt] = []
         deliver = bench.job._deliver
         bench.job._deliver = lambda receipts, handed=handed, deliver=deliver: (

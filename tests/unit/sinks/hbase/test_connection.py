@@ -10,7 +10,7 @@ from thriftpy2.thrift import TApplicationException
 from thriftpy2.transport import TTransportException
 
 from ingest.api import FamilySpec, LifecycleError, StoreError, StoreUnavailableError, TableSpec
-from sinks.hbase.connection import LONGEST_IDLE_S, Connection
+from sinks.hbase.connection import MAX_IDLE_S, Connection
 from sinks.hbase.schema import Thrift2
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.thrift1 import HBaseIOError, IllegalArgument
@@ -66,10 +66,10 @@ def test_connects_anew_only_after_a_long_silence(listener: Listener) -> None:
     now = [0.0]
     connection = connection_to(listener, clock=lambda: now[0])
     connection.open()
-    now[0] += LONGEST_IDLE_S
+    now[0] += MAX_IDLE_S
     connection.call(lambda _client: None)
     assert listener.wait_for(1)
-    now[0] += LONGEST_IDLE_S + 1
+    now[0] += MAX_IDLE_S + 1
     connection.call(lambda _client: None)
     assert listener.wait_for(2)
     assert len(listener.taken) == 2

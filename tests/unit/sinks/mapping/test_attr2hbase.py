@@ -53,7 +53,7 @@ class TestNames:
         assert cells_of({"2hb_f:\udcff\x00": b"v"}) == {b"f:\xff\x00": b"v"}
 
     def test_prepared_names_end_somewhere(self, monkeypatch):
-        monkeypatch.setattr("sinks.mapping.attr2hbase._MOST_NAMES", 3)
+        monkeypatch.setattr("sinks.mapping.attr2hbase._MAX_NAMES", 3)
         one = mapper()
         for number in range(10):
             mapped = one.map(Event(b"", {"2hb_": b"r", f"2hb_f:{number}": b"v"}), BATCH_MS)

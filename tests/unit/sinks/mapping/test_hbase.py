@@ -245,7 +245,7 @@ class TestNames:
         assert error_of(small, event(b"1234")).code == "value_too_large"
 
     def test_prepared_names_end_somewhere(self, monkeypatch):
-        monkeypatch.setattr("sinks.mapping.hbase._MOST_NAMES", 3)
+        monkeypatch.setattr("sinks.mapping.hbase._MAX_NAMES", 3)
         one = mapper(cell("v", qualifier="%{body}"))
         for number in range(10):
             mapped = one.map(event(b"%d" % number), BATCH_MS)

@@ -120,7 +120,7 @@ def test_only_small_neighbours_are_joined(sizes, expected):
 @pytest.mark.parametrize(("soft", "expected"), [(64, 20), (256, 64), (1_024, 256), (1 << 20, 4_096), (-1, 4_096)])
 def test_a_quarter_of_what_the_process_may_open_is_the_stores(monkeypatch, soft, expected):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, soft))
-    assert descriptors.most_open() == expected
+    assert descriptors.max_open() == expected
 
 
 def test_opening_a_store_raises_the_limit(tmp_path):
