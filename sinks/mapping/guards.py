@@ -1,6 +1,7 @@
 """What may become a row key, a family, a column or a cell time, whatever the data says."""
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -12,8 +13,13 @@ from sinks.mapping.mapper import ColumnOptions, FamilyOptions, SinkSettings
 _ILLEGAL_IN_FAMILY = frozenset([*range(0x20), 0x7F, *b":/\\"])
 _RESERVED_FAMILY = b"recovered.edits"  # a folder of HBase's own beside the families
 
-Refusal = tuple[str, str]
-"""Code and message of a MappingError that a column's name leads to, each time it is met."""
+
+class BadName(NamedTuple):
+    """Code, message and hint of the error that a column's name leads to, each time it is met."""
+
+    code: str
+    message: str
+    hint: str
 
 
 def check_row_key(row: bytes) -> None:
@@ -65,13 +71,12 @@ class NameGuard:
         Raises:
             MappingError: it may not be written.
         """
-        refusal = self.refusal(family, qualifier)
-        if refusal is not None:
-            code, message = refusal
-            raise MappingError(message, code=code)
+        bad = self.looked_at(family, qualifier)
+        if bad is not None:
+            raise MappingError(bad.message, code=bad.code, hint=bad.hint)
         return family + b":" + qualifier
 
-    def refusal(self, family: bytes, qualifier: bytes) -> Refusal | None:
+    def looked_at(self, family: bytes, qualifier: bytes) -> BadName | None:
         """Why an event with this column can not be written; None when it can."""
         shown = name_from_bytes(family)
         if (
@@ -80,11 +85,14 @@ class NameGuard:
             or family == _RESERVED_FAMILY
             or not _ILLEGAL_IN_FAMILY.isdisjoint(family)
         ):
-            return "bad_family_name", f"{shown!r} can not be the name of a family"
+            hint = f"1 to {MAX_FAMILY_BYTES} bytes, no dot before them, none of : / \\ and no control characters"
+            return BadName("bad_family_name", f"{shown!r} can not be the name of a family", hint)
         if (self._allow is not None and family not in self._allow) or family in self._deny:
-            return "family_not_allowed", f'the family "{shown}" may not be written by this sink'
+            message = f'the family "{shown}" may not be written by this sink'
+            return BadName("family_not_allowed", message, "see `families: allow` and `deny`")
         if self._fullmatch is not None and self._fullmatch(qualifier) is None:
-            return "bad_column_name", f"the qualifier {name_from_bytes(qualifier)!r} does not match `name_pattern`"
+            message = f"the qualifier {name_from_bytes(qualifier)!r} does not match `name_pattern`"
+            return BadName("bad_column_name", message, "widen `columns: name_pattern`, or name it otherwise")
         return None
 
 
@@ -104,18 +112,10 @@ def refuse_own_families(settings: SinkSettings, places: Iterable[tuple[tuple[str
     refused = [
         InitErrorDetails(type=PydanticCustomError("conflict", "{why}", about), loc=path, input=None)
         for path, family in places
-        if (about := _about(guard.refusal(family, b""))) is not None
+        if (bad := guard.looked_at(family, b"")) and (about := {"why": bad.message, "hint": bad.hint})
     ]
     if refused:
         raise ValidationError.from_exception_data("families", refused)
-
-
-def _about(refusal: Refusal | None) -> dict[str, str] | None:
-    if refusal is None:
-        return None
-    code, message = refusal
-    hint = "see `families: allow` and `deny`" if code == "family_not_allowed" else "as in family: web"
-    return {"why": message, "hint": hint}
 
 
 def size_guard(columns: ColumnOptions) -> Callable[[Mapping[bytes, bytes]], None] | None:

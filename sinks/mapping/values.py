@@ -19,4 +19,5 @@ def time_bytes(timestamp_ms: int) -> bytes:
     try:
         return _pack(timestamp_ms)
     except struct.error as error:
-        raise MappingError(f"the time {timestamp_ms} ms has no 64 bits", code="bad_timestamp") from error
+        message = f"the time {timestamp_ms} ms has no 64 bits"
+        raise MappingError(message, code="bad_timestamp", hint="set a time that has") from error

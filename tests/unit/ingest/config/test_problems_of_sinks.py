@@ -17,6 +17,7 @@ pipelines:
     source: {%s}
     sinks:
 """
+FAMILY_NAMES = r"1 to 127 bytes, no dot before them, none of : / \ and no control characters"
 KEY = 'row_key: {template: "%{key}"}'
 
 
@@ -107,7 +108,7 @@ CASES = {
     ),
     "a family that can not exist": (
         hbase('{family: "a:b", qualifier: q, value: v}'),
-        ["10:75: conflict: 'a:b' can not be the name of a family; as in family: web"],
+        ["10:75: conflict: 'a:b' can not be the name of a family; " + FAMILY_NAMES],
     ),
     "a missing family": (
         hbase(cell("mm"), more="families: {on_unknown: error}, "),

@@ -35,6 +35,7 @@ def cells_of(attributes, body=b"", **options):
 def error_of(settings, event):
     with pytest.raises(MappingError) as caught:
         mapper(**settings).map(event, BATCH_MS)
+    assert caught.value.hint  # each of them says a way out
     return caught.value.code
 
 
