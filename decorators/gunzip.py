@@ -83,4 +83,6 @@ def _unpacked(packed: bytes, most: int) -> bytes:
         raise DecorateError(f"the packed event has more than {most} bytes", code="too_large")
     if not unpacker.eof:
         raise ValueError(f"it is cut off after {len(packed)} bytes")
+    if unpacker.unused_data:
+        raise ValueError(f"{len(unpacker.unused_data)} bytes follow the event")
     return content

@@ -18,6 +18,7 @@ from ingest.api import (
     EventError,
     IngestError,
     OnError,
+    Origin,
     Record,
     RecordPlace,
 )
@@ -29,13 +30,13 @@ from ingest.observe.logs import logger
 from ingest.plugin import pass_on, told
 from ingest.receipt import Receipt, RefusedRows, Verdict
 from ingest.sources.decoding import Decoder
-from ingest.time_limit import LIMIT_S, MAX_ENDED, OutOfTimeError, TimeLimit, sink_timeout
+from ingest.time_limit import OutOfTimeError, TimeLimit, sink_timeout
 from sinks.handover import Handover
 from sinks.mutator import BufferedMutator, WriteContext
 from sinks.writer import Writer
 
 _PARTITION = itemgetter(0, 1)  # topic and partition of a record
-_SINKS = "sinks"  # the package of their code
+_SINKS, _DECODERS = "sinks", "ingest"  # the packages of their code
 
 _log = logger(__name__)
 
@@ -44,12 +45,6 @@ class StoppedByEventError(IngestError):
     """An event failed where `on_error` says stop."""
 
     code = "stopped_by_event"
-
-
-class OutOfTimeTooOftenError(IngestError):
-    """Event after event does not come out of a step; a human must mend it."""
-
-    code = "timeouts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,10 +228,13 @@ class Task:
             counts.records += 1
             try:
                 event = self._decode(record)
-            except EventError as error:
-                counts.read += 1
-                counts.failed += 1
-                self._fail(record, None, error, "source", self._on_error)
+            except IngestError as error:
+                if not isinstance(error, EventError):
+                    raise
+                self._undecoded(record, error)
+                continue
+            except BaseException as bug:  # noqa: BLE001 - as in the chain: a bug costs its event, not the pipeline
+                self._undecoded(record, _bug_of(bug, "source", _DECODERS, Origin(*record.place), code="source_bug"))
                 continue
             if isinstance(event, Event):
                 self._settle(record, self._run_chain(event))
@@ -250,6 +248,12 @@ class Task:
             self._settle(held.record, outcomes, held.part)
         for store in self._handovers:
             self._mutators[store].end_of_partition()
+
+    def _undecoded(self, record: Record, error: EventError) -> None:
+        counts = self._receipt.counts
+        counts.read += 1
+        counts.failed += 1
+        self._fail(record, None, error, "source", self._on_error)
 
     def _directed(self, records: Iterable[Record]) -> Iterator[Record]:
         for record in records:
@@ -308,10 +312,7 @@ class Task:
             except IngestError:
                 raise
             except BaseException as bug:  # noqa: BLE001 - as in the chain: a bug costs its event, not the pipeline
-                pass_on(bug, outlet.name, _SINKS, origin=event.origin)
-                refused = DecorateBugError(told(bug, _SINKS), code="sink_bug")
-                refused.__cause__ = bug
-                failures.append((refused, outlet))
+                failures.append((_bug_of(bug, outlet.name, _SINKS, event.origin, code="sink_bug"), outlet))
             else:
                 if reason is None:
                     stored = True
@@ -346,12 +347,7 @@ class Task:
     ) -> None:
         counts = self._receipt.counts
         self._report_bug(component, error)
-        if self._time_limit.ended > MAX_ENDED:
-            raise OutOfTimeTooOftenError(
-                f"more than {MAX_ENDED} events of one partition and batch took longer than {LIMIT_S:g} s in a step, "
-                f'the last one in "{component}"',
-                hint="mend the step: 'ingest explain' runs it on single events",
-            )
+        self._time_limit.check(component)
         match on_error:
             case OnError.STOP:
                 place = f"{record.topic}/{record.partition}/{record.offset}"
@@ -385,6 +381,14 @@ class Task:
         if isinstance(error, DecorateBugError) and kind not in self._reported:
             self._reported.add(kind)
             _log.error("a component has a bug", pipeline=self._pipeline, component=component, exc_info=cause)
+
+
+def _bug_of(bug: BaseException, name: str, package: str, origin: Origin, *, code: str) -> DecorateBugError:
+    """The error of an event that brought a bug to light, in what has this name."""
+    pass_on(bug, name, package, origin=origin)
+    error = DecorateBugError(told(bug, package), code=code)
+    error.__cause__ = bug
+    return error
 
 
 def _ended(receipt: Receipt, verdict: Verdict, error: IngestError) -> Receipt:

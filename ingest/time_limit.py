@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from types import CodeType, FrameType, TracebackType
 from typing import Self
 
-from ingest.api import MappingError
+from ingest.api import IngestError, MappingError
 
 TICK_S = 0.5
 TICKS = 6  # two and a half to three seconds, for what takes microseconds; a MiB of JSON takes 20 ms
@@ -28,6 +28,12 @@ class OutOfTimeError(BaseException):
 
     No Exception: a step that catches those to try again would else keep it.
     """
+
+
+class OutOfTimeTooOftenError(IngestError):
+    """Event after event does not come out of a step; a human must mend it."""
+
+    code = "timeouts"
 
 
 def sink_timeout() -> MappingError:
@@ -80,6 +86,20 @@ class TimeLimit:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
             signal.signal(signal.SIGALRM, self._earlier)
         self._forget()
+
+    def check(self, component: str) -> None:
+        """
+        See that not too many calls were ended since it was entered.
+
+        Raises:
+            OutOfTimeTooOftenError: they are too many; names the component that the last one was of.
+        """
+        if self.ended > MAX_ENDED:
+            raise OutOfTimeTooOftenError(
+                f"more than {MAX_ENDED} events of one partition and batch took longer than {LIMIT_S:g} s in a step, "
+                f'the last one in "{component}"',
+                hint="mend the step: 'ingest explain' runs it on single events",
+            )
 
     def _tick(self, _number: int, frame: FrameType | None) -> None:
         while frame is not None and frame.f_code not in self._codes:

@@ -1,7 +1,6 @@
 """How bytes and names are written in JSON: text when they are UTF-8, else `{"b64": …}`."""
 
 import base64
-import binascii
 import reprlib
 
 from ingest.api.errors import DecodeError
@@ -45,7 +44,7 @@ def from_notation(notation: object) -> bytes:
         case {"b64": str(text), **rest} if not rest and type(text) is str:
             try:
                 return base64.b64decode(text, validate=True)
-            except binascii.Error as error:
+            except ValueError as error:  # characters beyond ASCII have one of their own, which is no binascii.Error
                 raise DecodeError(f'"{text}" is not base64: {error}', code="bad_notation") from error
         case _:
             raise DecodeError(

@@ -207,6 +207,10 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.MappingError,
         "A sink's condition or mapping did not come to an end for this event, most likely a pattern that backtracks.",
     ),
+    "source_bug": (
+        api.DecorateBugError,
+        "A record could not be decoded, in a way nobody foresaw; the log has its traceback once.",
+    ),
     "stopped": (IngestError, "A task reports that the pipeline can not go on."),
     "stopped_by_event": (
         IngestError,
@@ -222,7 +226,7 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "too_deep": (api.DecorateError, "The JSON, record or message is nested deeper than any event should be."),
     "too_large": (
         api.EventError,
-        "An event is larger than max_event_bytes of its source, max_bytes of gunzip, or max_bytes of max_size.",
+        "An event is larger than max_event_bytes of its source, max_bytes of gunzip or max_size, or nested names are.",
     ),
     "too_many_columns": (api.MappingError, "The event has more cells than columns: max_per_row allows."),
     "too_many_open_files": (

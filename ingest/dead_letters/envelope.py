@@ -15,7 +15,7 @@ order::
     batch_time_ms  time of the micro-batch; a replay writes its cells one millisecond before
     fingerprint    of the pipeline's configuration
     fan_out        number among the events made of one record
-    events         how many events of the record failed in this component with this code; usually 1
+    events         how many events of the record failed in this component with this code; 1 when it is not there
     attributes     [[name, value], …] at the failure; names may be bytes, so this is no mapping
     pointer        where the whole letter is, when this one was cut to fit; else null
     record         {topic, partition, offset, timestamp_ms, key, value, headers: [[name, value], …]}
@@ -136,7 +136,7 @@ class DeadLetter:
             return cls(
                 record=_record_of(content["record"]),
                 fan_out=_integer(content["fan_out"]),
-                events=_integer(content["events"]),
+                events=_integer(content.get("events", 1)),
                 attributes={
                     name_from_bytes(from_notation(name)): from_notation(value) for name, value in content["attributes"]
                 },

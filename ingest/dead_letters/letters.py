@@ -7,6 +7,7 @@ from ingest.api import IngestError, RecordPlace
 from ingest.dead_letters.envelope import DeadLetter
 
 MAX_DEAD_LETTER_BYTES = 64 * 1024 * 1024  # of one batch: more is no longer an exception, and would fill the driver
+MAX_ATTRIBUTE_BYTES = 1 << 20  # of a letter: a replay makes them of the record again, and they may be any number
 
 
 class TooManyDeadLettersError(IngestError):
@@ -57,7 +58,7 @@ class Letters:
         self._events[alike] += 1
         if alike in self._lines:
             return
-        line = self._lines[alike] = letter.to_json()
+        line = self._lines[alike] = _bounded(letter).to_json()
         self._bytes += len(line)
         topic, partition, offset = letter.record.place
         check_size(self._bytes, f"the last one is of {topic}/{partition}/{offset}: {letter.message}")
@@ -69,3 +70,12 @@ class Letters:
                 letter = DeadLetter.from_json(self._lines[alike])
                 self._lines[alike] = replace(letter, events=events).to_json()
         return list(self._lines.values())
+
+
+def _bounded(letter: DeadLetter) -> DeadLetter:
+    """The letter, without its attributes when they are so large that few letters would fill a batch."""
+    size = sum(len(name) + len(value) for name, value in letter.attributes.items())
+    if size <= MAX_ATTRIBUTE_BYTES:
+        return letter
+    left_out = f"{len(letter.attributes)} attributes of {size} bytes in all are not in the letter"
+    return replace(letter, attributes={}, message=f"{letter.message} ({left_out})")

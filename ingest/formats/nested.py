@@ -1,6 +1,6 @@
 """Nested content, such as records of records, as attributes: members of members get dotted names."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from decimal import Decimal
 from enum import StrEnum
 
@@ -11,7 +11,8 @@ from ingest.api.notation import name_to_bytes, shown, to_notation
 from ingest.api.settings import Settings, option
 from ingest.formats.numbers import number_text
 
-_DEEPEST = 100  # levels; orjson itself allows 1024, a decoder in Python less
+_MAX_LEVELS = 100  # orjson itself allows 1024, a decoder in Python less
+_MAX_REPEATED = 16 << 20  # letters: each member's name has that of its object in it, so they grow with the square
 
 
 class Arrays(StrEnum):
@@ -75,16 +76,19 @@ class Flattening:
         self._arrays = settings.arrays
         self._write = write
         self._on_null = on_null
+        self._repeated = 0
 
     def attributes(self, content: dict[str, object]) -> dict[str, bytes]:
         """
         The attributes of an object.
 
         Raises:
-            DecorateError: it is nested too deep, or a member is null where it must not be.
+            DecorateError: it is nested too deep, the names would fill the memory, or a member is null where it must
+                not be.
         """
         found: dict[str, bytes] = {}
-        self._flatten(content.items(), "", found, _DEEPEST, self._only)
+        self._repeated = 0
+        self._flatten(content.items(), "", found, _MAX_LEVELS, self._only)
         return found
 
     def _flatten(
@@ -97,7 +101,7 @@ class Flattening:
     ) -> None:
         """Put the leaves of members below a path into `found`, going no more than so many levels deeper."""
         if not levels:
-            raise DecorateError(f"nested deeper than {_DEEPEST} levels", code="too_deep")
+            raise DecorateError(f"nested deeper than {_MAX_LEVELS} levels", code="too_deep")
         for member, value in members:
             name = path + member
             if isinstance(value, str):
@@ -119,7 +123,7 @@ class Flattening:
 
     def _flatten_inner(
         self,
-        members: Iterable[tuple[str, object]],
+        members: Collection[tuple[str, object]],
         name: str,
         found: dict[str, bytes],
         levels: int,
@@ -131,6 +135,15 @@ class Flattening:
                 only = None
             elif name not in self._above:
                 return
+        if only is None:
+            self._repeated += len(name) * len(members)
+            if self._repeated > _MAX_REPEATED:
+                raise DecorateError(
+                    f"the names of its members have more than {_MAX_REPEATED >> 20} MiB, for a name of "
+                    f"{len(name)} letters stands before each of {len(members)}",
+                    code="too_large",
+                    hint="see `only`",
+                )
         self._flatten(members, name + self._separator, found, levels, only)
 
 

@@ -189,6 +189,16 @@ def test_too_deep_is_an_error_of_the_event(refusal_of, body):
     assert refusal_of(Json, "{}", body) in {"too_deep", "bad_json"}
 
 
+def test_names_that_repeat_the_name_of_all_they_are_in_have_an_end(refusal_of, attributes_after):
+    """60 KB of JSON would else be gigabytes of names: they grow with the square."""
+    long, members = "n" * 100_000, ",".join(f'"{number}":1' for number in range(200))
+    body = f'{{"{long}": {{{members}}}}}'
+    assert refusal_of(Json, "{}", body) == "too_large"
+    assert refusal_of(Json, "{arrays: index}", f'{{"{long}": [{",".join("1" * 200)}]}}') == "too_large"
+    assert refusal_of(Json, "{only: [a]}", f'{{"a": {{"{long}": {{{members}}}}}}}') == "too_large"
+    assert attributes_after(Json, "{only: [a]}", f'{{"a": 1, "{long}": {{{members}}}}}') == {"a": b"1"}
+
+
 def test_too_deep_may_pass(attributes_after):
     body = '{"f": 1.5, "a": ' + "[" * 900 + "]" * 900 + "}"
     assert attributes_after(Json, "{on_invalid: keep}", body) == {}

@@ -113,6 +113,12 @@ def test_a_pack_that_is_cut_off_is_an_error(refusal_of):
     assert refusal_of(Gunzip, "{}", attributes={"compressGzip": packed[:-9]}) == "bad_gzip"
 
 
+def test_nothing_may_follow_a_pack(refusal_of):
+    packed = gzip.compress(written(event_of(b"a")))
+    for rest in (packed, b"\0", b"rubbish"):
+        assert refusal_of(Gunzip, "{}", attributes={"compressGzip": packed + rest}) == "bad_gzip"
+
+
 def test_a_pack_that_grows_too_large_is_refused(refusal_of):
     content = written(event_of(b"a" * 1_000))
     packed = gzip.compress(content)

@@ -16,6 +16,7 @@ import pytest
 from decorators.explode import Explode
 from decorators.split import Split
 from decorators.value import Value
+from ingest import build
 from ingest.api import (
     Delete,
     Event,
@@ -36,6 +37,7 @@ from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.observe.logs import set_up
 from ingest.receipt import Receipt, RefusedRows, Verdict, gather_refused, receipts_of
+from ingest.sources.decoding import Decoder
 from ingest.task import Assignment, Task
 from sinks.delivery import deliver
 from sinks.handover import FRAME_BYTES
@@ -184,6 +186,25 @@ def test_bug_of_a_decorator_is_logged_once_with_its_traceback(assignment, capsys
     lines = capsys.readouterr().err
     assert lines.count("a component has a bug") == 1
     assert "unforeseen" in lines
+
+
+class BuggyDecoder(Decoder):
+    """A decoder with a bug."""
+
+    def decode(self, record):
+        if record.key == b"x":
+            raise KeyError("unforeseen")
+        return super().decode(record)
+
+
+@pytest.mark.parametrize("on_error", [OnError.DEAD_LETTER, OnError.DROP])
+def test_bug_of_a_decoder_costs_its_record_alone(assignment, monkeypatch, on_error):
+    monkeypatch.setattr(build, "live_decoder", lambda plan: BuggyDecoder(**plan.decoding))
+    made = replace(plan(decorators=TICK), on_error=on_error)
+    receipt = live_task(made).run([record("x", "1:2"), record("a", "1:2", 1)], assignment)
+    assert (receipt.verdict, receipt.counts.stored, receipt.counts.read) == (Verdict.DURABLE, 1, 2)
+    failed = receipt.counts.dead_lettered or receipt.counts.dropped
+    assert failed == Counter({"source_bug" if on_error is OnError.DEAD_LETTER else "on_error": 1})
 
 
 class BuggySink(Attr2HBase):

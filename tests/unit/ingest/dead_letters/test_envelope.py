@@ -152,8 +152,14 @@ def test_letter_with_a_wrong_field_is_refused(change):
         DeadLetter.from_json(json.dumps(content).encode())
 
 
+def test_letter_that_does_not_say_of_how_many_events_is_of_one():
+    content = json.loads(letter(events=3).to_json())
+    del content["events"]
+    assert DeadLetter.from_json(json.dumps(content).encode()).events == 1
+
+
 def test_letter_without_a_field_is_refused():
     content = json.loads(letter().to_json())
-    for name in set(content) - {"id"}:
+    for name in set(content) - {"id", "events"}:
         with pytest.raises(IntegrityError):
             DeadLetter.from_json(json.dumps({key: value for key, value in content.items() if key != name}).encode())

@@ -53,6 +53,16 @@ def test_a_record_is_held_once_however_many_of_its_events_failed(letters, make_l
     assert len(line) < 2 * len(value)
 
 
+def test_attributes_of_any_size_are_no_reason_to_stop(letters, make_letter):
+    """A replay makes them again: the record is what may not be lost."""
+    many = {f"{'n' * 30_000}.{number}": b"1" for number in range(3_000)}
+    letters.add(make_letter(7, message="too many", attributes=many))
+    (letter,) = letters_of(letters.lines())
+    assert (letter.attributes, letter.record) == ({}, make_letter(7).record)
+    size = sum(len(name) + 1 for name in many)
+    assert letter.message == f"too many (3000 attributes of {size} bytes in all are not in the letter)"
+
+
 def test_more_than_a_batch_may_have_names_the_last_record_and_the_way_out(letters, make_letter):
     value = b"x" * (MAX_DEAD_LETTER_BYTES // 8)
     for offset in range(7):

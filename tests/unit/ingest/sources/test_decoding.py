@@ -186,6 +186,7 @@ class TestJson:
             (b'{"headers": {"a": []}}', "bad_notation"),
             (b'{"body": 1}', "bad_notation"),
             (b'{"body": {"b64": "?"}}', "bad_notation"),
+            (b'{"body": {"b64": "\xc3\xa9"}}', "bad_notation"),
             (b'{"body": 1e400}', "bad_notation"),
             (b'{"headers": {"a": 1.50, "b": {"b64": 1234}}}', "bad_notation"),
             (b'{"headers": {"a": 1e400, "b": {"b64": 1234}}}', "bad_notation"),
