@@ -151,22 +151,6 @@ class MemoryStore(Store[MemorySettings]):
         self._check_open()
         return tuple(sorted(self._tables))
 
-    def compact(self) -> None:
-        """Forget what nobody can read any more, and the delete markers, as HBase does from time to time."""
-        for table in self._tables.values():
-            for key in list(table.keys):
-                data = table.rows[key]
-                visible = self._visible(table, key, data, None, versions=1 << 62)
-                data.columns = {}
-                data.deleted_ms = {}
-                if visible is None:
-                    del table.rows[key]
-                    table.keys.remove(key)
-                    continue
-                for cell in visible.cells:
-                    qualifiers = data.columns.setdefault(cell.family, {})
-                    qualifiers.setdefault(cell.qualifier, _Column()).versions[cell.timestamp_ms] = cell.value
-
     def _rows(self, found: _Table, scan: Scan) -> Iterator[Row]:
         start, stop = scan.bounds()
         while True:

@@ -34,7 +34,6 @@ class Kind(StrEnum):
     UNREACHABLE_STEP = "unreachable-step"
     CONFLICT = "conflict"
     TOO_LARGE = "too-large"
-    DEPRECATED = "deprecated"
 
 
 EXPLANATIONS: dict[Kind, str] = {
@@ -61,7 +60,6 @@ EXPLANATIONS: dict[Kind, str] = {
     Kind.UNREACHABLE_STEP: "No event can ever reach this step, or the chain is used nowhere.",
     Kind.CONFLICT: "Options that are fine alone do not go together, or together do something nobody wants.",
     Kind.TOO_LARGE: "The file, its nesting, its aliases or a chain are larger than any configuration needs.",
-    Kind.DEPRECATED: "This still works and will not for ever; the message names what replaces it.",
 }
 
 

@@ -95,10 +95,6 @@ class Comparison:
     left: Node
     right: Node
 
-    def written(self) -> str:
-        """As a condition."""
-        return f"{operand(self.left)} {self.operator} {operand(self.right)}"
-
 
 @dataclass(frozen=True, slots=True)
 class Membership:
@@ -106,10 +102,6 @@ class Membership:
 
     left: Node
     items: tuple[Text | Number, ...]
-
-    def written(self) -> str:
-        """As a condition."""
-        return f"{operand(self.left)} in ({', '.join(item.written() for item in self.items)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,20 +111,12 @@ class Match:
     left: Node
     pattern: Text
 
-    def written(self) -> str:
-        """As a condition."""
-        return f"{operand(self.left)} matches {self.pattern.written()}"
-
 
 @dataclass(frozen=True, slots=True)
 class Exists:
     """A value that must be there."""
 
     node: Node
-
-    def written(self) -> str:
-        """As a condition."""
-        return f"exists({operand(self.node)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,20 +125,12 @@ class Not:
 
     condition: "Clause"
 
-    def written(self) -> str:
-        """As a condition."""
-        return f"not ({self.condition.written()})"
-
 
 @dataclass(frozen=True, slots=True)
 class And:
     """Conditions that must all hold."""
 
     conditions: tuple["Clause", ...]
-
-    def written(self) -> str:
-        """As a condition."""
-        return " and ".join(f"({condition.written()})" for condition in self.conditions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,34 +139,5 @@ class Or:
 
     conditions: tuple["Clause", ...]
 
-    def written(self) -> str:
-        """As a condition."""
-        return " or ".join(f"({condition.written()})" for condition in self.conditions)
-
 
 Clause = Comparison | Membership | Match | Exists | Not | And | Or
-
-
-def operand(node: Node) -> str:
-    """A node as it stands in a condition."""
-    match node:
-        case Attribute():
-            return node.tag()
-        case Text() | Number():
-            return node.written()
-        case _:
-            return "%{" + node.written() + "}"
-
-
-def template(nodes: tuple[Node, ...]) -> str:
-    """Nodes as the text of a template."""
-    pieces = []
-    for node in nodes:
-        match node:
-            case Text(text):
-                pieces.append(text.replace("%", "%%"))
-            case DateLetter():
-                pieces.append(node.written())
-            case _:
-                pieces.append(operand(node))
-    return "".join(pieces)

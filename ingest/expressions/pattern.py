@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import AnyStr
 
@@ -46,8 +46,7 @@ class Pattern:
         names: name of a group -> its number.
         search: the first place where it is found, or None.
         fullmatch: the whole data when it matches in full, or None.
-        finditer: all places where it is found, from left to right.
-        split: the pieces between those places, all of them; captured groups are no pieces.
+        split: the pieces between the places where it is found, all of them; captured groups are no pieces.
     """
 
     text: str
@@ -55,7 +54,6 @@ class Pattern:
     names: Mapping[str, int] = field(compare=False, repr=False)
     search: Callable[[bytes], Match | None] = field(compare=False, repr=False)
     fullmatch: Callable[[bytes], Match | None] = field(compare=False, repr=False)
-    finditer: Callable[[bytes], Iterator[Match]] = field(compare=False, repr=False)
     split: Callable[[bytes], list[bytes]] = field(compare=False, repr=False)
     _sub: Callable[[Callable[[Match], bytes], bytes, int], bytes] = field(compare=False, repr=False)
 
@@ -91,7 +89,6 @@ class Pattern:
             names=compiled.groupindex,
             search=compiled.search,
             fullmatch=compiled.fullmatch,
-            finditer=compiled.finditer,
             split=_splitter(text, compiled),
             _sub=compiled.sub,
         )

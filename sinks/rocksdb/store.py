@@ -46,10 +46,9 @@ class RocksDBStore(FileStore[RocksDBSettings]):
 
     Durable: with the WAL on, apply ends with one sync (`sync: true`). Mutations without WAL are in a file of their own
     when apply returns; a call that mixes both is written with the WAL. So a killed process leaves no torn row either
-    way. `apply` writes a call in one piece, and nothing of it when a mutation is refused; `take_file` does so with a
-    file, whatever it says of the WAL.
+    way. A call, or a file of puts, is written in one piece, and nothing of it when a mutation is refused.
 
-    Cells nobody can read any more are removed in slices after writes, see `sweep`; `compact` removes them at once.
+    Cells nobody can read any more are removed in slices, after writes.
 
     Args:
         read_only: for a reader beside the writer.
@@ -180,16 +179,6 @@ class RocksDBStore(FileStore[RocksDBSettings]):
     def tables(self) -> tuple[str, ...]:
         """Names of all tables."""
         return tuple(sorted(self._database.current().records))
-
-    def compact(self) -> int:
-        """Remove all that nobody can read any more, of every table; how many cells and deletes went."""
-        removed = 0
-        for table in self.tables():
-            found = self._open_table(table)
-            found.gauge.start(self._clock_ms())
-            while found.gauge.resume is not None:
-                removed += self._sweep(found)
-        return removed
 
     def _count(self, table: OpenTable, cells: int, samples: Sequence[Mutation]) -> None:
         """Let the table's gauge know what is about to be written."""

@@ -17,7 +17,6 @@ from ingest.flume.pipelines.report import Entry, Outcome
 from ingest.spelling import did_you_mean
 
 _KEPT = "Kafka keeps events, and the checkpoint what was read: nothing is lost in a crash"
-_CHANNELS = {"memory": _KEPT, "file": _KEPT, "spillablememory": _KEPT, "jdbc": _KEPT}
 _APART_OF_SOURCES = ("interceptors", "selector")
 _OF_SINK = (*OF_SINK, *(f"serializer.{name}" for name in OF_SERIALIZERS))
 _NO_SINK = "no sink that is imported takes from"
@@ -153,8 +152,7 @@ class Agents:
         held = self._options(f"{agent}.channels.{channel}.")
         if _kind(held.text("type")) == "kafka" and not any(self._is_kafka(agent, each) for each in feeding):
             return [self._from_channel(agent, name, held, feeding, end)]
-        self._entry(Outcome.REPLACED, held, f"channel {channel} ({held.text('type')})", "kafka and checkpoint",
-                    _CHANNELS.get(_kind(held.text("type")), _KEPT))  # fmt: skip
+        self._entry(Outcome.REPLACED, held, f"channel {channel} ({held.text('type')})", "kafka and checkpoint", _KEPT)
         if not feeding:
             fed = {word for each in sources for word in self._options(f"{agent}.sources.{each}.").words("channels")}
             hint = did_you_mean(channel, fed)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from ingest.config import Kind
 from ingest.config.nodes import Path
@@ -146,7 +147,6 @@ class Arguments:
             self.fail(
                 Kind.WRONG_TYPE, self.at(index), f'the {what} of {self.call.name} is a number, not "{self.text(index)}"'
             )
-            return 0.0
         return float(match[1])
 
     def pattern(self, index: int, notes: list[str]) -> Pattern:
@@ -155,7 +155,6 @@ class Arguments:
             found = pattern_of(self.text(index))
         except UntranslatableError as error:
             self.fail(Kind.BAD_PATTERN, self.at(index), f"{error} (column {error.column} of the expression)")
-            raise
         note = one_byte_in(self.text(index))
         if note:
             self.warn(note, self.at(index), ONE_CHARACTER)
@@ -172,7 +171,7 @@ class Arguments:
         for note in dict.fromkeys(note for template in templates for note in template.notes):
             self.warn(note)
 
-    def fail(self, kind: Kind, at: int, message: str, hint: str = "") -> None:
+    def fail(self, kind: Kind, at: int, message: str, hint: str = "") -> NoReturn:
         """
         Tell what keeps the component from being imported.
 
@@ -183,9 +182,8 @@ class Arguments:
         raise BadArgumentError(message)
 
     def _text(self, arg: Argument) -> str:
-        if isinstance(arg, Text):
-            return arg.text
-        hint = f'quote it: "{arg.name}"'
-        message = f'{self.call.name} wants text here; "{arg.name}" without quotes is a function'
-        self.fail(Kind.WRONG_TYPE, arg.at, message, hint)
-        return ""
+        if not isinstance(arg, Text):
+            hint = f'quote it: "{arg.name}"'
+            message = f'{self.call.name} wants text here; "{arg.name}" without quotes is a function'
+            self.fail(Kind.WRONG_TYPE, arg.at, message, hint)
+        return arg.text

@@ -1,8 +1,8 @@
-"""The reference store beside the contract: its clock, its compaction, its refusals."""
+"""The reference store beside the contract: its clock, its refusals."""
 
 import pytest
 
-from ingest.api import Cell, Delete, FamilySpec, LifecycleError, Put, Row, Scan, TableSpec, WriteRejectedError
+from ingest.api import FamilySpec, LifecycleError, Put, Scan, TableSpec, WriteRejectedError
 from sinks.memory import MemoryStore
 
 
@@ -37,18 +37,6 @@ def test_cell_is_seen_until_it_is_older_than_its_time_to_live(store, clock):
     assert store.get("t", b"r") is not None
     clock.now += 1
     assert store.get("t", b"r") is None
-
-
-def test_compact_changes_nothing_that_is_readable_and_forgets_deletes(store):
-    for at in (1, 2, 3):
-        store.apply("t", [put(b"r", at), put(b"s", at)])
-    store.apply("t", [Delete(b"s", 5)])
-    expected = [Row(b"r", (Cell(b"f", b"q", 3, b"3"), Cell(b"f", b"q", 2, b"2")))]
-    assert list(store.scan("t", Scan(versions=9))) == expected
-    store.compact()
-    assert list(store.scan("t", Scan(versions=9))) == expected
-    store.apply("t", [put(b"s", 4)])
-    assert [row.key for row in store.scan("t", Scan())] == [b"r", b"s"]
 
 
 def test_refused_call_writes_nothing_and_names_the_rows(store):

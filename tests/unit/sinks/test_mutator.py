@@ -14,6 +14,7 @@ from ingest.api import (
     Delete,
     Event,
     FamilySpec,
+    LifecycleError,
     MappingError,
     Mutation,
     Put,
@@ -439,8 +440,12 @@ class TestErrors:
 
     def test_close_lets_go_of_the_store(self, make, store):
         writer = make()
-        writer.close()
-        writer.close()
+        writer.write(event(b"r1", f_a=b"1"))
+        writer.flush()
+        for _ in range(2):
+            writer.close()
+            with pytest.raises(LifecycleError):
+                store.tables()
 
 
 def test_refused_rows_are_told_and_all_others_are_durable(make, store):

@@ -638,9 +638,8 @@ def test_dead_letters_of_another_cluster_may_match_the_pattern(tmp_path):
 
 
 def test_table_has_every_kind():
-    """`deprecated` waits for the first thing that is."""
     named = {kind for kind in Kind if any(name.split(",")[0] == kind for name in CASES)}
-    assert set(Kind) - named == {Kind.DEPRECATED}
+    assert named == set(Kind)
 
 
 TEN_MISTAKES = """\
