@@ -1,4 +1,4 @@
-"""Pages about components, made of their docstrings, options and examples."""
+"""Pages about components, made of their docstrings, options and examples: `describe` and the reference show them."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -19,11 +19,17 @@ from ingest.spelling import did_you_mean
 
 FUNCTION_ROOM = "functions"
 _IN_LISTS = ("decorators", "sinks")
+_WIDTH = 110  # columns; an event that needs more stands on several lines
 
 
 @dataclass(frozen=True, slots=True)
 class ShownExample:
-    """A use of a component: its options, an event before and what is different after."""
+    """
+    A use of a component.
+
+    Attributes:
+        lines: its YAML, then an event before and what is different after; of a function, what it gives.
+    """
 
     title: str
     lines: tuple[str, ...]
@@ -114,9 +120,15 @@ def pages_named(name: str, catalog: Catalog | None = None) -> list[Page]:
     return found
 
 
-def page_of(catalog: Catalog, room: str, name: str) -> Page:
+def page_of(catalog: Catalog, room: str, name: str, costs: Mapping[str, Any] | None = None) -> Page:
     """
     The page of a component.
+
+    Args:
+        catalog: where it is looked up.
+        room: of the component.
+        name: of the component.
+        costs: of decorators, as a run of the bench measured them; those that the package knows when left out.
 
     Raises:
         CatalogError: it can not be used.
@@ -130,12 +142,9 @@ def page_of(catalog: Catalog, room: str, name: str) -> Page:
         stability="stable" if stability is None else stability.value,
         text=_text(component),
         options=tuple(sorted(option_rows(settings), key=_rank(settings))),
-        examples=tuple(
-            _shown(f"- {name}" if room in _IN_LISTS else name, example)
-            for example in getattr(component, "examples", ())
-        ),
+        examples=tuple(_shown(room, name, example) for example in getattr(component, "examples", ())),
         provider=catalog.entry(room, name).provider,
-        cost=cost_in(_costs(), name) if room == "decorators" else None,
+        cost=cost_in(costs or _costs(), name) if room == "decorators" else None,
     )
 
 
@@ -182,12 +191,14 @@ def _costs() -> dict[str, Any]:
 
 
 def _rank(settings: type[Model]) -> Callable[[OptionRow], int]:
-    """Options of the component itself first, those of all its kind after them, what every step has last."""
+    """Options of the component itself and what must be given, then those of all its kind, what every step has last."""
     own = settings.__annotations__
 
     def rank(row: OptionRow) -> int:
         name = row.name.partition(".")[0]
-        return 2 if name in Settings.model_fields else int(name not in own)
+        if name in Settings.model_fields:
+            return 2
+        return int(name not in own and not settings.model_fields[name].is_required())
 
     return rank
 
@@ -198,8 +209,8 @@ def _text(component: type) -> str:
     return text.partition("\nArgs:\n")[0].rstrip()
 
 
-def _shown(heading: str, example: Example) -> ShownExample:
-    lines = [f"{heading}: {example.settings}"]
+def _shown(room: str, name: str, example: Example) -> ShownExample:
+    lines = [f"{'- ' if room in _IN_LISTS else ''}{name}: {example.settings}"]
     for file, content in example.files.items():
         shown = orjson.dumps(content).decode() if isinstance(content, str) else f"{len(content)} bytes"
         lines.append(f"file    {file}: {shown}")
@@ -207,29 +218,44 @@ def _shown(heading: str, example: Example) -> ShownExample:
     if "body" in given:
         given["body"] = _plain(example.body)
     if "attributes" in given:
-        given["attributes"] = {name: _plain(value) for name, value in example.attributes.items()}
+        given["attributes"] = {key: _plain(value) for key, value in example.attributes.items()}
     if "earlier" in given:
         given["earlier"] = [_plain(body) for body in example.earlier]
     if given:
-        lines.append(f"before  {orjson.dumps(given).decode()}")
-    after: dict[str, object] = {"attributes": example.after} if example.after else {}
-    if example.body_after is not None:
-        after["body"] = _plain(example.body_after)
-    if example.timestamp_ms_after is not None:
-        after["timestamp_ms"] = example.timestamp_ms_after
-    if example.dropped:
-        lines.append("after   dropped")
-    elif example.error is not None:
-        lines.append(f"after   fails with {example.error}")
-    elif example.made is not None:
+        lines += _event("before", given)
+    lines += _after(example) or (["after   the same"] if room == "decorators" else [])
+    return ShownExample(example.title, tuple(lines))
+
+
+def _after(example: Example) -> list[str]:
+    """What became of the event; nothing where it is as it was."""
+    if example.dropped or example.made == ():
+        return ["after   dropped"]
+    if example.error is not None:
+        return [f"after   fails with {example.error}"]
+    if example.made is not None:
         made = (
             {"body": _plain(body)} | ({"attributes": attributes} if attributes else {})
             for body, attributes in example.made
         )
-        lines += [f"after   {orjson.dumps(each).decode()}" for each in made]
-    elif after:
-        lines.append(f"after   {orjson.dumps(after).decode()}")
-    return ShownExample(example.title, tuple(lines))
+        return [line for each in made for line in _event("after", each)]
+    changed = {name: value for name, value in example.after.items() if value is not None}
+    gone = [name for name, value in example.after.items() if value is None]
+    after: dict[str, object] = {"attributes": changed} if changed else {}
+    if example.body_after is not None:
+        after["body"] = _plain(example.body_after)
+    if example.timestamp_ms_after is not None:
+        after["timestamp_ms"] = example.timestamp_ms_after
+    return (_event("after", after) if after else []) + ([f"gone    {', '.join(gone)}"] if gone else [])
+
+
+def _event(word: str, parts: Mapping[str, object]) -> list[str]:
+    """What is told of an event as JSON, on one line where it fits."""
+    line = f"{word:<8}{orjson.dumps(parts).decode()}"
+    if len(line) <= _WIDTH:
+        return [line]
+    first, *others = orjson.dumps(parts, option=orjson.OPT_INDENT_2).decode().split("\n")
+    return [f"{word:<8}{first}", *(f"{'':<8}{other}" for other in others)]
 
 
 def _plain(body: str | bytes) -> object:

@@ -1,7 +1,6 @@
-"""Options, components and problems for people: the rows `describe` prints, and the generated reference pages."""
+"""Options for people: the rows that `describe` and the reference show, and the page of all that is no component."""
 
 import inspect
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -12,8 +11,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from ingest.api import Example, Model, SmallFile
-from ingest.api.notation import to_notation
+from ingest.api import Model, SmallFile
 from ingest.api.settings import ByteSize, Duration
 from ingest.config.binder import TOP_KEYS
 from ingest.config.cases import CaseOptions
@@ -118,11 +116,11 @@ def _word_of_class(annotation: Any) -> str:
     return _WORDS.get(annotation) or str(getattr(annotation, "__name__", annotation)).lower()
 
 
-def options_table(model: type[BaseModel]) -> str:
+def options_table(options: Iterable[OptionRow]) -> str:
     """The options as a Markdown table."""
     rows = [
         f"| `{row.name}` | {_cell(row.type)} | {_code(row.default)} | {_cell(row.doc)}{_such_as(row)} |"
-        for row in option_rows(model)
+        for row in options
     ]
     if not rows:
         return "No options."
@@ -141,65 +139,6 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def component_page(name: str, component: type[Any], settings: type[Model], cost: object = None) -> str:
-    """
-    The page of a decorator, sink, store or source.
-
-    Args:
-        name: as in YAML.
-        component: the class with docstring, stability and examples; for a store or source it may be its settings.
-        settings: its options.
-        cost: what an event costs in it, where that was measured.
-    """
-    stability = getattr(component, "stability", None)
-    parts = [f"# {name}", inspect.cleandoc(component.__doc__ or "")]
-    if stability is not None:
-        parts.append(f"Stability: {stability.value}.")
-    if cost is not None:
-        parts.append(f"It takes about {cost}.")
-    parts += ["## Options", options_table(settings)]
-    examples: Iterable[Example] = getattr(component, "examples", ())
-    shown = [_example(name, example) for example in examples]
-    if shown:
-        parts += ["## Examples", *shown]
-    return "\n\n".join(parts) + "\n"
-
-
-def _example(name: str, example: Example) -> str:
-    lines = [f"### {example.title}", "", "```yaml", f"- {name}: {example.settings}", "```", ""]
-    for file, content in example.files.items():
-        shown = _shown(content) if isinstance(content, str) else f"{len(content)} bytes"
-        lines.append(f"- file `{file}`: {shown}")
-    for word, value in example.given().items():
-        match word:
-            case "earlier":
-                lines.append(f"- bodies of events before it: {', '.join(map(_shown, example.earlier))}")
-            case "offset":
-                lines.append(f"- offset of its record: {example.offset}")
-            case _:
-                lines.append(f"- {word} before: {_shown(value)}")
-    if example.dropped:
-        lines.append("- the event is dropped")
-    if example.error is not None:
-        lines.append(f"- the event fails with `{example.error}`")
-    lines += [
-        f"- `{attribute}`: {'gone' if value is None else _shown(value)}" for attribute, value in example.after.items()
-    ]
-    if example.body_after is not None:
-        lines.append(f"- body after: {_shown(example.body_after)}")
-    if example.timestamp_ms_after is not None:
-        lines.append(f"- time after: {example.timestamp_ms_after}")
-    for number, (body, attributes) in enumerate(example.made or ()):
-        lines.append(f"- event {number}: body {_shown(body)}, attributes {_shown(attributes)}")
-    return "\n".join(lines).rstrip()
-
-
-def _shown(value: object) -> str:
-    text = repr(value) if isinstance(value, bytes) else json.dumps(value, ensure_ascii=False, default=to_notation)
-    fence = "``" if "`" in text else "`"
-    return f"{fence}{text}{fence}"
-
-
 def configuration_page() -> str:
     """The page of everything in a file that is no component."""
     parts = ["# Configuration", "What stands at the top of a file:"]
@@ -216,5 +155,5 @@ def configuration_page() -> str:
         ("`tests`: each test", CaseOptions),
     ]
     for title, model in sections:
-        parts += [f"## {title}", inspect.cleandoc(model.__doc__ or ""), options_table(model)]
+        parts += [f"## {title}", inspect.cleandoc(model.__doc__ or ""), options_table(option_rows(model))]
     return "\n\n".join(parts) + "\n"

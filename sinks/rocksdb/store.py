@@ -41,8 +41,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
     Tables in a folder, one column family of RocksDB for each table.
 
     One process writes; RocksDB's own lock keeps a second one out, and the file OWNER beside it says who has it. Any
-    number of other processes read at the same time (`read_only`): each question sees all that was acknowledged before
-    it.
+    number of other processes read at the same time: each question sees all that was acknowledged before it.
 
     Durable: with the WAL on, apply ends with one sync (`sync: true`). Mutations without WAL are in a file of their own
     when apply returns; a call that mixes both is written with the WAL. So a killed process leaves no torn row either

@@ -2,9 +2,10 @@ import re
 
 import pytest
 
+from ingest.api import Example, Priority
 from ingest.catalog import ROOMS, Catalog
 from ingest.cli.error_pages import error_pages
-from ingest.cli.pages import cost_in
+from ingest.cli.pages import _shown, cost_in
 from ingest.expressions import FUNCTIONS
 
 
@@ -61,6 +62,52 @@ def test_page_shows_what_a_fan_out_makes_and_where_a_record_stood(ingest):
         'before  {"body":"event 7","offset":7}',
         "after   dropped",
     ]
+
+
+def test_page_shows_all_that_an_example_begins_with():
+    said = {"body": "b?", "host": "h?", "key": "k?", "attributes": {"a": "v?", "c": b"\xff"}, "earlier": ("e?",)}
+    numbers = {"timestamp_ms": 7001, "nanos": 7002, "offset": 7003}
+    page = "\n".join(_shown("decorators", "split", Example("all", priority=Priority.DEBUG, **said, **numbers)).lines)
+    texts = ("- split: {}", "b?", "h?", "k?", "v?", '"c"', "/w==", "e?", "7001", "7002", "7003", "DEBUG")
+    assert [text for text in texts if text not in page] == []
+
+
+def test_page_shows_an_event_on_several_lines_where_one_is_too_short_and_what_is_gone():
+    body, attributes = "\u2028" + "b" * 60, {"a": "v" * 30, "left": "x", "lost": "y"}
+    after = {"a": "w", "left": None, "lost": None}
+    example = Example("wide", body=body, attributes=attributes, after=after)
+    assert _shown("decorators", "trim", example).lines == (
+        "- trim: {}",
+        "before  {",
+        f'          "body": "{body}",',
+        '          "attributes": {',
+        f'            "a": "{"v" * 30}",',
+        '            "left": "x",',
+        '            "lost": "y"',
+        "          }",
+        "        }",
+        'after   {"attributes":{"a":"w"}}',
+        "gone    left, lost",
+    )
+
+
+@pytest.mark.parametrize(
+    ("room", "example", "lines"),
+    [
+        ("decorators", Example("it stays"), ["- it: {}", "after   the same"]),
+        ("decorators", Example("none of it", made=()), ["- it: {}", "after   dropped"]),
+        ("sinks", Example("written"), ["- it: {}"]),
+        ("sources", Example("read"), ["it: {}"]),
+    ],
+)
+def test_page_shows_what_became_of_an_event(room, example, lines):
+    assert list(_shown(room, "it", example).lines) == lines
+
+
+def test_page_begins_with_what_a_component_has_of_its_own_and_what_must_be_given(ingest):
+    options = {name: ingest("describe", name, "--output", "json").json[0]["options"] for name in ("kafka", "avro")}
+    assert [option["name"] for option in options["kafka"]][:2] == ["brokers", "topics"]
+    assert options["avro"][0]["name"] == "schema_file"
 
 
 def test_unknown_component_gets_the_nearest_name(ingest):

@@ -4,14 +4,13 @@ import json
 
 import pytest
 
-from ingest.api import CatalogError, Example, Priority
+from ingest.api import CatalogError
 from ingest.catalog import Catalog
 from ingest.cli.error_pages import errors_page
-from ingest.cli.pages import _shown
 from ingest.config import Kind, load
 from ingest.config.binder import TOP_KEYS
 from ingest.config.options import ErrorBudget, PipelineOptions, SparkOptions, TableOptions
-from ingest.config.pages import _example, component_page, configuration_page, option_rows, options_table
+from ingest.config.pages import configuration_page, option_rows, options_table
 from ingest.config.pipelines import PIPELINE_KEYS
 from ingest.config.problems import EXPLANATIONS
 from ingest.config.schema import json_schema
@@ -85,31 +84,9 @@ class TestPages:
         assert next(row for row in option_rows(SparkOptions) if row.name == "driver_memory").type == "size"
 
     def test_table_of_options(self):
-        assert "| `on_error` | dead_letter, drop, stop | `dead_letter` | What becomes" in options_table(PipelineOptions)
-
-    def test_page_of_a_component(self):
-        page = component_page("split", CATALOG.load("decorators", "split"), CATALOG.settings("decorators", "split"))
-        assert page.startswith("# split\n\n")
-        assert "| `separator` | pattern | required |" in page
-        assert "- split: {separator: ':', index: 0, attribute: ts}" in page
-        assert "- `ts`: `" in page
-
-    @pytest.mark.parametrize("room", ["decorators", "sinks", "stores", "sources"])
-    def test_every_component_has_a_page(self, room):
-        for name in CATALOG.names(room):
-            settings = CATALOG.settings(room, name)
-            component = settings if room in {"stores", "sources"} else CATALOG.load(room, name)
-            page = component_page(name, component, settings)
-            assert page.startswith(f"# {name}\n")
-            assert "  |" not in page
-
-    def test_both_pages_show_all_that_an_example_begins_with(self):
-        said = {"body": "b?", "host": "h?", "key": "k?", "attributes": {"a": "v?", "c": b"\xff"}, "earlier": ("e?",)}
-        numbers = {"timestamp_ms": 7001, "nanos": 7002, "offset": 7003}
-        example = Example("all", priority=Priority.DEBUG, **said, **numbers)
-        texts = ("b?", "h?", "k?", "v?", '"c"', "/w==", "e?", "7001", "7002", "7003", "DEBUG")
-        for page in (_example("split", example), "\n".join(_shown("split", example).lines)):
-            assert [text for text in texts if text not in page] == []
+        assert "| `on_error` | dead_letter, drop, stop | `dead_letter` | What becomes" in options_table(
+            option_rows(PipelineOptions)
+        )
 
     def test_page_of_the_file(self):
         page = configuration_page()

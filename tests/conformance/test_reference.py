@@ -1,0 +1,72 @@
+"""The pages of docs/reference, just as `make docs` writes them: what they show can be copied into a file."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from deploy.docs.generate import measured, pages
+from ingest.api import Settings
+from ingest.catalog import ROOMS, Catalog
+from ingest.cli.pages import page_of
+from ingest.config import load
+from ingest.testing.events import files_of
+
+CATALOG = Catalog(with_packages=False)
+WRITTEN = dict(pages(measured()))
+COMPONENTS = [(room, name) for room in ROOMS for name in CATALOG.names(room)]
+FILE = """\
+version: 1
+secrets: {{exec: [echo]}}
+stores:
+  kept:
+    {stores}
+pipelines:
+  p:
+    source:
+      {sources}
+    decorators:
+      {decorators}
+    sinks:
+      {sinks}
+"""
+USUAL = {
+    "stores": "memory: {}",
+    "sources": "kafka: {brokers: 'localhost:9092', topics: [t]}",
+    "decorators": "[]",
+    "sinks": "- attr2hbase: {table: t}",
+}
+
+
+@pytest.mark.parametrize(("room", "name"), COMPONENTS)
+def test_what_it_shows_may_stand_in_a_file(room: str, name: str, tmp_path: Path) -> None:
+    blocks = re.findall(r"^```yaml\n(.*?)\n```$", WRITTEN[f"{room}/{name}.md"], re.MULTILINE | re.DOTALL)
+    examples = getattr(CATALOG.load(room, name), "examples", ())
+    assert len(blocks) == len(examples)
+    file = tmp_path / "pipeline.yaml"
+    with files_of(examples):
+        for block in blocks:
+            file.write_text(FILE.format(**USUAL | {room: block.replace("\n", "\n      ")}), "utf-8")
+            load(file, env={}, lookup=CATALOG)
+
+
+@pytest.mark.parametrize(("room", "name"), COMPONENTS)
+def test_it_says_what_describe_says(room: str, name: str) -> None:
+    written, page = WRITTEN[f"{room}/{name}.md"], page_of(CATALOG, room, name)
+    about, _, rest = written.partition("\n## Options\n")
+    options, _, examples = rest.partition("\n## Examples\n")
+    assert about.startswith(f"# {name}\n\n{page.text}\n\nStability: {page.stability}.\n")
+    assert re.findall(r"^\| `(.+?)` \|", options, re.MULTILINE) == [option.name for option in page.options]
+    shown = [line for example in page.examples for line in (f"### {example.title}", *example.lines)]
+    assert re.sub(r"^(```.*)?\n", "", examples, flags=re.MULTILINE).splitlines() == "\n".join(shown).splitlines()
+
+
+@pytest.mark.parametrize(("room", "name"), COMPONENTS)
+def test_it_speaks_of_options_and_not_of_arguments(room: str, name: str) -> None:
+    assert "\nArgs:\n" not in WRITTEN[f"{room}/{name}.md"]
+
+
+@pytest.mark.parametrize(("room", "name"), [each for each in COMPONENTS if each[0] in {"decorators", "sinks"}])
+def test_options_that_every_step_has_come_last(room: str, name: str) -> None:
+    options = re.findall(r"^\| `(\w+)` \|", WRITTEN[f"{room}/{name}.md"], re.MULTILINE)
+    assert options[-3:] == list(Settings.model_fields)
