@@ -43,9 +43,9 @@ class RocksDBStore(FileStore[RocksDBSettings]):
     One process writes; RocksDB's own lock keeps a second one out, and the file OWNER beside it says who has it. Any
     number of other processes read at the same time: each question sees all that was acknowledged before it.
 
-    Durable: with the WAL on, apply ends with one sync (`sync: true`). Mutations without WAL are in a file of their own
-    when apply returns; a call that mixes both is written with the WAL. So a killed process leaves no torn row either
-    way. A call, or a file of puts, is written in one piece, and nothing of it when a mutation is refused.
+    Durable: with the WAL on, a write ends with one sync (`sync: true`). One without WAL is in a file of its own before
+    it is acknowledged; one that mixes both is written with the WAL. So a killed process leaves no torn row either way.
+    A write is there in one piece, and nothing of it when a mutation is refused.
 
     Cells nobody can read any more are removed in slices, after writes.
 
