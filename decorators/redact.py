@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from enum import StrEnum
+from enum import Enum, StrEnum
 from socket import AF_INET6, inet_pton
 from typing import Annotated, Self
 
@@ -10,10 +10,11 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Decorator, Event, Example, option
+from ingest.api.names import Remembered
 from ingest.api.notation import name_to_bytes
 from ingest.expressions import Match, Pattern
 from ingest.formats.json_changes import leaving_json
-from ingest.in_place import InPlace, InPlaceSettings
+from ingest.in_place import ALL, InPlace, InPlaceSettings
 
 Change = Callable[[bytes], bytes]
 
@@ -47,6 +48,8 @@ _WORD = re.compile(rb"\w")
 _QUOTED = rb"(\\{0,7}+)([\"'])((?s:.*?)(?<!\\)(?:\1\1\\\\)*+)\1\2"
 _BARE = rb"[^\s\"'\\&,;<>(){}\[\]]++"
 _VALUE = rb"\\*[\"']?\s*+[:=]\s*+(?:%b|\\*[\"']?(?:bearer\s++)?(%b|[(\[{<]++%b[)\]}>]?))" % (_QUOTED, _BARE, _BARE)
+_KEY = rb"(?:(?:api|access|secret)[_-]?key|token|secret|passw(?:or)?d)"
+_NAME = re.compile(rb"(?i)(?:%b|(authorization))\Z" % _KEY)  # of an attribute; its value is all that follows
 _TOKENS = (
     # bytes in small letters, one of which is there when there is anything to find; what is found, in the last group
     (
@@ -55,7 +58,7 @@ _TOKENS = (
     ),
     (
         (b"key", b"token", b"secret", b"passw"),
-        re.compile(rb"(?i)(?:(?:api|access|secret)[_-]?key|token|secret|passw(?:or)?d)" + _VALUE),
+        re.compile(rb"(?i)" + _KEY + _VALUE),
     ),
     # its first part ends before the next beginning of one
     ((b"eyj",), re.compile(rb"\b(eyJ(?:\w++|-(?!eyJ))++\.eyJ[\w-]++\.[\w-]*+)")),
@@ -66,11 +69,20 @@ _TOKENS = (
         ),
     ),
 )
+_HEADER = b"authorization: "
 _CARD_DIGITS = range(13, 20)  # ISO/IEC 7812
 _MAX_GROUPS = 6  # of a card number; columns of single digits are none
 _MAX_IN_BYTE = 255
 _MASTERCARD = range(2221, 2721)
 _DOUBLED = bytes.maketrans(b"0123456789", b"0246813579")  # digit -> the sum of the digits of twice of it
+
+
+class _Key(Enum):
+    """What the name of an attribute says of its value: nothing, all of it is a secret, or what a header has is."""
+
+    NONE = 0
+    WHOLE = 1
+    HEADER = 2
 
 
 class RedactSettings(InPlaceSettings):
@@ -109,7 +121,8 @@ class Redact(Decorator[RedactSettings]):
     Replace what is private in the body, or in the attributes that are named.
 
     Named attributes take the place of the body, which then stays as it came: to clean both, say `body: true` beside
-    them. Names of attributes stay.
+    them. Names of attributes stay; to find a `token` they count as keys, so that it is found behind steps that take
+    texts apart.
 
     It goes by form: it may miss what is written in another way, and take out what only looks the same. A card number
     has 13 to 19 digits with the first ones of a card and a right check digit, in up to six groups with blanks or
@@ -170,6 +183,12 @@ class Redact(Decorator[RedactSettings]):
             body_after="from -",
         ),
         Example(
+            "attributes that are secrets by their names",
+            settings="{find: [token], attributes: ['*']}",
+            attributes={"user": "ann", "password": "a b", "http.authorization": "Basic YTpiCg=="},
+            after={"password": "[redacted]", "http.authorization": "Basic [redacted]"},
+        ),
+        Example(
             "keys of one's own, and an address in percent-encoding",
             settings="{find: [token, email], patterns: ['pwd=([^&]+)', '[\\w.+-]+%40[\\w.-]+'], replacement: '*'}",
             body="/login?user=alice%40example.com&pwd=abc&reset_token=1",
@@ -210,12 +229,30 @@ class Redact(Decorator[RedactSettings]):
         # tokens first: what they stand in is cut up by others
         finds = [change for name, change in reversed(known.items()) if name in settings.find]
         changes += [leaving_json(_one_after_another(finds), settings.replacement)] if finds else []
+        named = settings.attributes if Known.TOKEN in settings.find else None
+        self._named = () if named is None or ALL in named else tuple(named)
+        self._finds_names = named is not None
+        self._keys = Remembered(_key_of)
         self._texts = InPlace(settings, changes[0] if len(changes) == 1 else _one_after_another(changes))
 
     def decorate(self, event: Event) -> bool:
         """Redact its texts."""
+        if self._finds_names:
+            self._redact_named(event.attributes)
         self._texts.apply(event)
         return True
+
+    def _redact_named(self, attributes: dict[str, bytes]) -> None:
+        """Redact the values of attributes whose names are keys of tokens."""
+        found: dict[str, bytes] = {}
+        for name in self._named or attributes:
+            key = self._keys[name]
+            value = attributes.get(name)
+            if key is _Key.WHOLE and value:
+                found[name] = self._instead(value)
+            elif key is _Key.HEADER and value:
+                found[name] = self._token(_HEADER + value)[len(_HEADER) :]
+        attributes.update(found)
 
     def _instead(self, found: bytes) -> bytes:
         keep = self._keep
@@ -308,6 +345,13 @@ class Redact(Decorator[RedactSettings]):
                     break
             at = next((number for number in range(at + 1, len(groups)) if groups[number][0] >= done), len(groups))
         return b"".join([*pieces, text[done:]])
+
+
+def _key_of(name: str) -> _Key:
+    found = _NAME.search(name_to_bytes(name))
+    if found is None:
+        return _Key.NONE
+    return _Key.WHOLE if found[1] is None else _Key.HEADER
 
 
 def _is_card(digits: bytes) -> bool:

@@ -8,7 +8,8 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import Event, Settings, option
 
-_ALL = "*"
+ALL = "*"
+"""Stands for every attribute."""
 _GOES_ON, _FIRST = 0x80, 0xC0  # 10xxxxxx goes on with a character, 11xxxxxx begins one of several bytes
 _LONGEST = 4  # bytes of a character of UTF-8
 
@@ -36,7 +37,7 @@ class InPlaceSettings(Settings):
             raise PydanticCustomError(
                 "missing", "nothing would be changed: name `attributes`, or leave `body` out", {"option": "body"}
             )
-        if self.attributes is not None and _ALL in self.attributes and len(self.attributes) > 1:
+        if self.attributes is not None and ALL in self.attributes and len(self.attributes) > 1:
             raise PydanticCustomError("conflict", "`*` stands for all attributes, so no other is listed")
         return self
 
@@ -63,7 +64,7 @@ class InPlace:
     def __init__(self, settings: InPlaceSettings, change: Callable[[bytes], bytes]) -> None:
         self._body = settings.changes_body
         self._names = tuple(settings.attributes or ())
-        self._all = _ALL in self._names
+        self._all = ALL in self._names
         self._change = change
 
     def apply(self, event: Event) -> None:

@@ -245,6 +245,34 @@ def test_where(attributes_after):
 
 
 @pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("password", "a b, c", "#"),
+        ("2hb_l:API-Key", "x", "#"),
+        ("u.access_token", '{"id": 7}', "#"),
+        ("passwords", "x", "x"),
+        ("password", "", ""),
+        ("Authorization", "Basic YTpiCg", "Basic #"),
+        ("proxy-authorization", "Bearer abcdef", "Bearer #"),
+        ("authorization", "none", "none"),
+    ],
+)
+@pytest.mark.parametrize("attributes", ["'*'", None])
+def test_names_of_attributes_are_keys(attributes_after, name, value, expected, attributes):
+    text = f"{{find: [token], attributes: [{attributes or name}], replacement: '#'}}"
+    assert attributes_after(Redact, text, "", {name: value})[name] == expected.encode()
+    assert attributes_after(Redact, "{find: [email], attributes: ['*']}", "", {name: value})[name] == value.encode()
+
+
+def test_the_end_that_is_kept_is_that_of_the_secret(attributes_after):
+    text = "{find: [token], attributes: [password], replacement: '*', keep_last: 2}"
+    assert attributes_after(Redact, text, "", {"password": "abcdef", "other": "1"}) == {
+        "password": b"*ef",
+        "other": b"1",
+    }
+
+
+@pytest.mark.parametrize(
     ("options", "body", "attribute"),
     [
         ("", b"#", b"10.0.0.1"),
