@@ -5,7 +5,7 @@ Every error this product raises on purpose, and what the harness does about each
 
     IngestError                    root: stable code, hint, disposition
     ├── ConfigError                STOP   a report of problems with places
-    │   ├── ConfigSyntaxError             not YAML
+    │   ├── ConfigSyntaxError             not YAML, or not there as a whole
     │   └── ConfigInvalidError            YAML, but not a pipeline
     ├── CatalogError               STOP   no such component, import failed, package missing
     ├── EventError                 DIVERT this event can never pass; the pipeline goes on
@@ -116,7 +116,7 @@ class ConfigError(IngestError):
 
 
 class ConfigSyntaxError(ConfigError):
-    """The text is not YAML."""
+    """The text is not YAML, or a file that it includes can not be read."""
 
     code = "config_syntax"
 

@@ -52,7 +52,7 @@ def load(path: str | Path, *, env: AbstractMapping[str, str], lookup: Lookup) ->
         lookup: who knows the options of components; `ingest.catalog` does.
 
     Raises:
-        ConfigSyntaxError: it is not YAML.
+        ConfigSyntaxError: it could not be read whole.
         ConfigInvalidError: it does not describe pipelines; `report` has every problem.
         NotFoundError: there is no such file.
     """
@@ -64,16 +64,16 @@ def bind(document: Document, lookup: Lookup) -> Configuration:
     Check nodes against what components are.
 
     Raises:
-        ConfigSyntaxError: reading had to stop, so there is nothing to check.
+        ConfigSyntaxError: it could not be read whole, so there is nothing to check.
         ConfigInvalidError: with every problem.
     """
     of_reading = len(document.problems)
-    configuration = _Binder(document, lookup).configuration() if document.is_yaml else None
+    configuration = _Binder(document, lookup).configuration() if document.is_whole else None
     of_binding = [problem for problem in document.problems[of_reading:] if problem.where not in document.unknown]
     report = report_of([*document.problems[:of_reading], *of_binding], document.sources, document.masks)
     if configuration is not None:
         return replace(configuration, report=report)
-    error = ConfigInvalidError if document.is_yaml else ConfigSyntaxError
+    error = ConfigInvalidError if document.is_whole else ConfigSyntaxError
     raise error(_headline(report, document.file), report=report)
 
 
@@ -131,7 +131,10 @@ class _Binder:
         if node is None:
             self._problem(Kind.MISSING_FIELD, self._root.place, 'the file needs "version"', f"write version: {VERSION}")
         elif not isinstance(node, Scalar) or node.value != VERSION or isinstance(node.value, bool):
-            self._problem(Kind.NOT_ONE_OF, node.place, f"version is {VERSION}")
+            is_quoted = isinstance(node, Scalar) and node.value == str(VERSION)
+            self._problem(
+                Kind.NOT_ONE_OF, node.place, f"version is {VERSION}", "remove the quotes" if is_quoted else ""
+            )
         if (include := self._root.entries.get("include")) is not None and not isinstance(include, Scalar):
             self._texts("include")
         elif isinstance(include, Scalar) and (not isinstance(include.value, str) or not include.value):

@@ -168,7 +168,8 @@ def _way_out(problem: str, before: str, rest: str) -> str:
         return "inside { } and [ ] quote what has ${ in it; it can be a number all the same"
     if "\t" in before + rest[:1]:
         return "indent with spaces, not tabs"
-    if problem.startswith("did not find expected key") and not before.strip() and rest.startswith("-"):
+    misplaced = "did not find expected key", "did not find expected '-'"
+    if problem.startswith(misplaced) and not before.strip() and rest.startswith("-"):
         return 'indent this "-" like those of the list it belongs to'
     return next((hint for begin, hint in _WAYS_OUT if problem.startswith(begin)), "")
 

@@ -22,7 +22,7 @@ class Document:
     Attributes:
         sources: file -> text, in the order of reading.
         unknown: scalars with a variable or secret that is not there.
-        is_yaml: False when reading had to stop.
+        is_whole: False when reading had to stop, or a file to include is not there: what is missing may be in it.
     """
 
     file: str
@@ -31,7 +31,7 @@ class Document:
     problems: list[Problem] = field(default_factory=list)
     masks: Masks = field(default_factory=Masks)
     unknown: set[Place] = field(default_factory=set)
-    is_yaml: bool = True
+    is_whole: bool = True
 
 
 def read(path: str | Path, env: AbstractMapping[str, str]) -> Document:
@@ -66,7 +66,7 @@ def _document(content: bytes, name: str, folder: Path, env: AbstractMapping[str,
         root = _Reader(document, env).tree(name, content, folder, ())
     except BadYamlError as error:
         document.problems.append(error.problem)
-        document.is_yaml = False
+        document.is_whole = False
         return document
     secrets = _secret_source(root, Expander(env, NoSecrets(), document.masks, []))
     expander = Expander(env, secrets, document.masks, document.problems)
@@ -155,6 +155,7 @@ class _Reader:
             problem = Problem(Kind.UNKNOWN_REFERENCE, node.place, f'can not read "{path}": {reason}')
         if problem is not None:
             self._document.problems.append(problem)
+            self._document.is_whole = False
             return None
         return self.tree(str(path), content, path.parent, (*including, resolved))
 

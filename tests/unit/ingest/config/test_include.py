@@ -69,6 +69,12 @@ def test_problem_is_told_where_it_stands(files):
     ]
 
 
+def test_what_may_be_in_a_file_that_is_not_there_is_not_missed(files):
+    (files / "parts/stores.yaml").unlink()
+    (found,) = problems(files)
+    assert "unknown-reference: can not read" in found
+
+
 def test_file_that_includes_itself(files):
     (files / "deeper.yaml").write_text("include: parts/pipelines.yaml\n" + DEEPER)
     assert problems(files) == ['parts/../deeper.yaml:1:10: conflict: "parts/pipelines.yaml" includes itself']

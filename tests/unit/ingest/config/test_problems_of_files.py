@@ -343,6 +343,11 @@ CASES = {
         "    timezone: Europe/Berln\n    sinks:",
         ['17:15: not-one-of: "Europe/Berln" is not a time zone; did you mean "Europe/Berlin"?'],
     ),
+    "not-one-of, version in quotes": (
+        "version: 1",
+        'version: "1"',
+        ["1:10: not-one-of: version is 1; remove the quotes"],
+    ),
     "not-one-of, version": ("version: 1", "version: 2", ["1:10: not-one-of: version is 1"]),
     "not-one-of, start": (
         "topics: [ticks]}}",

@@ -30,6 +30,7 @@ FILE = chain_file("STEP", 'value: {attribute: "2hb_", value: "%{key}-%{nanos}"}'
             "trim: {}\n     - trim: {}",
             '8:6: syntax: while parsing a block mapping: did not find expected key; indent this "-"',
         ),
+        ("trim: {}\n       - trim: {}", "did not find expected '-' indicator; indent this \"-\""),
         ("value: {attribute: a, value: b}\n        when: exists(c)", "among the options: `value: {…, when: …}`"),
         ("trim: {}\n        on_error: drop\n        label: a", "among the options: `trim: {…, on_error: …}`"),
         ('value: {attribute: a, value: "${id}"}', "the attribute id of an event is %{id}"),
