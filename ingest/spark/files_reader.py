@@ -7,9 +7,11 @@ into ranges at arbitrary bytes: a line belongs to the range in which its first b
 file that changes after it was discovered is refused, because offsets would no longer name the same lines.
 """
 
+import errno
 import glob
 import gzip
 import os
+import stat
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,6 +30,9 @@ from ingest.spark.rows import ARROW_BYTES, ARROW_ROWS, COLUMNS
 BATCH_BYTES = 64 * 1024 * 1024  # of files in one micro-batch: some seconds of work, and bounded memory
 RANGE_BYTES = 16 * 1024 * 1024  # of one task: several tasks for two cores even with one large file
 KEPT_BYTES = 16 * 1024 * 1024  # of one line, refused or not: what a dead letter of it may hold
+
+_NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
+"""Nothing, or a link to nothing, is at that place."""
 
 SCHEMA = (
     "topic string, partition int, offset long, key binary, value binary, timestamp_ms long, "
@@ -90,13 +95,15 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._target is None:
             known = discovered(self._path, start)
         else:
-            known = self._target
-            for path in known.keys() & start.keys():
-                if any(known[path][name] != start[path][name] for name in ("size", "mtime_ms")):
-                    check_unchanged(path, start[path])
+            for path in self._target.keys() & start.keys():
+                _check_same(path, start[path], self._target[path])
+            # one that is gone half read is in none but the first, and reading it will tell
+            known = start | self._target
         room = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
         end = {path: dict(file) for path, file in start.items()}
         for path in sorted(known):
+            if path not in end and _is_gone(path):
+                continue  # since it was listed; a batch that has it could not be read
             file = end.setdefault(path, known[path] | {"position": 0})
             left = file["size"] - file["position"]
             if left == 0:
@@ -169,16 +176,17 @@ def discovered(path: str, known: Offset) -> Offset:
     """
     The files a path names, with their size and time as they were when first seen.
 
+    A file is asked once, so what goes away meanwhile is either there with all that is asked, or not there.
+
     Raises:
         PositionLostError: a file that was read before has changed.
     """
     found: Offset = {}
-    for name in _names(path):
+    for name, now in _listed(path):
         if name in known:
-            check_unchanged(name, known[name])
-            continue
-        status = Path(name).stat()
-        found[name] = {"size": status.st_size, "mtime_ms": status.st_mtime_ns // 1_000_000, "position": 0}
+            _check_same(name, known[name], now)
+        else:
+            found[name] = now | {"position": 0}
     return found | known
 
 
@@ -195,12 +203,19 @@ def check_unchanged(path: str, known: dict[str, int]) -> None:
         raise PositionLostError(
             f'"{path}" is gone before all of it was read', hint="put it back, or start anew"
         ) from error
-    mtime_ms = status.st_mtime_ns // 1_000_000
-    if (status.st_size, mtime_ms) != (known["size"], known["mtime_ms"]):
+    _check_same(path, known, _measures(status))
+
+
+def _measures(status: os.stat_result) -> dict[str, int]:
+    return {"size": status.st_size, "mtime_ms": status.st_mtime_ns // 1_000_000}
+
+
+def _check_same(path: str, known: dict[str, int], now: dict[str, int]) -> None:
+    if (now["size"], now["mtime_ms"]) != (known["size"], known["mtime_ms"]):
         then = _instant(known["mtime_ms"])
         raise PositionLostError(
             f'"{path}" has changed since it was taken: {known["size"]} bytes of {then} then, '
-            f"{status.st_size} bytes of {_instant(mtime_ms)} now",
+            f"{now['size']} bytes of {_instant(now['mtime_ms'])} now",
             hint="the files source reads finished files: give what is new a file of its own, and this one its old "
             f"bytes and time of change ('touch -d {then} FILE'); or move it away, if it had been read to its end",
         )
@@ -271,15 +286,23 @@ def _opened(path: str) -> IO[bytes]:
     )
 
 
-def _names(path: str) -> list[str]:
+def _listed(path: str) -> Iterator[tuple[str, dict[str, int]]]:
+    """Files that a path names, and their size and time of change."""
     names = [os.path.join(glob.escape(path), "*")] if os.path.isdir(path) else [path]  # noqa: PTH118, PTH112 - a glob is text, not a path
     hidden = (".", "_")
-    return sorted(
-        str(Path(name).resolve())
-        for pattern in names
-        for name in (glob.glob(pattern) if glob.has_magic(pattern) else [pattern])  # noqa: PTH207 - patterns may be absolute
-        if Path(name).is_file() and not Path(name).name.startswith(hidden)
-    )
+    for pattern in names:
+        for name in glob.glob(pattern) if glob.has_magic(pattern) else [pattern]:  # noqa: PTH207 - patterns may be absolute
+            file = Path(name)
+            if file.name.startswith(hidden):
+                continue
+            try:
+                status = file.stat()
+            except OSError as error:
+                if error.errno not in _NOT_THERE:
+                    raise
+                continue
+            if stat.S_ISREG(status.st_mode):
+                yield str(file.resolve()), _measures(status)
 
 
 def _arrow(piece: FileRange, offsets: list[int], lines: list[bytes]) -> pa.RecordBatch:

@@ -119,6 +119,62 @@ def test_file_that_was_read_may_go(tmp_path: Path):
     assert values(reader, end, reader.latestOffset(end, ALL)) == [(0, b"two")]
 
 
+@pytest.mark.parametrize("once", [True, False])
+def test_file_that_is_archived_while_it_is_looked_at_is_no_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: bool
+):
+    path = touch(tmp_path / "a", b"one\n")
+    reader = FilesReader(str(tmp_path), 1_000)
+    start = reader.latestOffset({}, ALL)
+    touch(tmp_path / "b", b"two\n")
+    gone_once_seen(monkeypatch, path)
+    if once:
+        reader.prepareForTriggerAvailableNow()
+    end = reader.latestOffset(start, ALL)
+    assert not path.exists()
+    assert values(reader, start, end) == [(0, b"two")]
+
+
+def gone_once_seen(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+    """Another program moves the file away as soon as it was asked for once."""
+    ask = os.stat
+
+    def stat(path, **options):
+        status = ask(path, **options)
+        if Path(path) == file:
+            monkeypatch.undo()
+            file.unlink()
+        return status
+
+    monkeypatch.setattr(os, "stat", stat)
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_new_file_that_is_gone_before_it_was_taken_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: bool
+):
+    path = touch(tmp_path / "a", b"one\n")
+    touch(tmp_path / "b", b"two\n")
+    reader = FilesReader(str(tmp_path), 1_000)
+    gone_once_seen(monkeypatch, path)
+    if once:
+        reader.prepareForTriggerAvailableNow()
+    end = reader.latestOffset({}, ALL)
+    assert not path.exists()
+    assert values(reader, {}, end) == [(0, b"two")]
+    assert reader.latestOffset(end, ALL) == end
+
+
+def test_once_tells_of_a_file_that_is_gone_half_read(tmp_path: Path):
+    path = touch(tmp_path / "a", b"one\ntwo\n")
+    start = FilesReader(str(tmp_path), 1_000).latestOffset({}, ReadMaxBytes(4))
+    path.unlink()
+    reader = FilesReader(str(tmp_path), 1_000)
+    reader.prepareForTriggerAvailableNow()
+    with pytest.raises(PositionLostError, match="is gone before all of it was read"):
+        values(reader, start, reader.latestOffset(start, ALL))
+
+
 def in_folders(root: Path, *names: str) -> FilesReader:
     """A reader of files of one line each, a folder below the root."""
     for name in names:
