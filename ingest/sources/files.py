@@ -7,7 +7,7 @@ from ingest.sources.decoding import Format
 
 
 class FilesSource(Model):
-    """
+    r"""
     Read finished files, a line an event; plain or gzip.
 
     An event is identified by the path of its file (`%{topic}`) and its byte offset in it (`%{offset}`); its time is the
@@ -15,6 +15,9 @@ class FilesSource(Model):
     afterwards is refused, until it has its old bytes and time again; one that was read to its end may be moved away.
     The next batch forgets it, unless it leaves an empty folder: what comes to its path later is a new file, read from
     its start. So do not put back what was read: its events would be written again.
+
+    In the topic a byte of the path that is not UTF-8 stands as `\xe9`, and a path that has such text in its name gets
+    the backslash doubled, so each file has a topic of its own.
     """
 
     kind: ClassVar[str] = "files"

@@ -1,5 +1,5 @@
 """
-Finished files as a stream: every line a record, identified by its path and byte offset.
+Finished files as a stream: every line a record, identified by its path (as `file_names` writes it) and byte offset.
 
 A file is taken as it is when it is discovered; its size and time of change go into the source offset, so a replay gives
 the same records. A file that was read to its end and is gone leaves the offset with the next batch. Plain files are cut
@@ -25,6 +25,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTr
 from pyspark.sql.types import StructType
 
 from ingest.api import PositionLostError
+from ingest.spark.file_names import path_of, text_of
 from ingest.spark.rows import ARROW_BYTES, ARROW_ROWS, COLUMNS
 
 BATCH_BYTES = 64 * 1024 * 1024  # of files in one micro-batch: some seconds of work, and bounded memory
@@ -39,12 +40,12 @@ SCHEMA = (
     "headers array<struct<key: string, value: binary>>"
 )
 Offset = dict[str, dict[str, int]]
-"""path -> {size, mtime_ms, position}: bytes up to `position` have been read."""
+"""Text of a path -> {size, mtime_ms, position}: bytes up to `position` have been read."""
 
 
 @dataclass
 class FileRange(InputPartition):
-    """The lines of one file whose first byte lies in [start, stop)."""
+    """The lines of one file, by the text of its path, whose first byte lies in [start, stop)."""
 
     path: str
     size: int
@@ -198,7 +199,7 @@ def check_unchanged(path: str, known: dict[str, int]) -> None:
         PositionLostError: it has another size or time, or is gone.
     """
     try:
-        status = Path(path).stat()
+        status = path_of(path).stat()
     except FileNotFoundError as error:
         raise PositionLostError(
             f'"{path}" is gone before all of it was read', hint="put it back, or start anew"
@@ -224,7 +225,7 @@ def _check_same(path: str, known: dict[str, int], now: dict[str, int]) -> None:
 def _is_gone(path: str) -> bool:
     """Whether a file is known not to be there; a disk that does not answer tells nothing."""
     try:
-        Path(path).stat()
+        path_of(path).stat()
     except OSError as error:
         return isinstance(error, FileNotFoundError | NotADirectoryError)
     return False
@@ -233,7 +234,7 @@ def _is_gone(path: str) -> bool:
 def _has_others(path: str, known: dict[Path, bool]) -> bool:
     """Whether the nearest folder above it that is there has anything in it: the empty one may wait for its disk."""
     try:
-        folder = next(parent for parent in Path(path).parents if parent.is_dir())
+        folder = next(parent for parent in path_of(path).parents if parent.is_dir())
         if folder not in known:
             with os.scandir(folder) as entries:
                 known[folder] = next(entries, None) is not None
@@ -281,13 +282,12 @@ def _skip_line(file: IO[bytes]) -> int:
 
 
 def _opened(path: str) -> IO[bytes]:
-    return (
-        cast("IO[bytes]", gzip.open(path, "rb")) if path.endswith(".gz") else Path(path).open("rb", buffering=1 << 20)
-    )
+    file = path_of(path)
+    return cast("IO[bytes]", gzip.open(file, "rb")) if path.endswith(".gz") else file.open("rb", buffering=1 << 20)
 
 
 def _listed(path: str) -> Iterator[tuple[str, dict[str, int]]]:
-    """Files that a path names, and their size and time of change."""
+    """The texts of files that a path names, and their size and time of change."""
     names = [os.path.join(glob.escape(path), "*")] if os.path.isdir(path) else [path]  # noqa: PTH118, PTH112 - a glob is text, not a path
     hidden = (".", "_")
     for pattern in names:
@@ -302,7 +302,7 @@ def _listed(path: str) -> Iterator[tuple[str, dict[str, int]]]:
                     raise
                 continue
             if stat.S_ISREG(status.st_mode):
-                yield str(file.resolve()), _measures(status)
+                yield text_of(file.resolve()), _measures(status)
 
 
 def _arrow(piece: FileRange, offsets: list[int], lines: list[bytes]) -> pa.RecordBatch:

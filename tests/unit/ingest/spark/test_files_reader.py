@@ -1,6 +1,7 @@
 """Finished files: ranges, what a `--once` run takes, and files that are not what they were."""
 
 import gzip
+import json
 import os
 import re
 import shutil
@@ -286,3 +287,27 @@ def test_line_that_decoding_will_refuse_is_whole_up_to_a_bound(tmp_path: Path, m
     path = touch(tmp_path / "x", b"a" * 10 + b"\n" + b"b" * 50 + b"\nc\n")
     whole = FileRange(str(path), path.stat().st_size, 0, 0, path.stat().st_size)
     assert list(lines_of(whole, 5)) == [(0, b"a" * 10), (11, b"b" * 12), (62, b"c")]
+
+
+@pytest.mark.parametrize("end_of_name", ["", ".gz"])
+def test_file_whose_name_is_not_utf8_is_read_like_any_other(tmp_path: Path, end_of_name: str):
+    path = tmp_path / os.fsdecode(b"caf\xe9" + end_of_name.encode())
+    touch(path, gzip.compress(b"one\n") if end_of_name else b"one\n")
+    touch(tmp_path / rf"caf\xe9{end_of_name}", path.read_bytes())
+    reader = FilesReader(str(tmp_path), 1_000)
+    end = json.loads(json.dumps(reader.latestOffset({}, ALL)))
+    topics = [
+        topic
+        for piece in reader.partitions({}, end)
+        for batch in reader.read(piece)
+        for topic in batch["topic"].to_pylist()
+    ]
+    assert sorted(topics) == sorted(end) == [rf"{tmp_path}/caf\\xe9{end_of_name}", rf"{tmp_path}/caf\xe9{end_of_name}"]
+    assert reader.latestOffset(end, ALL) == end
+    path.write_bytes(b"two")
+    with pytest.raises(PositionLostError, match="has changed") as caught:
+        reader.latestOffset(end, ALL)
+    assert rf'/caf\xe9{end_of_name}"'.encode() in str(caught.value).encode()
+    path.unlink()
+    touch(tmp_path / "more", b"two\n")
+    assert names(tmp_path, reader.latestOffset(end, ALL)) == [rf"caf\\xe9{end_of_name}", "more"]
