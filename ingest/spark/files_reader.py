@@ -2,9 +2,10 @@
 Finished files as a stream: every line a record, identified by its path (as `file_names` writes it) and byte offset.
 
 A file is taken as it is when it is discovered; its size and time of change go into the source offset, so a replay gives
-the same records. A file that was read to its end and is gone leaves the offset with the next batch. Plain files are cut
-into ranges at arbitrary bytes: a line belongs to the range in which its first byte lies. A gzip file is one range. A
-file that changes after it was discovered is refused, because offsets would no longer name the same lines.
+the same records. A file that was read to its end and is gone leaves the offset with the next batch, but for a note.
+Plain files are cut into ranges at arbitrary bytes: a line belongs to the range in which its first byte lies. A gzip
+file is one range. A file that changes after it was discovered is refused, and so is one that comes to the path of one
+that was read: path and offset would no longer name the same lines.
 """
 
 import errno
@@ -26,6 +27,7 @@ from pyspark.sql.types import StructType
 
 from ingest.api import PositionLostError
 from ingest.spark.file_names import path_of, text_of
+from ingest.spark.forgotten_files import ForgottenFiles
 from ingest.spark.rows import ARROW_BYTES, ARROW_ROWS, COLUMNS
 
 BATCH_BYTES = 64 * 1024 * 1024  # of files in one micro-batch: some seconds of work, and bounded memory
@@ -39,8 +41,10 @@ SCHEMA = (
     "topic string, partition int, offset long, key binary, value binary, timestamp_ms long, "
     "headers array<struct<key: string, value: binary>>"
 )
-Offset = dict[str, dict[str, int]]
+Files = dict[str, dict[str, int]]
 """Text of a path -> {size, mtime_ms, position}: bytes up to `position` have been read."""
+Offset = dict[str, Any]
+"""The files as Spark writes them, and under "forgotten" (no path: those begin with a slash) the notes of those gone."""
 
 
 @dataclass
@@ -77,7 +81,7 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, path: str, max_event_bytes: int) -> None:
         self._path = path
         self._max_event_bytes = max_event_bytes
-        self._target: Offset | None = None
+        self._target: Files | None = None
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
         """Nothing has been read."""
@@ -93,18 +97,21 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
         """Where the next micro-batch ends: files in the order of their paths, until the limit is reached."""
+        files, forgotten = _files(start), ForgottenFiles(start.get("forgotten", ""))
         if self._target is None:
-            known = discovered(self._path, start)
+            known = discovered(self._path, files)
         else:
-            for path in self._target.keys() & start.keys():
-                _check_same(path, start[path], self._target[path])
+            for path in self._target.keys() & files.keys():
+                _check_same(path, files[path], self._target[path])
             # one that is gone half read is in none but the first, and reading it will tell
-            known = start | self._target
+            known = files | self._target
         room = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
-        end = {path: dict(file) for path, file in start.items()}
+        end = {path: dict(file) for path, file in files.items()}
         for path in sorted(known):
-            if path not in end and _is_gone(path):
-                continue  # since it was listed; a batch that has it could not be read
+            if path not in end:
+                if _is_gone(path):
+                    continue  # since it was listed; a batch that has it could not be read
+                _check_new(path, forgotten)
             file = end.setdefault(path, known[path] | {"position": 0})
             left = file["size"] - file["position"]
             if left == 0:
@@ -116,32 +123,34 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             step = left if room is None or path.endswith(".gz") else min(left, room)
             file["position"] += step
             room = None if room is None else room - step
+        if end == files:
+            return start
         # only with something to read: an offset that is another one makes a batch
-        return end if end == start else self._without_gone(start, end)
+        gone = self._gone(files)
+        notes = forgotten.and_also(sorted(gone))
+        return {path: file for path, file in end.items() if path not in gone} | ({"forgotten": notes} if notes else {})
 
-    def _without_gone(self, start: Offset, end: Offset) -> Offset:
+    def _gone(self, files: Files) -> set[str]:
         """
-        Leave out files that were read to their end and are there no more: an offset is written with each batch.
+        Files that were read to their end and are there no more: an offset is written with each batch, and grows.
 
         Files of a `--once` run's target stay, or they would be found anew.
         """
-        if any(file["position"] < file["size"] and _is_gone(path) for path, file in start.items()):
+        if any(file["position"] < file["size"] and _is_gone(path) for path, file in files.items()):
             # a batch that will be refused; their whole folder may be away for a while
-            return end
-        may_go = start.keys() - (self._target or {}).keys()
+            return set()
+        may_go = files.keys() - (self._target or {}).keys()
         has_others: dict[Path, bool] = {}
-        gone = {
+        return {
             path
             for path in may_go
-            if start[path]["position"] == start[path]["size"] and _is_gone(path) and _has_others(path, has_others)
+            if files[path]["position"] == files[path]["size"] and _is_gone(path) and _has_others(path, has_others)
         }
-        return {path: file for path, file in end.items() if path not in gone}
 
     def partitions(self, start: Offset, end: Offset) -> list[FileRange]:
         """Ranges for the tasks of one micro-batch."""
         ranges = []
-        for path in sorted(end):
-            file = end[path]
+        for path, file in sorted(_files(end).items()):
             begin = start.get(path, {}).get("position", 0)
             width = file["size"] if path.endswith(".gz") else RANGE_BYTES
             for first in range(begin, file["position"], max(width, 1)):
@@ -173,7 +182,11 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield _arrow(piece, offsets, lines)
 
 
-def discovered(path: str, known: Offset) -> Offset:
+def _files(offset: Offset) -> Files:
+    return {path: file for path, file in offset.items() if path != "forgotten"}
+
+
+def discovered(path: str, known: Files) -> Files:
     """
     The files a path names, with their size and time as they were when first seen.
 
@@ -182,7 +195,7 @@ def discovered(path: str, known: Offset) -> Offset:
     Raises:
         PositionLostError: a file that was read before has changed.
     """
-    found: Offset = {}
+    found: Files = {}
     for name, now in _listed(path):
         if name in known:
             _check_same(name, known[name], now)
@@ -219,6 +232,15 @@ def _check_same(path: str, known: dict[str, int], now: dict[str, int]) -> None:
             f"{now['size']} bytes of {_instant(now['mtime_ms'])} now",
             hint="the files source reads finished files: give what is new a file of its own, and this one its old "
             f"bytes and time of change ('touch -d {then} FILE'); or move it away, if it had been read to its end",
+        )
+
+
+def _check_new(path: str, forgotten: ForgottenFiles) -> None:
+    if path in forgotten:
+        raise PositionLostError(
+            f'"{path}" is there again: a file of this path was read to its end, and had been moved away or deleted',
+            hint="an event is identified by path and offset, so those of a second file would be written over those of "
+            "the first: give a new file a name of its own, and move the old one away if it was put back",
         )
 
 

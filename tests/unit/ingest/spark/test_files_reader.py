@@ -185,7 +185,7 @@ def in_folders(root: Path, *names: str) -> FilesReader:
 
 
 def names(root: Path, offset) -> list[str]:
-    return [str(Path(path).relative_to(root)) for path in sorted(offset)]
+    return [str(Path(path).relative_to(root)) for path in sorted(offset.keys() - {"forgotten"})]
 
 
 def test_files_that_were_read_and_are_gone_leave_the_offset_with_the_next_batch(tmp_path: Path):
@@ -202,16 +202,33 @@ def test_files_that_were_read_and_are_gone_leave_the_offset_with_the_next_batch(
     assert reader.latestOffset(end, ALL) == end
 
 
-def test_file_that_comes_to_the_path_of_a_forgotten_one_is_read(tmp_path: Path):
+@pytest.mark.parametrize("content", [b"three\nfour\n", b"one\n"], ids=["another", "put-back"])
+@pytest.mark.parametrize("once", [True, False])
+def test_file_that_comes_to_the_path_of_a_forgotten_one_is_refused_until_it_is_away(
+    tmp_path: Path, content: bytes, once: bool
+):
+    """Its events would be written over those of the first one."""
     reader = in_folders(tmp_path, "a/1", "a/2")
     start = reader.latestOffset({}, ALL)
     (tmp_path / "a" / "1").unlink()
     touch(tmp_path / "a" / "3", b"two\n")
-    middle = reader.latestOffset(start, ALL)
-    touch(tmp_path / "a" / "1", b"three\nfour\n")
-    end = reader.latestOffset(middle, ALL)
-    assert values(reader, middle, end) == [(0, b"three"), (6, b"four")]
+    middle = json.loads(json.dumps(reader.latestOffset(start, ALL)))
+    touch(tmp_path / "a" / "4", b"five\n")
+    end = json.loads(json.dumps(reader.latestOffset(middle, ALL)))
     assert values(reader, start, middle) == [(0, b"two")], "a batch that runs again"
+    path = touch(tmp_path / "a" / "1", content)
+    if once:
+        reader.prepareForTriggerAvailableNow()
+    for offset in (middle, end):
+        with pytest.raises(PositionLostError, match='/a/1" is there again') as caught:
+            reader.latestOffset(offset, ALL)
+        assert "give a new file a name of its own, and move the old one away" in (caught.value.hint or "")
+    path.rename(tmp_path / "a" / "5")
+    if once:
+        reader.prepareForTriggerAvailableNow()
+    assert values(reader, end, reader.latestOffset(end, ALL)) == [
+        (offset, line) for offset, line in [(0, content.split()[0]), (6, b"four")] if line in content
+    ]
 
 
 def test_file_that_is_gone_half_read_is_told_and_nothing_is_forgotten(tmp_path: Path):
