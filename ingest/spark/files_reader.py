@@ -25,7 +25,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from ingest.api import PositionLostError
+from ingest.api import IngestError, PositionLostError, SourceUnavailableError
 from ingest.spark.file_names import path_of, text_of
 from ingest.spark.forgotten_files import ForgottenFiles
 from ingest.spark.rows import ARROW_BYTES, ARROW_ROWS, COLUMNS
@@ -34,8 +34,8 @@ BATCH_BYTES = 64 * 1024 * 1024  # of files in one micro-batch: some seconds of w
 RANGE_BYTES = 16 * 1024 * 1024  # of one task: several tasks for two cores even with one large file
 KEPT_BYTES = 16 * 1024 * 1024  # of one line, refused or not: what a dead letter of it may hold
 
-_NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
-"""Nothing, or a link to nothing, is at that place."""
+_GONE = (FileNotFoundError, NotADirectoryError)
+"""What says that nothing is at that place; any other error tells nothing."""
 
 SCHEMA = (
     "topic string, partition int, offset long, key binary, value binary, timestamp_ms long, "
@@ -178,6 +178,8 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise PositionLostError(
                 f'"{piece.path}" can not be unpacked: {error}', hint="move it and the checkpoint away and start anew"
             ) from error
+        except OSError as error:
+            raise _unread(piece.path, error) from error
         if lines:
             yield _arrow(piece, offsets, lines)
 
@@ -194,6 +196,7 @@ def discovered(path: str, known: Files) -> Files:
 
     Raises:
         PositionLostError: a file that was read before has changed.
+        SourceUnavailableError: one can not be asked.
     """
     found: Files = {}
     for name, now in _listed(path):
@@ -210,14 +213,22 @@ def check_unchanged(path: str, known: dict[str, int]) -> None:
 
     Raises:
         PositionLostError: it has another size or time, or is gone.
+        SourceUnavailableError: it can not be asked.
     """
     try:
         status = path_of(path).stat()
-    except FileNotFoundError as error:
-        raise PositionLostError(
-            f'"{path}" is gone before all of it was read', hint="put it back, or start anew"
-        ) from error
+    except OSError as error:
+        raise _unread(path, error) from error
     _check_same(path, known, _measures(status))
+
+
+def _unread(path: str, error: OSError) -> IngestError:
+    if isinstance(error, _GONE):
+        return PositionLostError(f'"{path}" is gone before all of it was read', hint="put it back, or start anew")
+    return SourceUnavailableError(
+        f'"{path}" can not be read: {error.strerror or error}',
+        hint="the pipeline goes on once its user may read it and the disk gives it",
+    )
 
 
 def _measures(status: os.stat_result) -> dict[str, int]:
@@ -249,7 +260,7 @@ def _is_gone(path: str) -> bool:
     try:
         path_of(path).stat()
     except OSError as error:
-        return isinstance(error, FileNotFoundError | NotADirectoryError)
+        return isinstance(error, _GONE)
     return False
 
 
@@ -320,9 +331,9 @@ def _listed(path: str) -> Iterator[tuple[str, dict[str, int]]]:
             try:
                 status = file.stat()
             except OSError as error:
-                if error.errno not in _NOT_THERE:
-                    raise
-                continue
+                if isinstance(error, _GONE) or error.errno == errno.ELOOP:
+                    continue  # moved since, or a link that leads nowhere
+                raise _unread(text_of(file), error) from error
             if stat.S_ISREG(status.st_mode):
                 yield text_of(file.resolve()), _measures(status)
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 
-from ingest.api import PositionLostError
+from ingest.api import PositionLostError, SourceUnavailableError
 from ingest.spark import files_reader
 from ingest.spark.files_reader import FileRange, FilesReader, lines_of
 
@@ -164,6 +164,41 @@ def test_new_file_that_is_gone_before_it_was_taken_is_not_there(
     assert not path.exists()
     assert values(reader, {}, end) == [(0, b"two")]
     assert reader.latestOffset(end, ALL) == end
+
+
+def test_file_that_goes_before_it_is_opened_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = touch(tmp_path / "a", b"one\n")
+    reader = FilesReader(str(tmp_path), 1_000)
+    (piece,) = reader.partitions({}, reader.latestOffset({}, ALL))
+    gone_once_seen(monkeypatch, path)
+    with pytest.raises(PositionLostError, match='/a" is gone before all of it was read; put it back'):
+        list(reader.read(piece))
+
+
+def test_folder_that_became_a_file_is_told(tmp_path: Path):
+    reader = in_folders(tmp_path, "a/1")
+    end = reader.latestOffset({}, ALL)
+    shutil.rmtree(tmp_path / "a")
+    (tmp_path / "a").touch()
+    with pytest.raises(PositionLostError, match='/a/1" is gone before all of it was read'):
+        values(reader, {}, end)
+
+
+def test_file_that_can_not_be_asked_is_waited_for():
+    name = "/" + "a" * 300
+    with pytest.raises(
+        SourceUnavailableError, match=f'"{name}" can not be read: File name too long; the pipeline goes'
+    ):
+        FilesReader(name, 1_000).latestOffset({}, ALL)
+
+
+def test_file_that_can_not_be_read_is_waited_for():
+    """Linux gives nothing of a process's memory at the address 0, and the errno is that of a disk that fails."""
+    path = Path("/proc/self/mem")
+    with path.open("rb"):
+        piece = FileRange(str(path), 0, path.stat().st_mtime_ns // 1_000_000, 0, 10)
+        with pytest.raises(SourceUnavailableError, match='"/proc/self/mem" can not be read: Input/output error'):
+            list(FilesReader("/", 1_000).read(piece))
 
 
 def test_once_tells_of_a_file_that_is_gone_half_read(tmp_path: Path):
