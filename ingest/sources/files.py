@@ -7,14 +7,19 @@ from ingest.sources.decoding import Format
 
 
 class FilesSource(Model):
-    """
+    r"""
     Read finished files, a line an event; plain or gzip.
 
     An event is identified by the path of its file (`%{topic}`) and its byte offset in it (`%{offset}`); its time is the
     file's time of change. Both are noted when the file is discovered, so a replay gives the same. A file that changes
     afterwards is refused, until it has its old bytes and time again; one that was read to its end may be moved away.
-    The next batch forgets it, unless it leaves an empty folder: what comes to its path later is a new file, read from
-    its start. So do not put back what was read: its events would be written again.
+    The next batch forgets it, unless it leaves an empty folder, but for a note of its path: a file that is found there
+    later, a new one or the same one put back, is refused, as its events would be written over those of the first. The
+    notes of the last 10,000 files are kept; a file at an older path is read, and does write over. So an export that is
+    made anew each day needs the day in its name.
+
+    In the topic a byte of the path that is not UTF-8 stands as `\xe9`, and a path that has such text in its name gets
+    the backslash doubled, so each file has a topic of its own.
     """
 
     kind: ClassVar[str] = "files"

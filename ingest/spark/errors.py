@@ -29,7 +29,7 @@ _DISK = re.compile(
     r"(?:IOException: |OSError: \[Errno \d+\] )"
     r"(?:(?P<full>No space left on device|Disk quota exceeded)|Input/output error)"
 )
-_OWN = re.compile(r"PositionLostError: (.+)")
+_OWN = re.compile(r"(PositionLostError|SourceUnavailableError): (.+)")
 _TOO_LARGE = "bigger than spark.driver.maxResultSize"
 
 
@@ -43,7 +43,8 @@ def translated(error: BaseException) -> IngestError | None:
     own = _OWN.findall(text)
     if own:
         # raised in a task or by our reader: its own message and way out, without the trace around it
-        return PositionLostError(own[-1].strip())
+        name, message = own[-1]
+        return (PositionLostError if name == "PositionLostError" else SourceUnavailableError)(message.strip())
     disk = _DISK.search(text)
     if disk is not None:
         number = errno.EIO if disk["full"] is None else errno.ENOSPC

@@ -1,15 +1,18 @@
 """
-Finished files as a stream: every line a record, identified by its path and byte offset.
+Finished files as a stream: every line a record, identified by its path (as `file_names` writes it) and byte offset.
 
 A file is taken as it is when it is discovered; its size and time of change go into the source offset, so a replay gives
-the same records. A file that was read to its end and is gone leaves the offset with the next batch. Plain files are cut
-into ranges at arbitrary bytes: a line belongs to the range in which its first byte lies. A gzip file is one range. A
-file that changes after it was discovered is refused, because offsets would no longer name the same lines.
+the same records. A file that was read to its end and is gone leaves the offset with the next batch, but for a note.
+Plain files are cut into ranges at arbitrary bytes: a line belongs to the range in which its first byte lies. A gzip
+file is one range. A file that changes after it was discovered is refused, and so is one that comes to the path of one
+that was read: path and offset would no longer name the same lines.
 """
 
+import errno
 import glob
 import gzip
 import os
+import stat
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,24 +25,31 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from ingest.api import PositionLostError
+from ingest.api import IngestError, PositionLostError, SourceUnavailableError
+from ingest.spark.file_names import path_of, text_of
+from ingest.spark.forgotten_files import ForgottenFiles
 from ingest.spark.rows import ARROW_BYTES, ARROW_ROWS, COLUMNS
 
 BATCH_BYTES = 64 * 1024 * 1024  # of files in one micro-batch: some seconds of work, and bounded memory
 RANGE_BYTES = 16 * 1024 * 1024  # of one task: several tasks for two cores even with one large file
 KEPT_BYTES = 16 * 1024 * 1024  # of one line, refused or not: what a dead letter of it may hold
 
+_GONE = (FileNotFoundError, NotADirectoryError)
+"""What says that nothing is at that place; any other error tells nothing."""
+
 SCHEMA = (
     "topic string, partition int, offset long, key binary, value binary, timestamp_ms long, "
     "headers array<struct<key: string, value: binary>>"
 )
-Offset = dict[str, dict[str, int]]
-"""path -> {size, mtime_ms, position}: bytes up to `position` have been read."""
+Files = dict[str, dict[str, int]]
+"""Text of a path -> {size, mtime_ms, position}: bytes up to `position` have been read."""
+Offset = dict[str, Any]
+"""The files as Spark writes them, and under "forgotten" (no path: those begin with a slash) the notes of those gone."""
 
 
 @dataclass
 class FileRange(InputPartition):
-    """The lines of one file whose first byte lies in [start, stop)."""
+    """The lines of one file, by the text of its path, whose first byte lies in [start, stop)."""
 
     path: str
     size: int
@@ -71,7 +81,7 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, path: str, max_event_bytes: int) -> None:
         self._path = path
         self._max_event_bytes = max_event_bytes
-        self._target: Offset | None = None
+        self._target: Files | None = None
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
         """Nothing has been read."""
@@ -87,16 +97,21 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
         """Where the next micro-batch ends: files in the order of their paths, until the limit is reached."""
+        files, forgotten = _files(start), ForgottenFiles(start.get("forgotten", ""))
         if self._target is None:
-            known = discovered(self._path, start)
+            known = discovered(self._path, files)
         else:
-            known = self._target
-            for path in known.keys() & start.keys():
-                if any(known[path][name] != start[path][name] for name in ("size", "mtime_ms")):
-                    check_unchanged(path, start[path])
+            for path in self._target.keys() & files.keys():
+                _check_same(path, files[path], self._target[path])
+            # one that is gone half read is in none but the first, and reading it will tell
+            known = files | self._target
         room = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
-        end = {path: dict(file) for path, file in start.items()}
+        end = {path: dict(file) for path, file in files.items()}
         for path in sorted(known):
+            if path not in end:
+                if _is_gone(path):
+                    continue  # since it was listed; a batch that has it could not be read
+                _check_new(path, forgotten)
             file = end.setdefault(path, known[path] | {"position": 0})
             left = file["size"] - file["position"]
             if left == 0:
@@ -108,32 +123,34 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             step = left if room is None or path.endswith(".gz") else min(left, room)
             file["position"] += step
             room = None if room is None else room - step
+        if end == files:
+            return start
         # only with something to read: an offset that is another one makes a batch
-        return end if end == start else self._without_gone(start, end)
+        gone = self._gone(files)
+        notes = forgotten.and_also(sorted(gone))
+        return {path: file for path, file in end.items() if path not in gone} | ({"forgotten": notes} if notes else {})
 
-    def _without_gone(self, start: Offset, end: Offset) -> Offset:
+    def _gone(self, files: Files) -> set[str]:
         """
-        Leave out files that were read to their end and are there no more: an offset is written with each batch.
+        Files that were read to their end and are there no more: an offset is written with each batch, and grows.
 
         Files of a `--once` run's target stay, or they would be found anew.
         """
-        if any(file["position"] < file["size"] and _is_gone(path) for path, file in start.items()):
+        if any(file["position"] < file["size"] and _is_gone(path) for path, file in files.items()):
             # a batch that will be refused; their whole folder may be away for a while
-            return end
-        may_go = start.keys() - (self._target or {}).keys()
+            return set()
+        may_go = files.keys() - (self._target or {}).keys()
         has_others: dict[Path, bool] = {}
-        gone = {
+        return {
             path
             for path in may_go
-            if start[path]["position"] == start[path]["size"] and _is_gone(path) and _has_others(path, has_others)
+            if files[path]["position"] == files[path]["size"] and _is_gone(path) and _has_others(path, has_others)
         }
-        return {path: file for path, file in end.items() if path not in gone}
 
     def partitions(self, start: Offset, end: Offset) -> list[FileRange]:
         """Ranges for the tasks of one micro-batch."""
         ranges = []
-        for path in sorted(end):
-            file = end[path]
+        for path, file in sorted(_files(end).items()):
             begin = start.get(path, {}).get("position", 0)
             width = file["size"] if path.endswith(".gz") else RANGE_BYTES
             for first in range(begin, file["position"], max(width, 1)):
@@ -161,24 +178,32 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise PositionLostError(
                 f'"{piece.path}" can not be unpacked: {error}', hint="move it and the checkpoint away and start anew"
             ) from error
+        except OSError as error:
+            raise _unread(piece.path, error) from error
         if lines:
             yield _arrow(piece, offsets, lines)
 
 
-def discovered(path: str, known: Offset) -> Offset:
+def _files(offset: Offset) -> Files:
+    return {path: file for path, file in offset.items() if path != "forgotten"}
+
+
+def discovered(path: str, known: Files) -> Files:
     """
     The files a path names, with their size and time as they were when first seen.
 
+    A file is asked once, so what goes away meanwhile is either there with all that is asked, or not there.
+
     Raises:
         PositionLostError: a file that was read before has changed.
+        SourceUnavailableError: one can not be asked.
     """
-    found: Offset = {}
-    for name in _names(path):
+    found: Files = {}
+    for name, now in _listed(path):
         if name in known:
-            check_unchanged(name, known[name])
-            continue
-        status = Path(name).stat()
-        found[name] = {"size": status.st_size, "mtime_ms": status.st_mtime_ns // 1_000_000, "position": 0}
+            _check_same(name, known[name], now)
+        else:
+            found[name] = now | {"position": 0}
     return found | known
 
 
@@ -188,37 +213,61 @@ def check_unchanged(path: str, known: dict[str, int]) -> None:
 
     Raises:
         PositionLostError: it has another size or time, or is gone.
+        SourceUnavailableError: it can not be asked.
     """
     try:
-        status = Path(path).stat()
-    except FileNotFoundError as error:
-        raise PositionLostError(
-            f'"{path}" is gone before all of it was read', hint="put it back, or start anew"
-        ) from error
-    mtime_ms = status.st_mtime_ns // 1_000_000
-    if (status.st_size, mtime_ms) != (known["size"], known["mtime_ms"]):
+        status = path_of(path).stat()
+    except OSError as error:
+        raise _unread(path, error) from error
+    _check_same(path, known, _measures(status))
+
+
+def _unread(path: str, error: OSError) -> IngestError:
+    if isinstance(error, _GONE):
+        return PositionLostError(f'"{path}" is gone before all of it was read', hint="put it back, or start anew")
+    return SourceUnavailableError(
+        f'"{path}" can not be read: {error.strerror or error}',
+        hint="the pipeline goes on once its user may read it and the disk gives it",
+    )
+
+
+def _measures(status: os.stat_result) -> dict[str, int]:
+    return {"size": status.st_size, "mtime_ms": status.st_mtime_ns // 1_000_000}
+
+
+def _check_same(path: str, known: dict[str, int], now: dict[str, int]) -> None:
+    if (now["size"], now["mtime_ms"]) != (known["size"], known["mtime_ms"]):
         then = _instant(known["mtime_ms"])
         raise PositionLostError(
             f'"{path}" has changed since it was taken: {known["size"]} bytes of {then} then, '
-            f"{status.st_size} bytes of {_instant(mtime_ms)} now",
+            f"{now['size']} bytes of {_instant(now['mtime_ms'])} now",
             hint="the files source reads finished files: give what is new a file of its own, and this one its old "
             f"bytes and time of change ('touch -d {then} FILE'); or move it away, if it had been read to its end",
+        )
+
+
+def _check_new(path: str, forgotten: ForgottenFiles) -> None:
+    if path in forgotten:
+        raise PositionLostError(
+            f'"{path}" is there again: a file of this path was read to its end, and had been moved away or deleted',
+            hint="an event is identified by path and offset, so those of a second file would be written over those of "
+            "the first: give a new file a name of its own, and move the old one away if it was put back",
         )
 
 
 def _is_gone(path: str) -> bool:
     """Whether a file is known not to be there; a disk that does not answer tells nothing."""
     try:
-        Path(path).stat()
+        path_of(path).stat()
     except OSError as error:
-        return isinstance(error, FileNotFoundError | NotADirectoryError)
+        return isinstance(error, _GONE)
     return False
 
 
 def _has_others(path: str, known: dict[Path, bool]) -> bool:
     """Whether the nearest folder above it that is there has anything in it: the empty one may wait for its disk."""
     try:
-        folder = next(parent for parent in Path(path).parents if parent.is_dir())
+        folder = next(parent for parent in path_of(path).parents if parent.is_dir())
         if folder not in known:
             with os.scandir(folder) as entries:
                 known[folder] = next(entries, None) is not None
@@ -266,20 +315,27 @@ def _skip_line(file: IO[bytes]) -> int:
 
 
 def _opened(path: str) -> IO[bytes]:
-    return (
-        cast("IO[bytes]", gzip.open(path, "rb")) if path.endswith(".gz") else Path(path).open("rb", buffering=1 << 20)
-    )
+    file = path_of(path)
+    return cast("IO[bytes]", gzip.open(file, "rb")) if path.endswith(".gz") else file.open("rb", buffering=1 << 20)
 
 
-def _names(path: str) -> list[str]:
+def _listed(path: str) -> Iterator[tuple[str, dict[str, int]]]:
+    """The texts of files that a path names, and their size and time of change."""
     names = [os.path.join(glob.escape(path), "*")] if os.path.isdir(path) else [path]  # noqa: PTH118, PTH112 - a glob is text, not a path
     hidden = (".", "_")
-    return sorted(
-        str(Path(name).resolve())
-        for pattern in names
-        for name in (glob.glob(pattern) if glob.has_magic(pattern) else [pattern])  # noqa: PTH207 - patterns may be absolute
-        if Path(name).is_file() and not Path(name).name.startswith(hidden)
-    )
+    for pattern in names:
+        for name in glob.glob(pattern) if glob.has_magic(pattern) else [pattern]:  # noqa: PTH207 - patterns may be absolute
+            file = Path(name)
+            if file.name.startswith(hidden):
+                continue
+            try:
+                status = file.stat()
+            except OSError as error:
+                if isinstance(error, _GONE) or error.errno == errno.ELOOP:
+                    continue  # moved since, or a link that leads nowhere
+                raise _unread(text_of(file), error) from error
+            if stat.S_ISREG(status.st_mode):
+                yield text_of(file.resolve()), _measures(status)
 
 
 def _arrow(piece: FileRange, offsets: list[int], lines: list[bytes]) -> pa.RecordBatch:

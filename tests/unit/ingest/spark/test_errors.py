@@ -27,6 +27,11 @@ CASES = [
         Disposition.STOP,
     ),
     (
+        "OSError: [Errno 5] Input/output error\n\ningest.api.errors.SourceUnavailableError: can not be read",
+        "source_unavailable",
+        Disposition.RETRY,
+    ),
+    (
         "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment",
         "source_unavailable",
         Disposition.RETRY,

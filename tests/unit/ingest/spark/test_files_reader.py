@@ -1,6 +1,7 @@
 """Finished files: ranges, what a `--once` run takes, and files that are not what they were."""
 
 import gzip
+import json
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 
-from ingest.api import PositionLostError
+from ingest.api import PositionLostError, SourceUnavailableError
 from ingest.spark import files_reader
 from ingest.spark.files_reader import FileRange, FilesReader, lines_of
 
@@ -119,6 +120,97 @@ def test_file_that_was_read_may_go(tmp_path: Path):
     assert values(reader, end, reader.latestOffset(end, ALL)) == [(0, b"two")]
 
 
+@pytest.mark.parametrize("once", [True, False])
+def test_file_that_is_archived_while_it_is_looked_at_is_no_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: bool
+):
+    path = touch(tmp_path / "a", b"one\n")
+    reader = FilesReader(str(tmp_path), 1_000)
+    start = reader.latestOffset({}, ALL)
+    touch(tmp_path / "b", b"two\n")
+    gone_once_seen(monkeypatch, path)
+    if once:
+        reader.prepareForTriggerAvailableNow()
+    end = reader.latestOffset(start, ALL)
+    assert not path.exists()
+    assert values(reader, start, end) == [(0, b"two")]
+
+
+def gone_once_seen(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+    """Another program moves the file away as soon as it was asked for once."""
+    ask = os.stat
+
+    def stat(path, **options):
+        status = ask(path, **options)
+        if Path(path) == file:
+            monkeypatch.undo()
+            file.unlink()
+        return status
+
+    monkeypatch.setattr(os, "stat", stat)
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_new_file_that_is_gone_before_it_was_taken_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: bool
+):
+    path = touch(tmp_path / "a", b"one\n")
+    touch(tmp_path / "b", b"two\n")
+    reader = FilesReader(str(tmp_path), 1_000)
+    gone_once_seen(monkeypatch, path)
+    if once:
+        reader.prepareForTriggerAvailableNow()
+    end = reader.latestOffset({}, ALL)
+    assert not path.exists()
+    assert values(reader, {}, end) == [(0, b"two")]
+    assert reader.latestOffset(end, ALL) == end
+
+
+def test_file_that_goes_before_it_is_opened_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = touch(tmp_path / "a", b"one\n")
+    reader = FilesReader(str(tmp_path), 1_000)
+    (piece,) = reader.partitions({}, reader.latestOffset({}, ALL))
+    gone_once_seen(monkeypatch, path)
+    with pytest.raises(PositionLostError, match='/a" is gone before all of it was read; put it back'):
+        list(reader.read(piece))
+
+
+def test_folder_that_became_a_file_is_told(tmp_path: Path):
+    reader = in_folders(tmp_path, "a/1")
+    end = reader.latestOffset({}, ALL)
+    shutil.rmtree(tmp_path / "a")
+    (tmp_path / "a").touch()
+    with pytest.raises(PositionLostError, match='/a/1" is gone before all of it was read'):
+        values(reader, {}, end)
+
+
+def test_file_that_can_not_be_asked_is_waited_for():
+    name = "/" + "a" * 300
+    with pytest.raises(
+        SourceUnavailableError, match=f'"{name}" can not be read: File name too long; the pipeline goes'
+    ):
+        FilesReader(name, 1_000).latestOffset({}, ALL)
+
+
+def test_file_that_can_not_be_read_is_waited_for():
+    """Linux gives nothing of a process's memory at the address 0, and the errno is that of a disk that fails."""
+    path = Path("/proc/self/mem")
+    with path.open("rb"):
+        piece = FileRange(str(path), 0, path.stat().st_mtime_ns // 1_000_000, 0, 10)
+        with pytest.raises(SourceUnavailableError, match='"/proc/self/mem" can not be read: Input/output error'):
+            list(FilesReader("/", 1_000).read(piece))
+
+
+def test_once_tells_of_a_file_that_is_gone_half_read(tmp_path: Path):
+    path = touch(tmp_path / "a", b"one\ntwo\n")
+    start = FilesReader(str(tmp_path), 1_000).latestOffset({}, ReadMaxBytes(4))
+    path.unlink()
+    reader = FilesReader(str(tmp_path), 1_000)
+    reader.prepareForTriggerAvailableNow()
+    with pytest.raises(PositionLostError, match="is gone before all of it was read"):
+        values(reader, start, reader.latestOffset(start, ALL))
+
+
 def in_folders(root: Path, *names: str) -> FilesReader:
     """A reader of files of one line each, a folder below the root."""
     for name in names:
@@ -128,7 +220,7 @@ def in_folders(root: Path, *names: str) -> FilesReader:
 
 
 def names(root: Path, offset) -> list[str]:
-    return [str(Path(path).relative_to(root)) for path in sorted(offset)]
+    return [str(Path(path).relative_to(root)) for path in sorted(offset.keys() - {"forgotten"})]
 
 
 def test_files_that_were_read_and_are_gone_leave_the_offset_with_the_next_batch(tmp_path: Path):
@@ -145,16 +237,33 @@ def test_files_that_were_read_and_are_gone_leave_the_offset_with_the_next_batch(
     assert reader.latestOffset(end, ALL) == end
 
 
-def test_file_that_comes_to_the_path_of_a_forgotten_one_is_read(tmp_path: Path):
+@pytest.mark.parametrize("content", [b"three\nfour\n", b"one\n"], ids=["another", "put-back"])
+@pytest.mark.parametrize("once", [True, False])
+def test_file_that_comes_to_the_path_of_a_forgotten_one_is_refused_until_it_is_away(
+    tmp_path: Path, content: bytes, once: bool
+):
+    """Its events would be written over those of the first one."""
     reader = in_folders(tmp_path, "a/1", "a/2")
     start = reader.latestOffset({}, ALL)
     (tmp_path / "a" / "1").unlink()
     touch(tmp_path / "a" / "3", b"two\n")
-    middle = reader.latestOffset(start, ALL)
-    touch(tmp_path / "a" / "1", b"three\nfour\n")
-    end = reader.latestOffset(middle, ALL)
-    assert values(reader, middle, end) == [(0, b"three"), (6, b"four")]
+    middle = json.loads(json.dumps(reader.latestOffset(start, ALL)))
+    touch(tmp_path / "a" / "4", b"five\n")
+    end = json.loads(json.dumps(reader.latestOffset(middle, ALL)))
     assert values(reader, start, middle) == [(0, b"two")], "a batch that runs again"
+    path = touch(tmp_path / "a" / "1", content)
+    if once:
+        reader.prepareForTriggerAvailableNow()
+    for offset in (middle, end):
+        with pytest.raises(PositionLostError, match='/a/1" is there again') as caught:
+            reader.latestOffset(offset, ALL)
+        assert "give a new file a name of its own, and move the old one away" in (caught.value.hint or "")
+    path.rename(tmp_path / "a" / "5")
+    if once:
+        reader.prepareForTriggerAvailableNow()
+    assert values(reader, end, reader.latestOffset(end, ALL)) == [
+        (offset, line) for offset, line in [(0, content.split()[0]), (6, b"four")] if line in content
+    ]
 
 
 def test_file_that_is_gone_half_read_is_told_and_nothing_is_forgotten(tmp_path: Path):
@@ -230,3 +339,27 @@ def test_line_that_decoding_will_refuse_is_whole_up_to_a_bound(tmp_path: Path, m
     path = touch(tmp_path / "x", b"a" * 10 + b"\n" + b"b" * 50 + b"\nc\n")
     whole = FileRange(str(path), path.stat().st_size, 0, 0, path.stat().st_size)
     assert list(lines_of(whole, 5)) == [(0, b"a" * 10), (11, b"b" * 12), (62, b"c")]
+
+
+@pytest.mark.parametrize("end_of_name", ["", ".gz"])
+def test_file_whose_name_is_not_utf8_is_read_like_any_other(tmp_path: Path, end_of_name: str):
+    path = tmp_path / os.fsdecode(b"caf\xe9" + end_of_name.encode())
+    touch(path, gzip.compress(b"one\n") if end_of_name else b"one\n")
+    touch(tmp_path / rf"caf\xe9{end_of_name}", path.read_bytes())
+    reader = FilesReader(str(tmp_path), 1_000)
+    end = json.loads(json.dumps(reader.latestOffset({}, ALL)))
+    topics = [
+        topic
+        for piece in reader.partitions({}, end)
+        for batch in reader.read(piece)
+        for topic in batch["topic"].to_pylist()
+    ]
+    assert sorted(topics) == sorted(end) == [rf"{tmp_path}/caf\\xe9{end_of_name}", rf"{tmp_path}/caf\xe9{end_of_name}"]
+    assert reader.latestOffset(end, ALL) == end
+    path.write_bytes(b"two")
+    with pytest.raises(PositionLostError, match="has changed") as caught:
+        reader.latestOffset(end, ALL)
+    assert rf'/caf\xe9{end_of_name}"'.encode() in str(caught.value).encode()
+    path.unlink()
+    touch(tmp_path / "more", b"two\n")
+    assert names(tmp_path, reader.latestOffset(end, ALL)) == [rf"caf\\xe9{end_of_name}", "more"]
