@@ -321,21 +321,28 @@ def _opened(path: str) -> IO[bytes]:
 
 def _listed(path: str) -> Iterator[tuple[str, dict[str, int]]]:
     """The texts of files that a path names, and their size and time of change."""
-    names = [os.path.join(glob.escape(path), "*")] if os.path.isdir(path) else [path]  # noqa: PTH118, PTH112 - a glob is text, not a path
-    hidden = (".", "_")
-    for pattern in names:
-        for name in glob.glob(pattern) if glob.has_magic(pattern) else [pattern]:  # noqa: PTH207 - patterns may be absolute
-            file = Path(name)
-            if file.name.startswith(hidden):
-                continue
-            try:
-                status = file.stat()
-            except OSError as error:
-                if isinstance(error, _GONE) or error.errno == errno.ELOOP:
-                    continue  # moved since, or a link that leads nowhere
-                raise _unread(text_of(file), error) from error
-            if stat.S_ISREG(status.st_mode):
-                yield text_of(file.resolve()), _measures(status)
+    for name in _names(path):
+        file = Path(name)
+        if file.name.startswith((".", "_")):
+            continue
+        try:
+            status = file.stat()
+        except OSError as error:
+            if isinstance(error, _GONE) or error.errno == errno.ELOOP:
+                continue  # moved since, or a link that leads nowhere
+            raise _unread(text_of(file), error) from error
+        if stat.S_ISREG(status.st_mode):
+            yield text_of(file.resolve()), _measures(status)
+
+
+def _names(path: str) -> list[str]:
+    """What is in a folder, what a glob stands for, or the one file; may be gone again."""
+    if os.path.isdir(path):  # noqa: PTH112 - a glob is text, not a path
+        try:
+            return [os.path.join(path, name) for name in os.listdir(path)]  # noqa: PTH118, PTH208 - the same
+        except OSError as error:
+            raise _unread(path, error) from error
+    return glob.glob(path) if glob.has_magic(path) else [path]  # noqa: PTH207 - patterns may be absolute
 
 
 def _arrow(piece: FileRange, offsets: list[int], lines: list[bytes]) -> pa.RecordBatch:

@@ -1,5 +1,6 @@
 """Finished files: ranges, what a `--once` run takes, and files that are not what they were."""
 
+import errno
 import gzip
 import json
 import os
@@ -199,6 +200,17 @@ def test_file_that_can_not_be_read_is_waited_for():
         piece = FileRange(str(path), 0, path.stat().st_mtime_ns // 1_000_000, 0, 10)
         with pytest.raises(SourceUnavailableError, match='"/proc/self/mem" can not be read: Input/output error'):
             list(FilesReader("/", 1_000).read(piece))
+
+
+def test_folder_that_can_not_be_listed_is_waited_for(tmp_path: Path, monkeypatch):
+    touch(tmp_path / "a", b"one\n")
+
+    def refused(_path: str) -> list[str]:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "listdir", refused)  # root may list any
+    with pytest.raises(SourceUnavailableError, match=f'"{tmp_path}" can not be read: Permission denied'):
+        FilesReader(str(tmp_path), 1_000).latestOffset({}, ALL)
 
 
 def test_once_tells_of_a_file_that_is_gone_half_read(tmp_path: Path):
