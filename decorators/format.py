@@ -66,12 +66,11 @@ class Format(Decorator[FormatSettings]):
 
     def __init__(self, settings: FormatSettings) -> None:
         super().__init__(settings)
-        self._render = settings.template.render
-        self._asks = settings.on_missing is OnMissing.ERROR and settings.template.constant is None
+        self._render = settings.template.renderer(settings.on_missing)
 
     def decorate(self, event: Event) -> bool:
         """Replace the body."""
-        if self._asks:
-            self.settings.template.lacks(event, is_error=True)
-        event.body = self._render(event)
+        body = self._render(event)
+        if body is not None:
+            event.body = body
         return True
