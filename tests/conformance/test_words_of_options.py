@@ -9,6 +9,7 @@ import pytest
 
 from decorators import BUILTIN
 from ingest.api import EventError, Model
+from ingest.api import choices as shared_choices
 from ingest.expressions import Template
 from ingest.testing.events import event_of, fields_of, files_of, settings_of
 from ingest.testing.shares import share_of
@@ -52,9 +53,13 @@ def options_of(name):
     return kind_of(name).settings_class().model_fields
 
 
-def choices_of(field):
+def types_of_choices(field):
     kinds = [kind for kind in (field.annotation, *get_args(field.annotation)) if isinstance(kind, type)]
-    return {choice for kind in kinds if issubclass(kind, StrEnum) for choice in kind}
+    return [kind for kind in kinds if issubclass(kind, StrEnum)]
+
+
+def choices_of(field):
+    return {choice for kind in types_of_choices(field) for choice in kind}
 
 
 CASES = [
@@ -85,6 +90,12 @@ def test_one_name_for_one_thing(name):
 def test_one_word_for_one_choice(name, option, choices):
     assert choices - WORDS - OWN_WORDS.get(option, set()) == set()
     assert option not in NOT_READ or choices >= {"error", "keep"}
+
+
+def test_a_name_of_shared_choices_is_theirs_alone():
+    types = {kind for name in BUILTIN for field in options_of(name).values() for kind in types_of_choices(field)}
+    shared = {name: kind for name, kind in vars(shared_choices).items() if isinstance(kind, type)}
+    assert {kind for kind in types if shared.get(kind.__name__, kind) is not kind} == set()
 
 
 @pytest.mark.parametrize("name", WITHOUT_ON_MISSING)
