@@ -69,7 +69,7 @@ _CHARSETS = frozenset(list(Form)[list(Form).index(Form.UTF8) :])
 _NOT_OVER_ASCII = frozenset({Form.UTF16LE, Form.UTF16BE})  # in all others ASCII is written as it is
 
 
-class OnInvalid(StrEnum):
+class OnInvalidValue(StrEnum):
     """What a value that can not be converted leads to."""
 
     ERROR = "error"
@@ -104,7 +104,7 @@ class ConvertSettings(EditSettings):
     grouping: str = option(
         "With `decode: number`: characters that may stand between two digits and mean nothing.", default="", example=","
     )
-    on_invalid: OnInvalid = option(
+    on_invalid: OnInvalidValue = option(
         "A value that can not be converted: the event fails (`error`) or is dropped (`drop`), or the result is the "
         "value as it is (`keep`), `empty`, or none (`unset`). `replace` is for character sets: what can not be read "
         "or written becomes \ufffd or a question mark.",
@@ -120,9 +120,9 @@ class ConvertSettings(EditSettings):
             raise PydanticCustomError("conflict", "`decimal` and `grouping` go with `decode: number`")
         if self.decimal in self.grouping:
             raise PydanticCustomError("conflict", "the character before the fraction can not stand between digits too")
-        if self.on_invalid is OnInvalid.REPLACE and not {self.decode, self.encode} & _CHARSETS:
+        if self.on_invalid is OnInvalidValue.REPLACE and not {self.decode, self.encode} & _CHARSETS:
             raise PydanticCustomError("conflict", "`replace` is for character sets", {"option": "on_invalid"})
-        if self.on_invalid is OnInvalid.UNSET and self.targets() is None and self.attribute is None:
+        if self.on_invalid is OnInvalidValue.UNSET and self.targets() is None and self.attribute is None:
             raise PydanticCustomError("conflict", "the body can not be unset; say empty", {"option": "on_invalid"})
         return self
 
@@ -188,7 +188,7 @@ class Convert(Decorator[ConvertSettings]):
 
     def __init__(self, settings: ConvertSettings) -> None:
         super().__init__(settings)
-        self._drops = settings.on_invalid is OnInvalid.DROP
+        self._drops = settings.on_invalid is OnInvalidValue.DROP
         self._edit = edit(settings, _repaired(_conversion(settings), settings.on_invalid))
 
     @property
@@ -209,8 +209,8 @@ class _NotConvertedError(Exception):
     """The event is dropped; never leaves this file."""
 
 
-def _repaired(convert: Change, on_invalid: OnInvalid) -> Change:
-    if on_invalid in {OnInvalid.ERROR, OnInvalid.REPLACE}:
+def _repaired(convert: Change, on_invalid: OnInvalidValue) -> Change:
+    if on_invalid in {OnInvalidValue.ERROR, OnInvalidValue.REPLACE}:
         return convert
 
     def repaired(value: bytes) -> bytes | None:
@@ -218,11 +218,11 @@ def _repaired(convert: Change, on_invalid: OnInvalid) -> Change:
             return convert(value)
         except EventError as error:
             match on_invalid:
-                case OnInvalid.KEEP:
+                case OnInvalidValue.KEEP:
                     return value
-                case OnInvalid.EMPTY:
+                case OnInvalidValue.EMPTY:
                     return b""
-                case OnInvalid.UNSET:
+                case OnInvalidValue.UNSET:
                     return None
             raise _NotConvertedError from error
 
@@ -230,7 +230,7 @@ def _repaired(convert: Change, on_invalid: OnInvalid) -> Change:
 
 
 def _conversion(settings: ConvertSettings) -> Change:
-    replaces = settings.on_invalid is OnInvalid.REPLACE
+    replaces = settings.on_invalid is OnInvalidValue.REPLACE
     read = None if settings.decode is None else _reader(settings, settings.decode, replaces=replaces)
     write = None if settings.encode is None else _writer(settings.encode, replaces=replaces)
     if read is None or write is None:

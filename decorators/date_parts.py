@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from ingest.api import DecorateError, Decorator, Event, EventError, Example, Settings, option
+from ingest.api import Decorator, Event, EventError, Example, Settings, option
 from ingest.api.choices import OnInvalid
 from ingest.api.edits import each_once
 from ingest.expressions import ZoneName, zone_of
@@ -164,10 +164,7 @@ class DateParts(Decorator[DatePartsSettings]):
         source = self.settings.source
         if source is None:
             return event.timestamp_ms
-        text = event.attributes.get(source)
-        if text is None:
-            raise DecorateError(f'no attribute "{source}" to read a time from', code="no_attribute")
-        return read_time(text)
+        return read_time(event.text_of(source, "to read a time from"))
 
     def _found(self, time_ms: int) -> dict[str, bytes]:
         """Events that follow each other often have the same second, so the last one is remembered."""

@@ -51,8 +51,8 @@ class Dedupe(Decorator[DedupeSettings]):
 
     def __init__(self, settings: DedupeSettings) -> None:
         super().__init__(settings)
-        self._render = settings.by.render
-        self._missing = settings.by.missing
+        self._value_of = settings.by.renderer(settings.on_missing)
+        self._keeps_without = settings.on_missing is Fate.KEEP
         self._half = settings.max_values // 2
         self.begin()
 
@@ -63,9 +63,10 @@ class Dedupe(Decorator[DedupeSettings]):
 
     def decorate(self, event: Event) -> bool:
         """Look whether its value is known."""
-        if self._missing(event) is not None:
-            return self.settings.by.passes(event, self.settings.on_missing)
-        value = short(self._render(event))
+        value = self._value_of(event)
+        if value is None:
+            return self._keeps_without
+        value = short(value)
         new = self._new
         if value in new:
             return False

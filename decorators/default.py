@@ -70,23 +70,20 @@ class Default(Decorator[DefaultSettings]):
 
     def __init__(self, settings: DefaultSettings) -> None:
         super().__init__(settings)
-        asks = settings.on_missing is not OnMissing.EMPTY
-        self._templates = tuple(
-            (name, template, asks and template.constant is None) for name, template in settings.attributes.items()
-        )
-        self._is_error = settings.on_missing is OnMissing.ERROR
+        self._values = tuple((name, text.renderer(settings.on_missing)) for name, text in settings.attributes.items())
         self._replaces_empty = settings.replace_empty
 
     def decorate(self, event: Event) -> bool:
         """Set what is missing."""
         attributes = event.attributes
         values: dict[str, bytes] = {}
-        for name, template, asks in self._templates:
+        for name, render in self._values:
             value = attributes.get(name)
             if value or (value is not None and not self._replaces_empty):
                 continue
-            if not asks or not template.lacks(event, is_error=self._is_error):
-                values[name] = template.render(event)
+            value = render(event)
+            if value is not None:
+                values[name] = value
         if values:
             event.update(values)
         return True

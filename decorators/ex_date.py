@@ -249,9 +249,7 @@ class ExDate(Decorator[ExDateSettings]):
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
-        text = event.attributes.get(self.settings.source)
-        if text is None:
-            raise DecorateError(f'no attribute "{self.settings.source}" to read a date from', code="no_attribute")
+        text = event.text_of(self.settings.source, "to read a date from")
         moment = self._read(text, self._zone)
         if moment is None:
             if self.settings.on_invalid is OnInvalid.KEEP:

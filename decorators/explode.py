@@ -145,11 +145,8 @@ class Explode(FanOut[ExplodeSettings]):
         if len(parts) > self._most:
             raise _too_many(self._most)
         if not parts:
-            match self.settings.on_empty:
-                case Fate.KEEP:
-                    return [event]
-                case Fate.ERROR:
-                    raise DecorateError("the text has no parts", code="no_parts")
+            no_parts = DecorateError("the text has no parts", code="no_parts")
+            return [event] if self.settings.on_empty.keeps_or_raises(no_parts) else []
         return [self._made(event, part, number) for number, part in enumerate(parts)]
 
     def _made(self, event: Event, part: bytes, number: int) -> Event:

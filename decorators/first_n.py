@@ -66,8 +66,8 @@ class FirstN(Decorator[FirstNSettings]):
     def __init__(self, settings: FirstNSettings) -> None:
         super().__init__(settings)
         self._max_events = settings.max_events
-        self._render = settings.by.render
-        self._missing = settings.by.missing
+        self._value_of = settings.by.renderer(settings.on_missing)
+        self._keeps_without = settings.on_missing is Fate.KEEP
         self._max_values = settings.max_values
         self.begin()
 
@@ -77,9 +77,10 @@ class FirstN(Decorator[FirstNSettings]):
 
     def decorate(self, event: Event) -> bool:
         """Count its value."""
-        if self._missing(event) is not None:
-            return self.settings.by.passes(event, self.settings.on_missing)
-        value = short(self._render(event))
+        value = self._value_of(event)
+        if value is None:
+            return self._keeps_without
+        value = short(value)
         counts = self._counts
         count = counts.get(value, 0)
         if count >= self._max_events:

@@ -1,17 +1,10 @@
 """Make a new body of text and other parts of the event."""
 
-from enum import StrEnum
 from typing import ClassVar
 
 from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api.choices import OnMissing
 from ingest.expressions import Template
-
-
-class OnMissing(StrEnum):
-    """What an attribute the template names, but the event does not have, leads to."""
-
-    EMPTY = "empty"
-    ERROR = "error"
 
 
 class FormatSettings(Settings):
@@ -21,8 +14,8 @@ class FormatSettings(Settings):
 
     template: Template = option("Template of the new body.", example="%{host} %{body}")
     on_missing: OnMissing = option(
-        "When the template names an attribute the event does not have: it is `empty` text, or the event fails "
-        "(`error`).",
+        "When the template names an attribute the event does not have: it is `empty` text, the body stays as it is "
+        "(`unset`), or the event fails (`error`).",
         default="empty",
         strict=False,
     )
@@ -58,7 +51,13 @@ class Format(Decorator[FormatSettings]):
             body_after="%{host}!",
         ),
         Example(
-            "an absent attribute fails the event",
+            "what can not be made whole leaves the body",
+            settings="{template: '%{user}: %{body}', on_missing: unset}",
+            body="up 3 days",
+            body_after="up 3 days",
+        ),
+        Example(
+            "or fails the event",
             settings="{template: '%{user}', on_missing: error}",
             error="no_attribute",
         ),
@@ -66,12 +65,11 @@ class Format(Decorator[FormatSettings]):
 
     def __init__(self, settings: FormatSettings) -> None:
         super().__init__(settings)
-        self._render = settings.template.render
-        self._asks = settings.on_missing is OnMissing.ERROR and settings.template.constant is None
+        self._render = settings.template.renderer(settings.on_missing)
 
     def decorate(self, event: Event) -> bool:
         """Replace the body."""
-        if self._asks:
-            self.settings.template.lacks(event, is_error=True)
-        event.body = self._render(event)
+        body = self._render(event)
+        if body is not None:
+            event.body = body
         return True

@@ -160,9 +160,7 @@ class Geoip(Decorator[GeoipSettings]):
         if found is not None:
             event.update(found)
             return True
-        if self.settings.on_not_found is Fate.ERROR:
-            raise DecorateError(f'the database has no "{written(address).decode()}"', code="no_entry")
-        return self.settings.on_not_found is Fate.KEEP
+        return self.settings.on_not_found.keeps_or_refuses(_no_entry, address)
 
     def _looked_up(self, address: bytes) -> dict[str, bytes] | None:
         try:
@@ -182,6 +180,10 @@ class Geoip(Decorator[GeoipSettings]):
             if value is not None:
                 found[name] = _bytes(value)
         return found
+
+
+def _no_entry(address: bytes) -> DecorateError:
+    return DecorateError(f'the database has no "{written(address).decode()}"', code="no_entry")
 
 
 def _database(path: Path) -> maxminddb.Reader:

@@ -8,6 +8,7 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api.choices import OnInvalid
 from ingest.api.notation import name_from_bytes, name_to_bytes
 
 
@@ -17,13 +18,6 @@ class Form(StrEnum):
     AS_IS = "as_is"
     SHORT = "short"
     FULL = "full"
-
-
-class OnMissing(StrEnum):
-    """What an event without a host, or without the attribute that names it, leads to."""
-
-    KEEP = "keep"
-    ERROR = "error"
 
 
 class HostSettings(Settings):
@@ -50,7 +44,7 @@ class HostSettings(Settings):
         example="example.com",
         pattern=r"^[^.\s]([^\s]*[^.\s])?$",
     )
-    on_missing: OnMissing = option(
+    on_missing: OnInvalid = option(
         "When there is no such attribute, or no host: nothing changes (`keep`), or the event fails (`error`).",
         default="error",
         strict=False,
@@ -109,7 +103,7 @@ class Host(Decorator[HostSettings]):
         super().__init__(settings)
         self._source = settings.source
         self._attribute = settings.attribute
-        self._keeps = settings.on_missing is OnMissing.KEEP
+        self._keeps = settings.on_missing is OnInvalid.KEEP
         self._formed = _forming(settings)
 
     def decorate(self, event: Event) -> bool:

@@ -7,8 +7,8 @@ from ingest.api import DecorateError, Decorator, Event, Example, Settings, optio
 from ingest.api.notation import name_to_bytes
 
 
-class OnMissing(StrEnum):
-    """What one of the attributes that the event does not have leads to."""
+class OnMissingPiece(StrEnum):
+    """What an attribute of several that the event does not have leads to."""
 
     SKIP = "skip"
     EMPTY = "empty"
@@ -25,7 +25,7 @@ class JoinSettings(Settings):
     )
     attribute: str = option("Attribute that receives the text.", example="2hb_user:name")
     separator: str = option("Put between two values.", default=" ", example=", ")
-    on_missing: OnMissing = option(
+    on_missing: OnMissingPiece = option(
         "An attribute the event does not have: left out with its separator (`skip`), `empty` text between separators, "
         "or the event fails (`error`).",
         default="skip",
@@ -76,8 +76,8 @@ class Join(Decorator[JoinSettings]):
         self._sources = tuple(settings.sources)
         self._attribute = settings.attribute
         self._separator = name_to_bytes(settings.separator)
-        self._skips = settings.on_missing is OnMissing.SKIP
-        self._fills = settings.on_missing is OnMissing.EMPTY
+        self._skips = settings.on_missing is OnMissingPiece.SKIP
+        self._fills = settings.on_missing is OnMissingPiece.EMPTY
 
     def decorate(self, event: Event) -> bool:
         """Set the attribute."""

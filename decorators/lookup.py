@@ -220,10 +220,11 @@ class Lookup(Decorator[LookupSettings]):
         if found is not None:
             event.update(found)
             return True
-        if self.settings.on_not_found is Fate.ERROR:
-            key = event.text_of(self._source, "to look up")
-            raise DecorateError(f"the table has no {shown_start(key)}", code="no_entry")
-        return self.settings.on_not_found is Fate.KEEP
+        return self.settings.on_not_found.keeps_or_refuses(self._no_entry, event)
+
+    def _no_entry(self, event: Event) -> DecorateError:
+        key = event.text_of(self._source, "to look up")
+        return DecorateError(f"the table has no {shown_start(key)}", code="no_entry")
 
 
 def _table(settings: LookupSettings, path: Path) -> Table:

@@ -85,18 +85,17 @@ class Route(Decorator[RouteSettings]):
     def __init__(self, settings: RouteSettings) -> None:
         super().__init__(settings)
         self._attribute = settings.attribute
-        self._rules = tuple((rule.when.holds, rule.to) for rule in settings.rules)
-        self._otherwise = settings.otherwise
-        self._asks = settings.on_missing is not OnMissing.EMPTY
-        self._is_error = settings.on_missing is OnMissing.ERROR
+        self._rules = tuple((rule.when.holds, rule.to.renderer(settings.on_missing)) for rule in settings.rules)
+        self._otherwise = None if settings.otherwise is None else settings.otherwise.renderer(settings.on_missing)
 
     def decorate(self, event: Event) -> bool:
         """Set the attribute."""
-        to = self._otherwise
-        for holds, route in self._rules:
+        render = self._otherwise
+        for holds, render_route in self._rules:
             if holds(event):
-                to = route
+                render = render_route
                 break
-        if to is not None and not (self._asks and to.constant is None and to.lacks(event, is_error=self._is_error)):
-            event.set(self._attribute, to.render(event))
+        route = None if render is None else render(event)
+        if route is not None:
+            event.set(self._attribute, route)
         return True

@@ -204,10 +204,8 @@ class RowKey(Decorator[RowKeySettings]):
         guards = bool(self._separator) and settings.on_separator is OnSeparator.ERROR
         self._parts = tuple(
             _Part(
-                part.value,
-                part.value.render,
+                part.value.renderer(settings.on_missing, _no_attribute),
                 _encoder(part),
-                asks=settings.on_missing is not OnMissing.EMPTY and part.value.constant is None,
                 is_guarded=guards and number != last and part.encoding in _OF_ANY_TEXT,
             )
             for number, part in enumerate(settings.parts)
@@ -220,13 +218,9 @@ class RowKey(Decorator[RowKeySettings]):
         separator = self._separator
         texts: list[bytes] = []
         for number, part in enumerate(self._parts, 1):
-            if part.asks:
-                missing = part.value.missing(event)
-                if missing is not None:
-                    if self.settings.on_missing is OnMissing.UNSET:
-                        return True
-                    raise ExpressionError(f'no attribute "{missing}" for the row key', code="no_attribute")
             text = part.render(event)
+            if text is None:
+                return True
             if part.encode is not None:
                 text = part.encode(text)
             if part.is_guarded and separator in text:
@@ -249,15 +243,17 @@ class _Part(NamedTuple):
     A part, ready.
 
     Attributes:
-        asks: an attribute that is absent matters.
+        render: None where there is to be no key.
         is_guarded: a separator in it matters.
     """
 
-    value: Template
-    render: Callable[[Event], bytes]
+    render: Callable[[Event], bytes | None]
     encode: Encode | None
-    asks: bool
     is_guarded: bool
+
+
+def _no_attribute(name: str) -> ExpressionError:
+    return ExpressionError(f'no attribute "{name}" for the row key', code="no_attribute")
 
 
 _OF_ANY_TEXT = frozenset({Encoding.TEXT, Encoding.PADDED, Encoding.REVERSED})

@@ -54,18 +54,19 @@ class Sample(Decorator[SampleSettings]):
 
     def __init__(self, settings: SampleSettings) -> None:
         super().__init__(settings)
-        self._render = settings.by.render
-        self._missing = settings.by.missing
+        self._value_of = settings.by.renderer(settings.on_missing)
+        self._keeps_without = settings.on_missing is Fate.KEEP
         self._hash = blake2b(name_to_bytes(settings.salt), digest_size=_HASH_BYTES)
         self._limit = _limit(settings.share)
 
     def decorate(self, event: Event) -> bool:
         """Hash its value."""
-        if self._missing(event) is not None:
-            return self.settings.by.passes(event, self.settings.on_missing)
-        value = self._hash.copy()
-        value.update(self._render(event))
-        return value.digest() < self._limit
+        value = self._value_of(event)
+        if value is None:
+            return self._keeps_without
+        digest = self._hash.copy()
+        digest.update(value)
+        return digest.digest() < self._limit
 
 
 def _limit(share: float) -> bytes:

@@ -84,22 +84,18 @@ class Template(Decorator[TemplateSettings]):
 
     def __init__(self, settings: TemplateSettings) -> None:
         super().__init__(settings)
-        self._texts = tuple((name, text, text.render) for name, text in settings.attributes.items())
-        self._body = settings.body
-        self._asks = settings.on_missing is not OnMissing.EMPTY
+        self._values = tuple((name, text.renderer(settings.on_missing)) for name, text in settings.attributes.items())
+        self._body = None if settings.body is None else settings.body.renderer(settings.on_missing)
 
     def decorate(self, event: Event) -> bool:
         """Set what there is a template for."""
         values: dict[str, bytes] = {}
-        for name, text, render in self._texts:
-            if not self._asks or self._is_whole(text, event):
-                values[name] = render(event)
-        body = event.body
-        if self._body is not None and (not self._asks or self._is_whole(self._body, event)):
-            body = self._body.render(event)
+        for name, render in self._values:
+            value = render(event)
+            if value is not None:
+                values[name] = value
+        body = None if self._body is None else self._body(event)
         event.update(values)
-        event.body = body
+        if body is not None:
+            event.body = body
         return True
-
-    def _is_whole(self, text: Text, event: Event) -> bool:
-        return not text.lacks(event, is_error=self.settings.on_missing is OnMissing.ERROR)

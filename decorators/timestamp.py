@@ -170,8 +170,7 @@ class Timestamp(Decorator[TimestampSettings]):
                 return True
         if self.settings.on_invalid is OnInvalid.KEEP:
             return True
-        if text is None:
-            raise DecorateError(f'no attribute "{self._source}" to read a time from', code="no_attribute")
+        text = event.text_of(self._source, "to read a time from")
         message = f"{shown_start(text)} is no time of the form {' or '.join(self.settings.formats)}"
         raise DecorateError(message, code="bad_time", hint=_ZONE_NAMES if self.settings.has_zone_names else None)
 

@@ -95,18 +95,15 @@ class Uuid(Decorator[UuidSettings]):
     def __init__(self, settings: UuidSettings) -> None:
         super().__init__(settings)
         self._attribute = settings.attribute
-        self._value = settings.value
-        self._name = identity if settings.value is None else settings.value.render
+        self._name = identity if settings.value is None else settings.value.renderer(settings.on_missing)
         own = EVENTS if settings.value is None else _VALUES
         self._namespace = (own if settings.namespace is None else _namespace(settings.namespace)).bytes
-        self._asks = settings.value is not None and settings.on_missing is not OnMissing.EMPTY
 
     def decorate(self, event: Event) -> bool:
         """Set the attribute."""
-        is_error = self.settings.on_missing is OnMissing.ERROR
-        if self._asks and self._value is not None and self._value.lacks(event, is_error=is_error):
-            return True
-        event.set(self._attribute, uuid5(self._namespace, self._name(event)))
+        name = self._name(event)
+        if name is not None:
+            event.set(self._attribute, uuid5(self._namespace, name))
         return True
 
 

@@ -56,13 +56,11 @@ class Value(Decorator[ValueSettings]):
     def __init__(self, settings: ValueSettings) -> None:
         super().__init__(settings)
         self._attribute = settings.attribute
-        self._render = settings.value.render
-        self._on_missing = settings.on_missing
-        self._asks = settings.on_missing is not OnMissing.EMPTY and settings.value.constant is None
+        self._render = settings.value.renderer(settings.on_missing)
 
     def decorate(self, event: Event) -> bool:
         """Set the attribute."""
-        if self._asks and self.settings.value.lacks(event, is_error=self._on_missing is OnMissing.ERROR):
-            return True
-        event.set(self._attribute, self._render(event))
+        value = self._render(event)
+        if value is not None:
+            event.set(self._attribute, value)
         return True

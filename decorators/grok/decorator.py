@@ -197,10 +197,11 @@ class Grok(Decorator[GrokSettings]):
                 if match is not None:
                     event.update(_captured(pattern, match))
                     return True
-        if self.settings.on_no_match is Fate.ERROR:
-            text = event.text_of(self._source, "to search")
-            raise DecorateError(f"no pattern describes {shown_start(text)}", code="no_match")
-        return self.settings.on_no_match is Fate.KEEP
+        return self.settings.on_no_match.keeps_or_refuses(self._no_match, event)
+
+    def _no_match(self, event: Event) -> DecorateError:
+        text = event.text_of(self._source, "to search")
+        return DecorateError(f"no pattern describes {shown_start(text)}", code="no_match")
 
 
 def _searched(text: str, patterns: Mapping[str, str], settings: GrokSettings) -> _Searched:

@@ -1,8 +1,12 @@
 """What a case in an event leads to: the choices that several components have for an option `on_<case>`."""
 
+from collections.abc import Callable
 from enum import StrEnum
+from typing import TypeVar
 
 from ingest.api.errors import EventError
+
+T = TypeVar("T")
 
 
 class OnMissing(StrEnum):
@@ -31,6 +35,18 @@ class Fate(StrEnum):
         """Whether an event passes that has this error, or is dropped; the error is raised if it is to fail."""
         if self is Fate.ERROR:
             raise error
+        return self is Fate.KEEP
+
+    def keeps_or_refuses(self, error: Callable[[T], EventError], what: T) -> bool:
+        """
+        The same where there is no error yet; it is made only if it is raised, for that takes longer than many a step.
+
+        Args:
+            error: makes the error.
+            what: it is about.
+        """
+        if self is Fate.ERROR:
+            raise error(what)
         return self is Fate.KEEP
 
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from ingest.api.choices import Fate
-from ingest.api.errors import ExpressionError
+from ingest.api.choices import OnMissing
+from ingest.api.errors import EventError, ExpressionError
 from ingest.api.event import Event
 from ingest.expressions.compiler import Compiler, Doubt, Expression, Value, constant
 from ingest.expressions.nodes import Attribute, DateLetter, Node, Text
@@ -16,6 +17,14 @@ from ingest.expressions.option_type import DEFAULT_ZONE, option_schema
 from ingest.expressions.parser import parse_template
 
 Render = Callable[[Event], bytes]
+RenderWhole = Callable[[Event], bytes | None]
+_Absent = Callable[[Event, Sequence[str]], bytes | None]
+"""What comes of an event for which a part has no bytes; the names are those that the part reads."""
+
+
+def _no_attribute(name: str) -> EventError:
+    """An attribute that a template names is absent; its text is not told, as a key of a function may be a secret."""
+    return ExpressionError(f'no attribute "{name}" for the template', code="no_attribute")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +40,6 @@ class Template:
         constant: the bytes when no event changes them, else None.
         references: what it reads: core names such as `nanos`, attributes as `attribute:NAME`; dates read `timestamp`.
         render: the bytes for an event; what is absent is empty. Raises ExpressionError when a function has no value.
-        missing: name of the first attribute that is absent where it matters, None when all is there.
         doubts: what is right in it and can hardly be meant.
     """
 
@@ -40,7 +48,7 @@ class Template:
     constant: bytes | None = field(compare=False, repr=False)
     references: frozenset[str] = field(compare=False, repr=False)
     render: Render = field(compare=False, repr=False)
-    missing: Callable[[Event], str | None] = field(compare=False, repr=False)
+    _parts: tuple[Expression, ...] = field(compare=False, repr=False)
     doubts: tuple[Doubt, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
@@ -61,31 +69,31 @@ class Template:
             constant=b"" if not parts else only,
             references=frozenset().union(*(part.references for part in parts)),
             render=_renderer(nodes, parts),
-            missing=_missing(nodes, parts),
+            _parts=tuple(parts),
             doubts=tuple(compiler.doubts),
         )
 
-    def lacks(self, event: Event, *, is_error: bool) -> bool:
+    def renderer(self, on_missing: StrEnum, error: Callable[[str], EventError] = _no_attribute) -> RenderWhole:
         """
-        Whether an attribute is absent where it matters.
+        What gives the bytes for an event, as an option `on_missing` says.
 
-        Raises:
-            ExpressionError: one is, and that is an error.
-        """
-        missing = self.missing(event)
-        if missing is not None and is_error:
-            # without the text: a key of a function in it may be a secret, and dead letters have the message
-            raise ExpressionError(f'no attribute "{missing}" for the template', code="no_attribute")
-        return missing is not None
+        An attribute is absent where it matters when a part that reads it has no value; it does not in
+        `%{default(user, 'nobody')}`. No part is computed twice for an event.
 
-    def passes(self, event: Event, on_missing: Fate) -> bool:
+        Args:
+            on_missing: `empty` puts empty text there; with `error` the event fails; with any other choice there are no
+                bytes, but None, and the caller does what the choice says.
+            error: what is raised, of the name of the attribute.
         """
-        Whether an event goes on that lacks an attribute where it matters.
+        if on_missing == OnMissing.EMPTY or not any(part.attributes for part in self._parts):
+            return self.render
+        if on_missing != OnMissing.ERROR:
+            return _whole(self._parts, lambda _event, _names: None)
 
-        Raises:
-            ExpressionError: it does, and that is an error.
-        """
-        return not self.lacks(event, is_error=on_missing is Fate.ERROR) or on_missing is Fate.KEEP
+        def fail(event: Event, names: Sequence[str]) -> None:
+            raise error(next((name for name in names if name not in event.attributes), names[0]))
+
+        return _whole(self._parts, fail)
 
     def __reduce__(self) -> tuple[object, ...]:
         return Template.parse, (self.text, self.zone)
@@ -173,26 +181,32 @@ def _or_empty(value: Value) -> Render:
     return lambda event: value(event) or b""
 
 
-def _missing(nodes: Sequence[Node], parts: Sequence[Expression]) -> Callable[[Event], str | None]:
-    reading = [part for part in parts if part.attributes]
-    names = tuple(name for part in reading for name in part.attributes)
-    if not names:
-        return lambda _event: None
-    if all(isinstance(node, Attribute) for node in nodes if not isinstance(node, Text | DateLetter)):
+def _whole(parts: Sequence[Expression], absent: _Absent) -> RenderWhole:
+    """The same, where an attribute that is absent matters; there is one that may be."""
+    varying = [number for number, part in enumerate(parts) if part.constant is None]
+    if len(varying) == 1:
+        (number,) = varying
+        value, names = parts[number].value, parts[number].attributes
+        before, after = (b"".join(map(_fixed, some)) for some in (parts[:number], parts[number + 1 :]))
 
-        def missing(event: Event) -> str | None:
-            attributes = event.attributes
-            for name in names:
-                if name not in attributes:
-                    return name
-            return None
+        def one(event: Event) -> bytes | None:
+            found = value(event)
+            return absent(event, names) if found is None else before + found + after
 
-        return missing
+        return one
+    pieces = [_fixed(part) for part in parts]
+    # what is absent is found before another part fails
+    varying.sort(key=lambda number: not parts[number].attributes)
+    numbered = tuple((number, parts[number].value, parts[number].attributes) for number in varying)
 
-    def missing_of(event: Event) -> str | None:
-        for part in reading:
-            if part.value(event) is None:
-                return next((name for name in part.attributes if name not in event.attributes), part.attributes[0])
-        return None
+    def several(event: Event) -> bytes | None:
+        filled = pieces.copy()
+        for number, value, names in numbered:
+            found = value(event)
+            if found is not None:
+                filled[number] = found
+            elif names:
+                return absent(event, names)
+        return b"".join(filled)
 
-    return missing_of
+    return several

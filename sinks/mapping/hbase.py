@@ -117,20 +117,26 @@ class HBaseSettings(SinkSettings):
         return self
 
 
+_Names = tuple[bytes, bytes]
+_NO_NAMES = (b"", b"")
+
+
 class _Cell(NamedTuple):
     """
     A cell, ready.
 
     Attributes:
         column: when it is the same for every event, else b"".
-        column_of: otherwise.
+        names_of: otherwise family and qualifier, None when the event has no such cell.
+        column_of: of these names.
         value_of: None when the event has no such cell.
         encode: what happens to the value; None for nothing.
         name: for messages.
     """
 
     column: bytes
-    column_of: Callable[[Event], bytes]
+    names_of: Callable[[Event], _Names | None] | None
+    column_of: Callable[[_Names], bytes]
     value_of: Callable[[Event], bytes | None]
     encode: Encode | None
     name: str
@@ -178,32 +184,22 @@ class HBase(Mapper[HBaseSettings]):
     def __init__(self, settings: HBaseSettings) -> None:
         super().__init__(settings)
         key = settings.row_key
-        self._row_of = key.template.render
-        self._asks = key.on_missing is not OnMissingInKey.EMPTY and _reads_attributes(key.template)
+        self._row_of = key.template.renderer(key.on_missing, _no_row_key)
         names = NameGuard(settings.families, settings.columns)
         self._listed = tuple(_ready(cell, names) for cell in settings.cells)
         self._mutation_of = mutation_maker(settings, settings.table, self._cells)
 
     def map(self, event: Event, batch_time_ms: int) -> Mapped | Skipped:
         """One put, or one delete, of the row the event names."""
-        if self._asks:
-            key = self.settings.row_key
-            missing = key.template.missing(event)
-            if missing is not None:
-                if key.on_missing is OnMissingInKey.DROP:
-                    return _NO_ROW_KEY
-                raise MappingError(
-                    f'no attribute "{missing}" for the row key',
-                    code="no_row_key",
-                    hint="say `on_missing: drop` if such events are none of this sink",
-                )
-        return self._mutation_of(self._row_of(event), event, batch_time_ms)
+        row = self._row_of(event)
+        return _NO_ROW_KEY if row is None else self._mutation_of(row, event, batch_time_ms)
 
     def _cells(self, event: Event) -> dict[bytes, bytes]:
         cells: dict[bytes, bytes] = {}
-        for column, column_of, value_of, encode, name in self._listed:
-            value = value_of(event)
-            if value is None:
+        for column, names_of, column_of, value_of, encode, name in self._listed:
+            names = _NO_NAMES if names_of is None else names_of(event)
+            value = None if names is None else value_of(event)
+            if names is None or value is None:
                 continue
             if encode is not None:
                 try:
@@ -211,20 +207,46 @@ class HBase(Mapper[HBaseSettings]):
                 except ExpressionError as error:
                     hint = None if value else "say `on_missing: unset` if not every event has it"
                     raise MappingError(f"the cell {name}: {error.message}", code=error.code, hint=hint) from error
-            cells[column or column_of(event)] = value
+            cells[column or column_of(names)] = value
         return cells
+
+
+def _no_row_key(name: str) -> MappingError:
+    return MappingError(
+        f'no attribute "{name}" for the row key',
+        code="no_row_key",
+        hint="say `on_missing: drop` if such events are none of this sink",
+    )
 
 
 def _ready(cell: CellOptions, names: NameGuard) -> _Cell:
     family, qualifier, value = cell.family.constant, cell.qualifier.constant, cell.value.constant
     name = f'"{_told(cell.family)}:{_told(cell.qualifier)}"'
+
+    def no_attribute(missing: str) -> MappingError:
+        return MappingError(
+            f'no attribute "{missing}" for the cell {name}',
+            code="no_attribute",
+            hint="say `on_missing: unset` if there may be events without it",
+        )
+
+    family_of, qualifier_of, value_of = (
+        template.renderer(cell.on_missing, no_attribute) for template in (cell.family, cell.qualifier, cell.value)
+    )
     encode = ENCODERS[cell.encoding]
-    value_of = cell.value.render
     if value is not None and encode is not None:
         prepared = encode(value)
         encode, value_of = None, lambda _event: prepared
-    column = b"" if family is None or qualifier is None else family + b":" + qualifier
-    return _Cell(column, _column_of(cell, names), _if_there(cell, value_of, name), encode, name)
+    column_of = _column_of(names)
+    if family is not None and qualifier is not None:
+        return _Cell(family + b":" + qualifier, None, column_of, value_of, encode, name)
+
+    def names_of(event: Event) -> _Names | None:
+        family = family_of(event)
+        qualifier = None if family is None else qualifier_of(event)
+        return None if family is None or qualifier is None else (family, qualifier)
+
+    return _Cell(b"", names_of, column_of, value_of, encode, name)
 
 
 def _told(template: Template) -> str:
@@ -232,43 +254,14 @@ def _told(template: Template) -> str:
     return "…" if template.constant is None else name_from_bytes(template.constant)
 
 
-def _column_of(cell: CellOptions, names: NameGuard) -> Callable[[Event], bytes]:
-    columns = Remembered[tuple[bytes, bytes], bytes](lambda pair: names.column(*pair), max_keys=_MAX_NAMES)
+def _column_of(names: NameGuard) -> Callable[[_Names], bytes]:
+    columns = Remembered[_Names, bytes](lambda pair: names.column(*pair), max_keys=_MAX_NAMES)
     known = columns.known
-    family_of, qualifier_of = cell.family.render, cell.qualifier.render
 
-    def column_of(event: Event) -> bytes:
-        pair = family_of(event), qualifier_of(event)
+    def column_of(pair: _Names) -> bytes:
         try:
             return known[pair]
         except KeyError:
             return columns[pair]
 
     return column_of
-
-
-def _if_there(cell: CellOptions, value_of: Callable[[Event], bytes], name: str) -> Callable[[Event], bytes | None]:
-    """The value, as `on_missing` says when an attribute is absent that the cell names."""
-    asked = [each.missing for each in (cell.family, cell.qualifier, cell.value) if _reads_attributes(each)]
-    if cell.on_missing is OnMissing.EMPTY or not asked:
-        return value_of
-    is_error = cell.on_missing is OnMissing.ERROR
-
-    def value_if_there(event: Event) -> bytes | None:
-        for missing_in in asked:
-            missing = missing_in(event)
-            if missing is not None:
-                if is_error:
-                    raise MappingError(
-                        f'no attribute "{missing}" for the cell {name}',
-                        code="no_attribute",
-                        hint="say `on_missing: unset` if there may be events without it",
-                    )
-                return None
-        return value_of(event)
-
-    return value_if_there
-
-
-def _reads_attributes(template: Template) -> bool:
-    return any(name.startswith("attribute:") for name in template.references)

@@ -2,15 +2,18 @@
 
 from enum import StrEnum
 from importlib import import_module
+from itertools import repeat
 from typing import get_args
 
 import pytest
 
 from decorators import BUILTIN
 from ingest.api import EventError, Model
+from ingest.api import choices as shared_choices
 from ingest.expressions import Template
 from ingest.testing.events import event_of, fields_of, files_of, settings_of
 from ingest.testing.shares import share_of
+from tests.support.reads import Reads
 
 SAID_OTHERWISE = {
     "delimiter": "separator",
@@ -50,9 +53,13 @@ def options_of(name):
     return kind_of(name).settings_class().model_fields
 
 
-def choices_of(field):
+def types_of_choices(field):
     kinds = [kind for kind in (field.annotation, *get_args(field.annotation)) if isinstance(kind, type)]
-    return {choice for kind in kinds if issubclass(kind, StrEnum) for choice in kind}
+    return [kind for kind in kinds if issubclass(kind, StrEnum)]
+
+
+def choices_of(field):
+    return {choice for kind in types_of_choices(field) for choice in kind}
 
 
 CASES = [
@@ -85,6 +92,12 @@ def test_one_word_for_one_choice(name, option, choices):
     assert option not in NOT_READ or choices >= {"error", "keep"}
 
 
+def test_a_name_of_shared_choices_is_theirs_alone():
+    types = {kind for name in BUILTIN for field in options_of(name).values() for kind in types_of_choices(field)}
+    shared = {name: kind for name, kind in vars(shared_choices).items() if isinstance(kind, type)}
+    assert {kind for kind in types if shared.get(kind.__name__, kind) is not kind} == set()
+
+
 @pytest.mark.parametrize("name", WITHOUT_ON_MISSING)
 def test_an_absent_source(name):
     """It is an error where no option says more; else what the option for sources that can not be read says."""
@@ -108,24 +121,45 @@ def test_an_absent_attribute_of_a_template(name):
     choices = choices_of(options_of(name)["on_missing"])
     assert "error" in choices
     kind = kind_of(name)
-    given = [settings_of(kind.settings_class(), example.settings) for example in kind.examples]
-    settings = next(lacking(each) for each in given if lacking(each) != each)
+    settings = example_with(repeat("%{not_there}"), kind)
     for choice in choices:
         found = outcome(kind, settings.model_copy(update={"on_missing": choice}))
         assert found != "no_attribute" if choice == "empty" else found == became[choice], choice
 
 
-def lacking(value):
-    """The same options, but each of their templates names an attribute that no event has."""
+@pytest.mark.parametrize("name", WITH_TEMPLATES)
+def test_a_template_is_computed_once(name):
+    """Whatever the choice is, what a template reads is read once an event."""
+    kind = kind_of(name)
+    for choice in choices_of(options_of(name)["on_missing"]):
+        names = [f"there_{number}" for number in range(9)]
+        settings = example_with(map("%{{length({})}}".format, names), kind)
+        event = event_of("x")
+        event.attributes = Reads(dict.fromkeys(names, b"7"))
+        kind(settings.model_copy(update={"on_missing": choice})).decorate(event)
+        read = {event.attributes.of[each] for each in names}
+        assert read == {0, 1}, choice
+
+
+def example_with(texts, kind):
+    """The options of the first example that has templates, with these instead."""
+    given = [settings_of(kind.settings_class(), example.settings) for example in kind.examples]
+    changed = ((each, with_templates(each, lambda: Template.parse(next(texts)))) for each in given)
+    return next(after for before, after in changed if after != before)
+
+
+def with_templates(value, template):
+    """The same options with other templates."""
     match value:
         case Template():
-            return Template.parse("%{not_there}")
+            return template()
         case Model():
-            return value.model_copy(update={name: lacking(getattr(value, name)) for name in type(value).model_fields})
+            changed = {name: with_templates(getattr(value, name), template) for name in type(value).model_fields}
+            return value.model_copy(update=changed)
         case dict():
-            return {name: lacking(each) for name, each in value.items()}
+            return {name: with_templates(each, template) for name, each in value.items()}
         case list():
-            return [lacking(each) for each in value]
+            return [with_templates(each, template) for each in value]
         case _:
             return value
 

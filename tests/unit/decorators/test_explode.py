@@ -26,6 +26,7 @@ def bodies(settings, body):
     ("settings", "body", "expected"),
     [
         ("{}", b"[]", []),
+        ("{on_empty: keep}", b"[]", [b"[]"]),
         ("{}", b" [ ]\n", []),
         ("{}", b'["a"]', [b"a"]),
         (

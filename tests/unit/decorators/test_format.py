@@ -24,9 +24,11 @@ def test_what_is_put_in_is_not_expanded_again():
     assert event.body == b"%{host}$1\\1"
 
 
-def test_absent_attribute_is_empty_or_an_error(refusal_of):
+def test_absent_attribute_is_empty_or_an_error_or_leaves_the_body(refusal_of):
     event = event_of("text")
     Format(settings_of(Format.settings_class(), "{template: '<%{x}>'}")).decorate(event)
+    assert event.body == b"<>"
+    Format(settings_of(Format.settings_class(), "{template: '<%{x}|%{body}>', on_missing: unset}")).decorate(event)
     assert event.body == b"<>"
     assert refusal_of(Format, "{template: '<%{x}>', on_missing: error}", "text") == "no_attribute"
 

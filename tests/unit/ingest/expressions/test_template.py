@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import Event, ExpressionError, Origin, Priority
+from ingest.api.choices import Fate, OnMissing
 from ingest.expressions import CORE_NAMES, ExpressionSyntaxError, Template
+from tests.support.reads import Reads
 
 TIME_MS = 1_309_275_728_123  # 2011-06-28T15:42:08.123Z, a Tuesday
 
@@ -201,6 +203,9 @@ class TestReferences:
         assert Template.parse(text).references == expected
 
 
+TAGS = ("text", "%%", "%{a}", "%{lower(a)}", "%{add(a, 1)}", "%{sha256(a)}", "%{body}", "%Y", "%{upper(body)}")
+
+
 class TestMissing:
     @pytest.mark.parametrize(
         ("text", "expected"),
@@ -219,7 +224,41 @@ class TestMissing:
         ],
     )
     def test_is_the_first_absent_attribute_that_matters(self, text: str, expected: str | None) -> None:
-        assert Template.parse(text).missing(event(a=b"")) == expected
+        given, template = event(a=b""), Template.parse(text)
+        if expected is None:
+            assert [template.renderer(on_missing)(given) for on_missing in OnMissing] == [template.render(given)] * 3
+            return
+        assert template.renderer(OnMissing.EMPTY)(given) == template.render(given)
+        assert template.renderer(OnMissing.UNSET)(given) is template.renderer(Fate.DROP)(given) is None
+        with pytest.raises(ExpressionError, match=f'no attribute "{expected}" for the template') as raised:
+            template.renderer(Fate.ERROR)(given)
+        assert raised.value.code == "no_attribute"
+
+    @given(st.lists(st.sampled_from(TAGS), max_size=6), st.booleans(), st.sampled_from(OnMissing))
+    def test_every_part_is_computed_once(self, tags: list[str], is_there: bool, on_missing: OnMissing) -> None:
+        reads = Reads({"a": b"1"} if is_there else {})
+        of = Event(b"body", reads, timestamp_ms=TIME_MS)
+        try:
+            found = Template.parse("-".join(tags)).renderer(on_missing)(of)
+        except ExpressionError:
+            found = None
+        expected = sum("a" in tag for tag in tags)
+        if is_there or not expected or on_missing is OnMissing.EMPTY:
+            assert found == Template.parse("-".join(tags)).render(Event(b"body", dict(reads), timestamp_ms=TIME_MS))
+            assert reads.of["a"] == expected
+        else:
+            assert (found, reads.of["a"]) == (None, 1)
+
+    def test_what_is_absent_is_told_before_another_part_fails(self) -> None:
+        too_late = Event(b"body", {"a": b"1"}, timestamp_ms=1 << 62)
+        assert Template.parse("%Y-%{b}").renderer(OnMissing.UNSET)(too_late) is None
+        with pytest.raises(ExpressionError) as raised:
+            Template.parse("%Y-%{a}").renderer(OnMissing.UNSET)(too_late)
+        assert raised.value.code == "time_out_of_range"
+
+    def test_what_has_no_value_and_reads_no_attribute_is_empty(self) -> None:
+        template = Template.parse("%{extract(body, '(x)|b', 1)}|%{a}")
+        assert template.renderer(OnMissing.ERROR)(event(a=b"1")) == b"|1"
 
     def test_absent_arguments_make_the_result_absent(self) -> None:
         assert rendered("[%{upper(b)}|%{add(b, 1)}|%{date(b, '%Y')}]") == b"[||]"
@@ -239,7 +278,7 @@ class TestValue:
 
     def test_what_it_is_made_of_is_in_no_message_of_an_event(self) -> None:
         with pytest.raises(ExpressionError, match='no attribute "user"') as raised:
-            Template.parse("%{hmac_sha256(user, 'pepper')}").lacks(event(), is_error=True)
+            Template.parse("%{hmac_sha256(user, 'pepper')}").renderer(OnMissing.ERROR)(event())
         assert "pepper" not in str(raised.value)
 
     def test_shows_as_its_text(self) -> None:

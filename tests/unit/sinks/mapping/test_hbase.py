@@ -11,6 +11,7 @@ from ingest.api import Delete, Event, MappingError, Priority, Put
 from ingest.testing.events import event_before, random_events, settings_of
 from sinks.mapping.hbase import HBase, HBaseSettings
 from sinks.mapping.mapper import Skipped
+from tests.support.reads import Reads
 
 BATCH_MS = 1_700_000_000_000
 EVERY_BYTE = bytes(range(256))
@@ -154,6 +155,20 @@ class TestOnMissing:
     def test_it_holds_for_every_template_of_the_cell(self, name):
         listed = (cell(**{name: "x%{none}"}, on_missing="unset"), cell("1", "g"))
         assert cells_of(*listed, given=self.GIVEN) == {b"g:q": b"1"}
+
+    @pytest.mark.parametrize("on_missing", ["empty", "unset", "error"])
+    def test_every_template_is_computed_once(self, on_missing):
+        names = ["row", "family", "qualifier", "value"]
+        given = event()
+        given.attributes = Reads(dict.fromkeys(names, b"a"))
+        row, family, qualifier, value = (f"%{{lower({name})}}" for name in names)
+        assert cells_of(cell(value, family, qualifier, on_missing=on_missing), row=row, given=given) == {b"a:a": b"a"}
+        assert given.attributes.of == dict.fromkeys(names, 1)
+
+    @pytest.mark.parametrize("name", ["family", "qualifier"])
+    def test_a_cell_that_is_not_there_has_no_bad_value(self, name):
+        listed = cell(**{"value": "%{body}", name: "%{none}"}, encoding="int32", on_missing="unset")
+        assert cells_of(listed, cell("1", "g"), given=self.GIVEN) == {b"g:q": b"1"}
 
     def test_the_event_itself_is_never_missing(self):
         assert cells_of(cell("%{host}%{body}", on_missing="error"), given=self.GIVEN) == {b"f:q": b"b"}

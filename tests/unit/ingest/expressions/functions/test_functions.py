@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ingest.api import Event, ExpressionError, Origin
+from ingest.api.choices import OnMissing
 from ingest.expressions import FUNCTIONS, ExpressionSyntaxError, Function, FunctionExample, Template, functions, quoted
 
 EXAMPLES = [
@@ -183,7 +184,7 @@ class TestText:
                 assert rendered(f"%{{piece(x, ':', {number})}}", x=value) == pieces[index].encode()
         for number in (len(pieces), -len(pieces) - 1):
             absent = Template.parse(f"%{{piece(x, ':', {number})}}")
-            assert absent.missing(Event(b"", {"x": value})) == "x"
+            assert absent.renderer(OnMissing.UNSET)(Event(b"", {"x": value})) is None
 
     def test_group_that_took_no_part_is_absent(self) -> None:
         assert rendered("%{default(extract(x, '(a)|b', 1), 'none')}", x=b"b") == b"none"
