@@ -135,9 +135,11 @@ def test_an_attribute_that_is_passed_over_is_told(problems, name):
         f"value: {{attribute: y, value: \"%{{'{name}'}}\"}}",
         f"rename: {{attributes: {{'{name}': y}}}}",
         f"remove: {{attributes: ['{name}']}}",
+        f"prefix: {{attributes: ['{name}'], strip: 2hb_}}",
         f"trim: {{source: '{name}', attribute: '2hb_a:t'}}",
     ):
         assert problems(KEY, CELL, step, user) == []
+    assert problems(KEY, CELL, step, f"redact: {{attributes: ['{name}'], find: [email]}}") == [found]
     assert problems(KEY, CELL, step, sinks="[{attr2hbase: {table: t, sys_family: s}}]") == []
 
 
