@@ -143,6 +143,8 @@ def test_the_key_may_be_it(problems, steps):
         (["user_agent: {source: profile}"], "id"),
         (["ex_date: {source: profile, prefix: '', pattern: yyyy}"], "id"),
         (["query: {source: profile, only: [q]}"], "id"),
+        (["leef: {source: profile, only: [q]}"], "id"),
+        (["cef: {source: profile, only: [q]}"], "id"),
         (["flatten"], "id"),
         (["flatten: {attributes: {id: ''}}"], "c"),
         (["timestamp: {source: profile}"], "host"),
@@ -184,6 +186,9 @@ def test_what_it_does_not_reach_is_free(problems, steps, name):
         (["json: {source: profile}", "uuid: {attribute: c}", "rename: {attributes: {c: d}}"], "d", False),
         (["json: {source: profile}", "uuid: {attribute: c}", "kv: {source: profile}"], "c", True),
         (["json: {source: profile}", "hash: {attribute: c}"], "c", False),
+        (["json: {source: profile}", "leef: {source: id}"], "eventId", True),  # `id` may be of it
+        (["json: {source: profile}", "cef: {only: [src]}"], "name", False),
+        (["json: {source: profile}", "cef: {only: [src]}"], "src", True),
         (["json: {source: profile}", "regex: {pattern: '(?P<c>.*)'}"], "c", True),  # the text may have no match
         (["json: {source: profile}", "copy: {source: id, attribute: c}"], "c", True),
         (["regex: {pattern: '(?P<profile>[0-9]+)', on_no_match: error, on_unmatched: error}"], "profile", False),
