@@ -1,23 +1,24 @@
 """Take a message in ArcSight's Common Event Format apart."""
 
 import re
+from typing import ClassVar
 
-from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.api.names import Remembered
-from ingest.api.notation import name_from_bytes, name_to_bytes, shown_start
+from ingest.api import DecorateError, Decorator, Event, Example, option
+from ingest.api.notation import name_to_bytes, shown_start
+from ingest.formats.keyed import KeyedSettings, Names
 
 _HEADER = ("cefVersion", "deviceVendor", "deviceProduct", "deviceVersion", "deviceEventClassId", "name", "severity")
-_HEADER_KEYS = frozenset(name.encode() for name in _HEADER)
 _FIELD = rb"([^|\\]*(?:\\.[^|\\]*)*)"
 _MESSAGE = re.compile(rb"CEF: ?(\d+(?:\.\d+)?)" + (rb"\|" + _FIELD) * 6 + rb"(?:\|(.*))?\Z", re.DOTALL)
 _KEY = re.compile(rb"(?:\A|\s)(\w[\w.\[\]-]*)=")
 _LABEL = b"Label"
 
 
-class CefSettings(Settings):
+class CefSettings(KeyedSettings):
     """Options of the cef decorator."""
 
-    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="message")
+    header: ClassVar[tuple[str, ...]] = _HEADER
+
     prefix: str = option(
         "Put before cefVersion, deviceVendor, deviceProduct, deviceVersion, deviceEventClassId, name, severity, and "
         "the keys of the extension.",
@@ -37,8 +38,8 @@ class CefSettings(Settings):
 
     @property
     def other_names(self) -> str | None:
-        """All names begin with `prefix`."""
-        return self.prefix
+        """Labels may be any names."""
+        return self.prefix if self.fold_labels else super().other_names
 
 
 class Cef(Decorator[CefSettings]):
@@ -99,11 +100,10 @@ class Cef(Decorator[CefSettings]):
     def __init__(self, settings: CefSettings) -> None:
         super().__init__(settings)
         self._source = settings.source
-        self._prefix = name_to_bytes(settings.prefix)
         self._wanted = None if settings.only is None else frozenset(map(name_to_bytes, settings.only))
         self._fold_labels = settings.fold_labels
         self._header = tuple(settings.prefix + name for name in _HEADER)
-        self._names = Remembered(self._named)
+        self._names = Names(settings.prefix, None if settings.fold_labels else settings.only, _HEADER)
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
@@ -129,18 +129,15 @@ class Cef(Decorator[CefSettings]):
         return True
 
     def _pairs(self, extension: bytes) -> list[tuple[bytes, bytes]]:
-        """Keys and values that become attributes."""
+        """Keys and values; where labels are folded those alone that become attributes."""
         before, *pieces = _KEY.split(extension)
         if before and not before.isspace():
             raise DecorateError(f"no key begins the extension {shown_start(before)}", code="bad_cef")
         values = pieces[1::2]
         if b"\\" in extension:
             values = [_unescaped(value) if b"\\" in value else value for value in values]
-        pairs = list(zip(pieces[::2], values, strict=True))
-        if self._fold_labels:
-            return self._folded(dict(pairs))
-        wanted = self._wanted
-        return pairs if wanted is None else [pair for pair in pairs if pair[0] in wanted]
+        pairs = zip(pieces[::2], values, strict=True)
+        return self._folded(dict(pairs)) if self._fold_labels else list(pairs)
 
     def _folded(self, values: dict[bytes, bytes]) -> list[tuple[bytes, bytes]]:
         """The same with labels in place of the keys they belong to, where that name is free."""
@@ -154,10 +151,6 @@ class Cef(Decorator[CefSettings]):
         folded = {custom + _LABEL for custom in new}
         wanted = values.keys() if self._wanted is None else self._wanted
         return [(new.get(key, key), value) for key, value in values.items() if key in wanted and key not in folded]
-
-    def _named(self, key: bytes) -> str:
-        """The attribute of a key, "" for one that becomes none."""
-        return "" if key in _HEADER_KEYS else name_from_bytes(self._prefix + key)
 
 
 def _unescaped(value: bytes) -> bytes:

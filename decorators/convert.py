@@ -112,6 +112,10 @@ class ConvertSettings(EditSettings):
         strict=False,
     )
 
+    def surely_sets(self) -> frozenset[str]:
+        """Also what can not be converted, unless there is no result then."""
+        return frozenset() if self.on_invalid is OnInvalid.UNSET else super().surely_sets()
+
     @model_validator(mode="after")
     def _converts_something(self) -> Self:
         if self.decode is None and self.encode is None:

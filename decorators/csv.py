@@ -53,6 +53,10 @@ class CsvSettings(Settings):
         """Those of the fields."""
         return frozenset(name for name in self.columns if name)
 
+    def surely_sets(self) -> frozenset[str]:
+        """Where a line has a field for each column."""
+        return self.set_references() if self.on_count is OnCount.ERROR else frozenset()
+
     @field_validator("separator", mode="before")
     @classmethod
     def _tab(cls, value: object) -> object:

@@ -93,6 +93,10 @@ class DatePartsSettings(Settings):
         """Those of the parts."""
         return frozenset(self.names().values())
 
+    def surely_sets(self) -> frozenset[str]:
+        """Where there always is a time."""
+        return self.set_references() if self.on_invalid is OnInvalid.ERROR else frozenset()
+
     @model_validator(mode="after")
     def _each_once(self) -> Self:
         each_once(self.parts.values() if isinstance(self.parts, dict) else self.parts, "parts")

@@ -1,5 +1,6 @@
 """Give attributes a value where they have none."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from ingest.api import Decorator, Event, Example, Settings, option
@@ -31,6 +32,10 @@ class DefaultSettings(Settings):
     def sets(self) -> frozenset[str]:
         """Those it has values for."""
         return frozenset(self.attributes)
+
+    def made_of(self) -> Mapping[str, tuple[str, ...]]:
+        """Each has a template of its own."""
+        return {f"attribute:{name}": ("attributes", name) for name in self.attributes}
 
 
 class Default(Decorator[DefaultSettings]):

@@ -31,6 +31,10 @@ class DigestSettings(Settings):
     )
     source: str | None = option("Attribute that is digested; the body when left out.", default=None, example="url")
 
+    def surely_sets(self) -> frozenset[str]:
+        """There always is one."""
+        return self.set_references()
+
 
 class Digest(Decorator[DigestSettings]):
     """

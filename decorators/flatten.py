@@ -43,6 +43,10 @@ class FlattenSettings(Settings):
         strict=False,
     )
 
+    def takes(self) -> frozenset[str]:
+        """Those that are listed."""
+        return frozenset(self.attributes or ())
+
     def members_of(self, name: str) -> str | None:
         """What stands before the names of its members."""
         if isinstance(self.attributes, dict):

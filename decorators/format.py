@@ -24,6 +24,10 @@ class FormatSettings(Settings):
         """The body."""
         return frozenset(["body"])
 
+    def surely_sets(self) -> frozenset[str]:
+        """There always is one."""
+        return self.set_references()
+
 
 class Format(Decorator[FormatSettings]):
     """

@@ -5,10 +5,10 @@ import re
 from enum import StrEnum
 from typing import NamedTuple
 
-from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api import DecorateError, Decorator, Event, Example, option
 from ingest.api.choices import OnRepeated
-from ingest.api.names import Remembered
-from ingest.api.notation import name_from_bytes, name_to_bytes, shown_start
+from ingest.api.notation import name_to_bytes, shown_start
+from ingest.formats.keyed import KeyedSettings, Names
 
 _LINE = re.compile(rb"\r?\n|([!-9;-~]+)[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)\n?")
 _BLANKS = b" \t\r"
@@ -38,11 +38,10 @@ class OnBadLine(StrEnum):
     SKIP = "skip"
 
 
-class HeadersSettings(Settings):
+class HeadersSettings(KeyedSettings):
     """Options of the headers decorator."""
 
     source: str | None = option("Attribute that is read; the body when left out.", default=None, example="request")
-    prefix: str = option("Put before every name to make the attribute's name.", default="", example="2hb_http:")
     only: list[str] | None = option(
         "Only these names become attributes, in whatever case; all when left out.",
         default=None,
@@ -81,13 +80,18 @@ class HeadersSettings(Settings):
     )
 
     def sets(self) -> frozenset[str]:
-        """Those that are named; the others are headers."""
-        return frozenset(name for name in (self.first_line_attribute, self.rest_attribute) if name)
+        """Those that are named, and headers that are listed and surely written so."""
+        headers = () if self.case is Case.KEEP else (self.prefix + key.lower() for key in self.only or ())
+        return frozenset(name for name in (self.first_line_attribute, self.rest_attribute, *headers) if name)
+
+    def surely_sets(self) -> frozenset[str]:
+        """What is no header."""
+        return frozenset(f"attribute:{name}" for name in (self.first_line_attribute, self.rest_attribute) if name)
 
     @property
     def other_names(self) -> str | None:
-        """Names of headers begin with `prefix`."""
-        return self.prefix
+        """Headers that are listed may be written in any case."""
+        return self.prefix if self.case is Case.KEEP else super().other_names
 
 
 class _Parts(NamedTuple):
@@ -143,12 +147,10 @@ class Headers(Decorator[HeadersSettings]):
     def __init__(self, settings: HeadersSettings) -> None:
         super().__init__(settings)
         self._source = settings.source
-        self._prefix = name_to_bytes(settings.prefix)
-        self._wanted = None if settings.only is None else {name_to_bytes(key).lower() for key in settings.only}
-        self._lower = settings.case is Case.LOWER
         self._separator = name_to_bytes(settings.separator)
         self._decode_words = settings.decode_words
-        self._names = Remembered(self._named)
+        read = bytes.lower if settings.case is Case.LOWER else bytes
+        self._names = Names(settings.prefix, settings.only, read=read, alike=bytes.lower)
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
@@ -217,11 +219,6 @@ class Headers(Decorator[HeadersSettings]):
                 return values[-1]
             case OnRepeated.JOIN:
                 return self._separator.join(values)
-
-    def _named(self, key: bytes) -> str:
-        """The attribute of a name, "" for one that becomes none."""
-        is_wanted = self._wanted is None or key.lower() in self._wanted
-        return name_from_bytes(self._prefix + (key.lower() if self._lower else key)) if is_wanted else ""
 
 
 def _unfolded(value: bytes) -> bytes:

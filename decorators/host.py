@@ -54,6 +54,10 @@ class HostSettings(Settings):
         """The event's own host where no attribute is named."""
         return frozenset(["host"]) if self.attribute is None else frozenset()
 
+    def surely_sets(self) -> frozenset[str]:
+        """Where there always is a name."""
+        return self.set_references() if self.on_missing is OnMissing.ERROR else frozenset()
+
     @model_validator(mode="after")
     def _does_something(self) -> Self:
         if self.source is None and self.attribute is None and self.form is Form.AS_IS:

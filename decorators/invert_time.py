@@ -41,6 +41,11 @@ class InvertTimeSettings(EditSettings):
         strict=False,
     )
 
+    def surely_sets(self) -> frozenset[str]:
+        """Not where the event's own time may have no result."""
+        is_kept = self.targets() is None and self.on_invalid is OnInvalid.KEEP
+        return frozenset() if is_kept else super().surely_sets()
+
     @model_validator(mode="after")
     def _goes_somewhere(self) -> Self:
         if self.targets() is None and self.attribute is None:

@@ -32,6 +32,10 @@ class JoinSettings(Settings):
         strict=False,
     )
 
+    def surely_sets(self) -> frozenset[str]:
+        """Where the text does not go when all attributes are skipped."""
+        return self.set_references() if self.on_missing is not OnMissing.SKIP else frozenset()
+
 
 class Join(Decorator[JoinSettings]):
     """

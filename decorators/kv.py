@@ -7,10 +7,10 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
+from ingest.api import DecorateError, Decorator, Event, Example, option
 from ingest.api.choices import Fate
-from ingest.api.names import Remembered
-from ingest.api.notation import name_from_bytes, name_to_bytes, shown_start
+from ingest.api.notation import shown_start
+from ingest.formats.keyed import KeyedSettings, Names
 
 _ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
 _ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
@@ -36,20 +36,15 @@ def _one_character(text: str) -> str:
 Character = Annotated[str, AfterValidator(_one_character)]
 
 
-class KvSettings(Settings):
+class KvSettings(KeyedSettings):
     """Options of the kv decorator."""
 
-    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="query")
-    prefix: str = option("Put before every key to make the attribute's name.", default="", example="2hb_app:")
     separator: Character | None = option(
         "Character between two pairs, with or without blanks around it; white space when left out.",
         default=None,
         example="&",
     )
     assign: Character = option("Character between a key and its value.", default="=", example=":")
-    only: list[str] | None = option(
-        "Only these keys become attributes; all when left out.", default=None, example=["level", "msg"], min_length=1
-    )
     on_bare: OnBare = option(
         "A key without a value: the text `true`, an `empty` value, `skip` it, or the event fails (`error`).",
         default="true",
@@ -61,15 +56,6 @@ class KvSettings(Settings):
         default="error",
         strict=False,
     )
-
-    def sets(self) -> frozenset[str]:
-        """Those that are listed."""
-        return frozenset(self.prefix + key for key in self.only or ())
-
-    @property
-    def other_names(self) -> str | None:
-        """All names begin with `prefix`."""
-        return self.prefix if self.only is None else None
 
     @model_validator(mode="after")
     def _two_characters(self) -> Self:
@@ -119,10 +105,8 @@ class Kv(Decorator[KvSettings]):
     def __init__(self, settings: KvSettings) -> None:
         super().__init__(settings)
         self._source = settings.source
-        self._prefix = name_to_bytes(settings.prefix)
-        self._wanted = None if settings.only is None else frozenset(map(name_to_bytes, settings.only))
         self._match = _pair(settings.separator, settings.assign).match
-        self._names = Remembered(self._named)
+        self._names = Names(settings.prefix, settings.only)
         self._fates = dict.fromkeys(("bad_pairs", "no_attribute"), settings.on_invalid)
         self._bare = {OnBare.TRUE: b"true", OnBare.EMPTY: b""}.get(settings.on_bare)
 
@@ -169,10 +153,6 @@ class Kv(Decorator[KvSettings]):
         if at != len(text):
             raise DecorateError(f"no pair at byte {at}: {shown_start(text[at:])}", code="bad_pairs")
         return found
-
-    def _named(self, key: bytes) -> str:
-        """The attribute of a key, "" for one that becomes none."""
-        return name_from_bytes(self._prefix + key) if self._wanted is None or key in self._wanted else ""
 
 
 def _pair(separator: str | None, assign: str) -> re.Pattern[bytes]:

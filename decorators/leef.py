@@ -1,16 +1,15 @@
 """Take a message in QRadar's Log Event Extended Format apart."""
 
 import re
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.api.names import Remembered
-from ingest.api.notation import name_from_bytes, name_to_bytes, shown, shown_start
+from ingest.api import DecorateError, Decorator, Event, Example, option
+from ingest.api.notation import name_to_bytes, shown, shown_start
+from ingest.formats.keyed import KeyedSettings, Names
 
-_HEADER = ("leefVersion", "deviceVendor", "deviceProduct", "deviceVersion", "eventId")
 _MESSAGE = re.compile(
     rb"LEEF: ?([12](?:\.\d+)?)" + rb"\|([^|\\]*(?:\\.[^|\\]*)*)" * 4 + rb"(?:\||\Z)",
     re.DOTALL,
@@ -36,10 +35,11 @@ def _known(text: str) -> str:
     )
 
 
-class LeefSettings(Settings):
+class LeefSettings(KeyedSettings):
     """Options of the leef decorator."""
 
-    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="message")
+    header: ClassVar[tuple[str, ...]] = ("leefVersion", "deviceVendor", "deviceProduct", "deviceVersion", "eventId")
+
     prefix: str = option(
         "Put before leefVersion, deviceVendor, deviceProduct, deviceVersion, eventId, and the keys of the message.",
         default="",
@@ -55,11 +55,6 @@ class LeefSettings(Settings):
         "Stands between two pairs where the message does not say what does: one character, or its number as in `x5E`.",
         default="\t",
     )
-
-    @property
-    def other_names(self) -> str | None:
-        """All names begin with `prefix`."""
-        return self.prefix
 
 
 class Leef(Decorator[LeefSettings]):
@@ -114,11 +109,9 @@ class Leef(Decorator[LeefSettings]):
     def __init__(self, settings: LeefSettings) -> None:
         super().__init__(settings)
         self._source = settings.source
-        self._prefix = name_to_bytes(settings.prefix)
-        self._wanted = None if settings.only is None else frozenset(map(name_to_bytes, settings.only))
         self._separator = _separator(name_to_bytes(settings.separator))
-        self._header = tuple(settings.prefix + name for name in _HEADER)
-        self._names = Remembered(self._named)
+        self._header = tuple(settings.prefix + name for name in settings.header)
+        self._names = Names(settings.prefix, settings.only, settings.header, read=_key)
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
@@ -156,10 +149,9 @@ class Leef(Decorator[LeefSettings]):
         except UnicodeEncodeError as error:
             raise DecorateError(f"{shown(text)} is the number of no character", code="bad_leef") from error
 
-    def _named(self, key: bytes) -> str:
-        """The attribute of a key, "" for one that becomes none."""
-        bare = key.strip()
-        if not bare:
-            raise DecorateError("a value has no key", code="bad_leef")
-        is_wanted = bare.decode("latin-1") not in _HEADER and (self._wanted is None or bare in self._wanted)
-        return name_from_bytes(self._prefix + bare) if is_wanted else ""
+
+def _key(text: bytes) -> bytes:
+    key = text.strip()
+    if not key:
+        raise DecorateError("a value has no key", code="bad_leef")
+    return key

@@ -12,6 +12,10 @@ class MaskSettings(Settings):
 
     attributes: list[str] = option("Names of the attributes to remove.", example=["password"], min_length=1)
 
+    def takes(self) -> frozenset[str]:
+        """Those that are listed."""
+        return frozenset(self.attributes)
+
 
 class Mask(Decorator[MaskSettings]):
     """

@@ -35,6 +35,10 @@ class PrefixSettings(Settings):
         """All new names begin with what is added."""
         return self.add
 
+    def takes(self) -> frozenset[str]:
+        """The names that are listed."""
+        return frozenset(self.attributes or ())
+
     def new_name(self, name: str) -> str:
         """With the prefix, where the name is meant."""
         return self.add + name.removeprefix(self.strip) if self._is_meant(name) else name

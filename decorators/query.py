@@ -2,17 +2,16 @@
 
 from urllib.parse import unquote_to_bytes
 
-from ingest.api import Decorator, Event, Example, Settings, option
+from ingest.api import Decorator, Event, Example, option
 from ingest.api.choices import OnRepeated
-from ingest.api.names import Remembered
-from ingest.api.notation import name_from_bytes, name_to_bytes
+from ingest.api.notation import name_to_bytes
+from ingest.formats.keyed import KeyedSettings, Names
 
 
-class QuerySettings(Settings):
+class QuerySettings(KeyedSettings):
     """Options of the query decorator."""
 
     source: str | None = option("Attribute that is read; the body when left out.", default=None, example="query")
-    prefix: str = option("Put before every name to make the attribute's name.", default="", example="2hb_arg:")
     only: list[str] | None = option(
         "Only these names become attributes; all when left out.", default=None, example=["q", "page"], min_length=1
     )
@@ -23,15 +22,6 @@ class QuerySettings(Settings):
     )
     separator: str = option("Stands between joined values.", default=",", example=";")
     plus_is_blank: bool = option("A plus sign is a blank, as HTML forms write it.", default=True)
-
-    def sets(self) -> frozenset[str]:
-        """Those that are listed."""
-        return frozenset(self.prefix + key for key in self.only or ())
-
-    @property
-    def other_names(self) -> str | None:
-        """All names begin with `prefix`."""
-        return self.prefix if self.only is None else None
 
 
 class Query(Decorator[QuerySettings]):
@@ -65,10 +55,8 @@ class Query(Decorator[QuerySettings]):
     def __init__(self, settings: QuerySettings) -> None:
         super().__init__(settings)
         self._source = settings.source
-        self._prefix = name_to_bytes(settings.prefix)
-        self._wanted = None if settings.only is None else frozenset(map(name_to_bytes, settings.only))
         self._separator = name_to_bytes(settings.separator)
-        self._names = Remembered(self._named)
+        self._names = Names(settings.prefix, settings.only, read=unquote_to_bytes)
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
@@ -99,9 +87,3 @@ class Query(Decorator[QuerySettings]):
                 found[name] = self._separator.join(values)
         event.update(found)
         return True
-
-    def _named(self, key: bytes) -> str:
-        """The attribute of a name as it is written, "" for one that becomes none."""
-        plain = unquote_to_bytes(key)
-        is_wanted = plain != b"" and (self._wanted is None or plain in self._wanted)
-        return name_from_bytes(self._prefix + plain) if is_wanted else ""

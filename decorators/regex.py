@@ -65,6 +65,16 @@ class RegexSettings(Settings):
         """Those of the groups."""
         return frozenset(self.groups())
 
+    def surely_sets(self) -> frozenset[str]:
+        """Where neither a text without a match nor a group that took no part sets nothing."""
+        is_filled = self.on_unmatched is not OnUnmatched.UNSET or not any(self.groups().values())  # 0 always takes part
+        return self.set_references() if is_filled and self.without_match is not OnNoMatch.KEEP else frozenset()
+
+    @property
+    def without_match(self) -> OnNoMatch:
+        """What a text without a match leads to."""
+        return self.on_no_match or (OnNoMatch.KEEP if self.attribute is None else OnNoMatch.EMPTY)
+
     @model_validator(mode="after")
     def _one_form(self) -> Self:
         if (self.index is None) is not (self.attribute is None) or (
@@ -149,14 +159,13 @@ class Regex(Decorator[RegexSettings]):
     def __init__(self, settings: RegexSettings) -> None:
         super().__init__(settings)
         groups = {name: number for name, number in settings.groups().items() if number <= settings.pattern.groups}
-        single = settings.attribute is not None
         self._source = settings.source
         self._search = settings.pattern.search
         self._names = tuple(groups)
         self._numbers = tuple(groups.values())
         self._is_whole = self._numbers == tuple(range(1, settings.pattern.groups + 1))
         self._empty = dict.fromkeys(settings.groups(), b"")
-        self._on_no_match = settings.on_no_match or (OnNoMatch.EMPTY if single else OnNoMatch.KEEP)
+        self._on_no_match = settings.without_match
 
     @property
     def drop_reason(self) -> str:

@@ -21,6 +21,10 @@ class RemoveSettings(Settings):
         "Regular expression; attributes in whose names it is found are removed.", default=None, example="^http_"
     )
 
+    def takes(self) -> frozenset[str]:
+        """Those that are listed."""
+        return frozenset(self.attributes)
+
     @model_validator(mode="after")
     def _removes_something(self) -> Self:
         if not self.attributes and self.pattern is None:

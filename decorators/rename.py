@@ -42,6 +42,10 @@ class RenameSettings(Settings):
         """As they are listed."""
         return self.attributes
 
+    def takes(self) -> frozenset[str]:
+        """The old names that are listed."""
+        return frozenset(self.attributes)
+
     def new_name(self, name: str) -> str:
         """As they are listed, or as the pattern makes it."""
         return _renaming(self)(name)

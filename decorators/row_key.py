@@ -1,6 +1,6 @@
 """Build the key of a row out of parts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import ClassVar, NamedTuple, Self
 
@@ -110,6 +110,14 @@ class RowKeySettings(Settings):
         default="error",
         strict=False,
     )
+
+    def surely_sets(self) -> frozenset[str]:
+        """Where an event does not go without a key."""
+        return self.set_references() if self.on_missing is not OnMissing.UNSET else frozenset()
+
+    def made_of(self) -> Mapping[str, tuple[str, ...]]:
+        """The key, of its parts."""
+        return {f"attribute:{self.attribute}": ("parts",)}
 
     @model_validator(mode="after")
     def _buckets_where_they_belong(self) -> Self:

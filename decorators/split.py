@@ -34,6 +34,10 @@ class SplitSettings(Settings):
         """Those of the pieces."""
         return frozenset(name for name in self.attributes or () if name) | super().sets()
 
+    def surely_sets(self) -> frozenset[str]:
+        """Also where there is no such piece."""
+        return self.set_references()
+
     @model_validator(mode="after")
     def _one_form(self) -> Self:
         one = (self.index is not None, self.attribute is not None)

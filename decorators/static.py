@@ -21,6 +21,10 @@ class StaticSettings(Settings):
         """Those it has values for."""
         return frozenset(self.attributes)
 
+    def surely_sets(self) -> frozenset[str]:
+        """Always the same."""
+        return self.set_references()
+
 
 class Static(Decorator[StaticSettings]):
     """

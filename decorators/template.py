@@ -1,5 +1,6 @@
 """Make several attributes, and the body, of text and other parts of the event in one step."""
 
+from collections.abc import Mapping
 from typing import ClassVar, Self
 
 from pydantic import model_validator
@@ -35,6 +36,15 @@ class TemplateSettings(Settings):
     def sets_core(self) -> frozenset[str]:
         """The body where it has a template."""
         return frozenset() if self.body is None else frozenset(["body"])
+
+    def surely_sets(self) -> frozenset[str]:
+        """Where nothing stays for want of an attribute."""
+        return self.set_references() if self.on_missing is not OnMissing.UNSET else frozenset()
+
+    def made_of(self) -> Mapping[str, tuple[str, ...]]:
+        """Each has a template of its own."""
+        body = {} if self.body is None else {"body": ("body",)}
+        return {**{f"attribute:{name}": ("attributes", name) for name in self.attributes}, **body}
 
     @model_validator(mode="after")
     def _does_something(self) -> Self:

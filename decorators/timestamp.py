@@ -105,6 +105,10 @@ class TimestampSettings(Settings):
         """The time."""
         return frozenset(["timestamp"])
 
+    def surely_sets(self) -> frozenset[str]:
+        """Where an event does not keep the time it has."""
+        return self.set_references() if self.on_invalid is OnInvalid.ERROR else frozenset()
+
     @property
     def has_zone_names(self) -> bool:
         """Whether a format has a zone by its name."""

@@ -53,6 +53,10 @@ class UuidSettings(Settings):
         strict=False,
     )
 
+    def surely_sets(self) -> frozenset[str]:
+        """Where an event does not go without one."""
+        return self.set_references() if self.value is None or self.on_missing is not OnMissing.UNSET else frozenset()
+
 
 class Uuid(Decorator[UuidSettings]):
     """

@@ -1,5 +1,6 @@
 """Give an attribute a value made of text and other parts of the event."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from ingest.api import Decorator, Event, Example, Settings, option
@@ -20,6 +21,14 @@ class ValueSettings(Settings):
         default="empty",
         strict=False,
     )
+
+    def surely_sets(self) -> frozenset[str]:
+        """Where it is not left out for want of an attribute."""
+        return self.set_references() if self.on_missing is not OnMissing.UNSET else frozenset()
+
+    def made_of(self) -> Mapping[str, tuple[str, ...]]:
+        """The one that it sets."""
+        return {f"attribute:{self.attribute}": ("value",)}
 
 
 class Value(Decorator[ValueSettings]):

@@ -41,6 +41,10 @@ class InPlaceSettings(Settings):
             raise PydanticCustomError("conflict", "`*` stands for all attributes, so no other is listed")
         return self
 
+    def changes(self) -> frozenset[str]:
+        """Those that are listed."""
+        return frozenset(self.attributes or ())
+
     def sets_core(self) -> frozenset[str]:
         """The body where it is changed."""
         return frozenset(["body"]) if self.changes_body else frozenset()

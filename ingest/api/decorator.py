@@ -57,7 +57,7 @@ class Decorator(_Component[S]):
     forgets it in `begin`, and says in its docstring what a replay does to it. What can not give the same for the same
     event says `deterministic = False`; then `validate` refuses a row key made of what it sets, under whatever name, and
     warns where its settings do not say all names that it sets (`sets` and `other_names`). How other steps pass it on is
-    what their settings say of what they read (`reads`, `passes_on`) and set (the same, and `sets_core`).
+    what their settings say of what they read (`reads`, `passes_on`) and set (the same, `sets_core`, `surely_sets`).
     """
 
     @abstractmethod

@@ -87,6 +87,11 @@ class EditSettings(Settings):
         is_changed = self.targets() is None and self.attribute is None
         return frozenset([self.without_source]) if is_changed else frozenset()
 
+    def surely_sets(self) -> frozenset[str]:
+        """All of it, where an absent attribute is not passed over."""
+        is_sure = self.targets() is None or self.on_missing is not OnMissing.UNSET
+        return self.set_references() if is_sure else frozenset()
+
     def passes_on(self) -> Targets:
         """As the options say."""
         return self.targets() or {}

@@ -138,6 +138,35 @@ class Settings(Model):
         """
         return ""
 
+    def set_references(self) -> frozenset[str]:
+        """All that `sets` and `sets_core` say, as templates tell it; `surely_sets` is often that, or nothing."""
+        return frozenset(f"attribute:{name}" for name in self.sets()) | self.sets_core()
+
+    def surely_sets(self) -> frozenset[str]:
+        """
+        What of it the step sets anew in each event that comes out of it, as templates tell it.
+
+        With the options it has, but for `when`, which is asked elsewhere. Events that fail or are dropped do not come
+        out. A row key may be made of it, whatever was there before.
+        """
+        return frozenset()
+
+    def made_of(self) -> Mapping[str, tuple[str, ...]]:
+        """
+        What it sets, as templates tell it -> the option, and the keys in it, of all templates that it is made of.
+
+        What is not in here is taken to be made of all templates that the options have.
+        """
+        return {}
+
+    def takes(self) -> frozenset[str]:
+        """Attributes that it takes away, or apart, as far as the options name them."""
+        return frozenset()
+
+    def changes(self) -> frozenset[str]:
+        """Attributes that it changes where an event has them, besides those of `sets`; `*` is all of them."""
+        return frozenset()
+
     def passes_on(self) -> Mapping[str, str]:
         """Attribute that the step reads -> attribute that receives it, or what is made of it."""
         return {}

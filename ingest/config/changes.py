@@ -1,6 +1,6 @@
 """What of an event may be something else when it runs again, followed through the steps that pass it on."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -11,14 +11,6 @@ from ingest.config.model import Component
 from ingest.config.problems import Kind
 from ingest.expressions import Condition, Template
 
-_BODY_OF = {"format": "template", "template": "body"}  # steps that make a body, and of which option
-_CHANGE_LISTED = frozenset({"flatten", "mask", "prefix", "redact", "remove", "rename", "truncate"})
-# steps that set all they name in each event, but for what an option on_CASE says
-_SET_ALL = frozenset({
-    "case", "convert", "copy", "csv", "date_parts", "digest", "format", "hash", "hmac", "host", "invert_time", "join",
-    "replace", "row_key", "split", "static", "template", "timestamp", "trim", "truncate_time", "uuid", "value",
-})  # fmt: skip
-_LEFT_ALONE = frozenset({"None", "fit", "keep", "skip", "unset"})  # choices by which a step may set nothing
 _ATTRIBUTE = "attribute:"
 
 
@@ -87,13 +79,14 @@ class Changing:
         """
         The steps that give a reference something that changes.
 
-        Where none is known to, those that may, by how the names begin that they set, but for those after which another
-        step surely sets it.
+        Where none is known to, those that may, by how the names begin that they set. Those after which another step
+        surely sets it are left out.
         """
         sure: list[Component] = []
         possible: list[Component] = []
         for step, before, after in zip(self.steps, self.states, self.states[1:], strict=False):
             if after.origin(reference) is None:
+                sure.clear()
                 possible.clear()
             elif after.known.get(reference) is not before.known.get(reference):
                 sure.append(step)
@@ -123,7 +116,7 @@ def followed(pipeline: PipelineDraft, binding: Binding) -> Changing:
                 )
                 binding.warning(Kind.CONFLICT, step.where, message)
             if isinstance(settings, Settings):
-                after = after.but(dict.fromkeys(_set_by(settings), step))
+                after = after.but(dict.fromkeys(settings.set_references(), step))
         else:
             after = passed_on(step, after, pipeline.options.timezone)
         states.append(after)
@@ -146,25 +139,24 @@ def passed_on(step: Component, before: Changes, zone: str) -> Changes:
 
     for name, target in settings.passes_on().items():
         give({_attribute(name)}, [_attribute(target)])
-    option = getattr(settings, "attributes", None)
-    listed = option if isinstance(option, dict) else dict.fromkeys(option if isinstance(option, list) else ())
-    for name, template in listed.items():
-        give(read_by(template), [_attribute(name)])  # one of them says nothing of the others
-    body_option = _BODY_OF.get(step.kind, "")
-    give(read_by(getattr(settings, body_option, None)), ["body"])
-    others = read_by([part for option, part in settings if option not in {"attributes", body_option}])
+    made_of = settings.made_of()
+    for reference, path in made_of.items():
+        give(read_at(settings, path), [reference])  # one of them says nothing of the others
+    told = {path[0] for path in made_of.values()}
+    others = read_by([part for option, part in settings if option not in told])
     condition = read_when(settings, zone)
-    origin = give(others | settings.reads() | condition, _set_by(settings))
+    origin = give(others | settings.reads() | condition, settings.set_references())
     begins = {}
     if origin is not None and settings.other_names is not None:
         begins[settings.other_names] = origin
-    if step.kind in _CHANGE_LISTED and (chooser := give(condition, map(_attribute, listed))) and "*" in listed:
+    listed = settings.takes() | settings.changes()
+    if (chooser := give(condition, map(_attribute, listed))) and "*" in listed:
         begins[""] = chooser
-    for name in (*before.names(), *listed):
+    for name in (*before.names(), *settings.takes()):
         begin, maker = settings.members_of(name), before.origin(_attribute(name))
         if begin is not None and maker is not None:
             begins[begin] = maker
-    return moved.but(known, begins, _set_by(settings) if sets_all(step, settings) else ())
+    return moved.but(known, begins, surely_set(settings))
 
 
 def _renamed(settings: Settings, before: Changes) -> Changes:
@@ -194,21 +186,9 @@ def _new_reference(settings: Settings, reference: str) -> str:
     return _attribute(settings.new_name(reference.removeprefix(_ATTRIBUTE)))
 
 
-def _set_by(settings: Settings) -> set[str]:
-    """References of all that a step is known to set."""
-    return {*map(_attribute, settings.sets()), *settings.sets_core()}
-
-
-def sets_all(step: Component, settings: Settings) -> bool:
-    """Whether a step surely sets all that it names, in each event that comes out of it."""
-    if step.kind not in _SET_ALL or settings.when is not None:
-        return False
-    # a body and a time are always there, a host is not
-    passed_over = {"on_error", "on_missing"} if settings.reads() & {"body", "timestamp"} else {"on_error"}
-    return not any(
-        option.startswith("on_") and option not in passed_over and str(choice) in _LEFT_ALONE
-        for option, choice in settings
-    )
+def surely_set(settings: Settings) -> frozenset[str]:
+    """References of what a step surely sets, in each event that comes out of it or goes past it."""
+    return settings.surely_sets() if settings.when is None else frozenset()
 
 
 def _attribute(name: str) -> str:
@@ -219,6 +199,15 @@ def read_when(settings: Model, zone: str) -> frozenset[str]:
     """References of the condition of a step."""
     when = getattr(settings, "when", None)
     return Condition.parse(when, zone).references if isinstance(when, str) else frozenset()
+
+
+def read_at(settings: Settings, path: Sequence[str]) -> frozenset[str]:
+    """References of the templates at one place of the options."""
+    option, *keys = path
+    value = getattr(settings, option)
+    for key in keys:
+        value = value[key]
+    return read_by(value)
 
 
 def read_by(value: object) -> frozenset[str]:

@@ -2,14 +2,15 @@
 Rules across options: names that lead nowhere, steps no event reaches, options that do not go together.
 
 Components are known by the names of their options (`attr_prefix`, `store`, `families` …) and by what `ingest.api` lets
-them say, never by their classes.
+them say, never by their classes. By their kinds are known the source `files`, the store `rocksdb`, and steps that a
+hint proposes.
 """
 
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from ingest.api import Event, StoreSettings
+from ingest.api import Event, Settings, StoreSettings
 from ingest.api.errors import EventError
 from ingest.config.components import Binding
 from ingest.config.draft import Draft, PipelineDraft
@@ -107,7 +108,10 @@ def _check_rules(sink: Component, zone: str, binding: Binding) -> None:
 
 def _check_time(sink: Component, pipeline: PipelineDraft, binding: Binding) -> None:
     is_files = pipeline.source is not None and pipeline.source.kind == "files"
-    is_set = any(step.kind == "timestamp" for step in pipeline.steps)
+    is_set = any(
+        not isinstance(step.settings, Settings) or "timestamp" in step.settings.sets_core() - step.settings.reads()
+        for step in pipeline.steps
+    )
     if is_files and not is_set and getattr(sink.settings, "timestamp", None) == "event":
         message = "every event of a file has the file's time, so `timestamp: event` gives all cells one time"
         binding.warning(Kind.CONFLICT, sink.place("timestamp"), message, "set event times with a timestamp step")

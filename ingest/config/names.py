@@ -158,8 +158,7 @@ def _used_by(step: Component) -> Iterator[str]:
     if isinstance(settings, Settings):
         yield from settings.passes_on()
         yield from (reference.removeprefix("attribute:") for reference in read_by(settings) | settings.reads())
-    if step.kind in {"remove", "mask", "flatten"}:
-        yield from getattr(settings, "attributes", None) or ()
+        yield from settings.takes()
 
 
 def _place_of(name: str, step: Component) -> Place:

@@ -1,9 +1,10 @@
 """What can be said about row keys without an event: whether they vary, and whether a replay gives the same."""
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from ingest.api import Settings
-from ingest.config.changes import Changes, followed, read_by, read_when, sets_all
+from ingest.config.changes import Changes, followed, read_at, read_when, surely_set
 from ingest.config.components import Binding
 from ingest.config.draft import PipelineDraft
 from ingest.config.model import Component
@@ -11,7 +12,6 @@ from ingest.config.problems import Kind, Place
 from ingest.expressions import CORE_NAMES, Template
 
 _FIXED_IN_FILES = frozenset({"partition", "key"})  # of the files source: 0 and empty for every event
-_MADE_OF = {"row_key": "parts", "value": "value"}  # steps that make one attribute, and of which option
 _OF_RECORD = frozenset(CORE_NAMES)
 _UNIQUE_IN_KAFKA = 10_000  # records of a partition and millisecond that nanos tell apart
 
@@ -22,46 +22,60 @@ def check_row_keys(pipeline: PipelineDraft, binding: Binding) -> None:
     is_files = pipeline.source is not None and pipeline.source.kind == "files"
     told: set[Place] = set()
     for sink in pipeline.sinks:
-        for step, references, where in _row_keys(pipeline, sink):
-            if where not in told:
-                told.add(where)
-                _check(references, where, binding, is_files=is_files)
-                _check_parts(references, step, where, pipeline, binding)
-                chooses = frozenset() if step is None else read_when(step.settings, pipeline.options.timezone)
-                _check_same(references | chooses, where, changing.before(step), binding)
         prefix = getattr(sink.settings, "attr_prefix", None)
-        for step in changing.setting(f"attribute:{prefix}"):
-            if step.kind not in (*_MADE_OF, "template"):  # told above, at what they are made of
-                _check_same({f"attribute:{prefix}"}, step.where, changing.after(step), binding)
+        key = f"attribute:{prefix}" if isinstance(prefix, str) else None
+        for made in _row_keys(pipeline, sink, key):
+            if made.where in told:
+                continue
+            told.add(made.where)
+            if made.references or made.is_sure:
+                _check(made.references, made.where, binding, is_files=is_files)
+            _check_parts(made.references, made.step, made.where, pipeline, binding)
+            step = made.step
+            chooses = frozenset() if step is None else read_when(step.settings, pipeline.options.timezone)
+            _check_same(made.references | chooses, made.where, changing.before(step), binding)
+        if key is None:
+            continue
+        for step in changing.setting(key):
+            if not isinstance(step.settings, Settings) or key not in step.settings.made_of():  # those are told above
+                _check_same({key}, step.where, changing.after(step), binding)
 
 
-def _row_keys(pipeline: PipelineDraft, sink: Component) -> list[tuple[Component | None, frozenset[str], Place]]:
+class _RowKey(NamedTuple):
     """
-    What the listed row key of a sink reads, or what the steps do that may set the attribute it is taken from.
+    A row key, as it is made at one place.
 
-    With the step, None for the sink itself; those before one that surely sets the attribute are left out.
+    Attributes:
+        step: None where the sink itself makes it.
+        is_sure: no event that the place is for gets it from elsewhere.
+    """
+
+    references: frozenset[str]
+    where: Place
+    step: Component | None
+    is_sure: bool
+
+
+def _row_keys(pipeline: PipelineDraft, sink: Component, key: str | None) -> list[_RowKey]:
+    """
+    What the listed row key of a sink is made of, or what the steps make the attribute of that it is taken from.
+
+    Those before a step that surely sets the attribute are left out.
     """
     row_key = getattr(sink.settings, "row_key", None)
     template = getattr(row_key, "template", None)
     if isinstance(template, Template):
-        return [(None, template.references, sink.place("row_key", "template"))]
-    prefix = getattr(sink.settings, "attr_prefix", None)
-    if not isinstance(prefix, str):
-        return []
-    found: list[tuple[Component | None, frozenset[str], Place]] = []
+        return [_RowKey(template.references, sink.place("row_key", "template"), None, is_sure=True)]
+    found: list[_RowKey] = []
     for step in pipeline.steps:
         settings = step.settings
-        listed = getattr(settings, "attributes", None) if step.kind == "template" else None
-        is_listed = isinstance(listed, dict) and prefix in listed
-        if not is_listed and str(getattr(settings, "attribute", None)) != prefix:
+        if key is None or not isinstance(settings, Settings):
             continue
-        if isinstance(settings, Settings) and sets_all(step, settings):
+        if key in surely_set(settings):
             found = []  # what was set before is replaced
-        if is_listed and isinstance(listed, dict):
-            found.append((step, read_by(listed[prefix]), step.place("attributes", prefix)))
-        elif step.kind in _MADE_OF:
-            option = _MADE_OF[step.kind]
-            found.append((step, read_by(getattr(settings, option, None)), step.place(option)))
+        if (path := settings.made_of().get(key)) is not None:
+            is_sure = key in settings.surely_sets()
+            found.append(_RowKey(read_at(settings, path), step.place(*path), step, is_sure))
     return found
 
 

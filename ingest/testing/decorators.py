@@ -4,11 +4,11 @@
 import contextlib
 import pickle
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
-from ingest.api import Event, EventError, Example, Settings
+from ingest.api import Event, EventError, Example, Priority, Settings
 from ingest.plugin import check_component, check_event
 from ingest.testing.events import (
     event_before,
@@ -19,11 +19,18 @@ from ingest.testing.events import (
     files_of,
     random_events,
     settings_of,
+    settings_with_cases,
 )
 from ingest.testing.purity import asked_for, digest, digest_elsewhere, uses
 from ingest.testing.shares import AnyDecorator, share_of
 
 _MIN_EXAMPLES = 2  # the common case and the edge
+_BEFORE: dict[str, tuple[object, object]] = {
+    "host": ("before.example", "other.example"),
+    "nanos": (1, 2),
+    "priority": (Priority.FATAL, Priority.TRACE),
+    "timestamp": (1, 2),
+}
 _CORE = {"body": "body", "host": "host", "nanos": "nanos", "priority": "priority", "timestamp": "timestamp_ms"}
 
 
@@ -95,6 +102,18 @@ class DecoratorContract:
                 changed = {name for name, field in _CORE.items() if getattr(after, field) != getattr(before, field)}
                 unsaid = changed - decorator.settings.sets_core()
                 assert not unsaid, f"{example.title}: it sets {sorted(unsaid)}"
+
+    def test_it_surely_sets_what_it_says(self, kind_of_decorator: type[AnyDecorator]) -> None:
+        """`surely_sets` of the settings frees row keys of what was there before, whatever options `on_CASE` say."""
+        model, examples = kind_of_decorator.settings_class(), kind_of_decorator.examples
+        events = [*map(event_before, examples), *random_events()]
+        for settings in (each for example in examples for each in settings_with_cases(model, example.settings)):
+            decorator = kind_of_decorator(settings)
+            read = settings.reads() | {f"attribute:{name}" for name in settings.passes_on()}
+            for reference in sorted(settings.surely_sets()):
+                is_set = _is_set if reference in read else _is_set_anew
+                left = next((event for event in events if not is_set(decorator, event, reference)), None)
+                assert left is None, f"{settings} does not set {reference} of {left}"
 
     def test_an_event_that_fails_is_unchanged(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """Computed first, assigned last; and only EventErrors are raised, whatever the bytes."""
@@ -213,6 +232,32 @@ def _came_out(decorator: AnyDecorator, event: Event) -> list[Event]:
     """The events that came of one; none when it was dropped or failed."""
     (found,) = share_of(decorator, [event])
     return [] if isinstance(found, EventError) else found
+
+
+def _is_set(decorator: AnyDecorator, event: Event, reference: str) -> bool:
+    """Whether all that comes out has it, where the event that went in did not."""
+    return None not in _given(decorator, event, reference, None)
+
+
+def _is_set_anew(decorator: AnyDecorator, event: Event, reference: str) -> bool:
+    """The same, and nothing that comes out has what it was before, whatever that was."""
+    before = _BEFORE.get(reference, (b"\0before", b"\0other"))
+    is_kept = all(value in _given(decorator, event, reference, value) for value in before)
+    return not is_kept and _is_set(decorator, event, reference)
+
+
+def _given(decorator: AnyDecorator, event: Event, reference: str, before: Any) -> list[object]:
+    """What a reference is in each event that comes out, by what it was; an attribute that was None was not there."""
+    event = event.copy()
+    field, name = _CORE.get(reference), reference.removeprefix("attribute:")
+    if field is not None:
+        setattr(event, field, getattr(event, field) if before is None else before)
+    elif before is not None:
+        event.attributes[name] = before
+    else:
+        event.attributes.pop(name, None)
+    came_out = _came_out(decorator, event)
+    return [after.attributes.get(name) if field is None else getattr(after, field) for after in came_out]
 
 
 def _decorated(decorator: AnyDecorator, event: Event) -> None:

@@ -1,12 +1,15 @@
 """Events and settings for tests, made with few words."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import chdir, contextmanager
+from contextlib import chdir, contextmanager, suppress
 from dataclasses import replace
+from enum import Enum
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
+
+from pydantic import ValidationError
 
 from ingest.api import Event, Example, Model, Origin, Priority, WriteOnceEvent
 from ingest.api.notation import name_to_bytes
@@ -155,9 +158,18 @@ def settings_of(model: type[M], text: str = "{}", *, timezone: str = "UTC") -> M
     Raises:
         pydantic.ValidationError: the options are not the component's.
     """
-    node = compose(text, "settings", [])
-    content: Any = {} if node is None else plain(node)
-    return model.model_validate(content or {}, context={"timezone": timezone})
+    return model.model_validate(_content(text), context={"timezone": timezone})
+
+
+def settings_with_cases(model: type[M], text: str) -> Iterator[M]:
+    """The options that a text gives, and the same with each choice that goes with them for an option `on_CASE`."""
+    yield settings_of(model, text)
+    for name, field in model.model_fields.items():
+        kinds = (field.annotation, *get_args(field.annotation))
+        choices = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Enum)]
+        for choice in (member.value for kind in choices for member in kind if name.startswith("on_")):
+            with suppress(ValidationError):
+                yield model.model_validate({**_content(text), name: choice}, context={"timezone": "UTC"})
 
 
 @contextmanager
@@ -171,6 +183,12 @@ def files_of(examples: Iterable[Example]) -> Iterator[None]:
         for name, content in files.items():
             Path(name).write_bytes(_bytes(content))
         yield
+
+
+def _content(text: str) -> dict[str, Any]:
+    node = compose(text, "settings", [])
+    content: Any = {} if node is None else plain(node)
+    return content or {}
 
 
 def _bytes(text: str | bytes) -> bytes:

@@ -128,6 +128,35 @@ class Moving(Good):
         return kept
 
 
+class PromisingSettings(FaultySettings):
+    """Options."""
+
+    def surely_sets(self):
+        return frozenset([f"attribute:{self.name}"])
+
+
+class Promising(Good):
+    """Says that it surely sets its attribute, and does so."""
+
+    @classmethod
+    def settings_class(cls):
+        return PromisingSettings
+
+
+class Forgetful(Promising):
+    """The same, and sets nothing for some bodies."""
+
+    def decorate(self, event):
+        return event.body == b"a:b::" or super().decorate(event)
+
+
+class Sparing(Promising):
+    """The same, but what is there already stays."""
+
+    def decorate(self, event):
+        return self.settings.name in event.attributes or super().decorate(event)
+
+
 @pytest.mark.parametrize(
     ("test", "decorator", "error"),
     [
@@ -135,6 +164,8 @@ class Moving(Good):
         ("test_examples_are_true", Mumbling, AssertionError),
         ("test_an_event_that_fails_is_unchanged", HalfDone, AssertionError),
         ("test_any_bytes_do_not_crash_it", Crashing, UnicodeDecodeError),
+        ("test_it_surely_sets_what_it_says", Forgetful, AssertionError),
+        ("test_it_surely_sets_what_it_says", Sparing, AssertionError),
         ("test_what_it_leaves_is_an_event", Untyped, TypeError),
         ("test_it_asks_for_no_clock_and_no_chance", AskingTime, AssertionError),
         ("test_it_is_pure", Remembering, AssertionError),
@@ -144,7 +175,7 @@ class Moving(Good):
     ids=lambda value: value.__name__ if isinstance(value, type) else value,
 )
 def test_fault_is_found(test, decorator, error):
-    getattr(DecoratorContract(), test)(Good)
+    getattr(DecoratorContract(), test)(Promising if issubclass(decorator, Promising) else Good)
     with pytest.raises(error):
         getattr(DecoratorContract(), test)(decorator)
 

@@ -13,6 +13,19 @@ from ingest.api import Decorator, Example, Settings, option
 class DrawSettings(Settings):
     attribute: str = option("Where it goes.", default="lot")
 
+class PlaceSettings(DrawSettings):
+    def surely_sets(self):
+        return self.set_references()
+
+class Place(Decorator[PlaceSettings]):
+    "Say where it comes from."
+
+    kind = "place"
+    examples = (Example("anywhere", after={"lot": "topic"}),)
+    def decorate(self, event):
+        event.set(self.settings.attribute, event.origin.topic.encode())
+        return True
+
 class Draw(Decorator[DrawSettings]):
     "Draw a number."
 
@@ -34,7 +47,7 @@ pipelines:
       - STEP
       - value: {attribute: copy, value: "a%{lot}"}
       - value: {attribute: "2hb_f:x", value: "%{copy}"}
-      - value: {attribute: "2hb_", value: "ROW"}
+      - value: {attribute: "2hb_", value: "ROW", on_missing: MISSING}
     sinks: [{attr2hbase: {table: t}}]
 """
 
@@ -45,8 +58,8 @@ def problems(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     path = tmp_path / "p.yaml"
 
-    def found(row: str, step: str = "draw") -> list[str]:
-        path.write_text(FILE.replace("ROW", row).replace("STEP", step))
+    def found(row: str, step: str = "draw", missing: str = "empty") -> list[str]:
+        path.write_text(FILE.replace("ROW", row).replace("STEP", step).replace("MISSING", missing))
         try:
             report = load(path, env={}, lookup=Catalog()).report
         except ConfigError as error:
@@ -77,8 +90,18 @@ def test_row_key_of_it_is_refused(problems, name):
 
 
 def test_row_key_set_by_it_is_refused(problems):
-    found = problems("%{key}", step='draw: {attribute: "2hb_"}')
+    found = problems("%{key}%{id}", step='draw: {attribute: "2hb_"}', missing="unset")
     assert any(line.startswith("8:9: conflict: this row key takes") for line in found)
+
+
+def test_row_key_set_by_it_and_surely_set_again_is_not(problems):
+    assert problems("%{key}%{id}", step='draw: {attribute: "2hb_"}') == [WARNING]
+
+
+@pytest.mark.parametrize(("step", "is_refused"), [("place", False), ("place: {when: exists(id)}", True)])
+def test_what_a_plugin_surely_sets_again_is_free(problems, step, is_refused):
+    [_, *refused] = problems("%{offset}%{lot}", f"draw\n      - {step}")
+    assert bool(refused) is is_refused
 
 
 def test_other_steps_are_not_told(problems):

@@ -52,6 +52,12 @@ def problems(tmp_path):
         ("json: {prefix: '2hb_j:'}", ADD),
         ("filter: {drop: \"%{body} == ''\"}", ADD),
         ("rename: {attributes: {a: '2hb_c:d'}}", ADD),
+        ("kv: {only: [level]}", ADD),
+        ("query: {only: [q]}", ADD),
+        ("leef: {only: [src]}", ADD),
+        ("cef: {only: [src]}", ADD),
+        ("cef: {prefix: '2hb_c:', only: [cs1], fold_labels: true}", ADD),
+        ("headers: {only: [Host], first_line_attribute: x}", ADD),
     ],
 )
 def test_a_key_that_nothing_sets_is_told(problems, source, step, why):
@@ -64,6 +70,12 @@ def test_a_key_that_nothing_sets_is_told(problems, source, step, why):
         "json",
         "json: {prefix: '2hb'}",
         "kv",
+        "leef",
+        "leef: {prefix: '2hb', only: [src, _]}",
+        "cef: {prefix: '2hb', only: [_]}",
+        "cef: {only: [cs1], fold_labels: true}",
+        "headers: {prefix: '2h', only: [B_]}",
+        "headers: {only: [Host], case: keep}",
         "flume_avro",
         "null_deco",
         "gunzip",
@@ -118,6 +130,8 @@ def test_a_chain_without_cells_is_told(problems):
     assert problems(KEY, "json") == []
     assert problems(KEY, "json: {prefix: 'x:'}") == [NO_CELL]
     assert problems(KEY, "json: {prefix: '2hb_x:'}") == []
+    assert problems(KEY, "leef: {prefix: 'x:', only: [src]}") == [NO_CELL]
+    assert problems(KEY, "leef: {prefix: '2hb_x:', only: [src]}") == []
     assert problems(KEY, "null_deco", sinks="[{attr2hbase: {table: t, sys_family: s}}]") == []
     assert problems(KEY, "filter: {keep: exists(x)}", sinks="[{attr2hbase: {table: t, write_body: 's:b'}}]") == []
     assert problems(KEY, source=KAFKA) == []  # headers of records are attributes too
@@ -135,9 +149,11 @@ def test_an_attribute_that_is_passed_over_is_told(problems, name):
         f"value: {{attribute: y, value: \"%{{'{name}'}}\"}}",
         f"rename: {{attributes: {{'{name}': y}}}}",
         f"remove: {{attributes: ['{name}']}}",
+        f"prefix: {{attributes: ['{name}'], strip: 2hb_}}",
         f"trim: {{source: '{name}', attribute: '2hb_a:t'}}",
     ):
         assert problems(KEY, CELL, step, user) == []
+    assert problems(KEY, CELL, step, f"redact: {{attributes: ['{name}'], find: [email]}}") == [found]
     assert problems(KEY, CELL, step, sinks="[{attr2hbase: {table: t, sys_family: s}}]") == []
 
 

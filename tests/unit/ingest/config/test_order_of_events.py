@@ -3,7 +3,7 @@
 import pytest
 
 from ingest.catalog import Catalog
-from tests.support.problems import problems_of
+from tests.support.problems import chain_file, problems_of
 
 PLUGIN = """\
 from ingest.api import Example, FanOut, Held, Settings
@@ -40,6 +40,13 @@ TOLD = (
 )
 
 
+CELL = 'value: {attribute: "2hb_a:b", value: "%{body}"}'
+BY_TIME = "[{attr2hbase: {table: t, timestamp: event}}]"
+ONE_TIME = (
+    "conflict: warning: every event of a file has the file's time, so `timestamp: event` gives all cells one time"
+)
+
+
 @pytest.fixture
 def problems(tmp_path, monkeypatch):
     (tmp_path / "late_steps.py").write_text(PLUGIN)
@@ -51,6 +58,18 @@ def problems(tmp_path, monkeypatch):
         return problems_of(path)
 
     return found
+
+
+@pytest.mark.parametrize(
+    ("step", "is_told"),
+    [("null_deco", True), ("truncate_time: {to: day}", True), ("timestamp", False), ("syslog", False)],
+)
+def test_events_of_a_file_that_have_one_time_are_told(tmp_path, step, is_told):
+    path = tmp_path / "p.yaml"
+    text = chain_file(step, 'value: {attribute: "2hb_", value: "%{topic}:%{offset}"}', CELL, sinks=BY_TIME)
+    path.write_text(text.replace('kafka: {brokers: "localhost:9092", topics: [t]}', "files: {path: x.log}"))
+    found = [problem.split(";")[0] for problem in problems_of(path)]
+    assert found == ["10:48: " + ONE_TIME] * is_told
 
 
 @pytest.mark.parametrize(

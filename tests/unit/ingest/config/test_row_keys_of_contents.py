@@ -143,6 +143,8 @@ def test_the_key_may_be_it(problems, steps):
         (["user_agent: {source: profile}"], "id"),
         (["ex_date: {source: profile, prefix: '', pattern: yyyy}"], "id"),
         (["query: {source: profile, only: [q]}"], "id"),
+        (["leef: {source: profile, only: [q]}"], "id"),
+        (["cef: {source: profile, only: [q]}"], "id"),
         (["flatten"], "id"),
         (["flatten: {attributes: {id: ''}}"], "c"),
         (["timestamp: {source: profile}"], "host"),
@@ -184,8 +186,21 @@ def test_what_it_does_not_reach_is_free(problems, steps, name):
         (["json: {source: profile}", "uuid: {attribute: c}", "rename: {attributes: {c: d}}"], "d", False),
         (["json: {source: profile}", "uuid: {attribute: c}", "kv: {source: profile}"], "c", True),
         (["json: {source: profile}", "hash: {attribute: c}"], "c", False),
+        (["json: {source: profile}", "leef: {source: id}"], "eventId", True),  # `id` may be of it
+        (["json: {source: profile}", "cef: {only: [src]}"], "name", False),
+        (["json: {source: profile}", "cef: {only: [src]}"], "src", True),
         (["json: {source: profile}", "regex: {pattern: '(?P<c>.*)'}"], "c", True),  # the text may have no match
         (["json: {source: profile}", "copy: {source: id, attribute: c}"], "c", True),
+        (["regex: {pattern: '(?P<profile>[0-9]+)', on_no_match: error, on_unmatched: error}"], "profile", False),
+        (["regex: {pattern: '(?P<profile>[0-9])?', on_no_match: error}"], "profile", True),
+        (["regex: {pattern: '(?P<profile>[0-9]+)', on_unmatched: error}"], "profile", True),
+        (["regex: {pattern: '.', index: 0, attribute: profile, on_no_match: drop}"], "profile", False),
+        (["regex: {pattern: '.', index: 0, attribute: profile, when: exists(id)}"], "profile", True),
+        (["row_key: {attribute: profile, parts: [{value: '%{id}'}], on_separator: keep}"], "profile", False),
+        (["convert: {attribute: profile, encode: int64, on_invalid: keep}"], "profile", False),
+        (["convert: {attribute: profile, encode: int64, on_invalid: unset}"], "profile", True),
+        (["invert_time: {attribute: profile, on_invalid: keep}"], "profile", True),
+        (["copy: {source: profile, attribute: '2hb_'}", key("offset")], None, False),
     ],
 )
 def test_what_is_surely_set_again_is_free(problems, steps, name, is_refused):

@@ -30,6 +30,9 @@ def problems(tmp_path, step):
         ('template: {attributes: {"2hb_": "%{key}%{nanos}"}}', None),
         ('template: {attributes: {x: "%{nanos}"}}', None),
         ('template: {attributes: {"2hb_": "%{nanos}"}}\n      - row_key: {parts: [{value: "%{key}"}]}', None),
+        ('value: {attribute: "2hb_", value: k, when: exists(x)}', f"7:43: {SAME}"),
+        ('default: {attributes: {"2hb_": "%{nanos}"}}', f"7:40: {NANOS}"),
+        ('default: {attributes: {"2hb_": k}}', None),  # of those events that have no other
     ],
 )
 def test_a_key_that_does_not_vary_is_told(tmp_path, step, expected):
