@@ -114,7 +114,7 @@ class ConvertSettings(EditSettings):
 
     def surely_sets(self) -> frozenset[str]:
         """Also what can not be converted, unless there is no result then."""
-        return frozenset() if self.on_invalid is OnInvalid.UNSET else super().surely_sets()
+        return frozenset() if self.on_invalid is OnInvalidValue.UNSET else super().surely_sets()
 
     @model_validator(mode="after")
     def _converts_something(self) -> Self:

@@ -56,7 +56,7 @@ class HostSettings(Settings):
 
     def surely_sets(self) -> frozenset[str]:
         """Where there always is a name."""
-        return self.set_references() if self.on_missing is OnMissing.ERROR else frozenset()
+        return self.set_references() if self.on_missing is OnInvalid.ERROR else frozenset()
 
     @model_validator(mode="after")
     def _does_something(self) -> Self:
@@ -138,7 +138,7 @@ def _forming(settings: HostSettings) -> Callable[[bytes], bytes]:
 
             def full(name: bytes) -> bytes:
                 if b"." in name:
-                    return name.removesuffix(b".")
+                    return name.removesuffix(b".") or name
                 return name if b":" in name else name + domain
 
             return full

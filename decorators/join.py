@@ -34,7 +34,7 @@ class JoinSettings(Settings):
 
     def surely_sets(self) -> frozenset[str]:
         """Where the text does not go when all attributes are skipped."""
-        return self.set_references() if self.on_missing is not OnMissing.SKIP else frozenset()
+        return self.set_references() if self.on_missing is not OnMissingPiece.SKIP else frozenset()
 
 
 class Join(Decorator[JoinSettings]):

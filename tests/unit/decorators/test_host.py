@@ -1,7 +1,7 @@
 """The host decorator."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from decorators.host import Host, HostSettings
@@ -52,6 +52,7 @@ def test_any_bytes_go_through_the_host_and_back(name):
     assert event.attributes["b"] == name
 
 
+@example(b".", "{form: full, domain: d.e}")
 @given(st.binary(min_size=1, max_size=20), st.sampled_from(["{form: short}", "{form: full, domain: d.e}"]))
 def test_a_form_is_had_once(name, settings):
     decorator = Host(settings_of(HostSettings, settings))
