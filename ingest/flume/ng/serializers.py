@@ -27,9 +27,9 @@ _ROW_KEY = "ROW_KEY"
 _KEYS = {
     "timestamp": (
         "%{timestamp}",
-        "events of one millisecond share a row, as they did; the time is the event's, not the clock's",
+        "events of one millisecond share a row, as they did; the time is the record's, not the clock's",
     ),
-    "nano": ("%{nanos}", "the nanos are the event's, not the clock's"),
+    "nano": ("%{nanos}", "the nanos are the record's, not the clock's"),
     "random": ("%{uuid()}", "made of the record's place, so that a replay gives the same row; Flume's were random"),
     "uuid": ("%{uuid()}", "made of the record's place, so that a replay gives the same row; Flume's were random"),
 }
@@ -141,7 +141,7 @@ def _regex(options: Options, table: str, family: str) -> PipelineEnd | None:
     steps.append(Component("regex", found, [said], place, origins))
     if key_index < 0:
         notes.append(
-            "the row key is the event's time and place, so that a replay gives the same row; Flume's was random"
+            "the row key is the record's time and place, so that a replay gives the same row; Flume's was random"
         )
         steps.append(Component("value", {"attribute": "2hb_", "value": _DEFAULT_KEY}, [notes[-1]], place))
     origins = options.origins({("table",): "table"})

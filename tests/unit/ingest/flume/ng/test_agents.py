@@ -81,6 +81,70 @@ def test_interceptors(options, event, expected, cells):
     assert (row, found) == ("r1", {name: value for name, value in wanted.items() if value is not None})
 
 
+MILLIS = "org.apache.flume.interceptor.RegexExtractorInterceptorMillisSerializer"
+
+
+def millis(name, pattern, regex):
+    """An extractor of a date and a word behind it."""
+    return interceptor(
+        type="regex_extractor", regex=regex, serializers="s1 s2", serializers__s1__name=name,
+        serializers__s1__type=MILLIS, serializers__s1__pattern=pattern, serializers__s2__name="level",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["timestamp", "at"])
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("r1 1970-01-02 WARN", {"NAME": "86400000", "level": "WARN"}),
+        ("r1 \tat java.lang.Thread.run", {}),
+    ],
+)
+def test_a_date_is_a_header_only_of_lines_that_match(name, body, expected, cells):
+    text = millis(name, "yyyy-MM-dd", "(\\\\d+-\\\\d+-\\\\d+) (\\\\w+)")
+    wanted = {"rest": body[3:]} | {key.replace("NAME", name): value for key, value in expected.items()}
+    assert cells(text, EVENT | {"body": body}) == ("r1", OWN | {f"cf:{key}": value for key, value in wanted.items()})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "body", "expected", "lacks"),
+    [
+        ("MMM d HH:mm", "Jan 2 00:01", 946771260000, "no year: 2000 is"),
+        ("DDD", "2", 946771200000, "no year: 2000 is"),
+        ("HH:mm", "00:01", 60000, "no year, month, day: 1970-01-01 is"),
+        ("yyyy-MM", "1970-02", 31 * 86400000, "no day: 01 is"),
+        ("yyyy", "1971", 365 * 86400000, "no month, day: 01-01 is"),
+        ("d HH", "2 01", 946774800000, "no year, month: 2000-01 is"),
+    ],
+)
+def test_parts_that_a_date_lacks_are_those_of_joda(pattern, body, expected, lacks, cells, imported):
+    text = millis("at", pattern, "^r1 (.*) (\\\\w+)$")
+    assert cells(text, EVENT | {"body": f"r1 {body} WARN"})[1]["cf:at"] == str(expected)
+    (warning,) = imported(text).warnings
+    assert (warning.where.line, lacks in warning.message) == (1 + text[: text.index("s1.pattern")].count("\n"), True)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["EEE HH:mm", "yyyy yyyy", "yyyy-MM-dd MMM MMMM", "yyyy-MM-dd ww", "yyyy-MM-dd'T", ""]
+)
+def test_a_pattern_of_dates_that_is_none_is_told_where_it_stands(pattern, imported):
+    text = millis("at", pattern, "(.*) (.*)")
+    with pytest.raises(ConfigInvalidError) as caught:
+        imported(text)
+    (problem,) = caught.value.report.errors
+    assert problem.where.line == 1 + text[: text.index("s1.pattern")].count("\n")
+    assert f'"{pattern}"' in problem.message
+
+
+@pytest.mark.parametrize("name", ["timestamp", "at"])
+def test_a_row_key_of_the_time_is_that_of_the_record(name, cells, imported):
+    text = millis(name, "yyyy-MM-dd", "(\\\\d+-\\\\d+-\\\\d+) (\\\\w+)").replace(DEPOSIT, "")
+    text += "a.sinks.k.serializer.suffix = timestamp\n"
+    assert cells(text, EVENT | {"body": "1970-01-02 WARN"}) == ("default5", {"cf:pCol": "1970-01-02 WARN"})
+    (entry,) = (entry for entry in imported(text).entries if entry.original == "sink k")
+    assert "the time is the record's, not the clock's" in entry.why
+
+
 @pytest.mark.parametrize(
     ("options", "kept"),
     [
