@@ -13,6 +13,8 @@ from ingest.expressions import CORE_NAMES, Template
 _FIXED_IN_FILES = frozenset({"partition", "key"})  # of the files source: 0 and empty for every event
 _MADE_OF = {"row_key": "parts", "value": "value"}  # steps that make one attribute, and of which option
 _OF_RECORD = frozenset(CORE_NAMES)
+_TIMES_OF_TEXT = frozenset({"access_log", "syslog", "timestamp"})  # steps that read the event's time
+_FINE_FORMATS = frozenset({"epoch_ms", "epoch_us", "epoch_ns"})
 _UNIQUE_IN_KAFKA = 10_000  # records of a partition and millisecond that nanos tell apart
 
 
@@ -26,6 +28,7 @@ def check_row_keys(pipeline: PipelineDraft, binding: Binding) -> None:
             if where not in told:
                 told.add(where)
                 _check(references, where, binding, is_files=is_files)
+                _check_time(references, step, where, pipeline, binding)
                 _check_parts(references, step, where, pipeline, binding)
                 chooses = frozenset() if step is None else read_when(step.settings, pipeline.options.timezone)
                 _check_same(references | chooses, where, changing.before(step), binding)
@@ -81,6 +84,40 @@ def _check(references: frozenset[str], where: Place, binding: Binding, *, is_fil
             "and millisecond"
         )
         binding.warning(Kind.CONFLICT, where, message, "add %{key}, or %{topic}-%{partition}-%{offset}")
+
+
+def _check_time(
+    references: frozenset[str], maker: Component | None, where: Place, pipeline: PipelineDraft, binding: Binding
+) -> None:
+    """Look for a step that reads the time of a text, which may have seconds alone, where only that makes a key vary."""
+    is_files = pipeline.source is not None and pipeline.source.kind == "files"
+    if references - (_FIXED_IN_FILES if is_files else frozenset()) != {"timestamp"}:
+        return
+    reader: Component | None = None
+    for step in pipeline.steps:
+        if step is maker:
+            break
+        settings = step.settings
+        if not isinstance(settings, Settings) or "timestamp" not in settings.sets_core():
+            continue
+        if step.kind in _TIMES_OF_TEXT and not _reads_milliseconds(settings):
+            reader = step
+        elif sets_all(step, settings):
+            reader = None
+    if reader is not None:
+        message = (
+            f"only %{{timestamp}} makes this row key vary, and the {reader.kind} on line {reader.where.line} reads it "
+            "from a text: where that has no milliseconds, all events of a second share a row"
+        )
+        binding.warning(Kind.CONFLICT, where, message, "add %{topic}-%{partition}-%{offset}")
+
+
+def _reads_milliseconds(settings: Settings) -> bool:
+    """Whether all forms of times that a step reads have milliseconds."""
+    formats = getattr(settings, "formats", None)
+    return isinstance(formats, list) and all(
+        text in _FINE_FORMATS or any(letter in text.replace("%%", "") for letter in ("%f", "%L")) for text in formats
+    )
 
 
 def _check_parts(
