@@ -5,6 +5,7 @@ import re
 import pytest
 
 from ingest.api import ConfigInvalidError
+from ingest.flume.ng.kafka import GROUP_OF_FLUME
 
 BASE = """\
 a.sources = r
@@ -317,6 +318,23 @@ class TestKafka:
         found = source_of(configuration, text)
         assert (found.topics, found.format.value, found.group) == (["held"], "flume_avro", "flume")
         assert any(entry.original == "source r (avro)" for entry in imported(text).entries)
+
+    @pytest.mark.parametrize(
+        ("more", "start"),
+        [
+            ("", "earliest"),
+            ("kafka.consumer.auto.offset.reset = latest", "latest"),
+            ("kafka.consumer.auto.offset.reset = earliest", "earliest"),
+            ("readSmallestOffset = false", "latest"),
+            ("readSmallestOffset = true", "earliest"),
+            ("readSmallestOffset = false\na.channels.c.kafka.consumer.auto.offset.reset = earliest", "earliest"),
+        ],
+    )
+    def test_where_a_channel_begins(self, more, start, configuration, imported):
+        text = changed(changed(BASE, "a.sources.r.type", "avro"), "a.channels.c.type", "kafka")
+        text += "a.channels.c.kafka.bootstrap.servers = localhost:1\n" + f"a.channels.c.{more}\n" * bool(more)
+        assert source_of(configuration, text).start.text == start
+        assert f"    # {GROUP_OF_FLUME}\n" in imported(text).yaml
 
     def test_channel_behind_a_kafka_source_is_not_read(self, configuration):
         text = changed(BASE, "a.channels.c.type", "org.apache.flume.channel.kafka.KafkaChannel")
