@@ -160,6 +160,8 @@ def _date(options: Options, key: str) -> _Date | None:
     if letters is None or len({_SAME_PART.get(part, part) for part in parts}) != len(parts):
         options.error(Kind.BAD_PATTERN, key, f'"{written}" is no pattern of dates that can be translated')
         return None
+    if "z" not in parts:
+        options.original.zoned.append(options.at(key))
     has_day = not {"d", "j"}.isdisjoint(parts)
     has_month = not {"b", "B", "m", "j"}.isdisjoint(parts)
     if not {"a", "A"}.isdisjoint(parts) and not has_day:
