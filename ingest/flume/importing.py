@@ -64,7 +64,8 @@ def import_flume(text: str, file: str, *, zone: str | None, lookup: Lookup) -> I
         original.warning(
             min(original.zoned), message, "say --timezone Europe/Berlin, or --timezone UTC where that is right"
         )
-    _refuse(original)
+    if not pipelines or not is_properties(text):
+        _refuse(original)  # else what the rest of the file is made into is looked at first
     said = _ASSUMED[bool(original.zoned)] if zone is None else _GIVEN
     made = written(_document(pipelines, chains, file, said))
     _check(made, original, lookup)
@@ -105,7 +106,9 @@ def _check(made: Written, original: Original, lookup: Lookup) -> None:
     except ConfigError as error:
         problems = getattr(error.report, "problems", ())
         if not problems:
+            _refuse(original)
             raise
+    told = {problem.where.line for problem in original.problems if problem.severity is Severity.ERROR}
     values = places(document.root)
     for problem in problems:
         option = _option(made, _path(document.root, problem.where))
@@ -113,6 +116,8 @@ def _check(made: Written, original: Original, lookup: Lookup) -> None:
         if problem.kind is Kind.UNDEFINED_VARIABLE or inside & document.unknown:
             continue  # it is set only where the pipeline runs
         origin = made.origins[option] if option else _of_line(made, problem.where.line, original)
+        if told and (problem.severity is not Severity.ERROR or origin.place.line in told):
+            continue  # it may come of what is told there
         message = problem.message.replace(f'"{literal(origin.text)}"', f'"{origin.text}"')
         original.problems.append(Problem(problem.kind, origin.place, message, problem.hint, problem.severity))
     _refuse(original)

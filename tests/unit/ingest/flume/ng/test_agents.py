@@ -457,6 +457,59 @@ def test_what_can_not_be_imported_is_told_with_its_place(text, place, message, i
     assert message in found[place]
 
 
+MISTAKES = (
+    changed(changed(BASE + REGEX, "a.sinks.k.serializer.regex", "(\\\\S+) (.*"), "a.sources.r.kafka.topics", "t 2!")
+    .replace("k.channel = ", "k.channels = ").replace("k.table", "k.tabel").replace("Index = 0", "Index = 4")
+    + "a.sources.r.interceptors = i j l m\n"
+    "a.sources.r.interceptors.i.type = regex_extractor\n"
+    "a.sources.r.interceptors.i.regex = (\\\\d+) (\\\\w+)\n"
+    "a.sources.r.interceptors.i.serializers = s1 s2\n"
+    "a.sources.r.interceptors.i.serializers.s1.name = n\n"
+    "a.sources.r.interceptors.j.type = regx_filter\n"
+    "a.sources.r.interceptors.l.type = static\n"
+    "a.sources.r.interceptors.m.type = search_replace\n"
+    "a.sources.r.interceptors.m.searchPattern = (\\\\d+\n"
+    "a.sources.r.interceptors.n.type = static\n"
+)  # fmt: skip
+
+
+def lines_of(found, text):
+    return [text.splitlines()[each.where.line - 1].partition(" = ")[0] for each in found]
+
+
+class TestAllAtOnce:
+    def test_what_is_wrong_in_the_sink_hides_nothing_of_its_source(self, imported):
+        with pytest.raises(ConfigInvalidError) as caught:
+            imported(MISTAKES)
+        assert {line.removeprefix("a.") for line in lines_of(caught.value.report.errors, MISTAKES)} == {
+            "sources.r.kafka.topics",
+            "sinks.k.channels",
+            "sinks.k.tabel",
+            "sinks.k.serializer.regex",
+            "sinks.k.serializer.rowKeyIndex",
+            "sources.r.interceptors.i.serializers",
+            "sources.r.interceptors.j.type",
+            "sources.r.interceptors.m.searchPattern",
+        }
+        assert any("(column 7 of the expression)" in each.message for each in caught.value.report.errors)
+
+    def test_nothing_is_told_that_comes_of_something_else(self, imported):
+        text = BASE.replace("a.sinks.k.table = t\n", "").replace("a.sources.r.kafka.topics = web\n", "")
+        with pytest.raises(ConfigInvalidError) as caught:
+            imported(text.replace("a.sinks.k.columnFamily = cf\n", ""))
+        assert lines_of(caught.value.report.errors, text) == ["a.sources.r.type", "a.sinks.k.type", "a.sinks.k.type"]
+
+    def test_sinks_without_a_channel(self, imported):
+        text = changed(BASE, "a.sinks", "k l").replace("k.channel = c", "k.channels = c")
+        text += "a.sinks.l.type = hbase2\na.sinks.l.table = t\n"
+        with pytest.raises(ConfigInvalidError) as caught:
+            imported(text)
+        assert [each.message for each in caught.value.report.errors] == [
+            'the sink needs "channel"', 'the sink needs "channel"', 'the sink needs "columnFamily"',
+        ]  # fmt: skip
+        assert lines_of(caught.value.report.errors, text) == ["a.sinks.k.channels", "a.sinks.l.type", "a.sinks.l.type"]
+
+
 def test_comments_stay(imported):
     text = "# the agent\n" + BASE.replace("a.sinks.k.type", "# the table\na.sinks.k.type") + "# at the end\n"
     lines = [line.strip() for line in imported(text).yaml.splitlines()]
@@ -526,6 +579,7 @@ def test_a_setting_that_flume_did_not_know_is_told(text, message, hint, imported
     [
         (BASE.replace("columnFamily", "columFamily"), 'did you mean it by "columFamily"?'),
         (changed(BASE, "a.sinks.k.channel", "c2"), 'did you mean "c"?'),
+        (BASE.replace("k.channel", "k.channels"), 'did you mean it by "channels"?'),
         (changed(interceptor(type="static"), "a.sources.r.interceptors", "j"), "write a.sources.r.interceptors.j.type"),
         (interceptor(type="static").replace("interceptors = i\n", "interceptors = ii\n"), 'did you mean "i"?'),
     ],
