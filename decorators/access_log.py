@@ -91,6 +91,10 @@ class AccessLogSettings(Settings):
         """The time, if it is wanted."""
         return frozenset(["timestamp"]) if self.set_time else frozenset()
 
+    def time_may_be_coarse(self) -> bool:
+        """Most such lines have seconds alone."""
+        return True
+
 
 class AccessLog(Decorator[AccessLogSettings]):
     r"""

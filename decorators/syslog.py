@@ -75,6 +75,10 @@ class SyslogSettings(Settings):
         """The time, if it is wanted."""
         return frozenset(["timestamp"]) if self.set_time else frozenset()
 
+    def time_may_be_coarse(self) -> bool:
+        """Most such lines have seconds alone."""
+        return True
+
 
 class Syslog(Decorator[SyslogSettings]):
     """

@@ -16,6 +16,7 @@ from ingest.expressions import ZoneName, dates, zone_of
 from ingest.formats.times import FIRST_MS, LAST_MS, MONTHS, milliseconds_at, milliseconds_of
 from ingest.spelling import did_you_mean
 
+_FINE_FORMATS = frozenset({"epoch_ms", "epoch_us", "epoch_ns"})
 _MAX_TEXTS = 4_096  # remembered texts: events that follow each other often have the same time
 _MAX_TEXT_BYTES = 64  # bytes of a remembered text
 _ZONE_NAMES = "%Z reads UTC, GMT and Z only; write another name as it is and say `zone`, or take offsets with %z"
@@ -104,6 +105,13 @@ class TimestampSettings(Settings):
     def sets_core(self) -> frozenset[str]:
         """The time."""
         return frozenset(["timestamp"])
+
+    def time_may_be_coarse(self) -> bool:
+        """Unless all formats have milliseconds."""
+        return not all(
+            text in _FINE_FORMATS or any(letter in text.replace("%%", "") for letter in ("%f", "%L"))
+            for text in self.formats
+        )
 
     def surely_sets(self) -> frozenset[str]:
         """Where an event does not keep the time it has."""

@@ -151,6 +151,10 @@ class Settings(Model):
         """
         return frozenset()
 
+    def time_may_be_coarse(self) -> bool:
+        """Whether the event's time that the step sets may lack its milliseconds, as that of most texts."""
+        return False
+
     def made_of(self) -> Mapping[str, tuple[str, ...]]:
         """
         What it sets, as templates tell it -> the option, and the keys in it, of all templates that it is made of.

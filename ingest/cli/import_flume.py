@@ -26,7 +26,10 @@ def import_flume(
         Path | None,
         typer.Option("-o", metavar="FILE", help="Pipeline file to write; stdout when left out."),
     ] = None,
-    timezone: Annotated[str, typer.Option(metavar="ZONE", help="Time zone of the old nodes.")] = "UTC",
+    timezone: Annotated[
+        str | None,
+        typer.Option(metavar="ZONE", help="Time zone of the old nodes; UTC is assumed without it, with a warning."),
+    ] = None,
     ast: Annotated[
         bool, typer.Option("--ast", help="Show how data-flow text is understood; nothing is written.")
     ] = False,
@@ -46,7 +49,8 @@ def import_flume(
     if ast:
         _show_tree(out, content, name)
         return
-    _check_zone(timezone)
+    if timezone is not None:
+        _check_zone(timezone)
     imported = imported_of(content, name, zone=timezone, lookup=Catalog())
     if target is not None:
         target.write_text(imported.yaml, encoding="utf-8")

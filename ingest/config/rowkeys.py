@@ -30,6 +30,7 @@ def check_row_keys(pipeline: PipelineDraft, binding: Binding) -> None:
             told.add(made.where)
             if made.references or made.is_sure:
                 _check(made.references, made.where, binding, is_files=is_files)
+            _check_time(made.references, made.step, made.where, pipeline, binding)
             _check_parts(made.references, made.step, made.where, pipeline, binding)
             step = made.step
             chooses = frozenset() if step is None else read_when(step.settings, pipeline.options.timezone)
@@ -95,6 +96,32 @@ def _check(references: frozenset[str], where: Place, binding: Binding, *, is_fil
             "and millisecond"
         )
         binding.warning(Kind.CONFLICT, where, message, "add %{key}, or %{topic}-%{partition}-%{offset}")
+
+
+def _check_time(
+    references: frozenset[str], maker: Component | None, where: Place, pipeline: PipelineDraft, binding: Binding
+) -> None:
+    """Look for a step that reads the time of a text, which may have seconds alone, where only that makes a key vary."""
+    is_files = pipeline.source is not None and pipeline.source.kind == "files"
+    if references - (_FIXED_IN_FILES if is_files else frozenset()) != {"timestamp"}:
+        return
+    reader: Component | None = None
+    for step in pipeline.steps:
+        if step is maker:
+            break
+        settings = step.settings
+        if not isinstance(settings, Settings) or "timestamp" not in settings.sets_core():
+            continue
+        if settings.time_may_be_coarse():
+            reader = step
+        elif "timestamp" in surely_set(settings):
+            reader = None
+    if reader is not None:
+        message = (
+            f"only %{{timestamp}} makes this row key vary, and the {reader.kind} on line {reader.where.line} reads it "
+            "from a text: where that has no milliseconds, all events of a second share a row"
+        )
+        binding.warning(Kind.CONFLICT, where, message, "add %{topic}-%{partition}-%{offset}")
 
 
 def _check_parts(

@@ -15,6 +15,7 @@ from ingest.expressions.grammar import CORE_NAMES, DATE_LETTERS
 _TAG = re.compile(r"%(?:(?P<letter>[A-Za-z0-9_%])|\{(?P<name>[A-Za-z0-9_.-]+)\})")
 _FLUMES_OWN = frozenset({"host", "hostname", "nanos", "priority", "body", "timestamp"})
 _ROLLTAG = "rolltag"
+_SAME_EVERYWHERE = frozenset("st%")  # letters: seconds and milliseconds since 1970
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +25,12 @@ class Translated:
 
     Attributes:
         notes: what the reader should know of it.
+        is_zoned: whether what it gives depends on the time zone.
     """
 
     template: str
     notes: tuple[str, ...] = ()
+    is_zoned: bool = False
 
 
 def literal(text: str) -> str:
@@ -39,6 +42,7 @@ def template_of(pattern: str) -> Translated:
     """A template that gives what Flume's expression gave."""
     pieces: list[str] = []
     notes: list[str] = []
+    is_zoned = False
     end = 0
     for tag in _TAG.finditer(pattern):
         pieces.append(literal(pattern[end : tag.start()]))
@@ -50,10 +54,11 @@ def template_of(pattern: str) -> Translated:
                 notes.append("%{rolltag} was set by roll sinks; here it is what the event has under that name")
         elif letter == "%" or letter in DATE_LETTERS:
             pieces.append(tag[0])
+            is_zoned |= letter not in _SAME_EVERYWHERE
         else:
             notes.append(f'"{tag[0]}" is no tag of Flume, which left it out with a warning; so does this')
     pieces.append(literal(pattern[end:]))
-    return Translated("".join(pieces), tuple(dict.fromkeys(notes)))
+    return Translated("".join(pieces), tuple(dict.fromkeys(notes)), is_zoned)
 
 
 def _attribute(name: str) -> str:

@@ -17,6 +17,12 @@ from ingest.flume.original import Original
 from ingest.flume.pipelines.document import Component, Document, Origin, Pipeline, Verbatim, Written, written
 from ingest.flume.pipelines.report import Imported
 
+_UTC = "UTC"
+_GIVEN = "`timezone` is that of the old machines."
+_ASSUMED = {
+    True: "No time zone was given: write that of the old machines as `timezone`, where it was not UTC.",
+    False: "No time zone was given, and nothing here depends on one: `timezone` is UTC.",
+}
 _STORE = "the Thrift server of the cluster that has the tables; nothing of the old client's settings is needed"
 
 
@@ -31,14 +37,14 @@ def tree_of(text: str, file: str) -> Sink | File:
     return tree
 
 
-def import_flume(text: str, file: str, *, zone: str, lookup: Lookup) -> Imported:
+def import_flume(text: str, file: str, *, zone: str | None, lookup: Lookup) -> Imported:
     """
     Translate a data-flow text of Flume 0.9 or a properties file of Flume 1.
 
     Args:
         text: the whole of it.
         file: as messages name it.
-        zone: time zone of the old nodes.
+        zone: time zone of the old nodes; None for UTC, with a warning where something depends on it.
         lookup: who knows the options of components.
 
     Raises:
@@ -47,24 +53,34 @@ def import_flume(text: str, file: str, *, zone: str, lookup: Lookup) -> Imported
     """
     original = Original(file, text)
     if is_properties(text):
-        agents = Agents(original, properties_of(original), zone)
+        agents = Agents(original, properties_of(original), zone or _UTC)
         pipelines, entries = agents.pipelines(), agents.entries
         chains: Mapping[str, Sequence[Component]] = {}
     else:
-        flow = DataFlow(original, *parse(original), zone)
+        flow = DataFlow(original, *parse(original), zone or _UTC)
         pipelines, entries, chains = flow.pipelines(), flow.entries, flow.chains
-    _refuse(original)
-    made = written(_document(pipelines, chains, file))
+    if zone is None and original.zoned:
+        message = "what this does depends on the time zone of the old machines, and none was given: UTC is assumed"
+        original.warning(
+            min(original.zoned), message, "say --timezone Europe/Berlin, or --timezone UTC where that is right"
+        )
+    if not pipelines or not is_properties(text):
+        _refuse(original)  # else what the rest of the file is made into is looked at first
+    said = _ASSUMED[bool(original.zoned)] if zone is None else _GIVEN
+    made = written(_document(pipelines, chains, file, said))
     _check(made, original, lookup)
     entries = sorted(dict.fromkeys(entries), key=lambda entry: entry.place)
     report = original.report()
     return Imported(made.text, tuple(entries), report.warnings, report)
 
 
-def _document(pipelines: Sequence[Pipeline], chains: Mapping[str, Sequence[Component]], file: str) -> Document:
+def _document(
+    pipelines: Sequence[Pipeline], chains: Mapping[str, Sequence[Component]], file: str, of_zone: str
+) -> Document:
     head = [
         f"Imported from Flume by `ingest import-flume`, out of {file}.",
-        "What was replaced or left out is told where it stood. `timezone` is that of the old machines.",
+        "What was replaced or left out is told where it stood.",
+        of_zone,
     ]
     if any("attributes" in pipeline.options for pipeline in pipelines):
         head += [
@@ -90,7 +106,9 @@ def _check(made: Written, original: Original, lookup: Lookup) -> None:
     except ConfigError as error:
         problems = getattr(error.report, "problems", ())
         if not problems:
+            _refuse(original)
             raise
+    told = {problem.where.line for problem in original.problems if problem.severity is Severity.ERROR}
     values = places(document.root)
     for problem in problems:
         option = _option(made, _path(document.root, problem.where))
@@ -98,6 +116,8 @@ def _check(made: Written, original: Original, lookup: Lookup) -> None:
         if problem.kind is Kind.UNDEFINED_VARIABLE or inside & document.unknown:
             continue  # it is set only where the pipeline runs
         origin = made.origins[option] if option else _of_line(made, problem.where.line, original)
+        if told and (problem.severity is not Severity.ERROR or origin.place.line in told):
+            continue  # it may come of what is told there
         message = problem.message.replace(f'"{literal(origin.text)}"', f'"{origin.text}"')
         original.problems.append(Problem(problem.kind, origin.place, message, problem.hint, problem.severity))
     _refuse(original)

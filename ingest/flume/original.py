@@ -16,11 +16,13 @@ class Original:
 
     Attributes:
         file: as messages name it.
+        zoned: where what stands depends on the time zone of the old machines.
     """
 
     file: str
     text: str = field(repr=False)
     problems: list[Problem] = field(default_factory=list)
+    zoned: list[int] = field(default_factory=list)
     _lines: list[int] = field(default_factory=list, repr=False)
     _hidden: list[tuple[int, int]] = field(default_factory=list, repr=False)
 

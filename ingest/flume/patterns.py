@@ -110,6 +110,7 @@ def pattern_of(java: str, flags: str = "") -> Pattern:
     """
     state = _State(is_dotall="s" in flags)
     pieces: list[str] = []
+    columns: list[int] = []  # for each character of ours the one it was made of
     letters = set(flags)
     for token in _TOKEN.finditer(java):
         if token["flags"] is not None and not state.is_class:
@@ -120,11 +121,15 @@ def pattern_of(java: str, flags: str = "") -> Pattern:
         if not state.is_class and len(piece.encode("utf-8", "surrogatepass")) > 1 and len(piece) == 1:
             piece = f"(?:{piece})" if follows and follows in "*+?{" else piece  # several bytes, repeated as one
         pieces.append(piece)
-    text = (f"(?{''.join(sorted(letters))})" if letters else "") + "".join(pieces)
+        columns += [token.start() + 1] * len(piece)
+    head = f"(?{''.join(sorted(letters))})" if letters else ""
+    text = head + "".join(pieces)
     try:
         return Pattern.parse(text)
     except ExpressionSyntaxError as error:
-        raise UntranslatableError(error.message, min(error.column, len(java) + 1)) from error
+        place = error.column - 1 - len(head)
+        column = len(java) + 1 if place >= len(columns) else columns[place] if place >= 0 else 1
+        raise UntranslatableError(error.message, column) from error
 
 
 def in_full(java: str, flags: str = "") -> Pattern:

@@ -131,6 +131,9 @@ class Agents:
                     self._entry(Outcome.LEFT_OUT, options, f"{room[:-1]} {name}", "", why)
 
     def _second(self, options: Options, name: str, first: tuple[str, dict[str, str]]) -> None:
+        if not options.text("channel"):
+            end_of(options)
+            return
         if options.below("") == first[1]:
             why = f"it is like {first[0]}, on the same channel: Spark's tasks write side by side"
             self._entry(Outcome.LEFT_OUT, options, f"sink {name}", "", why)
@@ -143,8 +146,6 @@ class Agents:
             options.text(known)
         end = end_of(options)
         unused = not_needed(options, "an HBase sink", _OF_SINK)
-        if end is None:
-            return []
         notes = [*end.notes, *([f"not needed: {', '.join(unused)}"] if unused else [])]
         self._entry(Outcome.TRANSLATED, options, f"sink {name}", end.sink.kind, "; ".join(notes))
         sources = self._options(f"{agent}.").words("sources")
@@ -153,10 +154,12 @@ class Agents:
         if _kind(held.text("type")) == "kafka" and not any(self._is_kafka(agent, each) for each in feeding):
             return [self._from_channel(agent, name, held, feeding, end)]
         self._entry(Outcome.REPLACED, held, f"channel {channel} ({held.text('type')})", "kafka and checkpoint", _KEPT)
-        if not feeding:
+        if not feeding and channel:
             fed = {word for each in sources for word in self._options(f"{agent}.sources.{each}.").words("channels")}
             hint = did_you_mean(channel, fed)
             options.error(Kind.UNKNOWN_REFERENCE, "channel", f'no source feeds the channel "{channel}"', hint)
+        if not feeding and len(sources) == 1:
+            feeding, channel = sources, ""  # what is wrong in it is told too
         found = []
         for each in feeding:
             own = f"{agent}-{name}" if len(feeding) == 1 else f"{agent}-{each}-{name}"
@@ -202,7 +205,7 @@ class Agents:
                 steps += self._of_interceptor(each, its)
             else:
                 self._without_type(each, options, its)
-        chosen = selection(selector, channel, is_kafka=is_kafka)
+        chosen = selection(selector, channel, is_kafka=is_kafka) if channel else []
         if is_selected:
             outcome = Outcome.TRANSLATED if chosen else Outcome.LEFT_OUT
             why = "" if chosen else f"it sends every event to {channel}"

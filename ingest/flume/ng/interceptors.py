@@ -5,7 +5,8 @@ Source: the package org.apache.flume.interceptor of Flume 1.11, and the UUID int
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from ingest.api.notation import name_from_bytes, name_to_bytes
 from ingest.config import Kind
@@ -29,6 +30,10 @@ _JODA = {
     "HH": "%H", "H": "%H", "hh": "%I", "h": "%I", "mm": "%M", "m": "%M", "ss": "%S", "s": "%S", "SSS": "%f",
     "a": "%p", "Z": "%z", "ZZ": "%z", "EEE": "%a", "EEEE": "%A", "DDD": "%j",
 }  # fmt: skip
+_SAME_PART = {"B": "b", "A": "a"}
+_PARTS = {"%Y": "year", "%m": "month", "%d": "day"}
+_TEXT = "flume.text."  # begins the names of attributes that hold texts until they are dates
+_OWN_TIME = "flume.time"
 _JODA_TOKEN = re.compile(r"'((?:[^']|'')*)'|(([A-Za-z])\3*)|([^A-Za-z']+)|(')")
 
 
@@ -75,7 +80,7 @@ def _regex_filter(options: Options) -> Steps:
 def _regex_extractor(options: Options) -> Steps:
     pattern = _pattern(options, "regex", "")
     names: list[str] = []
-    after: Steps = []
+    dates: dict[str, _Date | None] = {}
     for each in options.words("serializers"):
         name = options.text(f"serializers.{each}.name")
         if not name:
@@ -83,7 +88,7 @@ def _regex_extractor(options: Options) -> Steps:
         names.append(name)
         kind = options.text(f"serializers.{each}.type").rpartition(".")[2]
         if kind == _MILLIS:
-            after += _millis(options, name, f"serializers.{each}.pattern")
+            dates[name] = _date(options, f"serializers.{each}.pattern")
         elif kind not in _PASS_THROUGH:
             options.error(
                 Kind.UNKNOWN_COMPONENT, f"serializers.{each}.type", f'the serializer "{kind}" is not imported'
@@ -96,20 +101,86 @@ def _regex_extractor(options: Options) -> Steps:
     note = f"the expression has {pattern.groups} groups; names beyond them never got a value" * (used != names)
     if not used:
         return []
-    return [("regex", {"pattern": pattern.text, "attributes": used}, note), *after]
+    found = {name: date for name, date in dates.items() if date is not None and used.count(name) == 1}
+    targets = [_TEXT + name if name in found else name for name in used]
+    steps: Steps = [("regex", {"pattern": pattern.text, "attributes": targets}, note)]
+    return _in_milliseconds(steps, found) if found else steps
 
 
-def _millis(options: Options, name: str, key: str) -> Steps:
-    letters = _strptime(options.text(key))
-    if letters is None:
-        options.error(Kind.BAD_PATTERN, key, f'"{options.text(key)}" is no pattern of dates that can be translated')
-        return []
-    there = f"exists({quoted(name)})"
-    note = "it becomes the event's own time, which is then written in milliseconds"
+def _in_milliseconds(extracted: Steps, dates: Mapping[str, "_Date"]) -> Steps:
+    """
+    What makes headers of texts in attributes of other names, which only a match sets.
+
+    A date is read as the event's time, which is the record's again afterwards: in Flume it was a header like others.
+    """
+    steps: Steps = [("value", {"attribute": _OWN_TIME, "value": "%{timestamp}"}, ""), *extracted]
+    note = "set in milliseconds by a match, else left as it was; the event's own time stays that of its record"
+    for name, date in dates.items():
+        text = quoted(_TEXT + name)
+        there = f"exists({text})"
+        if date.prefix:
+            value = f"{date.prefix}%{{{text}}}"
+            steps.append(("value", {"attribute": _TEXT + name, "value": value, "when": there}, date.note))
+        steps += [
+            ("timestamp", {"source": _TEXT + name, "formats": [date.letters], "when": there}, f"{name}: {note}"),
+            ("value", {"attribute": name, "value": "%{timestamp}", "when": there}, ""),
+        ]
     return [
-        ("timestamp", {"source": name, "formats": [letters], "when": there}, note),
-        ("value", {"attribute": name, "value": "%{timestamp}", "when": there}, ""),
+        *steps,
+        ("timestamp", {"source": _OWN_TIME, "formats": ["epoch_ms"]}, ""),
+        ("mask", {"attributes": [*(_TEXT + name for name in dates), _OWN_TIME]}, ""),
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Date:
+    """
+    How a date is read.
+
+    Attributes:
+        letters: those of our decorator, the prefix included.
+        prefix: what stands for parts of a date that a text lacks.
+        note: what is to be known of those.
+    """
+
+    letters: str
+    prefix: str = ""
+    note: str = ""
+
+
+def _date(options: Options, key: str) -> _Date | None:
+    """
+    A pattern of Joda-Time as ours.
+
+    A date without a year is one of 2000 when it has a month or a day, else one of 1970; other parts are the first.
+    """
+    written = options.text(key)
+    letters = _strptime(written)
+    parts = re.findall(r"%(.)", (letters or "").replace("%%", ""))
+    if letters is None or len({_SAME_PART.get(part, part) for part in parts}) != len(parts):
+        options.error(Kind.BAD_PATTERN, key, f'"{written}" is no pattern of dates that can be translated')
+        return None
+    if "z" not in parts:
+        options.original.zoned.append(options.at(key))
+    has_day = not {"d", "j"}.isdisjoint(parts)
+    has_month = not {"b", "B", "m", "j"}.isdisjoint(parts)
+    if not {"a", "A"}.isdisjoint(parts) and not has_day:
+        options.error(Kind.BAD_PATTERN, key, f'"{written}" has a day of the week, and no day')
+        return None
+    year = "2000" if has_day or has_month else "1970"
+    absent_parts = {
+        name: value
+        for name, value, has in (
+            ("%Y", year, not {"Y", "y"}.isdisjoint(parts)), ("%m", "01", has_month), ("%d", "01", has_day)
+        )
+        if not has
+    }  # fmt: skip
+    if not absent_parts:
+        return _Date(letters)
+    lacking = ", ".join(_PARTS[name] for name in absent_parts)
+    note = f'"{written}" has no {lacking}: {"-".join(absent_parts.values())} is put in, as Flume did'
+    options.warn(key, note, "have whole dates in the lines, or use the time of the record, %{timestamp}")
+    return _Date(" ".join([*absent_parts, letters]), " ".join([*absent_parts.values(), ""]), note)
 
 
 def _strptime(joda: str) -> str | None:

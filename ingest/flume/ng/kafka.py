@@ -48,7 +48,7 @@ def kafka_source(options: Options) -> Component:
         options.error(
             Kind.MISSING_FIELD, "type", "the source names no topics", "it needs kafka.topics or kafka.topics.regex"
         )
-    _consumer(options, found)
+    _consumer(options, found, "latest")
     if options.is_true("useFlumeEventFormat", default=False):
         found["format"] = "flume_avro"
     said = [*options.comments(), GROUP_OF_FLUME]
@@ -60,10 +60,12 @@ def kafka_channel(options: Options) -> Component:
     """Our source for a channel that is a topic."""
     found: dict[str, object] = {"brokers": _brokers(options, "kafka.bootstrap.servers", "brokerList")}
     found["topics"] = [_either(options, "kafka.topic", "topic") or "flume-channel"]
-    _consumer(options, found)
+    # it begins with the first event that is kept, where a source begins with the next one
+    begins = "earliest" if options.is_true("readSmallestOffset", default=True) else "latest"
+    _consumer(options, found, begins)
     if options.is_true("parseAsFlumeEvent", default=True):
         found["format"] = "flume_avro"
-    said = [*options.comments(), "the topic of the channel, which others go on filling"]
+    said = [*options.comments(), "the topic of the channel, which others go on filling", GROUP_OF_FLUME]
     names = {**_ORIGINS, "topics": ("topic", "kafka.topic")}
     return Component("kafka", found, said, options.original.place(options.at("type")), _origins(options, names))
 
@@ -91,10 +93,10 @@ def _either(options: Options, name: str, former: str) -> str:
     return options.open_text(name) or options.open_text(former)
 
 
-def _consumer(options: Options, found: dict[str, object]) -> None:
+def _consumer(options: Options, found: dict[str, object], begins: str) -> None:
     consumer = options.below(_CONSUMER)
     found["group"] = _either(options, f"{_CONSUMER}group.id", "groupId") or "flume"
-    found["start"] = "earliest" if options.text(f"{_CONSUMER}auto.offset.reset") == "earliest" else "latest"
+    found["start"] = "earliest" if options.text(f"{_CONSUMER}auto.offset.reset", begins) == "earliest" else "latest"
     security = _security(options, str(found["brokers"]))
     if security:
         found["security"] = security

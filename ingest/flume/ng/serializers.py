@@ -27,9 +27,9 @@ _ROW_KEY = "ROW_KEY"
 _KEYS = {
     "timestamp": (
         "%{timestamp}",
-        "events of one millisecond share a row, as they did; the time is the event's, not the clock's",
+        "events of one millisecond share a row, as they did; the time is the record's, not the clock's",
     ),
-    "nano": ("%{nanos}", "the nanos are the event's, not the clock's"),
+    "nano": ("%{nanos}", "the nanos are the record's, not the clock's"),
     "random": ("%{uuid()}", "made of the record's place, so that a replay gives the same row; Flume's were random"),
     "uuid": ("%{uuid()}", "made of the record's place, so that a replay gives the same row; Flume's were random"),
 }
@@ -65,29 +65,29 @@ def refuse_serializer(options: Options) -> None:
     options.error(Kind.UNKNOWN_COMPONENT, "serializer", f'the serializer "{written}" is not imported', hint)
 
 
-def end_of(options: Options) -> PipelineEnd | None:
-    """The steps and the sink; None when the original has the problem."""
+def end_of(options: Options) -> PipelineEnd:
+    """The steps and the sink, as far as they are known; problems go to the original."""
     table, family = options.open_text("table"), options.open_text("columnFamily")
-    for name, value in (("table", table), ("columnFamily", family)):
+    for name, value in (("channel", options.text("channel")), ("table", table), ("columnFamily", family)):
         if not value:
             near = nearest(name, options.names())
-            hint = f'did you mean it by "{near}"?' if near not in (None, name) else ""
-            options.error(Kind.MISSING_FIELD, "type", f'the sink needs "{name}"', hint)
+            meant = near if near not in (None, name) else None
+            hint = f'did you mean it by "{meant}"?' if meant else ""
+            options.error(Kind.MISSING_FIELD, meant or "type", f'the sink needs "{name}"', hint)
     make = _simple if serializer_of(options) in _SIMPLE else _regex
-    made = make(options, table, family)
-    if made is not None and not options.is_true("enableWal", default=True):
+    made = make(options, table or "t", family or "f")  # of what is missing nothing more is told
+    if not options.is_true("enableWal", default=True):
         made.sink.options = {**made.sink.options, "write_to_wal": False}
     return made
 
 
-def _simple(options: Options, table: str, family: str) -> PipelineEnd | None:
+def _simple(options: Options, table: str, family: str) -> PipelineEnd:
     column = "" if options.has("serializer.payloadColumn") else "pCol"
     column = options.open_text("serializer.payloadColumn", column)
     if not column:
         options.error(
             Kind.MISSING_FIELD, "serializer.payloadColumn", "without a column for the body there is nothing to write"
         )
-        return None
     suffix = options.text("serializer.suffix", "uuid")
     template, note = _KEYS.get(suffix, _KEYS["uuid"])
     counter = options.raw("serializer.incrementColumn", "iCol")
@@ -110,16 +110,14 @@ def _simple(options: Options, table: str, family: str) -> PipelineEnd | None:
     return PipelineEnd([], Component("hbase", made, [*options.comments(), *notes], place, origins), notes=notes)
 
 
-def _regex(options: Options, table: str, family: str) -> PipelineEnd | None:
+def _regex(options: Options, table: str, family: str) -> PipelineEnd:
     names = options.text("serializer.colNames", "payload").split(",")
     while len(names) > 1 and not names[-1]:  # as Java's split does
         names.pop()
     key_index = options.integer("serializer.rowKeyIndex", -1)
     deposits = options.is_true("serializer.depositHeaders", default=False)
     pattern = _pattern(options)
-    if pattern is None:
-        return None
-    if pattern.groups != len(names):
+    if pattern is not None and pattern.groups != len(names):
         message = (
             f"groups of the expression: {pattern.groups}, names in colNames: {len(names)}; Flume dropped every event"
         )
@@ -135,13 +133,16 @@ def _regex(options: Options, table: str, family: str) -> PipelineEnd | None:
         replacement = f"2hb_{family}:".replace("\\", "\\\\")
         steps.append(Component("rename", {"pattern": r"\A", "replacement": replacement}, (), place))
     attributes = ["2hb_" if number == key_index else f"2hb_{family}:{name}" for number, name in enumerate(names)]
-    found = {"pattern": pattern.text, "attributes": attributes, "on_no_match": "drop", "on_unmatched": "error"}
-    said = "a body that does not match in full is dropped; a group without a match, where Flume stood still, fails it"
-    origins = options.origins({("pattern",): "serializer.regex", ("attributes",): "serializer.colNames"})
-    steps.append(Component("regex", found, [said], place, origins))
+    if pattern is not None:
+        found = {"pattern": pattern.text, "attributes": attributes, "on_no_match": "drop", "on_unmatched": "error"}
+        said = (
+            "a body that does not match in full is dropped; a group without a match, where Flume stood still, fails it"
+        )
+        origins = options.origins({("pattern",): "serializer.regex", ("attributes",): "serializer.colNames"})
+        steps.append(Component("regex", found, [said], place, origins))
     if key_index < 0:
         notes.append(
-            "the row key is the event's time and place, so that a replay gives the same row; Flume's was random"
+            "the row key is the record's time and place, so that a replay gives the same row; Flume's was random"
         )
         steps.append(Component("value", {"attribute": "2hb_", "value": _DEFAULT_KEY}, [notes[-1]], place))
     origins = options.origins({("table",): "table"})

@@ -170,6 +170,12 @@ class Arguments:
         """Tell what is odd about expressions."""
         for note in dict.fromkeys(note for template in templates for note in template.notes):
             self.warn(note)
+        if any(template.is_zoned for template in templates):
+            self.note_zone()
+
+    def note_zone(self) -> None:
+        """Note that what the component does depends on the time zone of its machine."""
+        self._original.zoned.append(self.call.at)
 
     def fail(self, kind: Kind, at: int, message: str, hint: str = "") -> NoReturn:
         """

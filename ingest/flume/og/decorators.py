@@ -93,6 +93,7 @@ def _digest(args: Arguments) -> Translation:
 def _ex_date(args: Arguments) -> Translation:
     args.count(2)
     args.ignore_from(4)
+    args.note_zone()  # the parts are in it, whichever one the date names
     options: dict[str, object] = {"source": args.text(0), "pattern": args.text(1)}
     if args.text(2, "date") != "date":
         options["prefix"] = args.text(2)

@@ -49,12 +49,53 @@ def test_zone_is_that_of_the_old_nodes(ingest, folder):
     assert line["puts"][0]["row"] == "09"
 
 
+EX_DATE = 'split(":",0,"d")\nexDate("d","dd/MMM/yyyy HH Z") attr2hbase("t")'
+PROPERTIES = (
+    "a.sources = r\na.channels = c\na.sinks = k\n"
+    "a.sources.r.type = netcat\na.sources.r.channels = c\na.channels.c.type = memory\n"
+    "a.sinks.k.type = hbase2\na.sinks.k.channel = c\na.sinks.k.table = t\na.sinks.k.columnFamily = cf\n"
+)
+MILLIS = PROPERTIES + (
+    "a.sources.r.interceptors = i\na.sources.r.interceptors.i.type = regex_extractor\n"
+    "a.sources.r.interceptors.i.regex = (.*)\na.sources.r.interceptors.i.serializers = s\n"
+    "a.sources.r.interceptors.i.serializers.s.name = at\n"
+    "a.sources.r.interceptors.i.serializers.s.type = RegexExtractorInterceptorMillisSerializer\n"
+    "a.sources.r.interceptors.i.serializers.s.pattern = yyyy-MM-dd\n"
+)
+ASSUMED = "No time zone was given: write that of the old machines as `timezone`, where it was not UTC."
+NO_MATTER = "No time zone was given, and nothing here depends on one: `timezone` is UTC."
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        (EX_DATE, 2, ASSUMED),
+        ('value("2hb_","%H",escape=true) attr2hbase("t")', 1, ASSUMED),
+        ('format("%{host} %D") attr2hbase("t")', 1, ASSUMED),
+        ('\nhbase("t","%{host}","f","%Y","v",writeToWal=true)', 2, ASSUMED),
+        ('value("2hb_","%{timestamp}%s%t%%H",escape=true) attr2hbase("t")', None, NO_MATTER),
+        ('value("2hb_","%H") attr2hbase("t")', None, NO_MATTER),
+        (MILLIS, 17, ASSUMED),
+        (MILLIS.replace("yyyy-MM-dd", "yyyy-MM-dd Z"), None, NO_MATTER),
+        (PROPERTIES, None, NO_MATTER),
+    ],
+)
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_a_zone_that_is_taken_for_granted_is_told(text, line, said, zone, ingest, folder):
+    (folder / "old").write_text(text)
+    result = ingest("import-flume", "old", "-o", "p.yaml", *(["--timezone", zone] if zone else []))
+    assert result.code == 0
+    message = "conflict: warning: what this does depends on the time zone of the old machines, and none was given"
+    assert result.err.count(message) == (line is not None and zone is None)
+    if line and not zone:
+        assert f"old:{line}:1: {message}: UTC is assumed; say --timezone Europe/Berlin" in result.err
+    made = (folder / "p.yaml").read_text()
+    assert (said if zone is None else "`timezone` is that of the old machines.") in made
+    assert "    timezone: UTC\n" in made
+
+
 def test_properties_of_flume_1(ingest, folder):
-    (folder / "flume.conf").write_text(
-        "a.sources = r\na.channels = c\na.sinks = k\n"
-        "a.sources.r.type = netcat\na.sources.r.channels = c\na.channels.c.type = memory\n"
-        "a.sinks.k.type = hbase2\na.sinks.k.channel = c\na.sinks.k.table = t\na.sinks.k.columnFamily = cf\n"
-    )
+    (folder / "flume.conf").write_text(PROPERTIES)
     assert ingest("import-flume", "flume.conf", "-o", "p.yaml").code == 0
     assert ingest("validate", "p.yaml").code == 0
 

@@ -71,3 +71,38 @@ def test_a_key_that_parts_of_an_event_share_is_told(tmp_path, steps, by):
     told = f": conflict: warning: the events that {by} makes of one share this row key"
     found = problems(tmp_path, "\n      - ".join(steps))
     assert [told in problem for problem in found] == ([] if by is None else [True])
+
+
+TIME = value("%{timestamp}")
+SECONDS = "timestamp: {formats: '%Y-%m-%d %H:%M:%S'}"
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        ([SECONDS, TIME], "8:43: KEY, and the timestamp"),
+        (
+            ["timestamp: {when: exists(d), source: d}", value("web%{timestamp}")],
+            "8:43: KEY, and the timestamp",
+        ),
+        (["access_log", value("%Y%m%d%H%M%S")], "8:43: KEY, and the access_log on line 7"),
+        (["syslog", "row_key: {parts: [{value: '%{timestamp}', encoding: inverted}]}"], "8:26: KEY, and the syslog"),
+        (
+            [SECONDS, "timestamp: {source: d, formats: epoch_ms, when: exists(d)}", TIME],
+            "9:43: KEY, and the timestamp",
+        ),
+        ([TIME], None),
+        ([TIME, SECONDS], None),
+        (["syslog: {set_time: false}", TIME], None),
+        ([SECONDS, "timestamp: {source: ms, formats: epoch_ms}", TIME], None),
+        (["timestamp: {formats: ['%Y-%m-%d %H:%M:%S.%f', '%Y-%m-%d %H:%M:%S.%L', epoch_ns]}", TIME], None),
+        ([SECONDS, value("%{host}-%{timestamp}")], None),
+        ([SECONDS, value("%{timestamp}-%{offset}")], None),
+        (["truncate_time: {to: hour}", TIME], None),
+    ],
+)
+def test_a_key_of_a_time_that_was_a_text_is_told(tmp_path, steps, told):
+    found = problems(tmp_path, "\n      - ".join(steps))
+    assert len(found) == (told is not None)
+    start = str(told).replace("KEY", "conflict: warning: only %{timestamp} makes this row key vary")
+    assert all(problem.startswith(start) for problem in found)

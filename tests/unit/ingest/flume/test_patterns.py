@@ -97,11 +97,17 @@ def test_in_full(java, text, is_found):
         (r"\uDE00\uD83D", 1, "is no character"),
         (r"[\uD83D]", 2, "is no character"),
         (f"a{{{'9' * 5_000}}}", 1, "too large"),
+        (r"(\S+) (.*", 7, "missing )"),
+        (r"\p{Alpha}.é.*(a", 14, "missing )"),
+        ("(?i)é+(", 7, "missing )"),
+        ("$.**", 4, "multiple repeat"),
+        ("(?<n>.)(?<n>b)", 8, "redefinition"),
     ],
 )
-def test_what_can_not_be_said(java, column, message):
+@pytest.mark.parametrize("flags", ["", "s", "is"])
+def test_what_can_not_be_said(java, column, message, flags):
     with pytest.raises(UntranslatableError, match=re.escape(message)) as caught:
-        pattern_of(java)
+        pattern_of(java, flags)
     assert caught.value.column == column
 
 

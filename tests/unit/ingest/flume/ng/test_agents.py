@@ -5,6 +5,7 @@ import re
 import pytest
 
 from ingest.api import ConfigInvalidError
+from ingest.flume.ng.kafka import GROUP_OF_FLUME
 
 BASE = """\
 a.sources = r
@@ -79,6 +80,70 @@ def test_interceptors(options, event, expected, cells):
     row, found = cells(interceptor(**options), EVENT | event)
     wanted = OWN | {f"cf:{name}": value for name, value in expected.items()}
     assert (row, found) == ("r1", {name: value for name, value in wanted.items() if value is not None})
+
+
+MILLIS = "org.apache.flume.interceptor.RegexExtractorInterceptorMillisSerializer"
+
+
+def millis(name, pattern, regex):
+    """An extractor of a date and a word behind it."""
+    return interceptor(
+        type="regex_extractor", regex=regex, serializers="s1 s2", serializers__s1__name=name,
+        serializers__s1__type=MILLIS, serializers__s1__pattern=pattern, serializers__s2__name="level",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["timestamp", "at"])
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("r1 1970-01-02 WARN", {"NAME": "86400000", "level": "WARN"}),
+        ("r1 \tat java.lang.Thread.run", {}),
+    ],
+)
+def test_a_date_is_a_header_only_of_lines_that_match(name, body, expected, cells):
+    text = millis(name, "yyyy-MM-dd", "(\\\\d+-\\\\d+-\\\\d+) (\\\\w+)")
+    wanted = {"rest": body[3:]} | {key.replace("NAME", name): value for key, value in expected.items()}
+    assert cells(text, EVENT | {"body": body}) == ("r1", OWN | {f"cf:{key}": value for key, value in wanted.items()})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "body", "expected", "lacks"),
+    [
+        ("MMM d HH:mm", "Jan 2 00:01", 946771260000, "no year: 2000 is"),
+        ("DDD", "2", 946771200000, "no year: 2000 is"),
+        ("HH:mm", "00:01", 60000, "no year, month, day: 1970-01-01 is"),
+        ("yyyy-MM", "1970-02", 31 * 86400000, "no day: 01 is"),
+        ("yyyy", "1971", 365 * 86400000, "no month, day: 01-01 is"),
+        ("d HH", "2 01", 946774800000, "no year, month: 2000-01 is"),
+    ],
+)
+def test_parts_that_a_date_lacks_are_those_of_joda(pattern, body, expected, lacks, cells, imported):
+    text = millis("at", pattern, "^r1 (.*) (\\\\w+)$")
+    assert cells(text, EVENT | {"body": f"r1 {body} WARN"})[1]["cf:at"] == str(expected)
+    (warning,) = imported(text).warnings
+    assert (warning.where.line, lacks in warning.message) == (1 + text[: text.index("s1.pattern")].count("\n"), True)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["EEE HH:mm", "yyyy yyyy", "yyyy-MM-dd MMM MMMM", "yyyy-MM-dd ww", "yyyy-MM-dd'T", ""]
+)
+def test_a_pattern_of_dates_that_is_none_is_told_where_it_stands(pattern, imported):
+    text = millis("at", pattern, "(.*) (.*)")
+    with pytest.raises(ConfigInvalidError) as caught:
+        imported(text)
+    (problem,) = caught.value.report.errors
+    assert problem.where.line == 1 + text[: text.index("s1.pattern")].count("\n")
+    assert f'"{pattern}"' in problem.message
+
+
+@pytest.mark.parametrize("name", ["timestamp", "at"])
+def test_a_row_key_of_the_time_is_that_of_the_record(name, cells, imported):
+    text = millis(name, "yyyy-MM-dd", "(\\\\d+-\\\\d+-\\\\d+) (\\\\w+)").replace(DEPOSIT, "")
+    text += "a.sinks.k.serializer.suffix = timestamp\n"
+    assert cells(text, EVENT | {"body": "1970-01-02 WARN"}) == ("default5", {"cf:pCol": "1970-01-02 WARN"})
+    (entry,) = (entry for entry in imported(text).entries if entry.original == "sink k")
+    assert "the time is the record's, not the clock's" in entry.why
 
 
 @pytest.mark.parametrize(
@@ -254,6 +319,23 @@ class TestKafka:
         assert (found.topics, found.format.value, found.group) == (["held"], "flume_avro", "flume")
         assert any(entry.original == "source r (avro)" for entry in imported(text).entries)
 
+    @pytest.mark.parametrize(
+        ("more", "start"),
+        [
+            ("", "earliest"),
+            ("kafka.consumer.auto.offset.reset = latest", "latest"),
+            ("kafka.consumer.auto.offset.reset = earliest", "earliest"),
+            ("readSmallestOffset = false", "latest"),
+            ("readSmallestOffset = true", "earliest"),
+            ("readSmallestOffset = false\na.channels.c.kafka.consumer.auto.offset.reset = earliest", "earliest"),
+        ],
+    )
+    def test_where_a_channel_begins(self, more, start, configuration, imported):
+        text = changed(changed(BASE, "a.sources.r.type", "avro"), "a.channels.c.type", "kafka")
+        text += "a.channels.c.kafka.bootstrap.servers = localhost:1\n" + f"a.channels.c.{more}\n" * bool(more)
+        assert source_of(configuration, text).start.text == start
+        assert f"    # {GROUP_OF_FLUME}\n" in imported(text).yaml
+
     def test_channel_behind_a_kafka_source_is_not_read(self, configuration):
         text = changed(BASE, "a.channels.c.type", "org.apache.flume.channel.kafka.KafkaChannel")
         assert source_of(configuration, text).topics == ["web"]
@@ -375,6 +457,59 @@ def test_what_can_not_be_imported_is_told_with_its_place(text, place, message, i
     assert message in found[place]
 
 
+MISTAKES = (
+    changed(changed(BASE + REGEX, "a.sinks.k.serializer.regex", "(\\\\S+) (.*"), "a.sources.r.kafka.topics", "t 2!")
+    .replace("k.channel = ", "k.channels = ").replace("k.table", "k.tabel").replace("Index = 0", "Index = 4")
+    + "a.sources.r.interceptors = i j l m\n"
+    "a.sources.r.interceptors.i.type = regex_extractor\n"
+    "a.sources.r.interceptors.i.regex = (\\\\d+) (\\\\w+)\n"
+    "a.sources.r.interceptors.i.serializers = s1 s2\n"
+    "a.sources.r.interceptors.i.serializers.s1.name = n\n"
+    "a.sources.r.interceptors.j.type = regx_filter\n"
+    "a.sources.r.interceptors.l.type = static\n"
+    "a.sources.r.interceptors.m.type = search_replace\n"
+    "a.sources.r.interceptors.m.searchPattern = (\\\\d+\n"
+    "a.sources.r.interceptors.n.type = static\n"
+)  # fmt: skip
+
+
+def lines_of(found, text):
+    return [text.splitlines()[each.where.line - 1].partition(" = ")[0] for each in found]
+
+
+class TestAllAtOnce:
+    def test_what_is_wrong_in_the_sink_hides_nothing_of_its_source(self, imported):
+        with pytest.raises(ConfigInvalidError) as caught:
+            imported(MISTAKES)
+        assert {line.removeprefix("a.") for line in lines_of(caught.value.report.errors, MISTAKES)} == {
+            "sources.r.kafka.topics",
+            "sinks.k.channels",
+            "sinks.k.tabel",
+            "sinks.k.serializer.regex",
+            "sinks.k.serializer.rowKeyIndex",
+            "sources.r.interceptors.i.serializers",
+            "sources.r.interceptors.j.type",
+            "sources.r.interceptors.m.searchPattern",
+        }
+        assert any("(column 7 of the expression)" in each.message for each in caught.value.report.errors)
+
+    def test_nothing_is_told_that_comes_of_something_else(self, imported):
+        text = BASE.replace("a.sinks.k.table = t\n", "").replace("a.sources.r.kafka.topics = web\n", "")
+        with pytest.raises(ConfigInvalidError) as caught:
+            imported(text.replace("a.sinks.k.columnFamily = cf\n", ""))
+        assert lines_of(caught.value.report.errors, text) == ["a.sources.r.type", "a.sinks.k.type", "a.sinks.k.type"]
+
+    def test_sinks_without_a_channel(self, imported):
+        text = changed(BASE, "a.sinks", "k l").replace("k.channel = c", "k.channels = c")
+        text += "a.sinks.l.type = hbase2\na.sinks.l.table = t\n"
+        with pytest.raises(ConfigInvalidError) as caught:
+            imported(text)
+        assert [each.message for each in caught.value.report.errors] == [
+            'the sink needs "channel"', 'the sink needs "channel"', 'the sink needs "columnFamily"',
+        ]  # fmt: skip
+        assert lines_of(caught.value.report.errors, text) == ["a.sinks.k.channels", "a.sinks.l.type", "a.sinks.l.type"]
+
+
 def test_comments_stay(imported):
     text = "# the agent\n" + BASE.replace("a.sinks.k.type", "# the table\na.sinks.k.type") + "# at the end\n"
     lines = [line.strip() for line in imported(text).yaml.splitlines()]
@@ -444,6 +579,7 @@ def test_a_setting_that_flume_did_not_know_is_told(text, message, hint, imported
     [
         (BASE.replace("columnFamily", "columFamily"), 'did you mean it by "columFamily"?'),
         (changed(BASE, "a.sinks.k.channel", "c2"), 'did you mean "c"?'),
+        (BASE.replace("k.channel", "k.channels"), 'did you mean it by "channels"?'),
         (changed(interceptor(type="static"), "a.sources.r.interceptors", "j"), "write a.sources.r.interceptors.j.type"),
         (interceptor(type="static").replace("interceptors = i\n", "interceptors = ii\n"), 'did you mean "i"?'),
     ],
