@@ -14,10 +14,9 @@ from ingest.flume.og.dataflow import DataFlow
 from ingest.flume.og.parser import parse
 from ingest.flume.og.tree import File, Sink
 from ingest.flume.original import Original
-from ingest.flume.pipelines.document import Component, Document, Origin, Pipeline, Verbatim, Written, written
+from ingest.flume.pipelines.document import Component, Document, Origin, Pipeline, Written, written
 from ingest.flume.pipelines.report import Imported
-
-_STORE = "the Thrift server of the cluster that has the tables; nothing of the old client's settings is needed"
+from ingest.flume.pipelines.stores import FIRST_STORE, hbase_store
 
 
 def tree_of(text: str, file: str) -> Sink | File:
@@ -50,18 +49,20 @@ def import_flume(text: str, file: str, *, zone: str, lookup: Lookup) -> Imported
         agents = Agents(original, properties_of(original), zone)
         pipelines, entries = agents.pipelines(), agents.entries
         chains: Mapping[str, Sequence[Component]] = {}
+        stores = agents.stores
     else:
         flow = DataFlow(original, *parse(original), zone)
         pipelines, entries, chains = flow.pipelines(), flow.entries, flow.chains
+        stores = {FIRST_STORE: hbase_store()}
     _refuse(original)
-    made = written(_document(pipelines, chains, file))
+    made = written(Document(pipelines, stores, _head(pipelines, file), chains))
     _check(made, original, lookup)
     entries = sorted(dict.fromkeys(entries), key=lambda entry: entry.place)
     report = original.report()
     return Imported(made.text, tuple(entries), report.warnings, report)
 
 
-def _document(pipelines: Sequence[Pipeline], chains: Mapping[str, Sequence[Component]], file: str) -> Document:
+def _head(pipelines: Sequence[Pipeline], file: str) -> list[str]:
     head = [
         f"Imported from Flume by `ingest import-flume`, out of {file}.",
         "What was replaced or left out is told where it stood. `timezone` is that of the old machines.",
@@ -71,8 +72,7 @@ def _document(pipelines: Sequence[Pipeline], chains: Mapping[str, Sequence[Compo
             "Flume set an attribute once, and took no body over 32 KiB: so do these pipelines (`existing`,",
             "`max_event_bytes`). Headers of a record named host, priority and nanos are those of Flume's event.",
         ]
-    store = Component("hbase", {"host": Verbatim("${HBASE:localhost}"), "port": 9090}, [_STORE])
-    return Document(pipelines, store, head, chains)
+    return head
 
 
 def _refuse(original: Original) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ingest.config import Kind, Place, Problem, Severity
+from ingest.flume.ng.clusters import Clusters
 from ingest.flume.ng.interceptors import is_of_plugin, steps_of
 from ingest.flume.ng.kafka import GROUP_OF_FLUME, header_steps, kafka_channel, kafka_source
 from ingest.flume.ng.known import OF_KAFKA_CHANNEL, OF_KAFKA_SOURCE, OF_SERIALIZERS, OF_SINK, not_needed
@@ -36,6 +37,7 @@ class Agents:
         self._variables = Variables(original, {key: found.value for key, found in properties.items()})
         self._zone = zone
         self._groups: set[tuple[str, str]] = set()
+        self._clusters = Clusters()
         self._told: set[str] = set()  # prefixes of what is in the report
         self._of_plugins: list[Options] = []  # sinks with serializers that are not imported
         self.entries: list[Entry] = []
@@ -51,7 +53,15 @@ class Agents:
             hint = "sinks of the types hbase and hbase2 are imported"
             self._original.error(Kind.MISSING_FIELD, 0, "there is no HBase sink in this file", hint)
         self._write_variables()
+        if len(self.stores) == 1:
+            for pipeline in found:
+                pipeline.sinks = [_without_store(sink) for sink in pipeline.sinks]
         return [self._variables.pipeline(pipeline) for pipeline in found]
+
+    @property
+    def stores(self) -> Mapping[str, Component]:
+        """The stores that the pipelines write to, by name."""
+        return self._clusters.stores
 
     def _write_variables(self) -> None:
         """Put them where the report and problems have marks."""
@@ -142,10 +152,13 @@ class Agents:
         for known in ("type", "channel"):
             options.text(known)
         end = end_of(options)
+        store, cluster = self._clusters.of(options, agent)
         unused = not_needed(options, "an HBase sink", _OF_SINK)
         if end is None:
             return []
-        notes = [*end.notes, *([f"not needed: {', '.join(unused)}"] if unused else [])]
+        end.sink.options = {"store": store, **end.sink.options}
+        of_store = f"store {store} is the Thrift server of the cluster {cluster}"
+        notes = [of_store, *end.notes, *([f"not needed: {', '.join(unused)}"] if unused else [])]
         self._entry(Outcome.TRANSLATED, options, f"sink {name}", end.sink.kind, "; ".join(notes))
         sources = self._options(f"{agent}.").words("sources")
         feeding = [each for each in sources if channel in self._options(f"{agent}.sources.{each}.").words("channels")]
@@ -258,6 +271,10 @@ class Agents:
 def _warning(component: Component, message: str) -> Problem:
     place = component.place or Place("", 1, 1)
     return Problem(Kind.CONFLICT, place, message, "", Severity.WARNING)
+
+
+def _without_store(sink: Component) -> Component:
+    return replace(sink, options={name: value for name, value in sink.options.items() if name != "store"})
 
 
 def _kind(written: str) -> str:
