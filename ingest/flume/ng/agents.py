@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from ingest.config import Kind, Place, Problem, Severity
 from ingest.flume.ng.clusters import Clusters
+from ingest.flume.ng.groups import Failover, failovers
 from ingest.flume.ng.interceptors import is_of_plugin, steps_of
 from ingest.flume.ng.kafka import GROUP_OF_FLUME, header_steps, kafka_channel, kafka_source
 from ingest.flume.ng.known import OF_KAFKA_CHANNEL, OF_KAFKA_SOURCE, OF_SERIALIZERS, OF_SINK, not_needed
@@ -18,6 +19,7 @@ from ingest.flume.pipelines.report import Entry, Outcome
 from ingest.spelling import did_you_mean
 
 _KEPT = "Kafka keeps events, and the checkpoint what was read: nothing is lost in a crash"
+_NO_BACKUP = "events wait in Kafka while the store is away, so no backup is needed"
 _APART_OF_SOURCES = ("interceptors", "selector")
 _OF_SINK = (*OF_SINK, *(f"serializer.{name}" for name in OF_SERIALIZERS))
 _NO_SINK = "no sink that is imported takes from"
@@ -82,21 +84,11 @@ class Agents:
         lists = self._options(f"{agent}.")
         found: list[Pipeline] = []
         of_channel: dict[str, tuple[str, dict[str, str]]] = {}
-        for name in lists.words("sinks"):
+        channels = self._channels(agent, lists)
+        groups = failovers(lists, lambda group: self._options(f"{agent}.sinkgroups.{group}."))
+        of_group = {group.name: self._of_failover(agent, group, channels) for group in groups}
+        for name, channel in channels.items():
             options = self._options(f"{agent}.sinks.{name}.")
-            written = options.text("type")
-            kind = written.rpartition(".")[2].lower()
-            if kind not in TYPES:
-                is_async = kind in ASYNC_TYPES
-                why = "it is not imported: write it as hbase2" if is_async else "only HBase sinks are imported"
-                self._entry(Outcome.LEFT_OUT, options, f"sink {name} ({written})", "", why)
-                continue
-            if not serializer_of(options):
-                self._of_plugins.append(options)
-                why = f"the serializer {options.text('serializer')} is not imported"
-                self._entry(Outcome.LEFT_OUT, options, f"sink {name}", "", why)
-                continue
-            channel = options.text("channel")
             same = of_channel.setdefault(channel, (name, options.below("")))
             if same[0] != name:
                 self._second(options, name, same)
@@ -108,9 +100,52 @@ class Agents:
             found[0].comments = said
             for group in lists.words("sinkgroups"):
                 options = self._options(f"{agent}.sinkgroups.{group}.")
-                self._entry(Outcome.LEFT_OUT, options, f"sink group {group}", "", "Spark's tasks share the work")
+                why = of_group.get(group, "Spark's tasks share the work")
+                self._entry(Outcome.LEFT_OUT, options, f"sink group {group}", "", why)
             self._leave_out_rest(agent, lists)
         return found
+
+    def _channels(self, agent: str, lists: Options) -> dict[str, str]:
+        """The sinks that are imported, with the channels they take from; tells of the others."""
+        found = {}
+        for name in lists.words("sinks"):
+            options = self._options(f"{agent}.sinks.{name}.")
+            written = options.text("type")
+            kind = written.rpartition(".")[2].lower()
+            if kind not in TYPES:
+                is_async = kind in ASYNC_TYPES
+                why = "it is not imported: write it as hbase2" if is_async else "only HBase sinks are imported"
+                self._entry(Outcome.LEFT_OUT, options, f"sink {name} ({written})", "", why)
+            elif not serializer_of(options):
+                self._of_plugins.append(options)
+                why = f"the serializer {options.text('serializer')} is not imported"
+                self._entry(Outcome.LEFT_OUT, options, f"sink {name}", "", why)
+            else:
+                found[name] = options.text("channel")
+        return found
+
+    def _of_failover(self, agent: str, group: Failover, channels: dict[str, str]) -> str:
+        """Take out of the sinks those that only wait for another one to fail; what there is to say of the group."""
+        heads: dict[str, str] = {}
+        first, of_group = group.ranked[0], f"the failover group {group.name}"
+        for name in [*group.ranked, *group.never]:
+            if name not in channels:
+                continue
+            options = self._options(f"{agent}.sinks.{name}.")
+            why = ""
+            if name in group.never:
+                why = f"Flume never ran it: {group.never[name]} has its priority in {of_group}"
+            elif heads.setdefault(channels[name], name) != name:
+                why = f"{heads[channels[name]]} goes before it in {of_group}: {_NO_BACKUP}"
+            elif name != first:
+                message = f"{name} of {of_group} wrote only while {first} failed: here it gets all of its channel"
+                options.warn("type", message, "remove it if it was a backup alone")
+            if why:
+                del channels[name]
+                self._entry(Outcome.LEFT_OUT, options, f"sink {name}", "", why)
+        if list(heads.values()) == [first]:
+            return f"{first} has the highest priority and gets every event: {_NO_BACKUP}"
+        return f"each gets all of its channel: {', '.join(heads.values()) or 'none that is imported'}"
 
     def _leave_out_rest(self, agent: str, lists: Options) -> None:
         """Tell of what belongs to none of the pipelines."""
