@@ -7,7 +7,14 @@ from ingest.config import Kind, Place, Problem, Severity
 from ingest.flume.ng.clusters import Clusters
 from ingest.flume.ng.groups import Failover, failovers
 from ingest.flume.ng.interceptors import is_of_plugin, steps_of
-from ingest.flume.ng.kafka import GROUP_OF_FLUME, header_steps, kafka_channel, kafka_source
+from ingest.flume.ng.kafka import (
+    GROUP_OF_FLUME,
+    group_for_others,
+    header_steps,
+    kafka_channel,
+    kafka_source,
+    offsets_for,
+)
 from ingest.flume.ng.known import OF_KAFKA_CHANNEL, OF_KAFKA_SOURCE, OF_SERIALIZERS, OF_SINK, not_needed
 from ingest.flume.ng.properties import Options, Property
 from ingest.flume.ng.selectors import MULTIPLEXING, kind_of, selection
@@ -38,7 +45,7 @@ class Agents:
         self._properties = properties
         self._variables = Variables(original, {key: found.value for key, found in properties.items()})
         self._zone = zone
-        self._groups: set[tuple[str, str]] = set()
+        self._groups: dict[tuple[str, str], list[Pipeline]] = {}  # brokers and group -> who would read as it
         self._clusters = Clusters()
         self._told: set[str] = set()  # prefixes of what is in the report
         self._of_plugins: list[Options] = []  # sinks with serializers that are not imported
@@ -54,6 +61,7 @@ class Agents:
         if not found and not self._original.has_errors:
             hint = "sinks of the types hbase and hbase2 are imported"
             self._original.error(Kind.MISSING_FIELD, 0, "there is no HBase sink in this file", hint)
+        self._tell_of_groups()
         self._write_variables()
         if len(self.stores) == 1:
             for pipeline in found:
@@ -287,25 +295,38 @@ class Agents:
         return Component("kafka", found, said, self._original.place(options.at("type")))
 
     def _pipeline(self, name: str, source: Component, steps: list[Component], end: PipelineEnd) -> Pipeline:
+        made = Pipeline(name, source, [end.sink], steps, {"timezone": self._zone})
         group = source.options.get("group")
         if group is not None:
-            key = (str(source.options["brokers"]), str(group))
-            if key in self._groups:
-                message = f'pipeline {name} reads as the group "{group}-{name}": "{group}" is that of another one'
-                self._original.problems.append(_warning(source, message))
-                said = [comment for comment in source.comments if comment != GROUP_OF_FLUME]
-                source = replace(source, options={**source.options, "group": f"{group}-{name}"}, comments=said)
-            self._groups.add(key)
-        return Pipeline(name, source, [end.sink], steps, {"timezone": self._zone})
+            readers = self._groups.setdefault((str(source.options["brokers"]), str(group)), [])
+            if readers:
+                made.source = self._as_another(source, str(group), f"{group}-{name}", made.name, readers[0].name)
+            readers.append(made)
+        return made
+
+    def _as_another(self, source: Component, group: str, own: str, name: str, first: str) -> Component:
+        """A source that reads as a group of its own, since another pipeline reads as Flume's."""
+        commands = offsets_for(source, own)
+        message = f'pipeline {name} reads as the group "{own}", without offsets: "{group}" is that of {first}'
+        hint = f"before the first start copy them, with the agent stopped: {' && '.join(map(' '.join, commands))}"
+        place = source.place or Place("", 1, 1)
+        self._original.problems.append(Problem(Kind.CONFLICT, place, message, hint, Severity.WARNING))
+        said = [comment for comment in source.comments if comment != GROUP_OF_FLUME]
+        said.append(f"Flume's group is that of {first}; before the first start copy its offsets, the agent stopped:")
+        said += [line for tool, rest in commands for line in (f"{tool} \\", rest)]
+        return replace(source, options={**source.options, "group": own}, comments=said)
+
+    def _tell_of_groups(self) -> None:
+        """Say over the source with Flume's group that others need its offsets too."""
+        for first, *others in self._groups.values():
+            if others:
+                names = ", ".join(other.name for other in others)
+                said = [group_for_others(names) if each == GROUP_OF_FLUME else each for each in first.source.comments]
+                first.source = replace(first.source, comments=said)
 
     def _entry(self, outcome: Outcome, options: Options, original: str, by: str, why: str) -> None:
         self._told.add(options.prefix)
         self.entries.append(Entry(outcome, self._original.place(options.at("type")), original, by, why))
-
-
-def _warning(component: Component, message: str) -> Problem:
-    place = component.place or Place("", 1, 1)
-    return Problem(Kind.CONFLICT, place, message, "", Severity.WARNING)
 
 
 def _without_store(sink: Component) -> Component:
