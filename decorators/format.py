@@ -25,8 +25,8 @@ class FormatSettings(Settings):
         return frozenset(["body"])
 
     def surely_sets(self) -> frozenset[str]:
-        """There always is one."""
-        return self.set_references()
+        """Unless the body stays as it is."""
+        return frozenset() if self.on_missing is OnMissing.UNSET else self.set_references()
 
 
 class Format(Decorator[FormatSettings]):

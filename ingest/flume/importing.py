@@ -14,8 +14,9 @@ from ingest.flume.og.dataflow import DataFlow
 from ingest.flume.og.parser import parse
 from ingest.flume.og.tree import File, Sink
 from ingest.flume.original import Original
-from ingest.flume.pipelines.document import Component, Document, Origin, Pipeline, Verbatim, Written, written
+from ingest.flume.pipelines.document import Component, Document, Origin, Pipeline, Written, written
 from ingest.flume.pipelines.report import Imported
+from ingest.flume.pipelines.stores import FIRST_STORE, hbase_store
 
 _UTC = "UTC"
 _GIVEN = "`timezone` is that of the old machines."
@@ -23,7 +24,6 @@ _ASSUMED = {
     True: "No time zone was given: write that of the old machines as `timezone`, where it was not UTC.",
     False: "No time zone was given, and nothing here depends on one: `timezone` is UTC.",
 }
-_STORE = "the Thrift server of the cluster that has the tables; nothing of the old client's settings is needed"
 
 
 def tree_of(text: str, file: str) -> Sink | File:
@@ -56,9 +56,11 @@ def import_flume(text: str, file: str, *, zone: str | None, lookup: Lookup) -> I
         agents = Agents(original, properties_of(original), zone or _UTC)
         pipelines, entries = agents.pipelines(), agents.entries
         chains: Mapping[str, Sequence[Component]] = {}
+        stores = agents.stores
     else:
         flow = DataFlow(original, *parse(original), zone or _UTC)
         pipelines, entries, chains = flow.pipelines(), flow.entries, flow.chains
+        stores = {FIRST_STORE: hbase_store()}
     if zone is None and original.zoned:
         message = "what this does depends on the time zone of the old machines, and none was given: UTC is assumed"
         original.warning(
@@ -67,16 +69,14 @@ def import_flume(text: str, file: str, *, zone: str | None, lookup: Lookup) -> I
     if not pipelines or not is_properties(text):
         _refuse(original)  # else what the rest of the file is made into is looked at first
     said = _ASSUMED[bool(original.zoned)] if zone is None else _GIVEN
-    made = written(_document(pipelines, chains, file, said))
+    made = written(Document(pipelines, stores, _head(pipelines, file, said), chains))
     _check(made, original, lookup)
     entries = sorted(dict.fromkeys(entries), key=lambda entry: entry.place)
     report = original.report()
     return Imported(made.text, tuple(entries), report.warnings, report)
 
 
-def _document(
-    pipelines: Sequence[Pipeline], chains: Mapping[str, Sequence[Component]], file: str, of_zone: str
-) -> Document:
+def _head(pipelines: Sequence[Pipeline], file: str, of_zone: str) -> list[str]:
     head = [
         f"Imported from Flume by `ingest import-flume`, out of {file}.",
         "What was replaced or left out is told where it stood.",
@@ -87,8 +87,7 @@ def _document(
             "Flume set an attribute once, and took no body over 32 KiB: so do these pipelines (`existing`,",
             "`max_event_bytes`). Headers of a record named host, priority and nanos are those of Flume's event.",
         ]
-    store = Component("hbase", {"host": Verbatim("${HBASE:localhost}"), "port": 9090}, [_STORE])
-    return Document(pipelines, store, head, chains)
+    return head
 
 
 def _refuse(original: Original) -> None:

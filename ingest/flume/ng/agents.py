@@ -4,8 +4,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ingest.config import Kind, Place, Problem, Severity
+from ingest.flume.ng.clusters import Clusters
+from ingest.flume.ng.groups import Failover, failovers
 from ingest.flume.ng.interceptors import is_of_plugin, steps_of
-from ingest.flume.ng.kafka import GROUP_OF_FLUME, header_steps, kafka_channel, kafka_source
+from ingest.flume.ng.kafka import (
+    GROUP_OF_FLUME,
+    group_for_others,
+    header_steps,
+    kafka_channel,
+    kafka_source,
+    offsets_for,
+)
 from ingest.flume.ng.known import OF_KAFKA_CHANNEL, OF_KAFKA_SOURCE, OF_SERIALIZERS, OF_SINK, not_needed
 from ingest.flume.ng.properties import Options, Property
 from ingest.flume.ng.selectors import MULTIPLEXING, kind_of, selection
@@ -17,6 +26,7 @@ from ingest.flume.pipelines.report import Entry, Outcome
 from ingest.spelling import did_you_mean
 
 _KEPT = "Kafka keeps events, and the checkpoint what was read: nothing is lost in a crash"
+_NO_BACKUP = "events wait in Kafka while the store is away, so no backup is needed"
 _APART_OF_SOURCES = ("interceptors", "selector")
 _OF_SINK = (*OF_SINK, *(f"serializer.{name}" for name in OF_SERIALIZERS))
 _NO_SINK = "no sink that is imported takes from"
@@ -35,7 +45,8 @@ class Agents:
         self._properties = properties
         self._variables = Variables(original, {key: found.value for key, found in properties.items()})
         self._zone = zone
-        self._groups: set[tuple[str, str]] = set()
+        self._groups: dict[tuple[str, str], list[Pipeline]] = {}  # brokers and group -> who would read as it
+        self._clusters = Clusters()
         self._told: set[str] = set()  # prefixes of what is in the report
         self._of_plugins: list[Options] = []  # sinks with serializers that are not imported
         self.entries: list[Entry] = []
@@ -50,8 +61,17 @@ class Agents:
         if not found and not self._original.has_errors:
             hint = "sinks of the types hbase and hbase2 are imported"
             self._original.error(Kind.MISSING_FIELD, 0, "there is no HBase sink in this file", hint)
+        self._tell_of_groups()
         self._write_variables()
+        if len(self.stores) == 1:
+            for pipeline in found:
+                pipeline.sinks = [_without_store(sink) for sink in pipeline.sinks]
         return [self._variables.pipeline(pipeline) for pipeline in found]
+
+    @property
+    def stores(self) -> Mapping[str, Component]:
+        """The stores that the pipelines write to, by name."""
+        return self._clusters.stores
 
     def _write_variables(self) -> None:
         """Put them where the report and problems have marks."""
@@ -72,21 +92,11 @@ class Agents:
         lists = self._options(f"{agent}.")
         found: list[Pipeline] = []
         of_channel: dict[str, tuple[str, dict[str, str]]] = {}
-        for name in lists.words("sinks"):
+        channels = self._channels(agent, lists)
+        groups = failovers(lists, lambda group: self._options(f"{agent}.sinkgroups.{group}."))
+        of_group = {group.name: self._of_failover(agent, group, channels) for group in groups}
+        for name, channel in channels.items():
             options = self._options(f"{agent}.sinks.{name}.")
-            written = options.text("type")
-            kind = written.rpartition(".")[2].lower()
-            if kind not in TYPES:
-                is_async = kind in ASYNC_TYPES
-                why = "it is not imported: write it as hbase2" if is_async else "only HBase sinks are imported"
-                self._entry(Outcome.LEFT_OUT, options, f"sink {name} ({written})", "", why)
-                continue
-            if not serializer_of(options):
-                self._of_plugins.append(options)
-                why = f"the serializer {options.text('serializer')} is not imported"
-                self._entry(Outcome.LEFT_OUT, options, f"sink {name}", "", why)
-                continue
-            channel = options.text("channel")
             same = of_channel.setdefault(channel, (name, options.below("")))
             if same[0] != name:
                 self._second(options, name, same)
@@ -98,9 +108,52 @@ class Agents:
             found[0].comments = said
             for group in lists.words("sinkgroups"):
                 options = self._options(f"{agent}.sinkgroups.{group}.")
-                self._entry(Outcome.LEFT_OUT, options, f"sink group {group}", "", "Spark's tasks share the work")
+                why = of_group.get(group, "Spark's tasks share the work")
+                self._entry(Outcome.LEFT_OUT, options, f"sink group {group}", "", why)
             self._leave_out_rest(agent, lists)
         return found
+
+    def _channels(self, agent: str, lists: Options) -> dict[str, str]:
+        """The sinks that are imported, with the channels they take from; tells of the others."""
+        found = {}
+        for name in lists.words("sinks"):
+            options = self._options(f"{agent}.sinks.{name}.")
+            written = options.text("type")
+            kind = written.rpartition(".")[2].lower()
+            if kind not in TYPES:
+                is_async = kind in ASYNC_TYPES
+                why = "it is not imported: write it as hbase2" if is_async else "only HBase sinks are imported"
+                self._entry(Outcome.LEFT_OUT, options, f"sink {name} ({written})", "", why)
+            elif not serializer_of(options):
+                self._of_plugins.append(options)
+                why = f"the serializer {options.text('serializer')} is not imported"
+                self._entry(Outcome.LEFT_OUT, options, f"sink {name}", "", why)
+            else:
+                found[name] = options.text("channel")
+        return found
+
+    def _of_failover(self, agent: str, group: Failover, channels: dict[str, str]) -> str:
+        """Take out of the sinks those that only wait for another one to fail; what there is to say of the group."""
+        heads: dict[str, str] = {}
+        first, of_group = group.ranked[0], f"the failover group {group.name}"
+        for name in [*group.ranked, *group.never]:
+            if name not in channels:
+                continue
+            options = self._options(f"{agent}.sinks.{name}.")
+            why = ""
+            if name in group.never:
+                why = f"Flume never ran it: {group.never[name]} has its priority in {of_group}"
+            elif heads.setdefault(channels[name], name) != name:
+                why = f"{heads[channels[name]]} goes before it in {of_group}: {_NO_BACKUP}"
+            elif name != first:
+                message = f"{name} of {of_group} wrote only while {first} failed: here it gets all of its channel"
+                options.warn("type", message, "remove it if it was a backup alone")
+            if why:
+                del channels[name]
+                self._entry(Outcome.LEFT_OUT, options, f"sink {name}", "", why)
+        if list(heads.values()) == [first]:
+            return f"{first} has the highest priority and gets every event: {_NO_BACKUP}"
+        return f"each gets all of its channel: {', '.join(heads.values()) or 'none that is imported'}"
 
     def _leave_out_rest(self, agent: str, lists: Options) -> None:
         """Tell of what belongs to none of the pipelines."""
@@ -145,8 +198,11 @@ class Agents:
         for known in ("type", "channel"):
             options.text(known)
         end = end_of(options)
+        store, cluster = self._clusters.of(options, agent)
         unused = not_needed(options, "an HBase sink", _OF_SINK)
-        notes = [*end.notes, *([f"not needed: {', '.join(unused)}"] if unused else [])]
+        end.sink.options = {"store": store, **end.sink.options}
+        of_store = f"store {store} is the Thrift server of the cluster {cluster}"
+        notes = [of_store, *end.notes, *([f"not needed: {', '.join(unused)}"] if unused else [])]
         self._entry(Outcome.TRANSLATED, options, f"sink {name}", end.sink.kind, "; ".join(notes))
         sources = self._options(f"{agent}.").words("sources")
         feeding = [each for each in sources if channel in self._options(f"{agent}.sources.{each}.").words("channels")]
@@ -242,25 +298,42 @@ class Agents:
         return Component("kafka", found, said, self._original.place(options.at("type")))
 
     def _pipeline(self, name: str, source: Component, steps: list[Component], end: PipelineEnd) -> Pipeline:
+        made = Pipeline(name, source, [end.sink], steps, {"timezone": self._zone})
         group = source.options.get("group")
         if group is not None:
-            key = (str(source.options["brokers"]), str(group))
-            if key in self._groups:
-                message = f'pipeline {name} reads as the group "{group}-{name}": "{group}" is that of another one'
-                self._original.problems.append(_warning(source, message))
-                said = [comment for comment in source.comments if comment != GROUP_OF_FLUME]
-                source = replace(source, options={**source.options, "group": f"{group}-{name}"}, comments=said)
-            self._groups.add(key)
-        return Pipeline(name, source, [end.sink], steps, {"timezone": self._zone})
+            readers = self._groups.setdefault((str(source.options["brokers"]), str(group)), [])
+            if readers:
+                made.source = self._as_another(source, str(group), f"{group}-{name}", made.name, readers[0].name)
+            readers.append(made)
+        return made
+
+    def _as_another(self, source: Component, group: str, own: str, name: str, first: str) -> Component:
+        """A source that reads as a group of its own, since another pipeline reads as Flume's."""
+        commands = offsets_for(source, own)
+        message = f'pipeline {name} reads as the group "{own}", without offsets: "{group}" is that of {first}'
+        hint = f"before the first start copy them, with the agent stopped: {' && '.join(map(' '.join, commands))}"
+        place = source.place or Place("", 1, 1)
+        self._original.problems.append(Problem(Kind.CONFLICT, place, message, hint, Severity.WARNING))
+        said = [comment for comment in source.comments if comment != GROUP_OF_FLUME]
+        said.append(f"Flume's group is that of {first}; before the first start copy its offsets, the agent stopped:")
+        said += [line for tool, rest in commands for line in (f"{tool} \\", rest)]
+        return replace(source, options={**source.options, "group": own}, comments=said)
+
+    def _tell_of_groups(self) -> None:
+        """Say over the source with Flume's group that others need its offsets too."""
+        for first, *others in self._groups.values():
+            if others:
+                names = ", ".join(other.name for other in others)
+                said = [group_for_others(names) if each == GROUP_OF_FLUME else each for each in first.source.comments]
+                first.source = replace(first.source, comments=said)
 
     def _entry(self, outcome: Outcome, options: Options, original: str, by: str, why: str) -> None:
         self._told.add(options.prefix)
         self.entries.append(Entry(outcome, self._original.place(options.at("type")), original, by, why))
 
 
-def _warning(component: Component, message: str) -> Problem:
-    place = component.place or Place("", 1, 1)
-    return Problem(Kind.CONFLICT, place, message, "", Severity.WARNING)
+def _without_store(sink: Component) -> Component:
+    return replace(sink, options={name: value for name, value in sink.options.items() if name != "store"})
 
 
 def _kind(written: str) -> str:

@@ -1,10 +1,11 @@
 """
 Kafka sources and channels of Flume 1 as our source.
 
-Source: KafkaSource and KafkaChannel of Flume 1.11.
+Source: KafkaSource and KafkaChannel of Flume 1.11; ConsumerGroupCommand of Kafka 4.
 """
 
 import re
+import shlex
 from collections.abc import Mapping
 from typing import get_args
 
@@ -23,6 +24,7 @@ CORE_FIELDS = ("host", "priority", "nanos")
 GROUP_OF_FLUME = "the group is Flume's: `ingest run --start-from group` goes on where Flume has stopped"
 """What is said over a source that reads as the group that Flume read as."""
 
+_TOOL = "kafka-consumer-groups.sh --bootstrap-server"
 _CONSUMER = "kafka.consumer."
 _ORIGINS = {
     "brokers": ("brokerList", "kafka.bootstrap.servers"),
@@ -54,6 +56,39 @@ def kafka_source(options: Options) -> Component:
     said = [*options.comments(), GROUP_OF_FLUME]
     names = {**_ORIGINS, "topics": ("topic", "kafka.topics"), "topics_pattern": ("kafka.topics.regex",)}
     return Component("kafka", found, said, options.original.place(options.at("type")), _origins(options, names))
+
+
+def group_for_others(names: str) -> str:
+    """What is said over it when pipelines of these names need the group's offsets too."""
+    return (
+        f"the group is Flume's: once its offsets are copied for {names}, as is told there, "
+        "`ingest run --start-from group` goes on where Flume has stopped"
+    )
+
+
+def offsets_for(source: Component, own: str) -> list[tuple[str, str]]:
+    """
+    Commands of Kafka's own tool, in two parts each, that give a group the offsets of the one a source reads as.
+
+    Args:
+        source: who reads as that group.
+        own: the group that gets them.
+    """
+    broker = str(source.options["brokers"]).partition(",")[0]
+    security = source.options.get("security")
+    has_login = isinstance(security, Mapping) and not security.keys().isdisjoint(("tls", "sasl"))
+    login = " --command-config client.properties" if has_login else ""
+    tool = f"{_TOOL} {broker}{login} --reset-offsets"
+    group = _word(str(source.options["group"]))
+    return [
+        (tool, f"--group {group} --all-topics --to-current --dry-run --export > offsets.csv"),
+        (tool, f"--group {_word(own)} --from-file offsets.csv --execute"),
+    ]
+
+
+def _word(text: str) -> str:
+    """A word of a shell, in which marks of variables stay what they are."""
+    return shlex.quote(text) if text.isascii() else f'"{text}"'
 
 
 def kafka_channel(options: Options) -> Component:

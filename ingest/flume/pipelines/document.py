@@ -81,12 +81,13 @@ class Document:
     A file.
 
     Attributes:
+        stores: by their names.
         head: comment at its top.
         chains: steps that several pipelines begin with.
     """
 
     pipelines: Sequence[Pipeline]
-    store: Component
+    stores: Mapping[str, Component]
     head: Sequence[str] = ()
     chains: Mapping[str, Sequence[Component]] = field(default_factory=dict)
 
@@ -137,8 +138,9 @@ def _document(document: Document) -> Iterator[Line]:
     yield "version: 1", None
     yield "", None
     yield "stores:", None
-    yield from _comments(document.store.comments, "  ")
-    yield f"  hbase: {{hbase: {_flow(document.store.options)}}}", document.store.place
+    for name, store in document.stores.items():
+        yield from _comments(store.comments, "  ")
+        yield f"  {name}: {{{store.kind}: {_flow(store.options)}}}", store.place
     yield "", None
     if document.chains:
         yield "chains:", None

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from ingest.config import Place, read_text
 from ingest.config.nodes import plain
 from ingest.flume.pipelines.document import Component, Document, Pipeline, Verbatim, written
+from ingest.flume.pipelines.stores import hbase_store
 
 PLACE = Place("old.conf", 3, 4)
 
@@ -16,7 +17,9 @@ def document(step, **more):
     sink = Component("attr2hbase", {"table": "t"})
     steps = [Component("value", step, ["why"], Place("old.conf", 5, 6)), Component("", {}, ["left out"])]
     return Document(
-        [Pipeline("p", source, [sink], steps, **more)], Component("", {"port": 9090}, ["the store"]), ["top"]
+        [Pipeline("p", source, [sink], steps, **more)],
+        {"s": Component("hbase", {"port": 9090}, ["the store"])},
+        ["top"],
     )
 
 
@@ -36,7 +39,7 @@ version: 1
 
 stores:
   # the store
-  hbase: {hbase: {port: 9090}}
+  s: {hbase: {port: 9090}}
 
 pipelines:
   p:
@@ -61,7 +64,8 @@ pipelines:
 
 def test_pipeline_without_steps_has_no_list_of_them():
     bare = Document(
-        [Pipeline("p", Component("kafka"), [Component("attr2hbase")], [Component("", {}, ["gone"])])], Component("")
+        [Pipeline("p", Component("kafka"), [Component("attr2hbase")], [Component("", {}, ["gone"])])],
+        {"hbase": hbase_store()},
     )
     assert "decorators" not in read(written(bare).text)["pipelines"]["p"]
 
@@ -85,7 +89,7 @@ def test_values_come_back_as_they_were(options):
 def test_comments_never_become_content(comments):
     step = Component("mask", {"attributes": ["a"]}, comments)
     pipeline = Pipeline("p", Component("kafka", {}, comments), [Component("attr2hbase", {}, comments)], [step])
-    root = read(written(Document([pipeline], Component("", {}, comments), comments)).text)
+    root = read(written(Document([pipeline], {"s": Component("hbase", {}, comments)}, comments)).text)
     assert root["pipelines"]["p"] == {
         "source": {"kafka": {}},
         "decorators": [{"mask": {"attributes": ["a"]}}],

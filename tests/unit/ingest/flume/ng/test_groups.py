@@ -1,0 +1,112 @@
+"""Flume 1: of the sinks of a failover the one that goes first is what is imported."""
+
+import pytest
+
+from ingest.api import ConfigInvalidError
+
+SOURCE = """\
+a.sources = r
+a.sources.r.type = org.apache.flume.source.kafka.KafkaSource
+a.sources.r.kafka.bootstrap.servers = localhost:9092
+a.sources.r.kafka.topics = web
+a.sources.r.channels = c d
+a.channels = c d
+a.channels.c.type = memory
+a.channels.d.type = memory
+a.sinks = k1 k2 k3
+"""
+
+
+def agent(*groups, **sinks):
+    """An agent with three sinks, each with a table of its own, and the groups `g1` and so on."""
+    lines = [SOURCE, f"a.sinkgroups = {' '.join(f'g{number}' for number in range(1, len(groups) + 1))}\n"]
+    for name in ("k1", "k2", "k3"):
+        own = {"type": "hbase2", "channel": "c", "table": name, "columnFamily": "f", **sinks.get(name, {})}
+        lines += [f"a.sinks.{name}.{key} = {value}\n" for key, value in own.items()]
+    for number, options in enumerate(groups, start=1):
+        lines += [f"a.sinkgroups.g{number}.{key} = {value}\n" for key, value in options.items()]
+    return "".join(lines)
+
+
+def group(sinks, kind="failover", **priorities):
+    return {
+        "sinks": sinks,
+        "processor.type": kind,
+        **{f"processor.priority.{name}": value for name, value in priorities.items()},
+    }
+
+
+ELSEWHERE = {"channel": "d"}
+GONE = {"type": "file_roll"}
+
+
+@pytest.mark.parametrize(
+    ("found", "sinks", "expected"),
+    [
+        (group("k1 k2 k3", k1="5", k2="10", k3="7"), {}, ["k2"]),
+        (group("k1 k2 k3", "FAILOVER", k1="15", k2="10", k3="7"), {}, ["k1"]),
+        (group("k1 k2 k3", "org.apache.flume.sink.FailoverSinkProcessor", k3="+1"), {}, ["k3"]),
+        (group("k3 k2 k1", k1="-10", k2="-9", k3="-11"), {}, ["k2"]),
+        (group("k1 k2 k3", k1="0", k2="9999999999", k3="ten"), {}, ["k1"]),
+        (group("k3 k2 k1"), {}, ["k1"]),  # as Java's hash table goes: -1, -2, -3
+        (group("k1 k2 k3", k1="-3"), {}, ["k2"]),
+        (group("k3 k2 k1", k1="4", k2="4", k3="4"), {}, ["k1"]),
+        (group("k1 k2 k3 gone", gone="9", k3="1"), {}, ["k3"]),
+        (group("k1 k2", k1="5", k2="10"), {"k3": ELSEWHERE}, ["k2", "k3"]),
+        (group("k1 k2 k3", k1="5", k2="10", k3="1"), {"k3": ELSEWHERE}, ["k2", "k3"]),
+        (group("k1 k2 k3", k1="5", k2="10", k3="7"), {"k2": GONE}, ["k3"]),
+        (group("k1 k2 k3", k1="5", k2="10", k3="7"), {"k3": GONE}, ["k2"]),
+    ],
+)
+def test_the_sink_of_the_highest_priority_gets_every_event(found, sinks, expected, configuration):
+    pipelines = configuration(agent(found, **sinks)).pipelines
+    assert list(pipelines) == [f"a-{name}" for name in expected]
+    assert [str(sink.settings.table.text) for each in pipelines.values() for sink in each.sinks] == expected
+
+
+def test_a_sink_is_in_one_group(configuration):
+    first, second = group("k1 k2", k1="2", k2="1"), group("k2 k3", k2="2", k3="1")
+    found = configuration(agent(first, second, k2={"channel": "c"}, k3=ELSEWHERE)).pipelines
+    assert list(found) == ["a-k1", "a-k3"]
+
+
+def test_the_report_tells_of_each_that_is_left_out(imported):
+    made = imported(agent(group("k1 k2 k3", k1="5", k2="10", k3="5")))
+    left = {entry.original: entry.why for entry in made.entries if entry.outcome == "left out"}
+    waits = "events wait in Kafka while the store is away, so no backup is needed"
+    del left["channel d (memory)"]
+    assert left == {
+        "sink group g1": f"k2 has the highest priority and gets every event: {waits}",
+        "sink k1": f"k2 goes before it in the failover group g1: {waits}",
+        "sink k3": "Flume never ran it: k1 has its priority in the failover group g1",
+    }
+    assert not made.warnings
+
+
+@pytest.mark.parametrize(
+    ("sinks", "warned", "why"),
+    [
+        ({"k1": ELSEWHERE, "k3": ELSEWHERE}, "k1", "each gets all of its channel: k2, k1"),
+        ({"k2": GONE}, "k1", "each gets all of its channel: k1"),
+    ],
+)
+def test_a_backup_that_is_imported_is_told_of(sinks, warned, why, imported):
+    made = imported(agent(group("k1 k2 k3", k1="5", k2="10", k3="1"), **sinks))
+    message = f"{warned} of the failover group g1 wrote only while k2 failed: here it gets all of its channel"
+    assert message in [warning.message for warning in made.warnings]
+    assert why in [entry.why for entry in made.entries]
+
+
+@pytest.mark.parametrize("kind", ["load_balance", "default"])
+def test_sinks_of_other_groups_share_a_channel(kind, imported):
+    text = agent(group("k1 k2", kind, k1="1", k2="2"), k2={"table": "k1"}, k3=ELSEWHERE)
+    why = {entry.original: entry.why for entry in imported(text).entries}
+    assert why["sink group g1"] == "Spark's tasks share the work"
+    assert why["sink k2"] == "it is like k1, on the same channel: Spark's tasks write side by side"
+    with pytest.raises(ConfigInvalidError, match="k2 and k1 take from one channel and differ: chance decided"):
+        imported(agent(group("k1 k2", kind, k1="1", k2="2"), k3=ELSEWHERE))
+
+
+def test_the_first_of_a_failover_and_a_sink_beside_it_are_refused(imported):
+    with pytest.raises(ConfigInvalidError, match="k3 and k2 take from one channel and differ: chance decided"):
+        imported(agent(group("k1 k2", k1="1", k2="2")))
