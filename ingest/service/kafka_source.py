@@ -160,7 +160,11 @@ class LiveKafka:
         self._times.rise_above(one.note for one in kept.values())
         if self._start_from == "group":
             if not committed:
-                raise NotFoundError(f'group "{self.group}" has no offsets', hint="use --start-from earliest")
+                raise NotFoundError(
+                    f'group "{self.group}" has no offsets',
+                    hint="copy those of the group that was used before, or use --start-from earliest, which is for all "
+                    "pipelines of the file that have no checkpoint",
+                )
             offsets: dict[str, dict[int, int]] = {}
             for (topic, partition), offset in committed.items():
                 offsets.setdefault(topic, {})[partition] = offset
