@@ -33,7 +33,7 @@ RESULTS = ROOT / "docs" / "bench"
 SO_FAR = ROOT / "build" / "bench.json"
 """What is known after each part, should a later one fail."""
 PARTITIONS = 4
-LADDER = (*rungs.STAGES, *rungs.CHAINS, *rungs.ROCKSDB)
+LADDER = (*rungs.STAGES, *rungs.CHAINS, *rungs.ROCKSDB, rungs.PEER)
 HBASE = (*hbase.PRODUCTS, *hbase.CEILINGS, *hbase.FLUME)
 GOALS = (*rungs.STAGES, "rocksdb", *hbase.GOAL_RUNGS, "latency", "micro")
 """Parts that the goals need, but for those that take hours."""

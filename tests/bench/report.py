@@ -50,7 +50,8 @@ _RUNGS = """\
 `read`: Spark reads Kafka and keeps nothing. `python`: records handed to Python. `decode`: made events. `chain`:
 decorated. `map`: made cells. `encode`: made files. `rocksdb`: `ingest run`, everything durable and acknowledged; `ttl`:
 cells that vanish after 30 days; `rows written again`: 50,000 rows in all, each written thirty times. Each has a JVM of
-its own. The server is Kafka.
+its own. The server is Kafka. `benthos`: Benthos 4.27, the peer of `chain`, reads the topic, does the same regex, and
+writes JSON into a file without a sync.
 """
 
 _HBASE = """\

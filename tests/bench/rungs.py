@@ -16,7 +16,7 @@ from ingest.config import load
 from ingest.spark.jars import fetch
 from ingest.spark.reading import read_kafka
 from ingest.spark.session import close_session, open_session
-from tests.bench import stages
+from tests.bench import benthos, stages
 from tests.bench.watching import Processes, Sample, follow, ours
 from tests.bench.workload import PIPELINE, Workload, written
 from tests.support.names import unique
@@ -37,6 +37,8 @@ ROCKSDB = {
     "rocksdb, rows written again": (Workload(row="%{bucket(%{offset}, 50000)}"), {}),
 }
 """Rung -> the work, and options of the store beside the defaults."""
+PEER = "benthos"
+"""It decorates as the rung `chain` does, and writes what comes of it."""
 
 
 class Ladder:
@@ -68,6 +70,8 @@ class Ladder:
             if rung in ROCKSDB:
                 workload, options = ROCKSDB[rung]
                 return self.product(workload, folder, {"rocksdb": {"path": "./store", **options}})
+            if rung == PEER:
+                return self._peer(folder)
             if rung in CHAINS:
                 return self._stage("chain", Workload(chain=CHAINS[rung]), folder)
             return self._stage(rung, Workload(), folder)
@@ -78,6 +82,21 @@ class Ladder:
         """The service, from its start until every event is acknowledged."""
         content = workload.content(brokers=self._brokers, topic=self._topic, group=unique("bench"), store=store)
         return product(folder, content, self._events, self._servers)
+
+    def _peer(self, folder: Path) -> Sample:
+        peer = benthos.Benthos(
+            benthos.built(), folder, brokers=self._brokers, topic=self._topic, group=unique("benthos")
+        )
+        with peer.running():
+            sample = follow(
+                self._events,
+                peer.sent,
+                its=lambda: peer.processes,
+                servers=self._servers,
+                runs=lambda: bool(peer.processes),
+            )
+        peer.check()
+        return sample
 
     def _stage(self, name: str, workload: Workload, folder: Path) -> Sample:
         content = workload.content(

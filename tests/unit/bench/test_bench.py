@@ -1,5 +1,6 @@
 """The parts of the bench that decide what its figures mean."""
 
+import re
 import xml.etree.ElementTree as ET
 from itertools import count
 
@@ -8,13 +9,13 @@ import pytest
 
 from ingest.catalog import Catalog
 from ingest.config import load
-from tests.bench import durability, hbase, latency, plots, rungs, scale, threads, watching
+from tests.bench import benthos, durability, hbase, latency, plots, rungs, scale, threads, watching
 from tests.bench.goals import GOALS, goals, verdict
 from tests.bench.latency import share_of
 from tests.bench.ready_made import batch
 from tests.bench.report import laid_over, page
 from tests.bench.watching import follow
-from tests.bench.workload import PIPELINE, Workload, written
+from tests.bench.workload import COLUMNS, PATTERN, PIPELINE, Workload, written
 
 
 def test_readme_tells_the_settings_in_force():
@@ -172,3 +173,10 @@ def test_figures_of_another_machine_go():
     earlier["machine"]["cpu"] = "64 x other"
     later = run("b", goal="second")
     assert laid_over(earlier, later) == later
+
+
+def test_the_peer_that_decorates_does_the_same_regex():
+    (line,) = Workload().lines(1)
+    found = re.match(benthos.named_pattern(), line.decode())
+    same = re.match(PATTERN, line.decode())
+    assert (tuple(found.groupdict()), tuple(found.groupdict().values())) == (COLUMNS, same.groups())

@@ -1,0 +1,125 @@
+"""The peer for the part that decorates: Benthos 4.27 does the same regex, from Kafka to a file that it never syncs."""
+
+import json
+import re
+import shutil
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from tests.bench.workload import COLUMNS, FAMILY, PATTERN
+from tests.support.local import ServerProcess, free_ports, jars
+
+VERSION = "v4.27.0"
+_MODULE = "github.com/benthosdev/benthos/v4"
+# the versions of all that is in it are those its own module names; Go checks them against its checksum database
+_GO_MOD = f"module bench\n\ngo 1.21\n\nrequire {_MODULE} {VERSION}\n"
+_SENT = re.compile(rb'^output_sent\{[^}]*path="root\.output"[^}]*\} (\S+)$', re.MULTILINE)
+
+
+class Benthos:
+    """One process at work on one topic; `program` is what `built` gives."""
+
+    def __init__(self, program: Path, folder: Path, *, brokers: str, topic: str, group: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._program = program
+        (self._port,) = free_ports(1)
+        self._process = ServerProcess("benthos", folder)
+        self._file = folder / "events.jsonl"
+        self._settings = folder / "benthos.json"
+        self._settings.write_text(json.dumps(self._content(brokers, topic, group)))
+
+    @property
+    def processes(self) -> list[psutil.Process]:
+        """The process, while it runs."""
+        pid = self._process.pid
+        return [] if pid is None else [psutil.Process(pid)]
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Start it; it reads at once."""
+        self._process.start([str(self._program), "-c", str(self._settings)])
+        try:
+            yield
+        finally:
+            self._process.kill()
+
+    def sent(self) -> int:
+        """How many events are in the file; 0 while it does not answer."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/metrics", timeout=5) as answer:
+                found = _SENT.search(answer.read())
+        except OSError:
+            return 0
+        return 0 if found is None else int(float(found[1]))
+
+    def check(self) -> None:
+        """
+        See that an event was taken apart: where a mapping fails, Benthos passes the line on as it is.
+
+        Raises:
+            RuntimeError: it was not.
+        """
+        with self._file.open() as lines:
+            first = lines.readline()
+        wanted = {"row", *(f"{FAMILY}:{name}" for name in COLUMNS)}
+        if not first.startswith("{") or json.loads(first).keys() != wanted:
+            raise RuntimeError(f"benthos made {first[:200]} of an event")
+
+    def _content(self, brokers: str, topic: str, group: str) -> dict[str, object]:
+        mapping = (
+            f"let found = content().string().re_find_object({json.dumps(named_pattern())})\n"
+            f'root = $found.map_each_key(key -> "{FAMILY}:" + key)\n'
+            'root.row = meta("kafka_topic") + ":" + meta("kafka_partition") + ":" + meta("kafka_offset")\n'
+        )
+        return {
+            "http": {"address": f"127.0.0.1:{self._port}"},
+            "input": {
+                "kafka_franz": {
+                    "seed_brokers": [brokers],
+                    "topics": [topic],
+                    "consumer_group": group,
+                    "checkpoint_limit": 100_000,
+                    "batching": {"count": 5_000, "period": "100ms"},
+                }
+            },
+            "pipeline": {"threads": -1, "processors": [{"mapping": mapping}]},
+            "output": {"file": {"path": str(self._file), "codec": "lines"}},
+            "metrics": {"prometheus": {}},
+            "logger": {"level": "WARN"},
+        }
+
+
+def named_pattern() -> str:
+    """The regex with a name for each group, as Benthos gives members names."""
+    names = iter(COLUMNS)
+    return re.sub(r"\((?!\?)", lambda _: f"(?P<{next(names)}>", PATTERN)
+
+
+def built() -> Path:
+    """
+    The program, built once by Go.
+
+    Raises:
+        RuntimeError: there is no Go, or it does not build it.
+    """
+    folder = jars.cache_folder() / "benthos" / VERSION
+    program = folder / "benthos"
+    if program.exists():
+        return program
+    go = shutil.which("go")
+    if go is None:
+        raise RuntimeError("benthos is built by Go, which is not here: install it, or leave the part out")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "go.mod").write_text(_GO_MOD)
+    # a library in it reaches into the runtime of Go, which newer versions of Go allow only when told
+    flags = ["-mod=mod", "-buildvcs=false", "-ldflags=-checklinkname=0"]
+    command = [go, "build", *flags, "-o", "benthos", f"{_MODULE}/cmd/benthos"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"benthos was not built: {done.stderr[-2000:]}")
+    return program
