@@ -11,7 +11,7 @@ from ingest.api import Event, Settings, option
 ALL = "*"
 """Stands for every attribute."""
 _GOES_ON, _FIRST = 0x80, 0xC0  # 10xxxxxx goes on with a character, 11xxxxxx begins one of several bytes
-_LONGEST = 4  # bytes of a character of UTF-8
+_MAX_CHARACTER = 4  # bytes of a character of UTF-8
 
 
 class InPlaceSettings(Settings):
@@ -91,7 +91,7 @@ def cut(text: bytes, most: int) -> bytes:
     """The beginning of a text, of so many bytes at the most; no character of UTF-8 is cut in two."""
     if len(text) <= most:
         return text
-    for start in range(most - 1, max(most - _LONGEST, -1), -1):
+    for start in range(most - 1, max(most - _MAX_CHARACTER, -1), -1):
         if not _GOES_ON <= text[start] < _FIRST:
             return text[: start if start + _length(text[start]) > most else most]
     return text[:most]

@@ -3,13 +3,13 @@
 import difflib
 from collections.abc import Iterable
 
-_LONGEST = 100  # letters; nobody misspells longer names
+_MAX_NAME = 100  # letters; nobody misspells longer names
 _BEGIN = 4  # letters that are enough to say how a name begins
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that is most like this one; None when no name is."""
-    if len(name) > _LONGEST:
+    if len(name) > _MAX_NAME:
         return None
     known = sorted(known)
     begun = [other for other in known if other.startswith(name)]

@@ -15,7 +15,7 @@ from ingest.flume.pipelines.document import Component
 from ingest.flume.pipelines.stores import FIRST_STORE, OF_TABLES, hbase_store
 
 _NO_PART_OF_A_NAME = re.compile(r"[^a-z0-9]+")
-_LONGEST = 60  # characters of a host in the name of a store
+_MAX_HOST_CHARS = 60  # in the name of a store
 _OF_SITE = "site"
 _Key = tuple[frozenset[str], str]
 
@@ -78,7 +78,7 @@ class Clusters:
         if not self._known:
             return FIRST_STORE
         host = servers[0].partition(":")[0].lower() if servers else _OF_SITE
-        words = _NO_PART_OF_A_NAME.sub("-", host)[:_LONGEST].strip("-")
+        words = _NO_PART_OF_A_NAME.sub("-", host)[:_MAX_HOST_CHARS].strip("-")
         base = f"{FIRST_STORE}-{words}" if words else FIRST_STORE
         taken = {each.name for each in self._known.values()}
         names = [base, *(f"{base}-{number}" for number in range(2, len(taken) + 2))]

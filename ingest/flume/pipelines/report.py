@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from ingest.config import Place, Problem, Report
 
-_LONGEST = 72  # characters of the original in one line of a report
+_MAX_LINE = 72  # characters of the original in one line of a report
 
 
 class Outcome(StrEnum):
@@ -72,4 +72,4 @@ class Imported:
 def shown(original: str) -> str:
     """A part of the original on one line, cut when it is long."""
     line = " ".join(original.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+    return line if len(line) <= _MAX_LINE else f"{line[: _MAX_LINE - 1]}…"
