@@ -72,7 +72,7 @@ class Benthos:
 
     def _content(self, brokers: str, topic: str, group: str) -> dict[str, object]:
         mapping = (
-            f"let found = content().string().re_find_object({json.dumps(named_pattern())})\n"
+            f'let found = content().string().re_find_object({json.dumps(named_pattern())}).without("0")\n'
             f'root = $found.map_each_key(key -> "{FAMILY}:" + key)\n'
             'root.row = meta("kafka_topic") + ":" + meta("kafka_partition") + ":" + meta("kafka_offset")\n'
         )
