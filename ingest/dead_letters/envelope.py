@@ -16,7 +16,8 @@ order::
     fingerprint    of the pipeline's configuration
     fan_out        number among the events made of one record
     events         how many events of the record failed in this component with this code; 1 when it is not there
-    attributes     [[name, value], …] at the failure; names may be bytes, so this is no mapping
+    attributes     [[name, value], …] at the failure; names may be bytes, so this is no mapping; none where they are
+                   more than 1 MiB, and the message says so
     pointer        where the whole letter is, when this one was cut to fit; else null
     record         {topic, partition, offset, timestamp_ms, key, value, headers: [[name, value], …]}
 """
