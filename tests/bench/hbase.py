@@ -20,7 +20,7 @@ from sinks.hbase.settings import HBaseSettings
 from tests.bench.flume import Flume
 from tests.bench.rungs import TASKS, product
 from tests.bench.watching import Processes, Sample, follow, processes_of
-from tests.bench.workload import FAMILY, PIPELINE, TABLE, Workload, in_turn, written
+from tests.bench.workload import FAMILY, MAX_EVENTS_PER_BATCH, PIPELINE, TABLE, Workload, in_turn, written
 from tests.support.names import unique
 from tests.support.servers import HBase, Kafka
 
@@ -48,6 +48,8 @@ PROPERTIES = {
 }
 """What the page of figures recommends for tables that are written without a pause, for us and for all peers."""
 HEAP, THRIFT_HEAP = "2g", "1g"
+BODIES_BYTES = 400_000_000
+"""Of a topic of padded lines: those of 10 KB are as many as that, or a run would be gigabytes."""
 BATCH_MS = 1_785_000_000_000
 
 
@@ -77,8 +79,12 @@ class HBaseRungs:
         self.empty_table()
         if rung in PRODUCTS:
             workload, options, sections = PRODUCTS[rung]
+            events = self._events_of(workload)
             content = self.content(workload, self._topic_of(workload), **options)
-            return product(folder, content | sections, self._events, self.servers)
+            # several micro-batches, of which the first half only warms up
+            source = content["pipelines"][PIPELINE]["source"]["kafka"]
+            source["max_events_per_batch"] = min(MAX_EVENTS_PER_BATCH, events // 4)
+            return product(folder, content | sections, events, self.servers)
         return self._ceiling(CEILINGS[rung]) if rung in CEILINGS else self._flume(rung, folder)
 
     def content(self, workload: Workload, topic: str, **options: object) -> dict[str, Any]:
@@ -102,8 +108,13 @@ class HBaseRungs:
         length = workload.body_bytes
         if length not in self._topics:
             self._topics[length] = self._kafka.create_topic(f"bench{length}", partitions=self._partitions)
-            self._kafka.produce(self._topics[length], in_turn(workload.lines(self._events), self._partitions))
+            self._kafka.produce(
+                self._topics[length], in_turn(workload.lines(self._events_of(workload)), self._partitions)
+            )
         return self._topics[length]
+
+    def _events_of(self, workload: Workload) -> int:
+        return min(self._events, BODIES_BYTES // (workload.body_bytes or 1))
 
     def _ceiling(self, connections: int) -> Sample:
         """Ready-made bytes by that many connections: what nobody who goes this way can pass."""

@@ -59,7 +59,8 @@ _HBASE = """\
 
 ![Kafka to HBase, beside its peers](bench/hbase.svg)
 
-{events:,} of the same lines into an emptied table, WAL on but where it says no WAL.
+{events:,} of the same lines into an emptied table, WAL on but where it says no WAL. A body of 1 KB or 10 KB is the
+line, padded; of those there are 400 MB.
 
 {table}
 `hbase`: `ingest run`, a connection for each of the two tasks at work. `ceiling`: the same rows as ready-made Thrift

@@ -8,12 +8,9 @@ from typing import Any, NamedTuple
 
 from tests.bench.rungs import product
 from tests.bench.watching import Sample, processes_of
-from tests.bench.workload import FAMILY, PIPELINE, SEED, STORE, TABLE, Workload, in_turn
+from tests.bench.workload import FAMILY, MAX_EVENTS_PER_BATCH, PIPELINE, SEED, STORE, TABLE, Workload, in_turn
 from tests.support.names import unique
 from tests.support.servers import Kafka
-
-MAX_EVENTS_PER_BATCH = 200_000
-"""As it is by default."""
 
 
 class Case(NamedTuple):

@@ -15,6 +15,8 @@ TABLE = "access"
 PIPELINE = "access"
 STORE = "logs"
 COLUMNS = ("ip", "ident", "user", "time", "method", "path", "proto", "status", "size")
+MAX_EVENTS_PER_BATCH = 200_000
+"""As it is by default."""
 SEED = 20260101
 _PADDING = "0123456789abcdef"
 
