@@ -10,6 +10,13 @@ from tests.support.servers import HBase
 
 _RATE = re.compile(r"Summary of timings \(ms\): \[(?P<timings>[\d, ]+)\]")
 PE_S = 600.0
+_LOGS = """\
+log4j.rootLogger=INFO, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=%m%n
+"""
+"""It says in its log alone how long it took."""
 
 
 def performance_evaluation(hbase: HBase, rows: int, clients: int) -> float:
@@ -26,8 +33,11 @@ def performance_evaluation(hbase: HBase, rows: int, clients: int) -> float:
         RuntimeError: it did not come to an end, or does not say how long it took.
     """
     class_path = jars.class_path("performance-evaluation", Path(__file__).parent)
+    logs = hbase.server.folder / "performance-evaluation.properties"
+    logs.write_text(_LOGS)
     command = [
-        jars.java(), "-Xmx1g", *OPENED, "-cp", f"{hbase.server.folder / 'conf'}:{class_path}",
+        jars.java(), "-Xmx1g", *OPENED, f"-Dlog4j.configuration=file:{logs}",
+        "-cp", f"{hbase.server.folder / 'conf'}:{class_path}",
         "org.apache.hadoop.hbase.PerformanceEvaluation", "--nomapred", f"--rows={rows}", "--valueSize=20",
         "--columns=9", "randomWrite", str(clients),
     ]  # fmt: skip
