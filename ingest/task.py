@@ -228,11 +228,11 @@ class Task:
             counts.records += 1
             try:
                 event = self._decode(record)
-            except IngestError as error:
-                if not isinstance(error, EventError):
-                    raise
+            except EventError as error:
                 self._undecoded(record, error)
                 continue
+            except IngestError:
+                raise
             except BaseException as bug:  # noqa: BLE001 - as in the chain: a bug costs its event, not the pipeline
                 self._undecoded(record, _bug_of(bug, "source", _DECODERS, Origin(*record.place), code="source_bug"))
                 continue

@@ -5,12 +5,9 @@ import re
 import shutil
 import subprocess
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
-
+from tests.bench.watching import Processes, Sample, follow_peer
 from tests.bench.workload import COLUMNS, FAMILY, PATTERN
 from tests.support.local import ServerProcess, free_ports, jars
 
@@ -33,22 +30,19 @@ class Benthos:
         self._settings = folder / "benthos.json"
         self._settings.write_text(json.dumps(self._content(brokers, topic, group)))
 
-    @property
-    def processes(self) -> list[psutil.Process]:
-        """The process, while it runs."""
-        pid = self._process.pid
-        return [] if pid is None else [psutil.Process(pid)]
+    def run(self, events: int, servers: Processes) -> Sample:
+        """
+        Let it write so many events.
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Start it; it reads at once."""
-        self._process.start([str(self._program), "-c", str(self._settings)])
-        try:
-            yield
-        finally:
-            self._process.kill()
+        Raises:
+            RuntimeError: it wrote lines as they were, which it does where a mapping fails.
+        """
+        command = [str(self._program), "-c", str(self._settings)]
+        sample = follow_peer(self._process, command, events, self._sent, servers=servers)
+        self._check()
+        return sample
 
-    def sent(self) -> int:
+    def _sent(self) -> int:
         """How many events are in the file; 0 while it does not answer."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/metrics", timeout=5) as answer:
@@ -57,13 +51,7 @@ class Benthos:
             return 0
         return 0 if found is None else int(float(found[1]))
 
-    def check(self) -> None:
-        """
-        See that an event was taken apart: where a mapping fails, Benthos passes the line on as it is.
-
-        Raises:
-            RuntimeError: it was not.
-        """
+    def _check(self) -> None:
         with self._file.open() as lines:
             first = lines.readline()
         wanted = {"row", *(f"{FAMILY}:{name}" for name in COLUMNS)}

@@ -2,12 +2,9 @@
 
 import json
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
-
+from tests.bench.watching import Processes, Sample, follow_peer
 from tests.bench.workload import COLUMNS, FAMILY, PATTERN
 from tests.support.local import ServerProcess, free_ports, jars
 
@@ -38,27 +35,16 @@ class Flume:
         self._settings = folder / "flume.conf"
         self._settings.write_text(self._content(brokers, topic, table, zookeeper, channel))
 
-    @property
-    def processes(self) -> list[psutil.Process]:
-        """The agent's JVM."""
-        pid = self._process.pid
-        return [] if pid is None else [psutil.Process(pid)]
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Start the agent; it reads at once."""
+    def run(self, events: int, servers: Processes) -> Sample:
+        """Let the agent store so many events."""
         command = [
             jars.java(), "-Xmx1g", *OPENED, "-Dflume.monitoring.type=http", f"-Dflume.monitoring.port={self._port}",
             "-cp", jars.class_path("flume", Path(__file__).parent), "org.apache.flume.node.Application",
             "-n", "a", "-f", str(self._settings), "--no-reload-conf",
         ]  # fmt: skip
-        self._process.start(command)
-        try:
-            yield
-        finally:
-            self._process.kill()
+        return follow_peer(self._process, command, events, self._stored, servers=servers)
 
-    def stored(self) -> int:
+    def _stored(self) -> int:
         """How many events are in HBase; 0 while it does not answer."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/metrics", timeout=5) as answer:

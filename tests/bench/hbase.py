@@ -165,14 +165,7 @@ class HBaseRungs:
             channel=FLUME[rung],
             sinks=TASKS,
         )
-        with flume.running():
-            return follow(
-                self._events,
-                flume.stored,
-                its=lambda: flume.processes,
-                servers=self.servers,
-                runs=lambda: bool(flume.processes),
-            )
+        return flume.run(self._events, self.servers)
 
     def _made(self) -> Iterator[tuple[bytes, int]]:
         """The calls that the product would make of the topic, and how many rows each has."""

@@ -87,16 +87,7 @@ class Ladder:
         peer = benthos.Benthos(
             benthos.built(), folder, brokers=self._brokers, topic=self._topic, group=unique("benthos")
         )
-        with peer.running():
-            sample = follow(
-                self._events,
-                peer.sent,
-                its=lambda: peer.processes,
-                servers=self._servers,
-                runs=lambda: bool(peer.processes),
-            )
-        peer.check()
-        return sample
+        return peer.run(self._events, self._servers)
 
     def _stage(self, name: str, workload: Workload, folder: Path) -> Sample:
         content = workload.content(

@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -142,6 +142,17 @@ def follow(
         if last == first:
             raise RuntimeError(f"all {events} events were done before it was warm; it needs more of them")
         return Sample(last - first, took, own_s, others_s, own.peak_mib, used)
+
+
+def follow_peer(
+    process: ServerProcess, command: Sequence[str], events: int, done: Callable[[], int], *, servers: Processes
+) -> Sample:
+    """Start a peer, watch it as `follow` does, and end it."""
+    process.start(command)
+    try:
+        return follow(events, done, its=processes_of(process), servers=servers, runs=lambda: process.pid is not None)
+    finally:
+        process.kill()
 
 
 def _session(process: psutil.Process) -> int:
