@@ -3,6 +3,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 NEED := deploy/setup/need.sh
+# two test files at a time, each worker with servers of its own; `make test WORKERS=0` runs one after the other
+WORKERS := 2
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: help setup demo demo-hbase fmt check test-fast test test-slow bench bench-all docs build \
 	services-up services-down services-status java jdk maven
@@ -31,15 +34,16 @@ demo-hbase: maven setup  ## real Kafka and HBase from jars: produce, run, scan, 
 fmt: setup  ## format, and mend what ruff can mend
 	@$(BIN)/ruff check --fix-only --quiet . && $(BIN)/ruff format .
 
-check: setup  ## ruff, mypy, import contracts, generated docs, links, file lengths
+check: setup  ## ruff, mypy, import contracts, generated docs, links, file lengths, layout of tests, figures
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 	@$(BIN)/python deploy/docs/generate.py --check && $(BIN)/python deploy/checks/tree.py
+	@$(BIN)/python deploy/checks/figures.py
 
 test-fast: setup  ## unit and conformance tests, no servers
-	@$(BIN)/python -m pytest -q -m "not slow" tests/unit tests/conformance
+	@$(PYTEST) -m "not slow" tests/unit tests/conformance
 
 test: jdk maven setup  ## everything but the slow tests, real Kafka, HBase and Spark included; under 20 minutes
-	@$(BIN)/python -m pytest -q -m "not slow" --durations=15
+	@$(PYTEST) -m "not slow" --durations=15
 
 test-slow: jdk maven setup  ## soaks and long faults
 	@$(BIN)/python -m pytest -q -m slow

@@ -1,4 +1,4 @@
-"""The built-in decorators: one file or folder each, named as in YAML. Only names here, so importing is free."""
+"""The built-in decorators: one file or folder each, named as in YAML. Only names here, so importing costs nothing."""
 
 BUILTIN = {
     "access_log": "decorators.access_log:AccessLog",
@@ -11,14 +11,14 @@ BUILTIN = {
     "date_parts": "decorators.date_parts:DateParts",
     "dedupe": "decorators.dedupe:Dedupe",
     "default": "decorators.default:Default",
-    "digest": "decorators.digest:Digest",
+    "digest": "decorators.hash:Digest",
     "ex_date": "decorators.ex_date:ExDate",
     "explode": "decorators.explode:Explode",
     "filter": "decorators.filter:Filter",
     "first_n": "decorators.first_n:FirstN",
     "flatten": "decorators.flatten:Flatten",
     "flume_avro": "decorators.flume_avro:FlumeAvro",
-    "format": "decorators.format:Format",
+    "format": "decorators.template:Format",
     "geoip": "decorators.geoip:Geoip",
     "grok": "decorators.grok:Grok",
     "gunzip": "decorators.gunzip:Gunzip",
@@ -35,7 +35,7 @@ BUILTIN = {
     "kv": "decorators.kv:Kv",
     "leef": "decorators.leef:Leef",
     "lookup": "decorators.lookup:Lookup",
-    "mask": "decorators.mask:Mask",
+    "mask": "decorators.remove:Mask",
     "max_size": "decorators.max_size:MaxSize",
     "mult": "decorators.mult:Mult",
     "null_deco": "decorators.null_deco:NullDeco",
@@ -54,7 +54,7 @@ BUILTIN = {
     "sample": "decorators.sample:Sample",
     "select": "decorators.select:Select",
     "split": "decorators.split:Split",
-    "static": "decorators.static:Static",
+    "static": "decorators.template:Static",
     "syslog": "decorators.syslog:Syslog",
     "template": "decorators.template:Template",
     "timestamp": "decorators.timestamp:Timestamp",
@@ -65,5 +65,13 @@ BUILTIN = {
     "url": "decorators.url:Url",
     "user_agent": "decorators.user_agent:UserAgent",
     "uuid": "decorators.uuid:Uuid",
-    "value": "decorators.value:Value",
+    "value": "decorators.template:Value",
 }
+
+ALIASES = {"digest": "hash", "format": "template", "mask": "remove", "static": "template", "value": "template"}
+"""Name -> the decorator that it is, with other options or defaults; both classes stand in one file."""
+
+FOR_IMPORTS = frozenset(
+    {"digest", "ex_date", "flume_avro", "gunzip", "interval_droppy_append", "mask", "mult", "null_deco", "unbatch"}
+)
+"""Decorators for imported Flume configurations; new pipelines use others that do the same, or more."""

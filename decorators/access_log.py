@@ -10,9 +10,9 @@ from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.api.notation import shown_start
+from ingest.api.notation import shown, shown_start
 from ingest.formats.log_format import FORMATS, LogFormat
-from ingest.spelling import did_you_mean
+from ingest.suggest import did_you_mean
 
 _NOTHING = b"-"
 
@@ -31,18 +31,20 @@ class _Form(NamedTuple):
     A format with the names of attributes.
 
     Attributes:
-        fields: for each group its attribute, and what makes several of it.
+        stop: where a line stops matching the format, and what the format expects there.
+        fields: for each group its attribute, and the function that makes several of it.
         time: number of the group that `read_time` reads.
     """
 
     fullmatch: Callable[[bytes], re.Match[bytes] | None]
+    stop: Callable[[bytes], tuple[int, str]]
     fields: tuple[tuple[str, Split | None], ...]
     time: int
     read_time: Callable[[bytes], int] | None
 
 
 class OnDash(StrEnum):
-    """What a `-` leads to."""
+    """What a `-` becomes."""
 
     UNSET = "unset"
     EMPTY = "empty"
@@ -75,8 +77,8 @@ class AccessLogSettings(Settings):
     )
     prefix: str = option("Put before every attribute name.", default="", example="2hb_web:")
     on_dash: OnDash = option(
-        "A `-`, which stands for what there is not (no user, no bytes): no attribute (`unset`), an `empty` one, or it "
-        "is kept (`keep`).",
+        "A `-`, which stands for a missing value (no user, no bytes): no attribute (`unset`), an `empty` one, or the "
+        "`-` itself (`keep`).",
         default="unset",
         strict=False,
     )
@@ -88,7 +90,7 @@ class AccessLogSettings(Settings):
         return self.prefix
 
     def sets_core(self) -> frozenset[str]:
-        """The time, if it is wanted."""
+        """The time, if `set_time` is on."""
         return frozenset(["timestamp"]) if self.set_time else frozenset()
 
     def time_may_be_coarse(self) -> bool:
@@ -110,12 +112,11 @@ class AccessLog(Decorator[AccessLogSettings]):
     `$name` makes it nginx's; for lines that are JSON use the decorator json.
 
     Two fields may not give the same attribute, as `%r` and `%m` do (both the method) and `$time_local` and
-    `$time_iso8601` (both the time): write a star into one of them (`%*m`, `$*time_iso8601`), and it is passed over.
+    `$time_iso8601` (both the time): write a star into one of them (`%*m`, `$*time_iso8601`), and that field is skipped.
 
-    Servers write headers and the like without escaping blanks; best put such a field in quotes. Of several without
-    quotes, and the name of the user is one of them, a blank belongs to a value after a comma only, as in the
-    list `10.0.0.1, 10.0.0.2` of X-Forwarded-For; a line in which it is otherwise fails, as does a line of two words in
-    place of one. A single one is read whole.
+    Servers do not escape blanks in headers and user names; best put such a field in quotes. A format with one such
+    field outside quotes reads it whole. With several, a value holds a blank only after a comma, as in the list
+    `10.0.0.1, 10.0.0.2` of X-Forwarded-For; any other line with blanks in these fields fails.
 
     Source: ours; the formats are those of Apache's mod_log_config and nginx's ngx_http_log_module, with the escapes of
     Apache's ap_escape_logitem and nginx's `escape=default`.
@@ -192,7 +193,12 @@ class AccessLog(Decorator[AccessLogSettings]):
             if match is not None and b"\n" not in line:
                 break
         else:
-            raise DecorateError(f"{shown_start(line)} is no line of an access log", code="bad_access_line")
+            column, wanted = max(form.stop(line) for form in self._forms)
+            at = f"the format has {shown(wanted.encode())} there" if wanted else "the format ends there"
+            message = (
+                f"{shown_start(line)} is not a line of this access log: it stops matching at column {column}, {at}"
+            )
+            raise DecorateError(message, code="bad_access_line")
         values = match.groups()
         attributes = self._attributes(form, values, is_escaped=b"\\" in line)
         timestamp_ms = None
@@ -201,7 +207,7 @@ class AccessLog(Decorator[AccessLogSettings]):
                 timestamp_ms = form.read_time(values[form.time])
             except (ValueError, OverflowError, KeyError) as error:
                 raise DecorateError(
-                    f"{shown_start(values[form.time])} is no time of an access log", code="bad_time"
+                    f"{shown_start(values[form.time])} is not a time of an access log", code="bad_time"
                 ) from error
         event.update(attributes)
         if timestamp_ms is not None:
@@ -233,6 +239,7 @@ def _form(log_format: LogFormat, prefix: str) -> _Form:
     time, read_time = log_format.time or (0, None)
     return _Form(
         log_format.fullmatch,
+        log_format.stop,
         tuple((prefix + field.name, _split(field.kind, prefix)) for field in log_format.fields),
         time,
         None if read_time is None else lru_cache(_MAX_TIMES)(read_time),

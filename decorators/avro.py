@@ -26,20 +26,20 @@ class AvroSettings(NestedSettings):
     """Options of the avro decorator."""
 
     schema_file: SmallFile | None = option(
-        "File with the schema that values are written with (.avsc), all types it names in it; it is read with the "
-        "configuration and goes with it to the workers.",
+        "File with the schema of the values (.avsc), including all types it names; it is read with the configuration "
+        "and sent to the workers with it.",
         default=None,
         example="user.avsc",
     )
-    schema_text: str | None = option("The schema itself, in the place of a file.", default=None)
+    schema_text: str | None = option("The schema itself, instead of a file.", default=None)
     header: Header = option(
-        "What stands in front of a value: nothing (`none`), the marker and fingerprint of `single_object` encoding, or "
-        "the zero and the schema's id of a `confluent` registry.",
+        "What precedes a value: nothing (`none`), the marker and fingerprint of `single_object` encoding, or the "
+        "zero and the schema's id of a `confluent` registry.",
         default="none",
         strict=False,
     )
     schema_ids: list[int] | None = option(
-        "Ids of the schema in the registry; values with another id fail. Any id is good when left out.",
+        "Ids of the schema in the registry, which `confluent` needs; values with another id fail.",
         default=None,
         example=[42],
         min_length=1,
@@ -57,6 +57,13 @@ class AvroSettings(NestedSettings):
             raise PydanticCustomError(
                 "conflict", "only values with `header: confluent` have an id", {"option": "schema_ids"}
             )
+        if self.schema_ids is None and self.header is Header.CONFLUENT:
+            raise PydanticCustomError(
+                "missing_field",
+                "`header: confluent` needs `schema_ids`: a value of another schema would be read as wrong fields; "
+                "write the id of this schema in the registry",
+                {"option": "header"},
+            )
         try:
             _schema(self)
         except ValueError as error:
@@ -71,13 +78,12 @@ class Avro(Decorator[AvroSettings]):
     Set an attribute for each field of an Avro record; records in it and maps give dotted names.
 
     Text is UTF-8, enums are their symbols, bytes stay bytes, true and false are written so, decimals have the digits of
-    their scale; dates and times stay the numbers they are, which the decorator timestamp reads (epoch_ms, epoch_us).
-    A float has the fewest digits that tell it from all others of its width; what is not finite is `nan`, `inf` or
-    `-inf`, and null in an array. In the JSON of an array, bytes and text that are not UTF-8 are `{"b64": …}`.
+    their scale; dates and times stay the numbers they are, which the decorator timestamp reads (epoch_ms, epoch_us). A
+    float has the fewest digits that tell it from all others of its width; values that are not finite are `nan`, `inf`
+    or `-inf`, and null in an array. In the JSON of an array, bytes and text that are not UTF-8 are `{"b64": …}`.
 
-    Values are read with the one schema given, so it has to be the one they were written with: `header` tells values of
-    another one from these where there is something to tell them by. Whole files of Avro, with their schema in them, are
-    no events.
+    Values are read with the one schema given, which must be the one they were written with; `header` detects values of
+    another schema. Avro container files, which hold their own schema, are not read.
 
     Source: ours; the Avro specification, and the wire format of Confluent's serializers.
     """

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from ingest.api import Decorator, Event, Example, option
-from ingest.api.edits import EditSettings, edit
+from ingest.decorating.edits import EditSettings, edit
 from ingest.expressions.texts import lower, title, upper
 
 
@@ -22,7 +22,7 @@ class CaseSettings(EditSettings):
     """Options of the case decorator."""
 
     to: Letters = option(
-        "`upper` or `lower` case, or `title`: each word begins with an upper-case letter and goes on in lower case.",
+        "`upper` or `lower` case, or `title`: each word begins with an upper-case letter, the rest is lower case.",
         example="lower",
         strict=False,
     )
@@ -32,8 +32,8 @@ class Case(Decorator[CaseSettings]):
     """
     Write the letters of the body or of attributes in upper or lower case, or as in a title.
 
-    Text is UTF-8; bytes that are not stay as they are. The rules are Unicode's, of no language: a dotless i is not
-    looked for, and ß is SS in upper case. Words are letters and digits, with apostrophes between them.
+    Text is UTF-8; other bytes stay unchanged. The rules are Unicode's, without those of any language: i becomes I, also
+    in Turkish, and ß becomes SS. Words are letters and digits, with apostrophes between them.
 
     Source: ours.
     """

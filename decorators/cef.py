@@ -46,11 +46,11 @@ class Cef(Decorator[CefSettings]):
     """
     Make attributes of the header and the extension of a CEF message.
 
-    What stands before `CEF:`, such as the head of syslog, is passed over. A value of the extension goes on to the next
-    blank with a key behind it, so it may hold blanks, and an equals sign without its backslash when no key would end
-    there; the last value ends before trailing blanks. Of a key that comes several times the last value counts; a key
-    named as a part of the header sets nothing. A label names nothing where its value is absent, or another attribute of
-    the message has that name.
+    What stands before `CEF:`, such as the head of syslog, is passed over. A value of the extension ends at the next
+    blank that precedes a key, so it may hold blanks, and an equals sign without a backslash if no key ends there; the
+    last value ends before trailing blanks. Of a key that comes several times the last value counts; a key named as a
+    part of the header sets nothing. A label names nothing where its value is absent, or another attribute of the
+    message has that name.
 
     Source: ours; ArcSight's guide to implementing CEF, for versions 0 and 1.
     """
@@ -110,7 +110,7 @@ class Cef(Decorator[CefSettings]):
         text = event.text_of(self._source, "to read a message from")
         found = _MESSAGE.search(text.rstrip())
         if found is None:
-            raise DecorateError(f"{shown_start(text)} is no CEF message", code="bad_cef")
+            raise DecorateError(f"{shown_start(text)} is not a CEF message", code="bad_cef")
         *header, extension = found.groups()
         attributes = dict(zip(self._header, header, strict=True))
         if b"\\" in text:

@@ -10,8 +10,8 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, EventError, Example, option
-from ingest.api.edits import Change, EditSettings, edit
 from ingest.api.notation import shown_start
+from ingest.decorating.edits import Change, EditSettings, edit
 from ingest.expressions.encodings import READ, WRITE
 
 _PLAIN_NUMBER = re.compile(rb"[+-]?(?:[0-9]{1,50}(?:\.[0-9]{0,50})?|\.[0-9]{1,50})(?:[eE][+-]?[0-9]{1,2})?")
@@ -70,7 +70,7 @@ _NOT_OVER_ASCII = frozenset({Form.UTF16LE, Form.UTF16BE})  # in all others ASCII
 
 
 class OnInvalidValue(StrEnum):
-    """What a value that can not be converted leads to."""
+    """What happens to a value that cannot be converted."""
 
     ERROR = "error"
     KEEP = "keep"
@@ -84,16 +84,16 @@ class ConvertSettings(EditSettings):
     """Options of the convert decorator."""
 
     decode: Form | None = option(
-        "What a value is: a big-endian number (`int64`, `float32` …), one byte of HBase's for true and false "
-        "(`bool8`), `hex`, `base64`, `base64url`, text with percent signs (`percent`, in a `form` with + for blanks), "
-        "text in a character set, or a text to be put in order: a `number` without blanks, plus, needless zeros and "
-        "exponent, a `bool` as true or false. Left out, text in UTF-8 or bytes as they are.",
+        "The type of the value read: a big-endian number (`int64`, `float32` …), one byte of HBase's for true and "
+        "false (`bool8`), `hex`, `base64`, `base64url`, text with percent signs (`percent`, in a `form` with + for "
+        "blanks), text in a character set, or a text to normalise: a `number` loses blanks, plus, needless zeros and "
+        "exponent, a `bool` becomes true or false. Left out, text in UTF-8 or bytes as they are.",
         default=None,
         example="int64",
         strict=False,
     )
     encode: Form | None = option(
-        "What it becomes, of the same list; left out, text in UTF-8 or bytes as they are.",
+        "The type of the value written, from the same list; left out, text in UTF-8 or bytes as they are.",
         default=None,
         example="base64",
         strict=False,
@@ -105,16 +105,12 @@ class ConvertSettings(EditSettings):
         "With `decode: number`: characters that may stand between two digits and mean nothing.", default="", example=","
     )
     on_invalid: OnInvalidValue = option(
-        "A value that can not be converted: the event fails (`error`) or is dropped (`drop`), or the result is the "
-        "value as it is (`keep`), `empty`, or none (`unset`). `replace` is for character sets: what can not be read "
+        "A value that cannot be converted: the event fails (`error`) or is dropped (`drop`), or the result is the "
+        "value as it is (`keep`), `empty`, or none (`unset`). `replace` is for character sets: what cannot be read "
         "or written becomes \ufffd or a question mark.",
         default="error",
         strict=False,
     )
-
-    def surely_sets(self) -> frozenset[str]:
-        """Also what can not be converted, unless there is no result then."""
-        return frozenset() if self.on_invalid is OnInvalidValue.UNSET else super().surely_sets()
 
     @model_validator(mode="after")
     def _converts_something(self) -> Self:
@@ -123,11 +119,11 @@ class ConvertSettings(EditSettings):
         if self.decode is not Form.NUMBER and (self.decimal != "." or self.grouping):
             raise PydanticCustomError("conflict", "`decimal` and `grouping` go with `decode: number`")
         if self.decimal in self.grouping:
-            raise PydanticCustomError("conflict", "the character before the fraction can not stand between digits too")
+            raise PydanticCustomError("conflict", "the character before the fraction cannot stand between digits too")
         if self.on_invalid is OnInvalidValue.REPLACE and not {self.decode, self.encode} & _CHARSETS:
             raise PydanticCustomError("conflict", "`replace` is for character sets", {"option": "on_invalid"})
         if self.on_invalid is OnInvalidValue.UNSET and self.targets() is None and self.attribute is None:
-            raise PydanticCustomError("conflict", "the body can not be unset; say empty", {"option": "on_invalid"})
+            raise PydanticCustomError("conflict", "the body cannot be unset; write `empty`", {"option": "on_invalid"})
         return self
 
 
@@ -197,7 +193,7 @@ class Convert(Decorator[ConvertSettings]):
 
     @property
     def drop_reason(self) -> str:
-        """Only what can not be converted is dropped."""
+        """Only events with a value that cannot be converted are dropped."""
         return "bad_encoding"
 
     def decorate(self, event: Event) -> bool:
@@ -322,7 +318,7 @@ def _recoder(old: Form, new: Form, *, replaces: bool) -> Callable[[bytes], bytes
         try:
             return value.decode(old, errors).encode(new, errors)
         except UnicodeError as error:
-            message = f"{shown_start(value)} can not be read as {old} and written as {new}"
+            message = f"{shown_start(value)} cannot be read as {old} and written as {new}"
             raise DecorateError(message, code="bad_encoding") from error
 
     return recode

@@ -6,7 +6,7 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Decorator, Event, Example, option
-from ingest.api.edits import EditSettings, edit
+from ingest.decorating.edits import EditSettings, edit
 
 
 class CopySettings(EditSettings):

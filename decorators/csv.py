@@ -10,7 +10,7 @@ from pydantic import field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.api.edits import each_once
+from ingest.decorating.edits import each_once
 
 _BYTES = "latin-1"  # a character for each byte, so that any bytes go through the reader as they are
 
@@ -18,7 +18,7 @@ csv.field_size_limit(sys.maxsize)  # an event has its own limit, `max_event_byte
 
 
 class OnCount(StrEnum):
-    """What another number of fields than of columns leads to."""
+    """What happens to a line whose number of fields is not that of the columns."""
 
     ERROR = "error"
     FIT = "fit"
@@ -52,10 +52,6 @@ class CsvSettings(Settings):
     def sets(self) -> frozenset[str]:
         """Those of the fields."""
         return frozenset(name for name in self.columns if name)
-
-    def surely_sets(self) -> frozenset[str]:
-        """Where a line has a field for each column."""
-        return self.set_references() if self.on_count is OnCount.ERROR else frozenset()
 
     @field_validator("separator", mode="before")
     @classmethod

@@ -8,10 +8,11 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, model_validator
 
 from ingest.api import Decorator, Event, EventError, Example, Settings, option
-from ingest.api.choices import OnInvalid
-from ingest.api.edits import each_once
+from ingest.decorating.choices import OnInvalid
+from ingest.decorating.edits import each_once
 from ingest.expressions import ZoneName, zone_of
-from ingest.expressions.dates import MONTHS, WEEKDAYS, datetime_of, day_of_year, offset_of, read_time
+from ingest.expressions.dates import datetime_of, read_time
+from ingest.formats.date_letters import CALENDAR, day_of_year, offset_of
 
 
 class Part(StrEnum):
@@ -51,8 +52,8 @@ _NUMBERS: dict[Part, tuple[int, Callable[[datetime], int]]] = {
 """How many digits it has, and what it is."""
 
 _TEXTS: dict[Part, Callable[[datetime], bytes]] = {
-    Part.MONTH_NAME: lambda time: MONTHS[time.month - 1].encode("ascii"),
-    Part.WEEKDAY_NAME: lambda time: WEEKDAYS[time.weekday()].encode("ascii"),
+    Part.MONTH_NAME: CALENDAR["B"],
+    Part.WEEKDAY_NAME: CALENDAR["A"],
     Part.OFFSET: offset_of,
 }
 
@@ -83,8 +84,8 @@ class DatePartsSettings(Settings):
     )
     padding: bool = option("Zeros in front: 07 instead of 7.", default=True)
     on_invalid: OnInvalid = option(
-        "An attribute that is absent or no number, or a time outside the years 1 to 9999: the event fails (`error`) "
-        "or passes as it is (`keep`).",
+        "An attribute that is absent or not a number, or a time outside the years 1 to 9999: the event fails "
+        "(`error`) or passes as it is (`keep`).",
         default="error",
         strict=False,
     )
@@ -92,10 +93,6 @@ class DatePartsSettings(Settings):
     def sets(self) -> frozenset[str]:
         """Those of the parts."""
         return frozenset(self.names().values())
-
-    def surely_sets(self) -> frozenset[str]:
-        """Where there always is a time."""
-        return self.set_references() if self.on_invalid is OnInvalid.ERROR else frozenset()
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
@@ -171,7 +168,7 @@ class DateParts(Decorator[DatePartsSettings]):
         return read_time(event.text_of(source, "to read a time from"))
 
     def _found(self, time_ms: int) -> dict[str, bytes]:
-        """Events that follow each other often have the same second, so the last one is remembered."""
+        """Consecutive events often have the same second, so the last result is kept."""
         unit = time_ms // self._unit_ms
         last, found = self._last
         if unit != last:

@@ -1,10 +1,10 @@
-"""Drop events that came before."""
+"""Drop events whose value was seen before."""
 
 from typing import ClassVar
 
 from ingest.api import Decorator, Event, Example, Settings, option
-from ingest.api.choices import Fate
-from ingest.digests import short
+from ingest.decorating.choices import FailureAction
+from ingest.decorating.digests import short
 from ingest.expressions import Template
 
 
@@ -15,12 +15,13 @@ class DedupeSettings(Settings):
 
     by: Template = option("Template of what makes two events the same.", default="%{body}", example="%{id}")
     max_values: int = option(
-        "How many values are remembered, each with about 100 bytes of memory; the last half as many always are.",
+        "How many values are remembered, each in about 100 bytes of memory; the most recent half of them is never "
+        "forgotten.",
         default=200_000,
         ge=2,
         le=10_000_000,
     )
-    on_missing: Fate = option(
+    on_missing: FailureAction = option(
         "When the template names an attribute the event does not have: it passes (`keep`), is dropped (`drop`), or "
         "fails (`error`).",
         default="keep",
@@ -32,10 +33,10 @@ class Dedupe(Decorator[DedupeSettings]):
     """
     Let the first event of each value pass and drop those that repeat it.
 
-    Remembered is what came since the share began: the records of one partition in one micro-batch. A micro-batch that
-    runs again begins with nothing remembered, so none of its events is taken for a repetition of itself. Repetitions in
-    another micro-batch pass; a row key made of the value lets them meet in one row. To let several events of each value
-    pass, take `first_n`.
+    Values are remembered for one split: the records of one partition in one micro-batch. A micro-batch that runs again
+    starts with no values, so an event is never a repetition of itself. Repetitions in another micro-batch pass; with a
+    row key made of the value they are written to the same row. To let several events of each value pass, take
+    `first_n`.
 
     Source: ours.
     """
@@ -52,17 +53,17 @@ class Dedupe(Decorator[DedupeSettings]):
     def __init__(self, settings: DedupeSettings) -> None:
         super().__init__(settings)
         self._value_of = settings.by.renderer(settings.on_missing)
-        self._keeps_without = settings.on_missing is Fate.KEEP
+        self._keeps_without = settings.on_missing is FailureAction.KEEP
         self._half = settings.max_values // 2
-        self.begin()
+        self.split_start()
 
-    def begin(self) -> None:
+    def split_start(self) -> None:
         """Forget all values."""
         self._new: set[bytes] = set()
         self._old: set[bytes] = set()
 
     def decorate(self, event: Event) -> bool:
-        """Look whether its value is known."""
+        """Drop the event if its value was seen."""
         value = self._value_of(event)
         if value is None:
             return self._keeps_without
@@ -74,5 +75,5 @@ class Dedupe(Decorator[DedupeSettings]):
         if len(new) == self._half:
             self._old = new
             self._new = new = set()
-        new.add(value)  # also one that was old: it is the last one now, and outlives those before it
+        new.add(value)  # also a value seen before: it becomes the most recent
         return is_new

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from ingest.api import Decorator, Event, Example, Settings, option
-from ingest.api.choices import OnMissing
+from ingest.api import Decorator, Event, Example, Settings, attribute_references, option
+from ingest.decorating.choices import OnMissing
 from ingest.expressions import Template
 
 
@@ -23,8 +23,8 @@ class DefaultSettings(Settings):
         default=True,
     )
     on_missing: OnMissing = option(
-        "When a template names an attribute the event does not have either: what that template is for stays as it is "
-        "(`unset`), the name is `empty` text, or the event fails (`error`).",
+        "When a template names an attribute the event does not have: the attribute it would set stays as it is "
+        "(`unset`), the name expands to `empty` text, or the event fails (`error`).",
         default="unset",
         strict=False,
     )
@@ -32,6 +32,15 @@ class DefaultSettings(Settings):
     def sets(self) -> frozenset[str]:
         """Those it has values for."""
         return frozenset(self.attributes)
+
+    def reads(self) -> frozenset[str]:
+        """The attributes it has values for, which it looks at."""
+        return attribute_references(self.attributes)
+
+    @property
+    def always_sets_made(self) -> bool:
+        """Unless a missing attribute leaves it out."""
+        return self.on_missing is not OnMissing.UNSET
 
     def made_of(self) -> Mapping[str, tuple[str, ...]]:
         """Each has a template of its own."""
@@ -42,7 +51,7 @@ class Default(Decorator[DefaultSettings]):
     """
     Set those of some attributes that are absent or empty; the others stay as they are.
 
-    All values are made of the event as it came in. Where attributes are written once, an empty one can not be replaced
+    All values are made of the event as it came in. Where attributes are written once, an empty one cannot be replaced
     and fails the event. To set attributes whatever they hold, take `template`.
 
     Source: ours.
@@ -64,7 +73,7 @@ class Default(Decorator[DefaultSettings]):
             after={"level": "info"},
         ),
         Example(
-            "what can not be made is not set",
+            "a value with an absent attribute is not set",
             settings="{attributes: {user: '%{login}', level: info}}",
             after={"level": "info"},
         ),

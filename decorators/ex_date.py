@@ -9,9 +9,10 @@ from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.api.choices import OnInvalid
 from ingest.api.notation import shown_start
+from ingest.decorating.choices import OnInvalid
 from ingest.expressions import ZoneName, zone_of
+from ingest.formats.date_letters import MONTHS, WEEKDAYS
 
 _SHORT_YEAR_DIGITS = 2
 _FIRST_SHORT_YEAR = 69  # POSIX: 69 to 99 are of the last century; Java's own rule moves with the clock
@@ -20,8 +21,7 @@ _MONTHS_A_YEAR = 12
 _EPOCH_YEAR = 1970
 _PARTS = ("day", "month", "year", "hr", "min", "sec")
 
-_MONTHS = b"january february march april may june july august september october november december".split()
-_DAYS = b"monday tuesday wednesday thursday friday saturday sunday".split()
+_MONTHS, _DAYS = ([name.lower().encode() for name in names] for names in (MONTHS, WEEKDAYS))
 _HALVES = [b"am", b"pm"]
 _WORDS = {"M": _MONTHS, "E": _DAYS, "a": _HALVES}
 _MIDNIGHT = {"k": 24, "h": 12}  # hours that count from 1
@@ -43,7 +43,7 @@ class DatePattern:
     Source: the documentation of java.text.SimpleDateFormat and java.util.Calendar.
 
     Raises:
-        PydanticCustomError: a letter or a quote that no date has.
+        PydanticCustomError: a letter that is not one of the format's, or a quote that is not closed.
     """
 
     def __init__(self, text: str) -> None:
@@ -82,7 +82,7 @@ def _expression(field: str, following: str | None, pattern: str) -> bytes:
     if _is_word(field):
         return b"((?i:" + b"|".join(name + b"|" + name[:3] for name in _WORDS[letter]) + b"))"
     if letter in _NUMBERS:
-        # what a number has taken it does not give back; numbers side by side share the digits by the count of letters
+        # a number does not backtrack; adjacent numbers divide the digits by the count of letters
         is_shared = following is not None and following[0] in _NUMBERS and not _is_word(following)
         return rb"(?=(?s:.{%d}))(\d{1,%d}+)" % (count, count) if is_shared else rb"[ \t]*(\d{1,9}+)"
     if letter == "X" and count in _ISO_OFFSETS:
@@ -92,7 +92,7 @@ def _expression(field: str, following: str | None, pattern: str) -> bytes:
         return rb"[ \t]*([+-]\d{4}|(?i:gmt)[+-]\d\d?:\d\d|(?i:" + names + b"))"
     raise PydanticCustomError(
         "bad_pattern",
-        '"{field}" in "{text}" is no part of a date: those are y M d D E H k K h m s S a z Z X, other letters go '
+        '"{field}" in "{text}" is not a part of a date: those are y M d D E H k K h m s S a z Z X, other letters go '
         "between quotes",
         {"field": field, "text": pattern},
     )
@@ -180,8 +180,8 @@ class ExDateSettings(Settings):
         example="America/Denver",
     )
     on_invalid: OnInvalid = option(
-        "A text that is no date: the event passes as it is (`keep`) or fails (`error`). An absent attribute fails it "
-        "always, as in Flume.",
+        "A text that is not a date: the event passes as it is (`keep`) or fails (`error`). An absent attribute fails "
+        "it always, as in Flume.",
         default="keep",
         strict=False,
     )
@@ -254,7 +254,9 @@ class ExDate(Decorator[ExDateSettings]):
         if moment is None:
             if self.settings.on_invalid is OnInvalid.KEEP:
                 return True
-            raise DecorateError(f"{shown_start(text)} is no date of the form {self.settings.pattern}", code="bad_time")
+            raise DecorateError(
+                f"{shown_start(text)} is not a date of the form {self.settings.pattern}", code="bad_time"
+            )
         values = (moment.day, moment.month, moment.year, moment.hour, moment.minute, moment.second)
         written = [form % value for form, value in zip(self._forms, values, strict=True)]
         event.update(dict(zip(self._names, written, strict=True)))

@@ -10,15 +10,15 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Event, Example, FanOut, Settings, option
-from ingest.api.choices import Fate
 from ingest.api.notation import name_to_bytes
+from ingest.decorating.choices import FailureAction
 from ingest.formats.json_text import refuse_constant
 
 _BLANKS = re.compile(r"[ \t\n\r]*")  # of JSON
 
 
 class Form(StrEnum):
-    """What the text is a sequence of."""
+    """The form of the text."""
 
     JSON = "json"
     LINES = "lines"
@@ -47,19 +47,19 @@ class ExplodeSettings(Settings):
     number_attribute: str | None = option(
         "Attribute that receives the number of the part, from 0.", default=None, example="item_number"
     )
-    skip_empty: bool = option("Empty lines, and empty texts between separators, are no parts.", default=True)
-    on_empty: Fate = option(
+    skip_empty: bool = option("Empty lines, and empty texts between separators, are skipped.", default=True)
+    on_empty: FailureAction = option(
         "A text without parts: the event is dropped (`drop`), passes as it is (`keep`), or fails (`error`).",
         default="drop",
         strict=False,
     )
-    on_invalid: Fate = option(
-        "A text that is no JSON array, or nested too deep: the event fails (`error`), passes as it is (`keep`), or is "
-        "dropped (`drop`).",
+    on_invalid: FailureAction = option(
+        "A text that is not a JSON array, or nested too deep: the event fails (`error`), passes as it is (`keep`), "
+        "or is dropped (`drop`).",
         default="error",
         strict=False,
     )
-    on_missing: Fate | None = option(
+    on_missing: FailureAction | None = option(
         "The attribute that is read is absent: the event fails (`error`), passes as it is (`keep`), or is dropped "
         "(`drop`). Left out: as `on_invalid` says.",
         default=None,
@@ -141,7 +141,7 @@ class Explode(FanOut[ExplodeSettings]):
         try:
             parts = self._split(event.text_of(self._source, "to take parts from"))
         except DecorateError as error:
-            return [event] if self._fates.get(error.code, Fate.ERROR).keeps_or_raises(error) else []
+            return [event] if self._fates.get(error.code, FailureAction.ERROR).keeps_or_raises(error) else []
         if len(parts) > self._most:
             raise _too_many(self._most)
         if not parts:
@@ -202,7 +202,7 @@ class Explode(FanOut[ExplodeSettings]):
                 if not is_end:
                     at = _after_blanks(text, at + 1)
         except ValueError as error:  # of the decoder, and of UTF-8
-            raise _no_array(f"the text is no JSON array: {error}") from error
+            raise _no_array(f"the text is not a JSON array: {error}") from error
         except RecursionError as error:
             raise DecorateError("nested too deep", code="too_deep") from error
         if _after_blanks(text, at + 1) != len(text):
@@ -228,5 +228,5 @@ def _no_array(why: str) -> DecorateError:
 
 def _too_many(most: int) -> DecorateError:
     return DecorateError(
-        f"the text has more than {most} parts", code="too_many_parts", hint="raise max_events if it may be so"
+        f"the text has more than {most} parts", code="too_many_parts", hint="raise max_events to allow it"
     )

@@ -30,12 +30,17 @@ class FilterSettings(Settings):
             raise PydanticCustomError("conflict", "filter needs one of `keep` and `drop`")
         return self
 
+    def drops_every_event(self) -> bool:
+        """Whether the condition is the same for every event, and drops it."""
+        keeps = self.keep is not None and self.keep.constant is False
+        return keeps or (self.drop is not None and self.drop.constant is True)
+
 
 class Filter(Decorator[FilterSettings]):
     """
     Keep or drop events by a condition.
 
-    A dropped event is acknowledged and counted under `reason`; it is no failure and leaves no dead letter.
+    A dropped event is acknowledged and counted under `reason`; it is not a failure and has no dead letter.
 
     Source: ours; Flume left selection by content open.
     """
@@ -66,5 +71,5 @@ class Filter(Decorator[FilterSettings]):
         return self.settings.reason
 
     def decorate(self, event: Event) -> bool:
-        """Answer whether the event stays."""
+        """Keep or drop the event."""
         return self._holds(event) is self._wanted

@@ -3,8 +3,8 @@
 from typing import ClassVar
 
 from ingest.api import Decorator, Event, Example, Settings, option
-from ingest.api.choices import Fate
-from ingest.digests import short
+from ingest.decorating.choices import FailureAction
+from ingest.decorating.digests import short
 from ingest.expressions import Template
 
 
@@ -21,7 +21,7 @@ class FirstNSettings(Settings):
         ge=1,
         le=10_000_000,
     )
-    on_missing: Fate = option(
+    on_missing: FailureAction = option(
         "When the template names an attribute the event does not have: it passes and does not count (`keep`), is "
         "dropped (`drop`), or fails (`error`).",
         default="keep",
@@ -31,12 +31,11 @@ class FirstNSettings(Settings):
 
 class FirstN(Decorator[FirstNSettings]):
     """
-    Let the first events of each value pass, and drop the rest of the share; without `by` of the share as a whole.
+    Let the first events of each value pass and drop the rest of the split; without `by`, the first of the whole split.
 
-    A share is what a micro-batch has of one partition: counting starts anew with each, also when a micro-batch runs
-    again, which lets the same events pass. It puts an end to what a storm of one error, host or user writes at each
-    trigger. For a choice among all events of a share there is `reservoir_sampler`, for one event of each value
-    `dedupe`.
+    A split is the records of one partition in one micro-batch. Counting restarts with each split, so a micro-batch that
+    runs again lets the same events pass. This bounds what a storm of one error, host or user writes in a micro-batch.
+    For a choice among all events of a split there is `reservoir_sampler`, for one event of each value `dedupe`.
 
     Source: ours; as the throttles by key of other log routers, which go by the clock.
     """
@@ -57,7 +56,7 @@ class FirstN(Decorator[FirstNSettings]):
             body="disk full",
             dropped=True,
         ),
-        Example("of all events of a share", settings="{max_events: 1}", earlier=("a",), body="b", dropped=True),
+        Example("of all events of a split", settings="{max_events: 1}", earlier=("a",), body="b", dropped=True),
         Example(
             "no value to count", settings="{max_events: 1, by: '%{host_id}', on_missing: error}", error="no_attribute"
         ),
@@ -67,12 +66,12 @@ class FirstN(Decorator[FirstNSettings]):
         super().__init__(settings)
         self._max_events = settings.max_events
         self._value_of = settings.by.renderer(settings.on_missing)
-        self._keeps_without = settings.on_missing is Fate.KEEP
+        self._keeps_without = settings.on_missing is FailureAction.KEEP
         self._max_values = settings.max_values
-        self.begin()
+        self.split_start()
 
-    def begin(self) -> None:
-        """Count from nothing."""
+    def split_start(self) -> None:
+        """Count from zero."""
         self._counts: dict[bytes, int] = {}
 
     def decorate(self, event: Event) -> bool:

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.api.choices import Fate
-from ingest.api.names import Remembered
+from ingest.api import DecorateError, Decorator, Event, Example, Settings, attribute_references, option
+from ingest.decorating.choices import FailureAction
+from ingest.decorating.names import BoundedMemo
 from ingest.formats.json_text import attributes_of, read_json, write_json
 from ingest.formats.nested import Arrays, Flattening, NestedSettings, OnNull
 
@@ -35,20 +35,20 @@ class FlattenSettings(Settings):
     on_null: OnNull = option(
         "A null sets nothing (`unset`), an `empty` value, or fails the event (`error`).", default="unset", strict=False
     )
-    on_invalid: Fate | None = option(
-        "A value that is no JSON object or array, or nested deeper than 100 levels: the event fails (`error`) or is "
-        "dropped (`drop`), or the attribute stays as it is (`keep`). Left out: `error` for listed attributes, else "
-        "`keep`.",
+    on_invalid: FailureAction | None = option(
+        "A value that is not a JSON object or array, or nested deeper than 100 levels: the event fails (`error`) or "
+        "is dropped (`drop`), or the attribute stays as it is (`keep`). Left out: `error` for listed attributes, "
+        "else `keep`.",
         default=None,
         strict=False,
     )
 
-    def takes(self) -> frozenset[str]:
-        """Those that are listed."""
-        return frozenset(self.attributes or ())
+    def reads(self) -> frozenset[str]:
+        """The attributes that are listed."""
+        return attribute_references(self.attributes or ())
 
     def members_of(self, name: str) -> str | None:
-        """What stands before the names of its members."""
+        """Prefix of the names of its members; None for an attribute that stays as it is."""
         if isinstance(self.attributes, dict):
             return self.attributes.get(name)
         return name + self.separator if self.attributes is None or name in self.attributes else None
@@ -101,8 +101,8 @@ class Flatten(Decorator[FlattenSettings]):
         super().__init__(settings)
         listed = settings.attributes
         self._listed = None if listed is None else tuple(listed)
-        self._flattenings = Remembered(self._flattening)
-        on_invalid = settings.on_invalid or (Fate.KEEP if listed is None else Fate.ERROR)
+        self._flattenings = BoundedMemo(self._flattening)
+        on_invalid = settings.on_invalid or (FailureAction.KEEP if listed is None else FailureAction.ERROR)
         self._fates = dict.fromkeys(("bad_json", "too_deep"), on_invalid)
 
     @property
@@ -121,7 +121,7 @@ class Flatten(Decorator[FlattenSettings]):
             try:
                 apart[name] = self._members(name, value)
             except DecorateError as error:
-                if not self._fates.get(error.code, Fate.ERROR).keeps_or_raises(error):
+                if not self._fates.get(error.code, FailureAction.ERROR).keeps_or_raises(error):
                     return False
         if not apart:
             return True

@@ -51,7 +51,7 @@ class FlumeAvro(Decorator[FlumeAvroSettings]):
         try:
             body, headers = flume_event(value)
         except ValueError as error:
-            raise DecorateError(f"the value is no AvroFlumeEvent: {error}", code="bad_avro") from error
+            raise DecorateError(f"the value is not an AvroFlumeEvent: {error}", code="bad_avro") from error
         core = take_core_fields(headers)
         event.update(headers)
         core.give(event)

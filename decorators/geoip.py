@@ -1,4 +1,4 @@
-"""Tell where an IP address is, out of a database of MaxMind's format."""
+"""Locate an IP address with a database in MaxMind's format."""
 
 import json
 import os
@@ -13,10 +13,10 @@ from maxminddb.types import Record
 from pydantic import model_validator
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.api.choices import Fate, OnInvalid
 from ingest.api.files import ReferenceFile, check_file
-from ingest.api.names import Remembered
 from ingest.api.notation import shown_start
+from ingest.decorating.choices import FailureAction, OnInvalid
+from ingest.decorating.names import BoundedMemo
 from ingest.formats.addresses import packed, written
 from ingest.formats.numbers import number_text
 
@@ -38,7 +38,7 @@ class GeoipSettings(Settings):
     other_names: ClassVar[None] = None
 
     path: str = option(
-        "The database, a `.mmdb` file; a relative path begins where the command is run.",
+        "The database, a `.mmdb` file; a relative path starts at the working directory of the command.",
         example="/var/lib/GeoIP/GeoLite2-City.mmdb",
         min_length=1,
     )
@@ -51,14 +51,14 @@ class GeoipSettings(Settings):
     source: str | None = option(
         "Attribute that holds the address; the body when left out.", default=None, example="client"
     )
-    on_not_found: Fate = option(
+    on_not_found: FailureAction = option(
         "An address that the database does not have: the event passes as it is (`keep`), fails (`error`), or is "
         "dropped (`drop`).",
         default="keep",
         strict=False,
     )
     on_invalid: OnInvalid = option(
-        "A text that is no address, or an absent attribute: the event fails (`error`) or passes as it is (`keep`).",
+        "A text that is not an address, or an absent attribute: the event fails (`error`) or passes as it is (`keep`).",
         default="error",
         strict=False,
     )
@@ -79,9 +79,9 @@ class Geoip(Decorator[GeoipSettings]):
 
     A field that an entry lacks sets nothing. Text is UTF-8, numbers are digits, true and false are written so, a list
     or a map becomes JSON. The database is your own, at the same path on every machine that runs tasks, and each worker
-    process keeps it in memory. A new one is taken at the beginning of a micro-batch's share; as long as the file is
-    missing or broken then, nothing is acknowledged. So an event that runs again may be stored differently. For the
-    class of an address, and networks of your own, there is `ip`; for your own tables `lookup`.
+    process keeps it in memory. A new file is read at the start of a split; while the file is missing or broken, nothing
+    is acknowledged. An event that runs again after the file changed may be stored with other values. For the class of
+    an address, and networks of your own, there is `ip`; for your own tables `lookup`.
 
     Source: ours; the format is MaxMind DB 2.0.
     """
@@ -132,15 +132,15 @@ class Geoip(Decorator[GeoipSettings]):
         self._fields = tuple((tuple(field.split(".")), name) for field, name in settings.fields.items())
         self._is_strict = settings.on_invalid is OnInvalid.ERROR
         self._file = ReferenceFile(settings.path, _database)
-        self._entries = Remembered(self._looked_up, max_keys=_MAX_ADDRESSES)
+        self._entries = BoundedMemo(self._looked_up, max_keys=_MAX_ADDRESSES)
 
     @property
     def drop_reason(self) -> str:
         """Only what the database does not have is dropped."""
         return "no_entry"
 
-    def begin(self) -> None:
-        """Take a new database, where there is one."""
+    def split_start(self) -> None:
+        """Read the database again if the file has changed."""
         if self._file.refresh():
             self._entries.known.clear()
 
@@ -151,7 +151,7 @@ class Geoip(Decorator[GeoipSettings]):
         if address is None:
             if self._is_strict:
                 text = event.text_of(self._source, "to read an address from")
-                raise DecorateError(f"{shown_start(text)} is no IP address", code="bad_address")
+                raise DecorateError(f"{shown_start(text)} is not an IP address", code="bad_address")
             return True
         try:
             found = self._entries.known[address]
@@ -190,8 +190,8 @@ def _database(path: Path) -> maxminddb.Reader:
     """
     A database of what the file holds now.
 
-    The fast reader maps the file into memory, where a file that is written over would change under it or, when it gets
-    shorter, end the process; so it is given a copy that has no name.
+    The fast reader maps the file into memory. A file that is overwritten would change under it, and one that gets
+    shorter would crash the process; so it reads a copy that has no name.
     """
     content = path.read_bytes()
     try:
@@ -203,18 +203,18 @@ def _database(path: Path) -> maxminddb.Reader:
             copy.flush()
             return maxminddb.open_database(f"/proc/self/fd/{descriptor}")
     except (maxminddb.InvalidDatabaseError, TypeError, OSError) as error:
-        raise ValueError("it is no MaxMind database, or not whole") from error
+        raise ValueError("it is not a MaxMind database, or truncated") from error
 
 
 def _at(record: Record, path: tuple[str, ...]) -> Record | None:
     """What a record has at a path."""
     value: Record | None = record
-    for step in path:
+    for name in path:
         match value:
             case dict():
-                value = value.get(step)
-            case list() if step.isdecimal() and int(step) < len(value):
-                value = value[int(step)]
+                value = value.get(name)
+            case list() if name.isdecimal() and int(name) < len(value):
+                value = value[int(name)]
             case _:
                 return None
     return value

@@ -25,7 +25,7 @@ class GunzipSettings(Settings):
     """Options of the gunzip decorator."""
 
     max_bytes: ByteSize = option(
-        "Largest event, unpacked; a larger one fails, for a few bytes can be made to unpack to any number.",
+        "Largest event, unpacked; a larger one fails, since a few bytes can unpack to any number.",
         default="16MiB",
         gt=0,
     )
@@ -69,7 +69,9 @@ class Gunzip(Decorator[GunzipSettings]):
         try:
             (record,) = records_in(_unpacked(packed, self.settings.max_bytes))
         except (zlib.error, ValueError) as error:
-            raise DecorateError(f"the attribute {_PACKED} holds no packed event: {error}", code="bad_gzip") from error
+            raise DecorateError(
+                f"the attribute {_PACKED} does not hold a packed event: {error}", code="bad_gzip"
+            ) from error
         event.body, event.attributes = record.body, record.attributes
         event.timestamp_ms, event.nanos = record.timestamp_ms, record.nanos
         event.host, event.priority = record.host, record.priority

@@ -1,11 +1,16 @@
-"""Put digests in the place of values that nobody should read."""
+"""Replace private values with their digests."""
 
 import hashlib
 from collections.abc import Callable
 from enum import StrEnum
+from typing import ClassVar, Self
+
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
 
 from ingest.api import Decorator, Event, Example, Secret, option
-from ingest.digests import DigestedSettings, digesting
+from ingest.decorating.choices import OnMissing
+from ingest.decorating.digests import DigestedSettings, Encoding, digesting
 
 
 class Algorithm(StrEnum):
@@ -26,7 +31,7 @@ class HashSettings(DigestedSettings):
 
     algorithm: Algorithm = option("The digest.", default="sha256", strict=False)
     salt: Secret | None = option(
-        "Put before each value, so that nobody who does not know it can look common values up.",
+        "Put before each value, so that common values cannot be looked up without it.",
         default=None,
         example="${secret:salt}",
     )
@@ -40,11 +45,11 @@ class Hash(Decorator[HashSettings]):
     can be guessed, such as an address or a number; with one it is as good as the salt is secret. `hmac` is made for
     that.
 
-    Source: ours; `digest` is Flume's.
+    Source: ours.
     """
 
     kind = "hash"
-    examples = (
+    examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "in place",
             settings="{attributes: [user, ip], algorithm: md5}",
@@ -74,9 +79,67 @@ class Hash(Decorator[HashSettings]):
         return True
 
 
+class DigestSettings(HashSettings):
+    """Options of the digest decorator: those of hash, with Flume's defaults."""
+
+    algorithm: Algorithm = option("The digest.", example="sha256", strict=False)
+    encoding: Encoding = option(
+        "`raw` bytes, `base64` on one line, or `hex` in small letters.", default="raw", strict=False
+    )
+    on_missing: OnMissing = option(
+        "Instead of the digest of an attribute the event does not have: nothing (`unset`), an `empty` value, or the "
+        "event fails (`error`). It goes with `source` or `attributes`.",
+        default="error",
+        strict=False,
+    )
+
+    @model_validator(mode="after")
+    def _leaves_the_body(self) -> Self:
+        if self.attribute is None and self.attributes is None:
+            raise PydanticCustomError("missing", 'digest needs "attribute"')
+        return self
+
+
+class Digest(Hash):
+    """
+    Put the digest of the body, or of an attribute, into an attribute: `hash` with Flume's defaults.
+
+    A digest without a key tells equal texts apart from different ones and hides nothing: who can guess the text can
+    check the guess.
+
+    Source: Flume decorator `digest`; `base64=true` there is `encoding: base64` here.
+    """
+
+    kind = "digest"
+    examples = (
+        Example(
+            "a fingerprint of the body",
+            settings="{algorithm: md5, attribute: md5, encoding: hex}",
+            body="hello",
+            after={"md5": "5d41402abc4b2a76b9719d911017c592"},
+        ),
+        Example(
+            "base64, of an attribute",
+            settings="{algorithm: sha1, attribute: id, encoding: base64, source: url}",
+            attributes={"url": "/shop/cart"},
+            after={"id": "WHKWWlAZHIDWqhLG3Q0i4EglZs8="},
+        ),
+        Example(
+            "an absent attribute",
+            settings="{algorithm: sha256, attribute: id, source: url}",
+            error="no_attribute",
+        ),
+    )
+
+    @classmethod
+    def settings_class(cls) -> type[HashSettings]:
+        """Flume's defaults."""
+        return DigestSettings
+
+
 def _digest(settings: HashSettings) -> Callable[[bytes], bytes]:
     salt = b"" if settings.salt is None else settings.salt.get_secret_value().encode()
-    # a machine with FIPS rules has MD5 too, for what is no security
+    # machines in FIPS mode allow MD5 only if it is not used for security
     salted = getattr(hashlib, settings.algorithm)(salt, usedforsecurity=False)
 
     def digest(value: bytes) -> bytes:

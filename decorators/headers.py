@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ingest.api import DecorateError, Decorator, Event, Example, option
-from ingest.api.choices import OnRepeated
 from ingest.api.notation import name_to_bytes, shown_start
+from ingest.decorating.choices import OnRepeated
 from ingest.formats.keyed import KeyedSettings, Names
 
 _LINE = re.compile(rb"\r?\n|([!-9;-~]+)[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)\n?")
@@ -21,7 +21,7 @@ _CHARSETS = frozenset(
         *(f"iso-8859-{part}" for part in range(1, 17) if part != 12),  # noqa: PLR2004 - there never was a part 12
         *(f"windows-125{page}" for page in range(9)),
     ]
-)  # not every codec of Python, some of which cost much, and it remembers each name it was asked for
+)  # not all of Python's codecs: some are expensive, and Python caches every name that is looked up
 
 
 class Case(StrEnum):
@@ -32,7 +32,7 @@ class Case(StrEnum):
 
 
 class OnBadLine(StrEnum):
-    """What a line that is no name and value leads to."""
+    """What happens to a line that is not a name and value."""
 
     ERROR = "error"
     SKIP = "skip"
@@ -74,7 +74,7 @@ class HeadersSettings(KeyedSettings):
         "Encoded words of mail, as `=?iso-8859-1?Q?caf=E9?=`, become the UTF-8 text they stand for.", default=False
     )
     on_bad_line: OnBadLine = option(
-        "A line that is no name and value: the event fails (`error`), or `skip` the line.",
+        "A line that is not a name and value: the event fails (`error`), or `skip` the line.",
         default="error",
         strict=False,
     )
@@ -83,10 +83,6 @@ class HeadersSettings(KeyedSettings):
         """Those that are named, and headers that are listed and surely written so."""
         headers = () if self.case is Case.KEEP else (self.prefix + key.lower() for key in self.only or ())
         return frozenset(name for name in (self.first_line_attribute, self.rest_attribute, *headers) if name)
-
-    def surely_sets(self) -> frozenset[str]:
-        """What is no header."""
-        return frozenset(f"attribute:{name}" for name in (self.first_line_attribute, self.rest_attribute) if name)
 
     @property
     def other_names(self) -> str | None:
@@ -106,7 +102,7 @@ class Headers(Decorator[HeadersSettings]):
     """
     Make an attribute of each line `Name: value`, up to the empty line or the end.
 
-    Lines end with a line feed, with or without a return before it. A line that begins with a blank goes on with the one
+    Lines end with a line feed, with or without a return before it. A line that begins with a blank continues the line
     before, after one blank. Blanks around names and values do not count. An encoded word in an unknown charset, or a
     damaged one, stays as it is. The headers of a Kafka record are attributes already; to name the event's host by one
     of these there is `host`.
@@ -186,7 +182,7 @@ class Headers(Decorator[HeadersSettings]):
     def _after_bad_line(self, text: bytes, at: int) -> int:
         end = text.find(b"\n", at) + 1 or len(text)
         if self.settings.on_bad_line is OnBadLine.ERROR:
-            raise DecorateError(f"{shown_start(text[at:end])} is no name and value", code="bad_header_line")
+            raise DecorateError(f"{shown_start(text[at:end])} is not a name and value", code="bad_header_line")
         return end
 
     def _attributes(self, fields: list[tuple[bytes, bytes]]) -> dict[str, bytes]:

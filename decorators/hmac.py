@@ -1,10 +1,10 @@
-"""Put digests with a secret key in the place of values that nobody should read."""
+"""Replace private values with digests made with a secret key."""
 
 import hmac
 from enum import StrEnum
 
 from ingest.api import Decorator, Event, Example, Secret, option
-from ingest.digests import DigestedSettings, digesting
+from ingest.decorating.digests import DigestedSettings, digesting
 
 
 class Algorithm(StrEnum):
@@ -27,9 +27,9 @@ class Hmac(Decorator[HmacSettings]):
     """
     Replace values by their HMAC, or put the HMAC of one into another attribute.
 
-    Equal values have equal HMACs, and only who knows the key can check a guess. With another key all pseudonyms are
-    others; those in the table stay as they are. Where nothing has to be hidden, `hash` needs no key; parts of a text
-    are for `redact`.
+    Equal values have equal HMACs, and only who knows the key can check a guess. Another key gives other pseudonyms;
+    those in the table stay as they are. `hash` needs no key, if nothing has to be hidden; `redact` replaces parts of a
+    text.
 
     Source: ours; RFC 2104.
     """

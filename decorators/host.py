@@ -8,8 +8,8 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.api.choices import OnInvalid
 from ingest.api.notation import name_from_bytes, name_to_bytes
+from ingest.decorating.choices import OnInvalid
 
 
 class Form(StrEnum):
@@ -54,10 +54,6 @@ class HostSettings(Settings):
         """The event's own host where no attribute is named."""
         return frozenset(["host"]) if self.attribute is None else frozenset()
 
-    def surely_sets(self) -> frozenset[str]:
-        """Where there always is a name."""
-        return self.set_references() if self.on_missing is OnInvalid.ERROR else frozenset()
-
     @model_validator(mode="after")
     def _does_something(self) -> Self:
         if self.source is None and self.attribute is None and self.form is Form.AS_IS:
@@ -87,7 +83,7 @@ class Host(Decorator[HostSettings]):
             after={"2hb_sys:host": "web-1"},
         ),
         Example(
-            "an address is no name to be cut",
+            "an address is not shortened",
             settings="{attribute: host, form: short}",
             host="10.0.0.1",
             after={"host": "10.0.0.1"},
@@ -147,5 +143,5 @@ def _forming(settings: HostSettings) -> Callable[[bytes], bytes]:
 
 
 def _is_address(name: bytes) -> bool:
-    """Whether a name can but be an address: no top-level domain is a number (RFC 3696, 2)."""
+    """Whether a name must be an address: no top-level domain is a number (RFC 3696, 2)."""
     return b":" in name or name.removesuffix(b".").rpartition(b".")[2].isdigit()

@@ -15,7 +15,7 @@ class IntervalDroppyAppendSettings(Settings):
 
 class IntervalDroppyAppend(Decorator[IntervalDroppyAppendSettings]):
     """
-    Drop every n-th event of a partition, to see what a loss of so many does to those who read the table.
+    Drop every n-th event of a partition, to test how readers of the table cope with lost events.
 
     Counted are the records, by their offsets, as `interval_sampler` does: a micro-batch that runs again drops the same.
 
@@ -33,5 +33,5 @@ class IntervalDroppyAppend(Decorator[IntervalDroppyAppendSettings]):
         self._n = settings.n
 
     def decorate(self, event: Event) -> bool:
-        """Look where its record stands."""
+        """Drop the event if the offset of its record says so."""
         return (event.origin.offset + 1) % self._n != 0

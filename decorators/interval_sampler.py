@@ -17,9 +17,9 @@ class IntervalSampler(Decorator[IntervalSamplerSettings]):
     """
     Let the first event of a partition pass and then every n-th; drop the others.
 
-    Counted are the records, by their offsets: those with offset 0, n, 2n and so on pass, whatever the steps before this
-    one have dropped. So a micro-batch that runs again, and a dead letter that is replayed, meet the same decision. In
-    files offsets are bytes: there `prob_sampler` gives a fair share. To go by a value of the event, take `sample`.
+    Records are counted by their offsets: those with offset 0, n, 2n and so on pass, whatever earlier decorators have
+    dropped. So a micro-batch that runs again, and a dead letter that is replayed, get the same decision. In files
+    offsets are bytes: use `prob_sampler` there. To go by a value of the event, take `sample`.
 
     Source: Flume decorator `intervalSampler`, which counted the events of a node since its start.
     """
@@ -36,5 +36,5 @@ class IntervalSampler(Decorator[IntervalSamplerSettings]):
         self._n = settings.n
 
     def decorate(self, event: Event) -> bool:
-        """Look where its record stands."""
+        """Keep the event if the offset of its record says so."""
         return event.origin.offset % self._n == 0

@@ -7,8 +7,8 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Decorator, Event, EventError, Example, option
-from ingest.api.choices import OnInvalid
-from ingest.api.edits import EditSettings, edit_attributes
+from ingest.decorating.choices import OnInvalid
+from ingest.decorating.edits import EditSettings, edit_attributes
 from ingest.expressions.dates import read_time
 from ingest.expressions.numbers import inverted, inverted_text, long_bytes
 
@@ -35,16 +35,11 @@ class InvertTimeSettings(EditSettings):
         "`text` of 19 digits, or 8 bytes, most significant first (`int64`).", default="text", strict=False
     )
     on_invalid: OnInvalid = option(
-        "A value that is no number, before 1970 or of more than 64 bits: the event fails (`error`), or it stays as it "
-        "is (`keep`); of an event's own time nothing is set then.",
+        "A value that is not a number, before 1970 or of more than 64 bits: the event fails (`error`), or the value "
+        "stays as it is (`keep`); if it is the event's own time, nothing is set.",
         default="error",
         strict=False,
     )
-
-    def surely_sets(self) -> frozenset[str]:
-        """Not where the event's own time may have no result."""
-        is_kept = self.targets() is None and self.on_invalid is OnInvalid.KEEP
-        return frozenset() if is_kept else super().surely_sets()
 
     @model_validator(mode="after")
     def _goes_somewhere(self) -> Self:

@@ -1,4 +1,4 @@
-"""Tell what sort of IP address a text is, and which of some networks it is in."""
+"""Classify an IP address, and name the network it is in."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,8 +9,8 @@ from pydantic import AfterValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.api.choices import OnInvalid
 from ingest.api.notation import name_to_bytes, shown_start
+from ingest.decorating.choices import OnInvalid
 from ingest.formats.addresses import IPV4_BYTES, IPV6_BYTES, packed, written
 
 Network = IPv4Network | IPv6Network
@@ -35,7 +35,9 @@ def _is_range(text: str) -> str:
     try:
         ip_network(text)
     except ValueError as error:
-        raise PydanticCustomError("wrong_type", '"{text}" is no range', {"text": text, "hint": _meant(text)}) from error
+        raise PydanticCustomError(
+            "wrong_type", '"{text}" is not a range', {"text": text, "hint": _meant(text)}
+        ) from error
     return text
 
 
@@ -70,7 +72,7 @@ class IpSettings(Settings):
         example={"office": ["10.1.0.0/16", "fd00:1::/32"], "vpn": ["10.1.7.0/24"]},
     )
     on_invalid: OnInvalid = option(
-        "A text that is no address, or an absent attribute: the event fails (`error`) or passes as it is (`keep`).",
+        "A text that is not an address, or an absent attribute: the event fails (`error`) or passes as it is (`keep`).",
         default="error",
         strict=False,
     )
@@ -108,7 +110,7 @@ class Ip(Decorator[IpSettings]):
     `broadcast`, `unspecified`, `documentation`, `benchmarking`, `reserved`, and `global` for all others. The canonical
     form of IPv6 is in small letters with the longest run of zeros left out; an IPv4 address in IPv6 (`::ffff:10.0.0.1`)
     is that IPv4 address, and a zone (`%eth0`) is left out. However many networks there are, an address is found in
-    about the same time. Countries and cities are for `geoip`, what is known of single addresses is for `lookup`.
+    about the same time. For countries and cities there is `geoip`, for single addresses `lookup`.
 
     Source: ours; the classes are IANA's registries of special-purpose addresses (RFC 6890), the form is that of
     RFC 5952.
@@ -156,7 +158,7 @@ class Ip(Decorator[IpSettings]):
         if address is None:
             if self._is_strict:
                 text = event.text_of(self._source, "to read an address from")
-                raise DecorateError(f"{shown_start(text)} is no IP address", code="bad_address")
+                raise DecorateError(f"{shown_start(text)} is not an IP address", code="bad_address")
             return True
         found: dict[str, bytes] = {}
         if self._class_attribute is not None:

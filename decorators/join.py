@@ -8,7 +8,7 @@ from ingest.api.notation import name_to_bytes
 
 
 class OnMissingPiece(StrEnum):
-    """What an attribute of several that the event does not have leads to."""
+    """What an absent attribute contributes."""
 
     SKIP = "skip"
     EMPTY = "empty"
@@ -31,10 +31,6 @@ class JoinSettings(Settings):
         default="skip",
         strict=False,
     )
-
-    def surely_sets(self) -> frozenset[str]:
-        """Where the text does not go when all attributes are skipped."""
-        return self.set_references() if self.on_missing is not OnMissingPiece.SKIP else frozenset()
 
 
 class Join(Decorator[JoinSettings]):

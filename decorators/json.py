@@ -1,7 +1,7 @@
 """Turn the members of a JSON object into attributes."""
 
 from ingest.api import DecorateError, Decorator, Event, Example, option
-from ingest.api.choices import Fate
+from ingest.decorating.choices import FailureAction
 from ingest.formats.json_text import attributes_of, read_json, write_json
 from ingest.formats.nested import Flattening, NestedSettings, OnNull
 
@@ -12,9 +12,9 @@ class JsonSettings(NestedSettings):
     on_null: OnNull = option(
         "A null sets nothing (`unset`), an `empty` value, or fails the event (`error`).", default="unset", strict=False
     )
-    on_invalid: Fate = option(
-        "A text that is no JSON object or nested too deep, or an absent attribute: the event fails (`error`), passes "
-        "as it is (`keep`), or is dropped (`drop`).",
+    on_invalid: FailureAction = option(
+        "A text that is not a JSON object or nested too deep, or an absent attribute: the event fails (`error`), "
+        "passes as it is (`keep`), or is dropped (`drop`).",
         default="error",
         strict=False,
     )
@@ -70,7 +70,7 @@ class Json(Decorator[JsonSettings]):
 
     @property
     def drop_reason(self) -> str:
-        """Only what is no JSON object is dropped."""
+        """Only events that are not a JSON object are dropped."""
         return "bad_json"
 
     def decorate(self, event: Event) -> bool:
@@ -78,7 +78,7 @@ class Json(Decorator[JsonSettings]):
         try:
             found = self._read(event.text_of(self._source, "to read"))
         except DecorateError as error:
-            return self._fates.get(error.code, Fate.ERROR).keeps_or_raises(error)
+            return self._fates.get(error.code, FailureAction.ERROR).keeps_or_raises(error)
         event.update(found)
         return True
 

@@ -8,8 +8,8 @@ from pydantic import AfterValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, option
-from ingest.api.choices import Fate
 from ingest.api.notation import shown_start
+from ingest.decorating.choices import FailureAction
 from ingest.formats.keyed import KeyedSettings, Names
 
 _ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
@@ -17,7 +17,7 @@ _ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 
 
 class OnBare(StrEnum):
-    """What a key without a value leads to."""
+    """What happens to a key without a value."""
 
     TRUE = "true"
     EMPTY = "empty"
@@ -28,7 +28,7 @@ class OnBare(StrEnum):
 def _one_character(text: str) -> str:
     if len(text) != 1 or text in '"\\' or not text.isascii():
         raise PydanticCustomError(
-            "bad_character", '"{text}" is no single ASCII character but quote and backslash', {"text": text}
+            "bad_character", '"{text}" is not one ASCII character other than quote and backslash', {"text": text}
         )
     return text
 
@@ -46,13 +46,14 @@ class KvSettings(KeyedSettings):
     )
     assign: Character = option("Character between a key and its value.", default="=", example=":")
     on_bare: OnBare = option(
-        "A key without a value: the text `true`, an `empty` value, `skip` it, or the event fails (`error`).",
+        "A key without a value, beside pairs: the text `true`, an `empty` value, `skip` it, or the event fails "
+        "(`error`).",
         default="true",
         strict=False,
     )
-    on_invalid: Fate = option(
-        "A text with something that is no pair, as a quote that is not closed, or an absent attribute: the event fails "
-        "(`error`), passes as it is (`keep`), or is dropped (`drop`).",
+    on_invalid: FailureAction = option(
+        "A text without a pair, or with a part that is not a pair, such as a quote that is not closed, or an absent "
+        "attribute: the event fails (`error`), passes as it is (`keep`), or is dropped (`drop`).",
         default="error",
         strict=False,
     )
@@ -69,9 +70,10 @@ class Kv(Decorator[KvSettings]):
     Make an attribute of each pair of a key and a value.
 
     A value may stand in double quotes; a backslash there goes before quotes and backslashes, and before n, r and t for
-    line feed, return and tab. Single quotes are characters like others: `a='b c'` is the value `'b` and the key `c'`.
-    One text that is no pair, such as a double quote that is not closed, fails all of them; see `on_invalid`. Of a key
-    that comes several times the last value counts. Keys and values are bytes as they are.
+    line feed, return and tab. Single quotes are characters like others: `a='b c'` is the value `'b` and the key `c'`. A
+    text without a single pair fails, and so does one with a part that is not a pair, such as a double quote that is not
+    closed; see `on_invalid`. Of a key that comes several times the last value counts. Keys and values are bytes as they
+    are.
 
     Source: ours; logfmt as Heroku's router writes it.
     """
@@ -96,7 +98,8 @@ class Kv(Decorator[KvSettings]):
             after={"q": "boots", "page": "2"},
         ),
         Example("a quote that is not closed", body='msg="it', error="bad_pairs"),
-        Example("the same, and it may pass", settings="{on_invalid: keep}", body='level=info msg="it'),
+        Example("no pairs at all", body="it works", error="bad_pairs"),
+        Example("an open quote, and it may pass", settings="{on_invalid: keep}", body='level=info msg="it'),
         Example("single quotes are no quotes", body="msg='it works'", after={"msg": "'it", "works'": "true"}),
         Example("an absent attribute", settings="{source: query}", error="no_attribute"),
         Example("a key alone where none may be", settings="{on_bare: error}", body="cached", error="bare_key"),
@@ -112,7 +115,7 @@ class Kv(Decorator[KvSettings]):
 
     @property
     def drop_reason(self) -> str:
-        """Only what has something in it that is no pair is dropped."""
+        """Only a text without pairs, or with a part that is not a pair, is dropped."""
         return "bad_pairs"
 
     def decorate(self, event: Event) -> bool:
@@ -120,20 +123,22 @@ class Kv(Decorator[KvSettings]):
         try:
             found = self._attributes(event.text_of(self._source, "to read pairs from"))
         except DecorateError as error:
-            return self._fates.get(error.code, Fate.ERROR).keeps_or_raises(error)
+            return self._fates.get(error.code, FailureAction.ERROR).keeps_or_raises(error)
         event.update(found)
         return True
 
     def _attributes(self, text: bytes) -> dict[str, bytes]:
         names, bare = self._names.known, self._bare
         found: dict[str, bytes] = {}
-        at = 0
-        # not `finditer`, which goes on to look for a pair behind what is none: the square of a long text
+        at, has_pair = 0, False
+        # not `finditer`: it would search for the next pair after a part that is none, which is quadratic for a long
+        # text
         while at < len(text) and (match := self._match(text, at)) is not None:
             at = match.end()
             key, quoted, plain = match.groups()
             if key is None:
                 continue
+            has_pair = has_pair or quoted is not None or plain is not None
             if quoted is not None:
                 value = _ESCAPED.sub(_unescaped, quoted) if b"\\" in quoted else quoted
             elif plain is not None:
@@ -152,6 +157,8 @@ class Kv(Decorator[KvSettings]):
                 found[name] = value
         if at != len(text):
             raise DecorateError(f"no pair at byte {at}: {shown_start(text[at:])}", code="bad_pairs")
+        if not has_pair:
+            raise DecorateError(f"no pair in {shown_start(text)}", code="bad_pairs")
         return found
 
 
@@ -164,7 +171,7 @@ def _pair(separator: str | None, assign: str) -> re.Pattern[bytes]:
     key = rf"([^{gap}{re.escape(assign)}\"](?:[^{stop}{re.escape(assign)}]*[^{gap}{re.escape(assign)}])?)"
     plain = rf"((?:[^{gap}\"](?:[^{stop}]*[^{gap}])?)?)"
     value = rf'(?:"((?:[^"\\]|\\.)*)"|{plain})'
-    after = f"{blank}+" if blank else ""  # possessive: who gave blanks back would look for a value behind each
+    after = f"{blank}+" if blank else ""  # possessive: backtracking over blanks would search for a value after each
     return re.compile(
         rf"[{gap}]*(?:{key}(?:{blank}{re.escape(assign)}{after}{value})?{blank}(?=[{stop}]|\Z)|\Z)".encode(), re.DOTALL
     )

@@ -31,7 +31,7 @@ def _known(text: str) -> str:
     except UnicodeEncodeError:
         pass  # half of a pair of surrogates is no character
     raise PydanticCustomError(
-        "bad_character", '"{text}" is no separator; write one character, or its number as in 0x5E', {"text": text}
+        "bad_character", '"{text}" is not a separator; write one character, or its number as in 0x5E', {"text": text}
     )
 
 
@@ -52,7 +52,7 @@ class LeefSettings(KeyedSettings):
         min_length=1,
     )
     separator: Annotated[str, AfterValidator(_known)] = option(
-        "Stands between two pairs where the message does not say what does: one character, or its number as in `x5E`.",
+        "Separator of pairs if the message does not name one: one character, or its number as in `x5E`.",
         default="\t",
     )
 
@@ -119,7 +119,7 @@ class Leef(Decorator[LeefSettings]):
         line = text.rstrip(b"\r\n")
         found = _MESSAGE.search(line)
         if found is None:
-            raise DecorateError(f"{shown_start(text)} is no LEEF message", code="bad_leef")
+            raise DecorateError(f"{shown_start(text)} is not a LEEF message", code="bad_leef")
         attributes = dict(zip(self._header, found.groups(), strict=True))
         start = found.end()
         if b"\\" in found[0]:
@@ -139,7 +139,7 @@ class Leef(Decorator[LeefSettings]):
             if name:
                 attributes[name] = value
             elif not sign and piece and not piece.isspace():
-                raise DecorateError(f"{shown_start(piece)} is no key and value", code="bad_leef")
+                raise DecorateError(f"{shown_start(piece)} is not a key and value", code="bad_leef")
         event.update(attributes)
         return True
 
@@ -147,7 +147,7 @@ class Leef(Decorator[LeefSettings]):
         try:
             return _separator(text) or self._separator
         except UnicodeEncodeError as error:
-            raise DecorateError(f"{shown(text)} is the number of no character", code="bad_leef") from error
+            raise DecorateError(f"{shown(text)} is not the number of a character", code="bad_leef") from error
 
 
 def _key(text: bytes) -> bytes:

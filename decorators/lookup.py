@@ -9,16 +9,16 @@ from pydantic import PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.api.choices import Fate
 from ingest.api.files import ReferenceFile, check_file
 from ingest.api.notation import shown_start
+from ingest.decorating.choices import FailureAction
 from ingest.formats.table_file import SQLITE_LOG, Rows, csv_rows, json_rows, sqlite_rows
-from ingest.spelling import did_you_mean
+from ingest.suggest import did_you_mean
 
 
 class Table(NamedTuple):
     """
-    A file as it is kept.
+    A file in memory.
 
     Attributes:
         names: of all attributes that its rows may set.
@@ -56,14 +56,14 @@ class LookupSettings(Settings):
     _names: frozenset[str] = PrivateAttr(frozenset())
 
     path: str = option(
-        "The file with the table; a relative path begins where the command is run, not in the folder of the pipeline "
-        "file.",
+        "The file with the table; a relative path starts at the working directory of the command, not in the folder "
+        "of the pipeline file.",
         example="/etc/ingest/services.csv",
         min_length=1,
     )
     format: Format | None = option(
-        "What the file is: `csv` with the names of the columns in its first line, `json`, or a `sqlite` database; by "
-        "the ending of its name when left out (.csv, .json, .db, .sqlite, .sqlite3).",
+        "Format of the file: `csv` with the names of the columns in its first line, `json`, or a `sqlite` database; "
+        "by the ending of its name when left out (.csv, .json, .db, .sqlite, .sqlite3).",
         default=None,
         example="csv",
         strict=False,
@@ -89,7 +89,7 @@ class LookupSettings(Settings):
     table: str | None = option(
         "Table or view of a SQLite database; may be left out when there is one.", default=None, example="services"
     )
-    on_not_found: Fate = option(
+    on_not_found: FailureAction = option(
         "A key that the table does not have, or an absent attribute: the event passes as it is (`keep`), fails "
         "(`error`), or is dropped (`drop`).",
         default="keep",
@@ -104,7 +104,7 @@ class LookupSettings(Settings):
     def _table_is_good(self) -> Self:
         if self.form is None:
             raise PydanticCustomError(
-                "missing", 'the name "{path}" does not tell what the file is; say `format`', {"path": self.path}
+                "missing", 'the name "{path}" has no known ending; set `format`', {"path": self.path}
             )
         if self.table is not None and self.form is not Format.SQLITE:
             raise PydanticCustomError("conflict", "`table` is for SQLite databases", {"option": "table"})
@@ -122,7 +122,7 @@ class LookupSettings(Settings):
 
     @property
     def form(self) -> Format | None:
-        """What the file is, None when nothing tells."""
+        """Format of the file, None if it cannot be derived."""
         return self.format or _BY_ENDING.get(Path(self.path).suffix.lower())
 
 
@@ -135,18 +135,18 @@ class Lookup(Decorator[LookupSettings]):
 
     The table is a file: CSV; JSON, either an object of keys with an object each (or with a plain value, which is the
     column `value`), or an array of objects; or a SQLite database. A key or a value is the same bytes in the file and in
-    the event; numbers are as they are written, true and false are words, and a null sets nothing. A key that is there
-    twice is an error of the file.
+    the event; numbers are as they are written, true and false are words, and a null sets nothing. A duplicate key is an
+    error of the file.
 
-    Each worker process keeps the whole table in memory and reads it from the same path on its machine. A file that has
-    changed is read again where a share of a micro-batch begins; as long as it is missing or broken then, nothing is
-    acknowledged. So that nobody reads half a file, write a new one beside it and rename it. As the file may be another
-    one by then, an event that runs again may be stored differently. For networks of addresses there is `ip`, for their
-    countries and cities `geoip`.
+    Each worker process keeps the whole table in memory and reads it from the same path on its machine. A changed file
+    is read again at the start of a split; while it is missing or broken, nothing is acknowledged. Write a new file
+    beside the old one and rename it, so that a half-written file is never read. An event that runs again after the file
+    changed may be stored with other values. For networks of addresses there is `ip`, for their countries and cities
+    `geoip`.
 
-    Of a SQLite database in WAL mode, the changes that stand in the file beside it count too. As it is read once nobody
-    has written to it for two seconds, one that never rests is better published: make a copy (`VACUUM INTO`) and rename
-    it to the path that stands here, which is not that of the database.
+    A SQLite database in WAL mode is read with the changes in its WAL file. It is read when it has not been written to
+    for two seconds; of a database that is written to all the time, make a copy (`VACUUM INTO`) and rename it to the
+    path given here.
 
     Source: ours; CSV is that of RFC 4180, read by Python's csv.
     """
@@ -208,8 +208,8 @@ class Lookup(Decorator[LookupSettings]):
         """Only what the table does not have is dropped."""
         return "no_entry"
 
-    def begin(self) -> None:
-        """Take a new table, where there is one."""
+    def split_start(self) -> None:
+        """Read the table again if the file has changed."""
         if self._file.refresh():
             self._find = self._file.content.rows.get
 
@@ -228,7 +228,7 @@ class Lookup(Decorator[LookupSettings]):
 
 
 def _table(settings: LookupSettings, path: Path) -> Table:
-    """A file's table; rows that hold the same share attributes. A ValueError says what is wrong with the file."""
+    """A file's table; equal rows are one object. A ValueError says what is wrong with the file."""
     header, rows = _rows(settings, path)
     if not header:
         raise ValueError("it has no columns")
@@ -255,7 +255,7 @@ def _table(settings: LookupSettings, path: Path) -> Table:
         if key is None:
             raise ValueError(f"{where} has no key")
         if key in table:
-            raise ValueError(f"{where} has the key {shown_start(key)}, which is there already")
+            raise ValueError(f"{where} has the key {shown_start(key)}, which an earlier row has already")
         values = tuple([row[index] for index in wanted])
         found = shared.get(values)
         if found is None:

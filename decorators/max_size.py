@@ -1,15 +1,15 @@
-"""Say what becomes of events that are too large."""
+"""Refuse, drop or cut events that are too large."""
 
 from enum import StrEnum
 from typing import ClassVar
 
 from ingest.api import ByteSize, DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.notation import name_to_bytes
-from ingest.in_place import cut
+from ingest.decorating.in_place import cut
 
 
 class OnLarger(StrEnum):
-    """What an event that is too large leads to."""
+    """What happens to an event that is too large."""
 
     ERROR = "error"
     DROP = "drop"
@@ -23,15 +23,11 @@ class MaxSizeSettings(Settings):
 
     max_bytes: ByteSize = option("Largest event.", example="256KiB", gt=0)
     on_larger: OnLarger = option(
-        "A larger event fails (`error`), is dropped (`drop`), or its body is `cut` until it fits; one that does not "
-        "even fit without a body fails.",
+        "A larger event fails (`error`), is dropped (`drop`), or its body is `cut` until it fits; one that is too "
+        "large even without its body fails.",
         default="error",
         strict=False,
     )
-
-    def reads(self) -> frozenset[str]:
-        """Everything, for where a body is cut goes by all other sizes."""
-        return frozenset(["*"]) if self.on_larger is OnLarger.CUT else frozenset()
 
     def sets_core(self) -> frozenset[str]:
         """The body where it is cut."""
@@ -43,8 +39,8 @@ class MaxSize(Decorator[MaxSizeSettings]):
     Refuse, drop or cut events that are larger than a number of bytes.
 
     The size of an event is that of its body, and of the names and values of its attributes. `max_event_bytes` of the
-    source looks at the record, before any step; this looks at what the steps have made of it. A body is cut as
-    `truncate` cuts.
+    source limits the record, before any decorator; this limits the event after the decorators before it. A body is cut
+    as `truncate` cuts.
 
     Source: ours; Flume refused events above `flume.event.max.size.bytes`.
     """

@@ -20,8 +20,8 @@ class Mult(FanOut[MultSettings]):
     """
     Make several events of one, all alike but for the number in their origin.
 
-    For load tests, and for what is to be split into events of different kinds by later steps. Rows need a key that
-    tells the copies apart, or they meet in one. For an event of each part of a text there is `explode`.
+    For load tests, and for copies that later decorators turn into events of different kinds. The row key must differ
+    between the copies, or they are written to one row. For an event of each part of a text there is `explode`.
 
     Source: Flume decorator `mult`; events with an attribute BenchmarkInject pass once, as there.
     """

@@ -7,7 +7,7 @@ class NullDeco(Decorator[Settings]):
     """
     Let every event pass as it is.
 
-    A place to hang a label on in `explain`, and what an old configuration may name.
+    It can carry a label for `explain`; old configurations name it.
 
     Source: Flume decorator `nullDeco`.
     """

@@ -5,9 +5,9 @@ from typing import Self
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import Decorator, Event, Example, Settings, option
-from ingest.api.names import Remembered, rename
+from ingest.api import Decorator, Event, Example, Settings, attribute_references, option
 from ingest.api.notation import name_to_bytes
+from ingest.decorating.names import BoundedMemo, rename
 from ingest.expressions import Pattern
 
 
@@ -35,12 +35,12 @@ class PrefixSettings(Settings):
         """All new names begin with what is added."""
         return self.add
 
-    def takes(self) -> frozenset[str]:
-        """The names that are listed."""
-        return frozenset(self.attributes or ())
+    def reads(self) -> frozenset[str]:
+        """The attributes that are listed."""
+        return attribute_references(self.attributes or ())
 
     def new_name(self, name: str) -> str:
-        """With the prefix, where the name is meant."""
+        """The new name of an attribute; the old one if this decorator does not apply to it."""
         return self.add + name.removeprefix(self.strip) if self._is_meant(name) else name
 
     def _is_meant(self, name: str) -> bool:
@@ -92,7 +92,7 @@ class Prefix(Decorator[PrefixSettings]):
 
     def __init__(self, settings: PrefixSettings) -> None:
         super().__init__(settings)
-        self._new_names = Remembered(settings.new_name)
+        self._new_names = BoundedMemo(settings.new_name)
 
     def decorate(self, event: Event) -> bool:
         """Give the new names."""

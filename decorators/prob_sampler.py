@@ -1,9 +1,9 @@
-"""Let a share of the events pass, chosen by chance that can be repeated."""
+"""Let a fraction of the events pass, chosen by repeatable chance."""
 
 from typing import ClassVar
 
 from ingest.api import Decorator, Event, Example, Settings, option
-from ingest.java_random import draw, state_at
+from ingest.decorating.java_random import draw, state_at
 
 
 class ProbSamplerSettings(Settings):
@@ -11,7 +11,7 @@ class ProbSamplerSettings(Settings):
 
     other_names: ClassVar[None] = None
 
-    p: float = option("Share of the events that pass.", example=0.1, ge=0.0, le=1.0, strict=False)
+    p: float = option("Fraction of the events that pass.", example=0.1, ge=0.0, le=1.0, strict=False)
     seed: int = option("Chooses among the series of decisions.", default=0, example=1337, ge=-(1 << 63), lt=1 << 63)
 
 
@@ -19,8 +19,8 @@ class ProbSampler(Decorator[ProbSamplerSettings]):
     """
     Let events pass with a probability; drop the others.
 
-    A record with offset k meets the k-th decision of java.util.Random with the same seed, in every partition. So a
-    micro-batch that runs again, and a dead letter that is replayed, meet the same decision. To keep all events of one
+    A record with offset k gets the k-th decision of java.util.Random with the same seed, in every partition. So a
+    micro-batch that runs again, and a dead letter that is replayed, get the same decision. To keep all events of one
     user or trace or none, take `sample`; for a bounded number `reservoir_sampler`.
 
     Source: Flume decorator `probSampler`, whose default seed was the time; the generator as documented for
@@ -43,7 +43,7 @@ class ProbSampler(Decorator[ProbSamplerSettings]):
     def decorate(self, event: Event) -> bool:
         """Draw for its record."""
         offset = event.origin.offset
-        # most records come one after the other, and the next draw is at hand
+        # offsets are mostly consecutive, so the generator rarely has to jump
         state = self._state if offset == self._offset else state_at(self.settings.seed, offset)
         self._state, drawn = draw(state)
         self._offset = offset + 1

@@ -43,7 +43,7 @@ class Header(StrEnum):
 
 
 class OnAbsent(StrEnum):
-    """What a field leads to that is not in the message."""
+    """What happens to a field that is not in the message."""
 
     UNSET = "unset"
     DEFAULT = "default"
@@ -55,14 +55,14 @@ class ProtobufSettings(NestedSettings):
     message: str = option("Full name of the message.", example="shop.v1.Access")
     descriptor_file: SmallFile | None = option(
         "File that `protoc --include_imports --descriptor_set_out=FILE` wrote; it is read with the configuration and "
-        "goes with it to the workers.",
+        "sent to the workers with it.",
         default=None,
         example="access.desc",
     )
-    descriptor_text: str | None = option("What such a file holds, in base64, in its place.", default=None)
+    descriptor_text: str | None = option("The content of such a file in base64, instead of the file.", default=None)
     header: Header = option(
-        "What stands in front of a message: nothing (`none`), or the zero, the schema's id and the message's place in "
-        "the schema of a `confluent` registry.",
+        "What precedes a message: nothing (`none`), or the zero, the schema's id and the message's place in the "
+        "schema of a `confluent` registry.",
         default="none",
         strict=False,
     )
@@ -84,7 +84,7 @@ class ProtobufSettings(NestedSettings):
         except (DecodeError, TypeError, ValueError) as error:
             name = "descriptor_text" if self.descriptor_file is None else "descriptor_file"
             raise PydanticCustomError(
-                "wrong_type", "{option} holds no descriptors: {error}", {"option": name, "error": str(error)}
+                "wrong_type", "{option} does not hold descriptors: {error}", {"option": name, "error": str(error)}
             ) from error
         try:
             pool.FindMessageTypeByName(self.message)
@@ -104,8 +104,8 @@ class Protobuf(Decorator[ProtobufSettings]):
     Names are those of the .proto file. Text is UTF-8, bytes stay bytes, enums are their names (a number that has none
     stays a number), true and false are written so. A Timestamp and a Duration are written as in their JSON
     (`2003-10-11T22:14:15Z`, `1.5s`), wrappers such as StringValue are what they wrap. In the JSON of an array, bytes
-    that are not UTF-8 are `{"b64": …}`, and a map is in the order of its keys. A float has the fewest digits that
-    tell it from all others of its width; what is not finite is `nan`, `inf` or `-inf`, and null in an array. Fields
+    that are not UTF-8 are `{"b64": …}`, and a map is in the order of its keys. A float has the fewest digits that tell
+    it from all others of its width; values that are not finite are `nan`, `inf` or `-inf`, and null in an array. Fields
     that the descriptors do not have, and extensions, become no attribute.
 
     Source: ours; the encoding of Protocol Buffers, and the wire format of Confluent's serializers.
@@ -154,7 +154,7 @@ class Protobuf(Decorator[ProtobufSettings]):
         try:
             content = self._content(self._parse(value))
         except (DecodeError, ValueError) as error:
-            raise DecorateError(f"the value is no {self.settings.message}: {error}", code="bad_protobuf") from error
+            raise DecorateError(f"the value is not a {self.settings.message}: {error}", code="bad_protobuf") from error
         event.update(self._flattening.attributes(content))
         return True
 

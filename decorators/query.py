@@ -3,8 +3,8 @@
 from urllib.parse import unquote_to_bytes
 
 from ingest.api import Decorator, Event, Example, option
-from ingest.api.choices import OnRepeated
 from ingest.api.notation import name_to_bytes
+from ingest.decorating.choices import OnRepeated
 from ingest.formats.keyed import KeyedSettings, Names
 
 
@@ -82,7 +82,7 @@ class Query(Decorator[QuerySettings]):
                 found[name] = value
             elif repeated is OnRepeated.JOIN:
                 several.setdefault(name, [found[name]]).append(value)
-        if several:  # seldom; an empty loop costs more than to ask
+        if several:  # checked first, since an empty loop costs more than the test
             for name, values in several.items():
                 found[name] = self._separator.join(values)
         event.update(found)

@@ -1,4 +1,4 @@
-"""Take out of texts what nobody should read: addresses, card numbers, tokens."""
+"""Replace private parts of texts: addresses, card numbers, tokens."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -10,17 +10,17 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Decorator, Event, Example, option
-from ingest.api.names import Remembered
 from ingest.api.notation import name_to_bytes
+from ingest.decorating.in_place import ALL, InPlace, InPlaceSettings
+from ingest.decorating.names import BoundedMemo
 from ingest.expressions import Match, Pattern
 from ingest.formats.json_changes import leaving_json
-from ingest.in_place import ALL, InPlace, InPlaceSettings
 
 Change = Callable[[bytes], bytes]
 
 
 class Known(StrEnum):
-    """What is found without a pattern of one's own."""
+    """Kinds of private data with a built-in pattern."""
 
     EMAIL = "email"
     CARD = "card"
@@ -78,7 +78,7 @@ _DOUBLED = bytes.maketrans(b"0123456789", b"0246813579")  # digit -> the sum of 
 
 
 class _Key(Enum):
-    """What the name of an attribute says of its value: nothing, all of it is a secret, or what a header has is."""
+    """What an attribute's name says about its value: nothing, that it is a secret, or a header with a secret."""
 
     NONE = 0
     WHOLE = 1
@@ -102,7 +102,7 @@ class RedactSettings(InPlaceSettings):
     )
     replacement: str = option("What stands there instead.", default="[redacted]", example="***")
     keep_last: int = option(
-        "So many bytes at the end of what was found stay, after the replacement; of shorter finds none do.",
+        "This many bytes at the end of a match stay, after the replacement; of shorter matches none do.",
         default=0,
         ge=0,
         le=16,
@@ -121,12 +121,12 @@ class Redact(Decorator[RedactSettings]):
     Replace what is private in the body, or in the attributes that are named.
 
     Named attributes take the place of the body, which then stays as it came: to clean both, say `body: true` beside
-    them. Names of attributes stay; to find a `token` they count as keys, so that it is found behind steps that take
-    texts apart.
+    them. Names of attributes stay; to find a `token` they count as keys, so that it is found after decorators that
+    parse texts.
 
-    It goes by form: it may miss what is written in another way, and take out what only looks the same. A card number
-    has 13 to 19 digits with the first ones of a card and a right check digit, in up to six groups with blanks or
-    hyphens between them; a version of four numbers looks like an IPv4 address.
+    Matching is by form alone: private data in another form is missed, and text that only looks private is replaced. A
+    card number has 13 to 19 digits with the first ones of a card and a right check digit, in up to six groups with
+    blanks or hyphens between them; a version of four numbers looks like an IPv4 address.
 
     A `token` is one of these; letters are small or large in the first two:
 
@@ -147,7 +147,7 @@ class Redact(Decorator[RedactSettings]):
     unless it is JSON without them, as the replacement `0` is. An object or an array that is the value of a key such as
     `token` stays, with its members looked at one by one.
 
-    A dead letter holds the record as it came, so what must not be kept anywhere must not come into the topic. To make
+    A dead letter holds the original record, so data that must not be stored at all must not enter the topic. To make
     pseudonyms of whole values, take `hmac`.
 
     Source: ours; ISO/IEC 7812 for card numbers, RFC 6750 for bearer tokens.
@@ -232,7 +232,7 @@ class Redact(Decorator[RedactSettings]):
         named = settings.attributes if Known.TOKEN in settings.find else None
         self._named = () if named is None or ALL in named else tuple(named)
         self._finds_names = named is not None
-        self._keys = Remembered(_key_of)
+        self._keys = BoundedMemo(_key_of)
         self._texts = InPlace(settings, changes[0] if len(changes) == 1 else _one_after_another(changes))
 
     def decorate(self, event: Event) -> bool:

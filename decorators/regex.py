@@ -8,12 +8,12 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.api.edits import each_once
+from ingest.decorating.edits import each_once
 from ingest.expressions import Pattern
 
 
 class OnNoMatch(StrEnum):
-    """What a text without a match leads to."""
+    """What happens to a text without a match."""
 
     ERROR = "error"
     KEEP = "keep"
@@ -22,7 +22,7 @@ class OnNoMatch(StrEnum):
 
 
 class OnUnmatched(StrEnum):
-    """What a group that took no part in the match leads to."""
+    """What happens to the attribute of a group that took no part in the match."""
 
     UNSET = "unset"
     EMPTY = "empty"
@@ -65,14 +65,9 @@ class RegexSettings(Settings):
         """Those of the groups."""
         return frozenset(self.groups())
 
-    def surely_sets(self) -> frozenset[str]:
-        """Where neither a text without a match nor a group that took no part sets nothing."""
-        is_filled = self.on_unmatched is not OnUnmatched.UNSET or not any(self.groups().values())  # 0 always takes part
-        return self.set_references() if is_filled and self.without_match is not OnNoMatch.KEEP else frozenset()
-
     @property
     def without_match(self) -> OnNoMatch:
-        """What a text without a match leads to."""
+        """What happens to a text without a match."""
         return self.on_no_match or (OnNoMatch.KEEP if self.attribute is None else OnNoMatch.EMPTY)
 
     @model_validator(mode="after")
@@ -94,13 +89,13 @@ class RegexSettings(Settings):
         each_once(filter(None, self.attributes or ()), "attributes")
         return self
 
-    def doubts(self) -> Mapping[str, str]:
+    def lint_warnings(self) -> Mapping[str, str]:
         """A group that the pattern does not have."""
         most = self.pattern.groups
         if self.index is None or self.index <= most:
             return {}
         groups = f"{most} group{'' if most == 1 else 's'}"
-        return {"index": f"the pattern has {groups}, so what is done for every text is what is done without a match"}
+        return {"index": f"the pattern has {groups}, so every text counts as one without a match"}
 
     def groups(self) -> dict[str, int]:
         """Attribute name -> number of the group, in the order of the groups."""
@@ -116,8 +111,8 @@ class Regex(Decorator[RegexSettings]):
     Search the body, or an attribute, once and put groups of the first match into attributes.
 
     The pattern is searched, not matched in full; it works on bytes, so values are bytes of the text as they are. A
-    group number the pattern does not have gives what a text without a match gives. For patterns that have names there
-    is `grok`, for pieces between separators `split`.
+    group number that the pattern does not have counts as a text without a match. For patterns that have names there is
+    `grok`, for pieces between separators `split`.
 
     Source: Flume decorators `regex` (`index` and `attribute`) and `regexAll` (`attributes`).
     """

@@ -5,9 +5,9 @@ from typing import ClassVar, Self
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import Decorator, Event, Example, Settings, option
-from ingest.api.names import Remembered
+from ingest.api import Decorator, Event, Example, Settings, attribute_references, option
 from ingest.api.notation import name_to_bytes
+from ingest.decorating.names import BoundedMemo
 from ingest.expressions import Pattern
 
 
@@ -21,14 +21,14 @@ class RemoveSettings(Settings):
         "Regular expression; attributes in whose names it is found are removed.", default=None, example="^http_"
     )
 
-    def takes(self) -> frozenset[str]:
-        """Those that are listed."""
-        return frozenset(self.attributes)
+    def reads(self) -> frozenset[str]:
+        """The attributes that are listed."""
+        return attribute_references(self.attributes)
 
     @model_validator(mode="after")
     def _removes_something(self) -> Self:
         if not self.attributes and self.pattern is None:
-            raise PydanticCustomError("missing", "remove needs `attributes` or `pattern`")
+            raise PydanticCustomError("missing", "{owner} needs `attributes` or `pattern`")
         return self
 
 
@@ -36,14 +36,14 @@ class Remove(Decorator[RemoveSettings]):
     """
     Remove the listed attributes, and those whose names a pattern is found in; others stay.
 
-    A removed attribute can be set again, also where attributes are written once. `mask` is the same for a list of
-    names; `select` names what stays.
+    A removed attribute can be set again, also where attributes are written once. `select` names
+    what stays.
 
     Source: ours.
     """
 
     kind = "remove"
-    examples = (
+    examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "by name and by pattern",
             settings="{attributes: [password], pattern: '^tmp\\.'}",
@@ -63,10 +63,10 @@ class Remove(Decorator[RemoveSettings]):
         super().__init__(settings)
         self._names = tuple(settings.attributes)
         pattern = settings.pattern
-        self._is_found: Remembered[str, bool] | None = None
+        self._is_found: BoundedMemo[str, bool] | None = None
         if pattern is not None:
             search = pattern.search
-            self._is_found = Remembered(lambda name: search(name_to_bytes(name)) is not None)
+            self._is_found = BoundedMemo(lambda name: search(name_to_bytes(name)) is not None)
 
     def decorate(self, event: Event) -> bool:
         """Remove them."""
@@ -84,3 +84,19 @@ class Remove(Decorator[RemoveSettings]):
                 if is_removed:
                     del attributes[name]
         return True
+
+
+class Mask(Remove):
+    """
+    Remove attributes: Flume's name of `remove`, with the same options.
+
+    What is private inside a value is for `redact`.
+
+    Source: Flume decorator `mask`.
+    """
+
+    kind = "mask"
+    examples = (
+        Example("one of two", settings="{attributes: [a]}", attributes={"a": "1", "b": "2"}, after={"a": None}),
+        Example("an absent one is passed over", settings="{attributes: [c]}", attributes={"a": "1"}, after={}),
+    )

@@ -1,14 +1,14 @@
 """Give attributes other names."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import Decorator, Event, Example, Settings, option
-from ingest.api.names import Remembered, rename
+from ingest.api import Decorator, Event, Example, Settings, attribute_references, option
 from ingest.api.notation import name_from_bytes, name_to_bytes
+from ingest.decorating.names import BoundedMemo, rename
 from ingest.expressions import Pattern
 from ingest.expressions.pattern import check_replacement
 
@@ -31,24 +31,16 @@ class RenameSettings(Settings):
 
     @property
     def other_names(self) -> str | None:
-        """What a pattern makes of names is not known."""
+        """The results of a pattern are not known in advance."""
         return None if self.pattern is None else ""
 
     def sets(self) -> frozenset[str]:
         """The new names that are listed."""
         return frozenset(self.attributes.values())
 
-    def passes_on(self) -> Mapping[str, str]:
-        """As they are listed."""
-        return self.attributes
-
-    def takes(self) -> frozenset[str]:
+    def reads(self) -> frozenset[str]:
         """The old names that are listed."""
-        return frozenset(self.attributes)
-
-    def new_name(self, name: str) -> str:
-        """As they are listed, or as the pattern makes it."""
-        return _renaming(self)(name)
+        return attribute_references(self.attributes)
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -97,7 +89,7 @@ class Rename(Decorator[RenameSettings]):
     def __init__(self, settings: RenameSettings) -> None:
         super().__init__(settings)
         self._is_listed_only = settings.pattern is None
-        self._new_names = Remembered(_renaming(settings))
+        self._new_names = BoundedMemo(_renaming(settings))
 
     def decorate(self, event: Event) -> bool:
         """Rename what is listed."""

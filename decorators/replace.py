@@ -6,8 +6,8 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Decorator, Event, Example, option
-from ingest.api.edits import Change, EditSettings, edit
 from ingest.api.notation import name_to_bytes
+from ingest.decorating.edits import Change, EditSettings, edit
 from ingest.expressions import Pattern
 from ingest.expressions.pattern import check_replacement
 

@@ -1,11 +1,11 @@
-"""Let so many events of each share of a micro-batch pass, chosen by chance that can be repeated."""
+"""Let at most `k` events of each split pass, chosen by repeatable chance."""
 
 from hashlib import blake2b
 from typing import ClassVar
 
-from ingest.api import Event, Example, FanOut, Held, Origin, Settings, option
+from ingest.api import Buffered, Event, Example, FanOut, Origin, Settings, option
 from ingest.api.notation import name_to_bytes
-from ingest.java_random import draw, state_at
+from ingest.decorating.java_random import draw, state_at
 
 _SEED_BYTES = 6  # the generator has 48 bits
 
@@ -16,22 +16,23 @@ class ReservoirSamplerSettings(Settings):
     other_names: ClassVar[None] = None
 
     k: int = option(
-        "How many events of a share pass, at the most; so many are held in memory.", example=100, ge=1, le=100_000
+        "How many events of a split pass, at most; this many are buffered in memory.", example=100, ge=1, le=100_000
     )
 
 
 class ReservoirSampler(FanOut[ReservoirSamplerSettings]):
     """
-    Hold events, at most `k` of each share of a micro-batch, and drop the others; each has the same chance to stay.
+    Keep at most `k` events of each split and drop the others; every event has the same chance to stay.
 
-    A share is what a micro-batch has of one partition, so the table gets a bounded number of events at each trigger,
-    however many come. They go on when the share ends, in the order they came in. The chance derives from the place of
-    the first event of the share: a micro-batch that runs again chooses the same. Other limits of micro-batches choose
-    others, and a dead letter that is replayed stays when no more than `k` of its partition are replayed together. For a
-    share of the events there is `prob_sampler`, for the first ones of each value `first_n`.
+    A split is the records of one partition in one micro-batch, so the table gets a bounded number of events per
+    micro-batch. The events are buffered and emitted at the end of the split, in their original order. The choice
+    derives from the position of the first event of the split: a micro-batch that runs again chooses the same events.
+    With other limits of micro-batches it chooses others. A replayed dead letter stays if no more than `k` of its
+    partition are replayed together. For a fraction of the events there is `prob_sampler`, for the first ones of each
+    value `first_n`.
 
-    Events that do not meet `when` go past those that are held, so of a row that has both an older value may stay: let
-    `when` ask for what the row key is made of, or give cells the event's time.
+    Events that do not meet `when` bypass the buffer and are written first, so an older value may win: let `when` test
+    only what the row key is made of, or give cells the event's time.
 
     Source: Flume decorator `reservoirSampler`, which chose among the events between two flushes; Vitter, Random
     sampling with a reservoir, algorithm R.
@@ -48,33 +49,33 @@ class ReservoirSampler(FanOut[ReservoirSamplerSettings]):
     def __init__(self, settings: ReservoirSamplerSettings) -> None:
         super().__init__(settings)
         self._k = settings.k
-        self.begin()
+        self.split_start()
 
-    def begin(self) -> None:
-        """Forget what is held."""
+    def split_start(self) -> None:
+        """Empty the buffer."""
         self._places: list[tuple[int, Event]] = []
         self._seen = 0
         self._state = 0
 
-    def decorate(self, event: Event) -> Held | list[Event]:
-        """Hold the event, instead of one that was held before if there is no room; or drop it."""
+    def decorate(self, event: Event) -> Buffered | list[Event]:
+        """Buffer the event, in place of a buffered one if the buffer is full; or drop it."""
         seen = self._seen
         self._seen = seen + 1
         if seen < self._k:
             if seen == 0:
                 self._state = state_at(_seed(event.origin))
             self._places.append((seen, event))
-            return Held()
+            return Buffered()
         self._state, drawn = draw(self._state)
         place = int(drawn * (seen + 1))
         if place >= self._k:
             return []
         _, before = self._places[place]
         self._places[place] = (seen, event)
-        return Held(instead_of=before)
+        return Buffered(instead_of=before)
 
-    def finish(self) -> list[Event]:
-        """Give what is held, in the order it came in."""
+    def split_end(self) -> list[Event]:
+        """Emit the buffered events in their original order."""
         return [event for _, event in sorted(self._places, key=lambda place: place[0])]
 
 

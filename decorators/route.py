@@ -1,9 +1,9 @@
-"""Say where an event goes, by the first rule that holds."""
+"""Choose the route of an event by the first rule that holds."""
 
 from typing import ClassVar
 
 from ingest.api import Decorator, Event, Example, Model, Priority, Settings, option
-from ingest.api.choices import OnMissing
+from ingest.decorating.choices import OnMissing
 from ingest.expressions import Condition, Template
 
 
@@ -45,8 +45,8 @@ class Route(Decorator[RouteSettings]):
     To a sink: a sink with `when: "%{route} == 'audit'"` takes the events of that route alone. An event that no sink
     takes is dropped with the reason no_sink, and one that several take goes to each.
 
-    To a table: a sink with `table: logs_%{route}` writes each route to a table of its own, which has to be there in a
-    store that makes none at the first write.
+    To a table: a sink with `table: logs_%{route}` writes each route to a table of its own; the table must exist if the
+    store does not create it at the first write.
 
     Source: ours; Flume left selection by content open.
     """

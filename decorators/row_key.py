@@ -8,8 +8,8 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, ExpressionError, Model, Settings, option
-from ingest.api.choices import OnMissing
 from ingest.api.notation import name_to_bytes, shown_start
+from ingest.decorating.choices import OnMissing
 from ingest.expressions import FUNCTIONS, Number, Template, read_number
 
 Encode = Callable[[bytes], bytes]
@@ -32,7 +32,7 @@ class Encoding(StrEnum):
 
 
 class OnSeparator(StrEnum):
-    """What a separator inside a part leads to."""
+    """What happens if a part contains the separator."""
 
     ERROR = "error"
     KEEP = "keep"
@@ -84,16 +84,16 @@ class RowKeySettings(Settings):
     )
     separator: str = option("Put between two parts, and after the bucket.", default="|")
     buckets: int | None = option(
-        "Puts the number of a bucket in front, from 0, with leading zeros: rows of neighbouring keys go to so many "
-        "places of the table.",
+        "Salts the key: starts it with the number of a bucket, from 0, with leading zeros, so that neighbouring keys "
+        "spread over this many ranges of the table.",
         default=None,
         example=16,
         ge=2,
         le=_MAX_BUCKETS,
     )
     bucket_parts: int | None = option(
-        "So many of the first parts choose the bucket, so rows that have them in common stay together; all parts when "
-        "left out.",
+        "This many of the first parts choose the bucket, so rows with the same first parts stay together; all parts "
+        "when left out.",
         default=None,
         example=1,
         ge=1,
@@ -111,9 +111,15 @@ class RowKeySettings(Settings):
         strict=False,
     )
 
-    def surely_sets(self) -> frozenset[str]:
-        """Where an event does not go without a key."""
-        return self.set_references() if self.on_missing is not OnMissing.UNSET else frozenset()
+    @property
+    def makes_row_keys(self) -> bool:
+        """Always."""
+        return True
+
+    @property
+    def always_sets_made(self) -> bool:
+        """Unless a missing attribute leaves it out."""
+        return self.on_missing is not OnMissing.UNSET
 
     def made_of(self) -> Mapping[str, tuple[str, ...]]:
         """The key, of its parts."""
@@ -133,15 +139,16 @@ class RowKeySettings(Settings):
 
 class RowKey(Decorator[RowKeySettings]):
     """
-    Set the attribute that the attr2hbase sink takes as the key of the row, made of parts with a separator.
+    Set the attribute that the attr2hbase sink uses as the row key, made of parts with a separator.
 
-    Keys are sorted as bytes. Keys that begin with a time, or count up, all go to the end of the table, which one region
-    server has: put what differs in front, `reversed` or as a `hash`, or ask for `buckets`. A bucket is chosen by the
-    parts as they are written into the key, with CRC-32, as `%{bucket()}` does, so it is the same on every replay. Who
-    reads a range reads it once in every bucket; 16 buckets are those of a table with splits at 01, 02 and so on to 15.
+    Keys are sorted as bytes. Keys that begin with a time, or count up, are all written to the end of the table, to one
+    region server (a hotspot): start the key with a part that varies, `reversed` or as a `hash`, or set `buckets`. A
+    bucket is chosen by the parts as they are written into the key, with CRC-32, as `%{bucket()}` does, so it is the
+    same on every replay. A range has to be scanned once in every bucket; for 16 buckets create the table with split
+    points at 01, 02 and so on to 15.
 
-    Parts of a fixed width (`padded`, `inverted`, `int64`) need no separator to be told apart: it may be empty. Negative
-    numbers as `int64` come after the others, and have no `inverted` form.
+    Parts of a fixed width (`padded`, `inverted`, `int64`) are unambiguous without a separator: it may be empty.
+    Negative numbers as `int64` come after the others, and have no `inverted` form.
 
     Source: ours; the ways of spreading keys are those of HBase's reference guide, "Rowkey Design".
     """
@@ -235,7 +242,7 @@ class RowKey(Decorator[RowKeySettings]):
                 raise DecorateError(
                     f"part {number} of the row key has a separator in it: {shown_start(text)}",
                     code="separator_in_key",
-                    hint="choose another separator, or say on_separator: keep",
+                    hint="choose another separator, or set on_separator: keep",
                 )
             texts.append(text)
         key = separator.join(texts)

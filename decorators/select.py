@@ -5,7 +5,7 @@ from typing import ClassVar, Self
 from pydantic import model_validator
 
 from ingest.api import Decorator, Event, Example, Settings, option
-from ingest.api.edits import each_once
+from ingest.decorating.edits import each_once
 
 
 class SelectSettings(Settings):

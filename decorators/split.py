@@ -7,8 +7,8 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Decorator, Event, Example, Settings, option
-from ingest.api.edits import each_once
 from ingest.api.notation import name_to_bytes
+from ingest.decorating.edits import each_once
 from ingest.expressions import Pattern
 
 _SPECIAL = frozenset("\\.^$*+?{}[]|()")
@@ -33,10 +33,6 @@ class SplitSettings(Settings):
     def sets(self) -> frozenset[str]:
         """Those of the pieces."""
         return frozenset(name for name in self.attributes or () if name) | super().sets()
-
-    def surely_sets(self) -> frozenset[str]:
-        """Also where there is no such piece."""
-        return self.set_references()
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
@@ -105,7 +101,7 @@ class Split(Decorator[SplitSettings]):
 
 
 def _splitter(separator: Pattern, most: int) -> Callable[[bytes], list[bytes]]:
-    """Splits no further than is asked for where the separator is plain text."""
+    """Splits no further than needed if the separator is plain text."""
     if separator.text and _SPECIAL.isdisjoint(separator.text):
         literal = name_to_bytes(separator.text)
         return lambda text: text.split(literal, most)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.api.notation import name_from_bytes, name_to_bytes, shown_start
 from ingest.expressions import ZoneName, zone_of
-from ingest.formats.times import EPOCH, MONTHS, in_calendar, iso_milliseconds, milliseconds_at
+from ingest.formats.times import EPOCH, MONTH_NUMBERS, in_calendar, iso_milliseconds, milliseconds_at
 
 _FACILITIES = (
     b"kern", b"user", b"mail", b"daemon", b"auth", b"syslog", b"lpr", b"news", b"uucp", b"cron", b"authpriv", b"ftp",
@@ -72,7 +72,7 @@ class SyslogSettings(Settings):
         return self.prefix
 
     def sets_core(self) -> frozenset[str]:
-        """The time, if it is wanted."""
+        """The time, if `set_time` is on."""
         return frozenset(["timestamp"]) if self.set_time else frozenset()
 
     def time_may_be_coarse(self) -> bool:
@@ -86,9 +86,8 @@ class Syslog(Decorator[SyslogSettings]):
 
     A message is that of RFC 5424 with its structured data, or of RFC 3164. Parts that it leaves out (`-`) become no
     attribute; a line of a file has no facility and no severity. Its time is that of RFC 3164 or, as newer daemons write
-    it, that of RFC 5424. The times of RFC 3164 have no year: it is the one with which they come nearest to the time the
-    event has. A leap second (second 60) is the first moment of the next minute, also in RFC 5424, which forbids to
-    write it.
+    it, that of RFC 5424. The times of RFC 3164 have no year: the year is chosen that brings them closest to the event's
+    time. A leap second (second 60) is the first moment of the next minute, also in RFC 5424, which does not allow it.
 
     Where the first word after a time of RFC 3164 ends with a colon (`kernel:`, `su[42]:`), as in a message that never
     left its machine, it is the app, and there is no host.
@@ -172,14 +171,16 @@ class Syslog(Decorator[SyslogSettings]):
         line = text.removesuffix(b"\n")
         found = next((found for match in self._matches if (found := match(line))), None)
         if found is None:
-            hint = "it has no <PRI>, as lines of files: say `form: file`" if _FILE.fullmatch(line) else None
-            raise DecorateError(f"{shown_start(line)} is no syslog message", code="bad_syslog", hint=hint)
+            hint = "it has no <PRI>; for lines of a file write `form: file`" if _FILE.fullmatch(line) else None
+            raise DecorateError(f"{shown_start(line)} is not a syslog message", code="bad_syslog", hint=hint)
         parts = found.groupdict()
         attributes: dict[str, bytes] = {}
         if found.re is not _FILE:
             facility, severity = divmod(int(parts["pri"]), len(_SEVERITIES))
             if facility >= len(_FACILITIES):
-                raise DecorateError(f"<{parts['pri'].decode()}> is no priority: those end at 191", code="bad_syslog")
+                raise DecorateError(
+                    f"<{parts['pri'].decode()}> is not a priority: the largest is 191", code="bad_syslog"
+                )
             attributes = {self._facility: _FACILITIES[facility], self._severity: _SEVERITIES[severity]}
         timestamp_ms = self._timestamp_ms(found, event.timestamp_ms)
         if parts["time"] != _NIL:
@@ -207,13 +208,13 @@ class Syslog(Decorator[SyslogSettings]):
             is_short = found.re is not _RFC5424 and text[:1].isalpha()
             return _nearest_ms(text, near_ms, self._zone) if is_short else iso_milliseconds(text)
         except (ValueError, OverflowError, KeyError) as error:
-            raise DecorateError(f"{shown_start(text)} is no time of a syslog message", code="bad_time") from error
+            raise DecorateError(f"{shown_start(text)} is not a time of a syslog message", code="bad_time") from error
 
 
 def _nearest_ms(text: bytes, near_ms: int, zone: tzinfo) -> int:
-    """The year is not said: of three it is the one that is less than half a year away."""
+    """The text has no year: of three years, the one that is less than half a year away."""
     near = (EPOCH + timedelta(milliseconds=near_ms)).astimezone(zone)
-    month, day = MONTHS[text[:3]], int(text[4:6])
+    month, day = MONTH_NUMBERS[text[:3]], int(text[4:6])
     hour, minute, second = (int(part) for part in text[7:].split(b":"))
     for year in (near.year, near.year - 1, near.year + 1):
         try:

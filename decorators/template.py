@@ -1,4 +1,4 @@
-"""Make several attributes, and the body, of text and other parts of the event in one step."""
+"""Set attributes and the body to text and other parts of the event: `template`, and three shorter names of it."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Self
@@ -7,14 +7,58 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Decorator, Event, Example, Settings, option
-from ingest.api.choices import OnMissing
+from ingest.decorating.choices import OnMissing
 from ingest.expressions import Template as Text
 
 
-class TemplateSettings(Settings):
-    """Options of the template decorator."""
+class TextSettings(Settings):
+    """What the options of all four decorators have in common."""
 
     other_names: ClassVar[None] = None
+
+    def texts(self) -> Mapping[str, Text]:
+        """Attribute that is set -> the template of its value."""
+        return {}
+
+    def body_text(self) -> Text | None:
+        """The template of the new body; None where the body stays."""
+        return None
+
+    def missing(self) -> OnMissing:
+        """What happens if a template names an absent attribute."""
+        return OnMissing.EMPTY
+
+    def sets(self) -> frozenset[str]:
+        """Those it has templates for."""
+        return frozenset(self.texts())
+
+    def sets_core(self) -> frozenset[str]:
+        """The body where it has a template."""
+        return frozenset() if self.body_text() is None else frozenset(["body"])
+
+
+class TaggedSettings(TextSettings):
+    """The same for templates with tags, whose attributes may be absent."""
+
+    on_missing: OnMissing = option(
+        "When a template names an attribute the event does not have: it is `empty` text, the target of that template "
+        "is not set (`unset`), or the event fails (`error`).",
+        default="empty",
+        strict=False,
+    )
+
+    def missing(self) -> OnMissing:
+        """As the option says."""
+        return self.on_missing
+
+    @property
+    def always_sets_made(self) -> bool:
+        """Unless a missing attribute leaves it out."""
+        return self.on_missing is not OnMissing.UNSET
+
+
+class TemplateSettings(TaggedSettings):
+    """Options of the template decorator."""
 
     attributes: dict[str, Text] = option(
         "Name of each attribute that is set, and the template of its value.",
@@ -22,24 +66,14 @@ class TemplateSettings(Settings):
         example={"2hb_web:who": "%{user}@%{host}", "2hb_web:day": "%Y-%m-%d"},
     )
     body: Text | None = option("Template of the new body; it stays when left out.", default=None, example="%{message}")
-    on_missing: OnMissing = option(
-        "When a template names an attribute the event does not have: it is `empty` text, what that template is for "
-        "is not set (`unset`), or the event fails (`error`).",
-        default="empty",
-        strict=False,
-    )
 
-    def sets(self) -> frozenset[str]:
-        """Those it has templates for."""
-        return frozenset(self.attributes)
+    def texts(self) -> Mapping[str, Text]:
+        """As they are listed."""
+        return self.attributes
 
-    def sets_core(self) -> frozenset[str]:
-        """The body where it has a template."""
-        return frozenset() if self.body is None else frozenset(["body"])
-
-    def surely_sets(self) -> frozenset[str]:
-        """Where nothing stays for want of an attribute."""
-        return self.set_references() if self.on_missing is not OnMissing.UNSET else frozenset()
+    def body_text(self) -> Text | None:
+        """As it is written."""
+        return self.body
 
     def made_of(self) -> Mapping[str, tuple[str, ...]]:
         """Each has a template of its own."""
@@ -53,7 +87,7 @@ class TemplateSettings(Settings):
         return self
 
 
-class Template(Decorator[TemplateSettings]):
+class Template(Decorator[TextSettings]):
     """
     Set several attributes and the body to the expansions of templates.
 
@@ -64,7 +98,7 @@ class Template(Decorator[TemplateSettings]):
     """
 
     kind = "template"
-    examples = (
+    examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "two attributes and the body",
             settings="{attributes: {'2hb_web:who': '%{user}@%{host}', '2hb_': '%{user}-%{offset}'}, body: '%{text}'}",
@@ -82,7 +116,7 @@ class Template(Decorator[TemplateSettings]):
             after={"b": "1", "c": "<>"},
         ),
         Example(
-            "what can not be made whole is left as it was",
+            "a template with an absent attribute sets nothing",
             settings="{attributes: {who: '%{user}@%{site}', where: '%{site}'}, on_missing: unset}",
             attributes={"site": "fra"},
             after={"where": "fra"},
@@ -92,20 +126,190 @@ class Template(Decorator[TemplateSettings]):
         ),
     )
 
-    def __init__(self, settings: TemplateSettings) -> None:
+    def __init__(self, settings: TextSettings) -> None:
         super().__init__(settings)
-        self._values = tuple((name, text.renderer(settings.on_missing)) for name, text in settings.attributes.items())
-        self._body = None if settings.body is None else settings.body.renderer(settings.on_missing)
+        on_missing, body = settings.missing(), settings.body_text()
+        self._values = tuple((name, text.renderer(on_missing)) for name, text in settings.texts().items())
+        self._body = None if body is None else body.renderer(on_missing)
+        # one attribute is the usual case, and needs no mapping
+        is_one = len(self._values) == 1 and body is None
+        self._one = self._values[0] if is_one else None
+
+    @classmethod
+    def settings_class(cls) -> type[TextSettings]:
+        """Attributes and the body."""
+        return TemplateSettings
 
     def decorate(self, event: Event) -> bool:
         """Set what there is a template for."""
+        if self._one is not None:
+            name, render = self._one
+            value = render(event)
+            if value is not None:
+                event.set(name, value)
+            return True
         values: dict[str, bytes] = {}
         for name, render in self._values:
             value = render(event)
             if value is not None:
                 values[name] = value
         body = None if self._body is None else self._body(event)
-        event.update(values)
+        if values:
+            event.update(values)
         if body is not None:
             event.body = body
         return True
+
+
+class ValueSettings(TaggedSettings):
+    """Options of the value decorator."""
+
+    attribute: str = option("Attribute that receives the value.", example="2hb_")
+    value: Text = option("Template of the value.", example="%{key}-%{nanos}")
+
+    def texts(self) -> Mapping[str, Text]:
+        """The one."""
+        return {self.attribute: self.value}
+
+    def made_of(self) -> Mapping[str, tuple[str, ...]]:
+        """The one that it sets."""
+        return {f"attribute:{self.attribute}": ("value",)}
+
+
+class Value(Template):
+    """
+    Set one attribute to the expansion of a template.
+
+    Bytes stay bytes: an attribute in the template is put in as it is. `%%` is a percent sign. For several attributes
+    there is `template`, for the body `format`, for literal text `static`.
+
+    Source: Flume decorator `value` with escape=true.
+    """
+
+    kind = "value"
+    examples = (
+        Example(
+            "a row key of two parts",
+            settings="{attribute: 2hb_, value: '%{key}-%{nanos}'}",
+            key="k1",
+            nanos=1308748686334000700,
+            after={"2hb_": "k1-1308748686334000700"},
+        ),
+        Example(
+            "an absent attribute is empty",
+            settings="{attribute: '2hb_web:user', value: '<%{user}>'}",
+            after={"2hb_web:user": "<>"},
+        ),
+        Example(
+            "or leaves the attribute alone",
+            settings="{attribute: '2hb_web:user', value: '<%{user}>', on_missing: unset}",
+            after={},
+        ),
+    )
+
+    @classmethod
+    def settings_class(cls) -> type[TextSettings]:
+        """One attribute."""
+        return ValueSettings
+
+
+class StaticSettings(TextSettings):
+    """Options of the static decorator."""
+
+    attributes: dict[str, str] = option(
+        "Name of each attribute and its value, which is taken as it stands: a percent sign is a percent sign.",
+        example={"2hb_meta:env": "prod", "2hb_meta:site": "fra"},
+        min_length=1,
+    )
+
+    def texts(self) -> Mapping[str, Text]:
+        """Templates without tags."""
+        return {name: Text.parse(value.replace("%", "%%")) for name, value in self.attributes.items()}
+
+    def sets(self) -> frozenset[str]:
+        """Those it has values for."""
+        return frozenset(self.attributes)
+
+
+class Static(Template):
+    """
+    Set attributes to literal values.
+
+    Where a part of the event goes into a value, `template` does it.
+
+    Source: ours.
+    """
+
+    kind = "static"
+    examples = (
+        Example(
+            "where an event was taken in",
+            settings="{attributes: {'2hb_meta:env': prod, '2hb_meta:site': fra}}",
+            after={"2hb_meta:env": "prod", "2hb_meta:site": "fra"},
+        ),
+        Example(
+            "nothing is expanded",
+            settings="{attributes: {load: '100%', shown: '%{host}'}}",
+            host="web-1",
+            after={"load": "100%", "shown": "%{host}"},
+        ),
+    )
+
+    @classmethod
+    def settings_class(cls) -> type[TextSettings]:
+        """Literal values."""
+        return StaticSettings
+
+
+class FormatSettings(TaggedSettings):
+    """Options of the format decorator."""
+
+    template: Text = option("Template of the new body.", example="%{host} %{body}")
+
+    def body_text(self) -> Text | None:
+        """The one."""
+        return self.template
+
+
+class Format(Template):
+    """
+    Replace the body with the expansion of a template; everything else stays.
+
+    Bytes stay bytes: the old body or an attribute in the template is put in as it is. To set an attribute take `value`,
+    for attributes and the body at once `template`.
+
+    Source: Flume decorator `format`.
+    """
+
+    kind = "format"
+    examples = (
+        Example(
+            "the host in front",
+            settings="{template: '%{host} %{body}'}",
+            body="up 3 days",
+            host="web-1",
+            body_after="web-1 up 3 days",
+        ),
+        Example(
+            "what is put in is not expanded again",
+            settings="{template: '%{body}!'}",
+            body="%{host}",
+            body_after="%{host}!",
+        ),
+        Example(
+            "a template with an absent attribute leaves the body",
+            settings="{template: '%{user}: %{body}', on_missing: unset}",
+            body="up 3 days",
+            body_after="up 3 days",
+        ),
+        Example(
+            "or fails the event",
+            settings="{template: '%{user}', on_missing: error}",
+            error="no_attribute",
+        ),
+    )
+
+    @classmethod
+    def settings_class(cls) -> type[TextSettings]:
+        """The body."""
+        return FormatSettings

@@ -9,12 +9,13 @@ from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.api.choices import OnInvalid
-from ingest.api.names import Remembered
 from ingest.api.notation import shown_start
-from ingest.expressions import ZoneName, dates, zone_of
-from ingest.formats.times import FIRST_MS, LAST_MS, MONTHS, milliseconds_at, milliseconds_of
-from ingest.spelling import did_you_mean
+from ingest.decorating.choices import OnInvalid
+from ingest.decorating.names import BoundedMemo
+from ingest.expressions import ZoneName, zone_of
+from ingest.formats.date_letters import READ
+from ingest.formats.times import FIRST_MS, LAST_MS, MONTH_NUMBERS, milliseconds_at, milliseconds_of
+from ingest.suggest import did_you_mean
 
 _FINE_FORMATS = frozenset({"epoch_ms", "epoch_us", "epoch_ns"})
 _MAX_TEXTS = 4_096  # remembered texts: events that follow each other often have the same time
@@ -32,37 +33,6 @@ _ISO = re.compile(
     rb"(?P<Y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)(?:[Tt ](?P<H>\d\d):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9})\d*)?)?"
     rb" ?(?P<z>[Zz]|[+-]\d\d(?::?\d\d)?)?)?"
 )
-_MONTH, _DAY = (f"(?i:{'|'.join(name[:3] for name in names)})" for names in (dates.MONTHS, dates.WEEKDAYS))
-_LONG_MONTH, _LONG_DAY = (
-    f"(?i:{'|'.join(f'{name[:3]}(?:{name[3:]})?' for name in names)})" for names in (dates.MONTHS, dates.WEEKDAYS)
-)
-_DIRECTIVES = {
-    "Y": r"(?P<Y>\d{4})",
-    "m": r"(?P<m>1[0-2]|0?[1-9])",
-    "d": r"(?P<d>3[01]|[12]\d|0?[1-9]| [1-9])",
-    "e": r"(?P<d>3[01]|[12]\d|0?[1-9]| [1-9])",
-    "j": r"(?P<j>\d{1,3})",
-    "y": r"(?P<y>\d\d)",
-    "H": r"(?P<H>2[0-3]|[01]?\d)",
-    "I": r"(?P<I>1[0-2]|0?[1-9])",
-    "M": r"(?P<M>[0-5]?\d)",
-    "S": r"(?P<S>60|[0-5]?\d)",
-    "f": r"(?P<f>\d{1,9})\d*",
-    "L": r"(?P<f>\d{3})",
-    "p": r"(?P<p>[AaPp][Mm])",
-    "b": rf"(?P<b>{_MONTH})",
-    "B": rf"(?P<b>{_LONG_MONTH})",
-    "h": rf"(?P<b>{_MONTH})",
-    "a": _DAY,
-    "A": _LONG_DAY,
-    "z": r"(?P<z>[Zz]|[+-]\d\d:?\d\d)",
-    "Z": r"(?P<z>[Zz]|UTC|GMT)",
-    "T": r"(?P<H>2[0-3]|[01]?\d):(?P<M>[0-5]\d):(?P<S>60|[0-5]\d)",
-    "F": r"(?P<Y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)",
-    "%": "%",
-    "n": r"\s+",
-    "t": r"\s+",
-}
 
 Parse = Callable[[bytes], int | None]
 """Milliseconds of a text, None when it is not in this form."""
@@ -97,7 +67,8 @@ class TimestampSettings(Settings):
         example="Europe/Berlin",
     )
     on_invalid: OnInvalid = option(
-        "A text that is no time, or an absent attribute: the event fails (`error`) or keeps the time it has (`keep`).",
+        "A text that is not a time, or an absent attribute: the event fails (`error`) or keeps the time it has "
+        "(`keep`).",
         default="error",
         strict=False,
     )
@@ -113,16 +84,12 @@ class TimestampSettings(Settings):
             for text in self.formats
         )
 
-    def surely_sets(self) -> frozenset[str]:
-        """Where an event does not keep the time it has."""
-        return self.set_references() if self.on_invalid is OnInvalid.ERROR else frozenset()
-
     @property
     def has_zone_names(self) -> bool:
         """Whether a format has a zone by its name."""
         return any("%Z" in text.replace("%%", "") for text in self.formats)
 
-    def doubts(self) -> Mapping[str, str]:
+    def lint_warnings(self) -> Mapping[str, str]:
         """Names of zones, of which few are read."""
         return {"formats": _ZONE_NAMES} if self.has_zone_names else {}
 
@@ -167,7 +134,7 @@ class Timestamp(Decorator[TimestampSettings]):
         zone = zone_of(settings.zone or "UTC")
         self._source = settings.source
         self._parsers = [parser(text, zone) for text in settings.formats]
-        self._times = Remembered(self._parse, max_keys=_MAX_TEXTS)
+        self._times = BoundedMemo(self._parse, max_keys=_MAX_TEXTS)
 
     def decorate(self, event: Event) -> bool:
         """Set the event time."""
@@ -183,7 +150,7 @@ class Timestamp(Decorator[TimestampSettings]):
         if self.settings.on_invalid is OnInvalid.KEEP:
             return True
         text = event.text_of(self._source, "to read a time from")
-        message = f"{shown_start(text)} is no time of the form {' or '.join(self.settings.formats)}"
+        message = f"{shown_start(text)} is not a time of the form {' or '.join(self.settings.formats)}"
         raise DecorateError(message, code="bad_time", hint=_ZONE_NAMES if self.settings.has_zone_names else None)
 
     def _parse(self, text: bytes) -> int | None:
@@ -209,7 +176,7 @@ def parser(text: str, zone: tzinfo) -> Parse:
     if "%" not in letters:
         every = (*sorted(_ISO_NAMES), "apache", *_EPOCHS)
         hint = did_you_mean(text, every) or f"write %Y-%m-%d and the like, or one of {', '.join(every)}"
-        raise PydanticCustomError("bad_pattern", '"{text}" is no form of times', {"text": text, "hint": hint})
+        raise PydanticCustomError("bad_pattern", '"{text}" is not a format of times', {"text": text, "hint": hint})
     return _date_parser(_compiled(letters), zone)
 
 
@@ -220,10 +187,10 @@ def _compiled(letters: str) -> re.Pattern[bytes]:
         if piece[0] != "%":
             pieces.append(r"\s+" if piece.isspace() else re.escape(piece))
             continue
-        directive = _DIRECTIVES.get(piece[1:])
+        directive = READ.get(piece[1:])
         if directive is None:
             raise PydanticCustomError(
-                "bad_pattern", '"{piece}" in "{text}" is no letter of a time', {"piece": piece, "text": letters}
+                "bad_pattern", '"{piece}" in "{text}" is not a letter of a time', {"piece": piece, "text": letters}
             )
         names = set(re.findall(r"\?P<(\w)>", directive))
         if names & seen:
@@ -236,7 +203,7 @@ def _compiled(letters: str) -> re.Pattern[bytes]:
 
 
 def _iso_parser(zone: tzinfo) -> Parse:
-    """The usual forms by Python's own reader, which is five times faster; what it refuses is looked at once more."""
+    """The usual forms by Python's own reader, which is five times faster; the slow one reads what it refuses."""
     parse_slowly = _date_parser(_ISO, zone)
 
     def parse(text: bytes) -> int | None:
@@ -295,7 +262,7 @@ def _day(parts: dict[str, bytes | None]) -> date:
             raise ValueError("no such day of the year")
         return day
     name = parts.get("b")
-    month = int(parts.get("m") or 0) if name is None else MONTHS[name[:3].capitalize()]
+    month = int(parts.get("m") or 0) if name is None else MONTH_NUMBERS[name[:3].capitalize()]
     return date(year, month, int(parts.get("d") or 0))
 
 

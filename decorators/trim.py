@@ -4,8 +4,8 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from ingest.api import Decorator, Event, Example, option
-from ingest.api.edits import Change, EditSettings, edit
 from ingest.api.notation import name_to_bytes
+from ingest.decorating.edits import Change, EditSettings, edit
 from ingest.expressions.texts import bytes_of, characters_of
 
 

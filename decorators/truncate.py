@@ -7,7 +7,7 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import ByteSize, Decorator, Event, Example, option
 from ingest.api.notation import name_to_bytes
-from ingest.in_place import InPlace, InPlaceSettings, cut
+from ingest.decorating.in_place import InPlace, InPlaceSettings, cut
 
 
 class TruncateSettings(InPlaceSettings):

@@ -1,4 +1,4 @@
-"""Take a time down to the begin of its hour, day, month or another span."""
+"""Truncate a time to the start of its hour, day, month or another span."""
 
 from enum import StrEnum
 from typing import ClassVar, Self
@@ -7,15 +7,15 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Decorator, Duration, Event, EventError, Example, option
-from ingest.api.choices import OnInvalid
-from ingest.api.edits import EditSettings, edit_attributes
+from ingest.decorating.choices import OnInvalid
+from ingest.decorating.edits import EditSettings, edit_attributes
 from ingest.expressions import ZoneName, zone_of
 from ingest.expressions.dates import read_time
 from ingest.expressions.truncation import Truncate, step_truncation, truncation
 
 
 class Unit(StrEnum):
-    """What a time is taken down to."""
+    """The unit that a time is truncated to."""
 
     SECOND = "second"
     MINUTE = "minute"
@@ -35,11 +35,11 @@ class TruncateTimeSettings(EditSettings):
         "Attribute with milliseconds since 1970; the event's time when left out.", default=None, example="seen"
     )
     to: Unit | None = option(
-        "The unit that it is taken down to; a `week` begins on Monday.", default=None, example="hour", strict=False
+        "The unit that the time is truncated to; a `week` starts on Monday.", default=None, example="hour", strict=False
     )
     every: Duration | None = option(
-        "Instead of `to`: down to the last of the moments that lie so far apart, from the begin of the hour or, for "
-        "whole hours, from midnight; they fill a minute, an hour or a day.",
+        "Instead of `to`: truncate to a multiple of this span, counted from the start of the hour or, for whole "
+        "hours, from midnight; it must divide a minute, an hour or a day.",
         default=None,
         example="15m",
     )
@@ -47,8 +47,8 @@ class TruncateTimeSettings(EditSettings):
         "Time zone of days and hours; the pipeline's `timezone` when left out.", default=None, example="Europe/Berlin"
     )
     on_invalid: OnInvalid = option(
-        "A value that is no number, or a time outside the years 1 to 9999: the event fails (`error`), or it stays as "
-        "it is (`keep`).",
+        "A value that is not a number, or a time outside the years 1 to 9999: the event fails (`error`), or it stays "
+        "as it is (`keep`).",
         default="error",
         strict=False,
     )
@@ -74,7 +74,7 @@ class TruncateTimeSettings(EditSettings):
 
 class TruncateTime(Decorator[TruncateTimeSettings]):
     """
-    Take the event's time, or times in attributes, down to the begin of a second, minute, hour, day or longer span.
+    Truncate the event's time, or times in attributes, to the start of a second, minute, hour, day or longer span.
 
     Attributes hold milliseconds since 1970, before and after. A day begins at midnight in the zone, also where the
     clock changes on it; where it leaves out midnight, at the first moment of the day. For parts of a time in attributes

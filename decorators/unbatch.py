@@ -11,12 +11,12 @@ _INT = Struct(">i")
 
 
 def _record(body: str) -> bytes:
-    """An event as Flume writes it, with a body and else nothing, for the examples."""
+    """An event as Flume writes it, with a body alone, for the examples."""
     return _INT.pack(len(body)) + body.encode() + Struct(">qiqHi").pack(0, 3, 0, 0, 0)
 
 
 class UnbatchSettings(Settings):
-    """Options of the unbatch decorator: those that every step has."""
+    """Options of the unbatch decorator: those that every decorator has."""
 
     def reads(self) -> frozenset[str]:
         """The batch."""
@@ -66,7 +66,7 @@ class Unbatch(FanOut[UnbatchSettings]):
         try:
             records = list(records_in(data))
         except ValueError as error:
-            raise DecorateError(f"the attribute {_DATA} holds no events: {error}", code="bad_batch") from error
+            raise DecorateError(f"the attribute {_DATA} does not hold events: {error}", code="bad_batch") from error
         if len(size) != _INT.size or _INT.unpack(size) != (len(records),):
             raise DecorateError(
                 f"the attribute {_DATA} holds {len(records)} events, {_SIZE} says 0x{size.hex()}", code="bad_batch"

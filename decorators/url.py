@@ -5,8 +5,8 @@ from typing import ClassVar
 from urllib.parse import unquote_to_bytes
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.api.choices import OnInvalid
 from ingest.api.notation import shown_start
+from ingest.decorating.choices import OnInvalid
 
 _URL = re.compile(
     rb"(?:([A-Za-z][A-Za-z0-9+.-]*):)?+"
@@ -29,7 +29,7 @@ class UrlSettings(Settings):
     )
     decode: bool = option("Undo the percent signs in user, path and fragment (not in the query).", default=False)
     on_invalid: OnInvalid = option(
-        "A text that is no URL, or an absent attribute: the event fails (`error`) or passes as it is (`keep`).",
+        "A text that is not a URL, or an absent attribute: the event fails (`error`) or passes as it is (`keep`).",
         default="error",
         strict=False,
     )
@@ -91,7 +91,7 @@ class Url(Decorator[UrlSettings]):
             if self.settings.on_invalid is OnInvalid.KEEP:
                 return True
             text = event.text_of(self._source, "to read a URL from")
-            raise DecorateError(f"{shown_start(text)} is no URL", code="bad_url")
+            raise DecorateError(f"{shown_start(text)} is not a URL", code="bad_url")
         scheme, user, host, port, path, query, fragment = found.groups()
         if user is not None:
             user = user.partition(b":")[0]

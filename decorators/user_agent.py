@@ -1,4 +1,4 @@
-"""Tell browser, system and device of a user agent."""
+"""Recognise browser, system and device of a user agent."""
 
 from functools import cache, lru_cache
 from typing import ClassVar
@@ -33,9 +33,9 @@ class UserAgent(Decorator[UserAgentSettings]):
     """
     Make attributes of what a user agent says of itself: browser, system and device.
 
-    What it does not say, or nobody knows, becomes no attribute; programs and robots have a browser's name too, and
-    robots the device `Spider`. Versions are as exact as they are told, as in `17.1`. What is not UTF-8
-    counts as \ufffd, the character for what can not be read.
+    Parts that are missing or unknown become no attribute; programs and robots have a browser's name too, and robots the
+    device `Spider`. Versions are as exact as the user agent gives them, as in `17.1`. Bytes that are not UTF-8 are read
+    as \ufffd, the replacement character.
 
     To recognise an agent for the first time takes one or two milliseconds, so the last 10,000 different ones are
     remembered; where the package `ua-parser-rs` is installed it is used. Of an agent the first 1,024 bytes count.
@@ -102,6 +102,6 @@ def _resolver() -> Resolver:
 
 
 def _version(*parts: str | None) -> str:
-    """What is told of a version, as far as it is told without a gap."""
-    told = parts[: parts.index(None)] if None in parts else parts
-    return ".".join(part for part in told if part)
+    """The parts of a version, up to the first that is missing."""
+    known = parts[: parts.index(None)] if None in parts else parts
+    return ".".join(part for part in known if part)

@@ -1,4 +1,4 @@
-"""Give an event an id that a replay gives it again."""
+"""Give an event an id that is the same on every replay."""
 
 import uuid
 from typing import Annotated, ClassVar
@@ -7,7 +7,7 @@ from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Decorator, Event, Example, Settings, option
-from ingest.api.choices import OnMissing
+from ingest.decorating.choices import OnMissing
 from ingest.expressions import Template
 from ingest.expressions.functions.event import EVENTS, identity, uuid5
 
@@ -52,10 +52,6 @@ class UuidSettings(Settings):
         default="error",
         strict=False,
     )
-
-    def surely_sets(self) -> frozenset[str]:
-        """Where an event does not go without one."""
-        return self.set_references() if self.value is None or self.on_missing is not OnMissing.UNSET else frozenset()
 
 
 class Uuid(Decorator[UuidSettings]):

@@ -2,26 +2,33 @@
 Which components there are, and where their code is: names to classes, imported when they are asked for.
 
 Built-in names are tables of strings, so asking for one imports that one alone. Installed packages add to them by entry
-points (`ingest.decorators`, `ingest.stores`), and a file by `plugins: [module]`: there the module's `DECORATORS` and
-`STORES` count, or else the classes with a `kind` that are defined in it. A name means one component: where several
-have it, whoever asks for it is told of all of them, and nobody else.
+points (`ingest.decorators`, `ingest.sinks`, `ingest.stores`, `ingest.sources`), and a file by `plugins: [module]`:
+there the module's `DECORATORS`, `SINKS`, `STORES` and `SOURCES` count, or else the classes with a `kind` that are
+defined in it. A name means one component: where several have it, asking for it is an error that names them all, and
+nothing else is.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import metadata
-from typing import Any
+from typing import Any, TypeVar
 
-from ingest.api import CatalogError, Decorator, FanOut, Model, Store
-from ingest.plugin import Plugin, PluginFile, check_component, class_at, file_of, import_plugin
-from ingest.spelling import did_you_mean
+from ingest.api import CatalogError, FanOut, Model
+from ingest.config.model import Component
+from ingest.plugins.contract import TYPES, check_component
+from ingest.plugins.loader import Plugin, PluginFile, class_at, file_of, import_plugin
+from ingest.suggest import did_you_mean_ours
 
-ROOMS = ("decorators", "sinks", "stores", "sources")
-SINGULAR = {"decorators": "decorator", "sinks": "sink", "stores": "store", "sources": "source"}
-BUILTIN_SOURCES = {"files": "ingest.sources.files:FilesSource", "kafka": "ingest.sources.kafka:KafkaSource"}
+COMPONENT_TYPES = tuple(TYPES)
+SINGULAR = {name: each.singular for name, each in TYPES.items()}
+BUILTIN_SOURCES = {
+    "files": ("ingest.sources.files:FilesSourceSettings", "ingest.service.sources:FilesSource"),
+    "kafka": ("ingest.sources.kafka:KafkaSourceSettings", "ingest.service.kafka_source:KafkaSource"),
+}
+"""Name -> its options, its class; in two, so that checking a file does not load what talks to Kafka and Spark."""
 
-_GROUPS = {"decorators": "ingest.decorators", "stores": "ingest.stores"}
+S = TypeVar("S", bound=Model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +52,7 @@ class Catalog:
     """
     Components by name; each is imported once, when it is first asked for.
 
-    Answers `ingest.config` what options a component has, and `ingest.build` what its class is.
+    Answers `ingest.config` what options a component has, and `ingest.plan.assemble` what its class is.
 
     Args:
         plugins: modules named in a pipeline file.
@@ -61,7 +68,7 @@ class Catalog:
     def __init__(self, plugins: Sequence[Plugin] = (), *, with_packages: bool = True) -> None:
         self._plugins = tuple(plugins)
         self._with_packages = with_packages
-        self._added: dict[str, dict[str, list[Entry]]] = {room: {} for room in ROOMS}
+        self._added: dict[str, dict[str, list[Entry]]] = {room: {} for room in COMPONENT_TYPES}
         self.files: tuple[PluginFile, ...] = ()
         for plugin in self._plugins:
             self._add(plugin)
@@ -97,7 +104,7 @@ class Catalog:
         """
         entries = self._entries(room, name)
         if not entries:
-            hint = did_you_mean(name, self.names(room)) or "'ingest describe' lists them"
+            hint = did_you_mean_ours(name, self.names(room)) or "'ingest describe' lists them"
             raise CatalogError(f'there is no {SINGULAR[room]} "{name}"', code="unknown_component", hint=hint)
         if len(entries) > 1:
             raise CatalogError(
@@ -106,6 +113,16 @@ class Catalog:
                 hint="give one of them another kind, or remove its package",
             )
         return entries[0]
+
+    def located(self, room: str, component: Component[S]) -> Component[S]:
+        """
+        A component of a file with the place of its code; nothing is imported.
+
+        Raises:
+            CatalogError: there is no such component, or there are several.
+        """
+        entry = self.entry(room, component.kind)
+        return replace(component, locations={}, path=entry.path, provider=entry.provider)
 
     def load(self, room: str, name: str) -> type[Any]:
         """
@@ -125,6 +142,18 @@ class Catalog:
             raise CatalogError(f"{about}: {error.message}", code=error.code, hint=error.hint) from error
         return component
 
+    def alias_of(self, room: str, name: str) -> str:
+        """The component that this one is with other options or defaults; "" for one of its own."""
+        import decorators
+
+        return decorators.ALIASES.get(name, "") if self._is_built_in_decorator(room, name) else ""
+
+    def is_for_imports(self, room: str, name: str) -> bool:
+        """Whether a component is there for imported configurations."""
+        import decorators
+
+        return self._is_built_in_decorator(room, name) and name in decorators.FOR_IMPORTS
+
     def is_deterministic(self, name: str) -> bool:
         """
         Whether a decorator gives the same for the same event.
@@ -132,7 +161,7 @@ class Catalog:
         Raises:
             CatalogError: there is no such decorator, or it can not be imported.
         """
-        return bool(getattr(self.load("decorators", name), "deterministic", True))
+        return bool(self.load("decorators", name).deterministic)
 
     def holds_events(self, name: str) -> bool:
         """
@@ -142,7 +171,7 @@ class Catalog:
             CatalogError: there is no such decorator, or it can not be imported.
         """
         component = self.load("decorators", name)
-        return issubclass(component, FanOut) and component.finish is not FanOut.finish
+        return issubclass(component, FanOut) and component.split_end is not FanOut.split_end
 
     def makes_events(self, name: str) -> bool:
         """
@@ -155,16 +184,19 @@ class Catalog:
 
     def settings(self, room: str, name: str) -> type[Model]:
         """
-        The options of a component, without importing what talks to its store.
+        The options of a component; of a built-in one without importing what talks to its store or source.
 
         Raises:
             CatalogError: there is no such component, or it can not be imported.
         """
-        is_built_in = not self.entry(room, name).provider
-        found = class_at(_stores()[name][0]) if room == "stores" and is_built_in else self.load(room, name)
-        of_component = getattr(found, "settings_class", None)
-        settings: type[Model] = found if of_component is None else of_component()
+        entry, in_pairs = self.entry(room, name), _in_pairs(room)
+        if name in in_pairs and not entry.provider:
+            return class_at(in_pairs[name][0])
+        settings: type[Model] = self.load(room, name).settings_class()
         return settings
+
+    def _is_built_in_decorator(self, room: str, name: str) -> bool:
+        return room == "decorators" and [entry.provider for entry in self._entries(room, name)] == [""]
 
     def _entries(self, room: str, name: str) -> list[Entry]:
         """Every component of a name; one that is found in two ways is one."""
@@ -177,10 +209,10 @@ class Catalog:
 
     @cached_property
     def _installed(self) -> Mapping[str, Mapping[str, Sequence[Entry]]]:
-        found: dict[str, dict[str, list[Entry]]] = {room: {} for room in _GROUPS}
+        found: dict[str, dict[str, list[Entry]]] = {room: {} for room in TYPES}
         if self._with_packages:
-            for room, group in _GROUPS.items():
-                for point in metadata.entry_points(group=group):
+            for room, each in TYPES.items():
+                for point in metadata.entry_points(group=each.group):
                     provider = f"{point.dist.name} {point.dist.version}" if point.dist is not None else point.module
                     found[room].setdefault(point.name, []).append(Entry(f"{point.module}:{point.attr}", provider))
         return found
@@ -199,28 +231,28 @@ class Catalog:
 
 def _components_of(module: Any) -> dict[str, list[object]]:
     """Room -> the classes a module lists, or else has."""
-    listed = {"decorators": getattr(module, "DECORATORS", None), "stores": getattr(module, "STORES", None)}
-    if any(components is not None for components in listed.values()):
-        return {room: list(components or ()) for room, components in listed.items()}
-    own = [value for value in vars(module).values() if _is_own_component(value, module.__name__)]
+    content = vars(module)
+    listed = {name: list(content[each.list_name] or ()) for name, each in TYPES.items() if each.list_name in content}
+    if listed:
+        return listed
+    own = [
+        value
+        for value in content.values()
+        if isinstance(value, type) and value.__module__ == module.__name__ and isinstance(_kind_of(value), str)
+    ]
     return {
-        "decorators": [component for component in own if not issubclass(component, Store)],
-        "stores": [component for component in own if issubclass(component, Store)],
+        name: [component for component in own if issubclass(component, each.contracts())]
+        for name, each in TYPES.items()
     }
 
 
-def _is_own_component(value: object, module: str) -> bool:
-    return (
-        isinstance(value, type)
-        and issubclass(value, Decorator | FanOut | Store)
-        and value.__module__ == module
-        and isinstance(getattr(value, "kind", None), str)
-    )
+def _kind_of(component: object) -> object:
+    return getattr(component, "kind", None)
 
 
 def _named(module: str, components: Iterable[object]) -> Iterable[tuple[str, str]]:
     for component in components:
-        kind = getattr(component, "kind", None)
+        kind = _kind_of(component)
         if not isinstance(component, type) or not isinstance(kind, str):
             raise CatalogError(
                 f'plugin "{module}": {component!r} is no component',
@@ -236,6 +268,10 @@ def _stores() -> Mapping[str, tuple[str, str]]:
     return sinks.BUILTIN_STORES
 
 
+def _in_pairs(room: str) -> Mapping[str, tuple[str, str]]:
+    return _stores() if room == "stores" else BUILTIN_SOURCES if room == "sources" else {}
+
+
 def _builtin(room: str) -> Mapping[str, str]:
     match room:
         case "decorators":
@@ -246,7 +282,5 @@ def _builtin(room: str) -> Mapping[str, str]:
             import sinks
 
             return sinks.BUILTIN_SINKS
-        case "stores":
-            return {name: store for name, (_, store) in _stores().items()}
         case _:
-            return BUILTIN_SOURCES
+            return {name: component for name, (_, component) in _in_pairs(room).items()}

@@ -1,4 +1,4 @@
-"""What time it is. Spans are measured with `time.monotonic`: this clock may jump."""
+"""The wall clock. It may jump; durations are measured with `time.monotonic`."""
 
 import time
 

@@ -1,10 +1,9 @@
 """
-Places where a test ends or holds this program, to see what a restart makes of what is left behind.
+Failpoints: places where a test kills or holds this program, to check the restart.
 
-`INGEST_FAILPOINT=name:hit:action`, several separated by commas. Off when the variable is not set: then a point is a
-call that does nothing, once a chunk at the most, and none at all for each event. `hit` counts from 1, in each process
-for itself. Each point acts once: it leaves a file of its name in INGEST_FAILPOINT_FOLDER, which tells the test that it
-was reached.
+`INGEST_FAILPOINT=name:hit:action`, several separated by commas. Without the variable a point is a call that does
+nothing, at most once for each chunk and never for each event. `hit` counts from 1, in each process separately. Each
+point acts once: it creates a file of its name in INGEST_FAILPOINT_FOLDER, so the test sees that it was reached.
 """
 
 import contextlib
@@ -27,40 +26,41 @@ DRIVER_VARIABLE = "INGEST_FAILPOINT_DRIVER"
 POLL_S = 0.02
 
 POINTS = {
-    "after_poll": "the first record of a partition has come to its task",
-    "mid_decorate": "an event came out of the chain and went to no sink yet",
+    "after_poll": "the first record of a partition has reached its task",
+    "mid_decorate": "an event came out of the chain, and no sink has it yet",
     "before_send": "rows are about to be sent to a store",
-    "between_sends": "rows were sent and answered, the next ones of the same round are about to be sent",
-    "after_last_send": "all of a partition is stored, or handed over to the driver, and its task has not ended",
+    "between_sends": "rows were sent and answered, the next ones of the same flush cycle are about to be sent",
+    "after_last_send": "all rows of a partition are stored, or staged for the driver, and its task has not ended",
     "before_commit": "a micro-batch is durable with its dead letters, and is not acknowledged",
-    "dead_letters_sent": "dead letters were sent, and nobody has waited for their acknowledgement",
-    "drain": "the service was told to stop, and lets the running batches finish",
-    "recovery": "a start: hit 1 has read the checkpoints, hit 2 has opened the stores, hit 3 is about to start queries",
+    "dead_letters_sent": "dead letters were sent, and their acknowledgement has not been awaited",
+    "drain": "the service has a request to stop, and the running batches finish",
+    "recovery": "a start: one hit after a pipeline's checkpoint was read, one after its stores were opened, for each "
+    "pipeline in turn; then one before the queries start",
 }
-"""Name -> what has happened when it is reached."""
+"""Name -> the state of the program when it is reached."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class Action(Enum):
-    """What is done at a point."""
+    """The action of a point."""
 
     KILL = "kill"
-    """SIGKILL to the driver and all that descends from it, as when a machine goes down."""
+    """SIGKILL to the driver and all its descendants, as in a crash of the machine."""
     DIE = "die"
-    """SIGKILL to this process alone."""
+    """SIGKILL to this process only."""
     HOLD = "hold"
     """Wait until the file of the point is removed."""
 
 
 class Armed:
     """
-    A point where something is to be done.
+    A point with an action.
 
     Args:
-        hit: which call acts, from 1.
-        folder: where its file goes.
+        hit: number of the call that acts, from 1.
+        folder: of its file.
     """
 
     def __init__(self, name: str, hit: int, action: Action, folder: Path) -> None:
@@ -70,12 +70,12 @@ class Armed:
         self._calls = itertools.count(1)
 
     def __call__(self) -> None:
-        """Act if this is the call that was asked for."""
+        """Act if this is call number `hit`."""
         if next(self._calls) != self._hit:
             return
         self._file.parent.mkdir(parents=True, exist_ok=True)
         try:
-            # made by whoever comes first: other processes count for themselves, and a restart must not act again
+            # the first process creates it: others count for themselves, and a restart must not act again
             with self._file.open("x") as file:
                 file.write(f"{os.getpid()} {self._action.value}\n")
         except FileExistsError:
@@ -93,10 +93,10 @@ class Armed:
 
 def parsed(environment: Mapping[str, str]) -> dict[str, Armed]:
     """
-    What the variable asks for, by name of the point.
+    The points that the variable arms, by name.
 
     Raises:
-        ConfigError: there is no such point or action, or the hit is no number.
+        ConfigError: there is no such point or action, or the hit is not a number.
     """
     text = environment.get(VARIABLE, "")
     default = Path(tempfile.gettempdir()) / f"ingest-failpoints-{environment.get(DRIVER_VARIABLE, os.getpid())}"
@@ -107,7 +107,7 @@ def parsed(environment: Mapping[str, str]) -> dict[str, Armed]:
         hit, _, action = rest.partition(":")
         if name not in POINTS:
             raise ConfigError(
-                f'{VARIABLE} names "{name}", which is no failpoint', hint=f"there are {', '.join(sorted(POINTS))}"
+                f'{VARIABLE} names "{name}", which is not a failpoint', hint=f"there are {', '.join(sorted(POINTS))}"
             )
         if not (hit.isascii() and hit.isdecimal() and int(hit) > 0) or action not in {each.value for each in Action}:
             actions = ", ".join(each.value for each in Action)
@@ -121,7 +121,7 @@ def parsed(environment: Mapping[str, str]) -> dict[str, Armed]:
 _armed: dict[str, Armed] = {}
 _wrong: ConfigError | None = None
 if VARIABLE in os.environ:
-    # the first process that comes here is the driver; its JVM and workers inherit its environment
+    # the first process to import this is the driver; its JVM and workers inherit its environment
     os.environ.setdefault(DRIVER_VARIABLE, str(os.getpid()))
     try:
         _armed = parsed(os.environ)
@@ -131,10 +131,10 @@ if VARIABLE in os.environ:
 
 def check() -> list[str]:
     """
-    The points that are armed; a service says so when it starts.
+    The armed points; a service logs them when it starts.
 
     Raises:
-        ConfigError: the variable is wrong.
+        ConfigError: the variable is invalid.
     """
     if _wrong is not None:
         raise _wrong
@@ -142,7 +142,7 @@ def check() -> list[str]:
 
 
 def point(name: str) -> Callable[[], None]:
-    """What to call at a point; made once, where its user is made."""
+    """The function to call at a point; fetched once, when the caller is created."""
     return _armed.get(name, _nothing)
 
 
@@ -161,7 +161,7 @@ def after(name: str, function: Callable[P, T]) -> Callable[P, T]:
 
 
 def sends() -> Callable[[], None]:
-    """What to call before each send of one round: the first reaches one point, the others another."""
+    """The function to call before each send of a flush cycle: the first reaches one point, the others another."""
     if _armed.keys().isdisjoint({"before_send", "between_sends"}):
         return _nothing
     points = itertools.chain([point("before_send")], itertools.repeat(point("between_sends")))
@@ -173,7 +173,7 @@ def sends() -> Callable[[], None]:
 
 
 def at_first(name: str, items: Iterable[T]) -> Iterable[T]:
-    """The items themselves, or a walk over them that reaches the point when the first has come."""
+    """The items themselves, or an iterator over them that reaches the point at the first item."""
     return _reaching_at_first(point(name), items) if name in _armed else items
 
 
@@ -185,11 +185,11 @@ def _reaching_at_first(reach: Callable[[], None], items: Iterable[T]) -> Iterato
 
 
 def _nothing() -> None:
-    """The point nobody asked for."""
+    """A point that is not armed."""
 
 
 def _kill(driver: int) -> None:
-    """The driver first, so that nobody is left who could tidy up; this process last."""
+    """Kill the driver first, so that no process can clean up; this process last."""
     tree = [driver, *_descendants(driver)]
     for pid in [*(pid for pid in tree if pid != os.getpid()), os.getpid()]:
         with contextlib.suppress(ProcessLookupError):

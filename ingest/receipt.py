@@ -1,36 +1,32 @@
-"""What a task reports of one partition of one micro-batch, and how that travels from a worker to the driver."""
+"""The report of a task on its part of a micro-batch, and its form on the way from a worker to the driver."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 import msgpack
 
-RefusedRows = dict[tuple[str, bytes], tuple[str, str]]
-"""(table, row key) -> the error's code and the store's reason, of rows that the store can never write."""
+from ingest.api import SinkResult, WriteCounts
 
 
-class Verdict(StrEnum):
-    """What became of a partition as a whole."""
+class TaskStatus(StrEnum):
+    """The outcome of the whole task; worse ones come later."""
 
     DURABLE = "durable"
+    RUN_AGAIN = "run_again"
     BLOCKED = "blocked"
-    NEEDS_FAMILIES = "needs_families"
-    REFUSED = "refused"
     STOP = "stop"
 
 
 @dataclass(slots=True)
-class Counts:
+class Counts(WriteCounts):
     """
-    What happened to the events of a partition; read = stored + dropped + dead-lettered, fan-outs counted as read.
+    Event counts of a task; read = stored + dropped + dead-lettered, and `read` counts the events of fan-outs.
 
     Attributes:
-        records: as they came from the source, before fan-outs.
-        failed: how many of the records failed; one of which several events were made in part, as 0.3 for three of ten.
-        rows_sent: rows of every attempt to write, so more than the rows stored after a retry.
-        flush_s: how long each chunk took.
+        records: read from the source, before fan-outs.
+        failed: number of failed records; a record of ten events of which three failed counts 0.3.
     """
 
     records: int = 0
@@ -39,126 +35,95 @@ class Counts:
     stored: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     dead_lettered: Counter[str] = field(default_factory=Counter)
-    rows_sent: int = 0
-    cells: int = 0
-    bytes: int = 0
-    chunks: int = 0
-    retries: int = 0
-    flush_s: list[float] = field(default_factory=list)
 
     def add(self, other: "Counts") -> None:
-        """Take in what another partition counted."""
+        """Add the counts of another task."""
+        self.add_written(other)
         self.records += other.records
         self.failed += other.failed
         self.read += other.read
         self.stored += other.stored
         self.dropped.update(other.dropped)
         self.dead_lettered.update(other.dead_lettered)
-        self.rows_sent += other.rows_sent
-        self.cells += other.cells
-        self.bytes += other.bytes
-        self.chunks += other.chunks
-        self.retries += other.retries
-        self.flush_s.extend(other.flush_s)
-
-
-@dataclass(slots=True)
-class Handed:
-    """A file of mutations that a task leaves for the driver to write into a store."""
-
-    store: str
-    path: str
-    size_bytes: int
 
 
 @dataclass(slots=True)
 class Receipt:
     """
-    What became of one partition.
+    The outcome of the records of one task.
 
     Attributes:
-        code: why it is blocked or stops: the error's code; "" when durable.
-        message: the same for people.
-        needs_families: (store, table) -> names of families that were met and do not exist.
-        refused: name of a store -> rows that it refused; all others are durable, and the batch has to be run
-            again to learn which events they are.
-        handed: files for the driver, in the order they must be written.
-        dead_letters: envelopes as bytes; fewer than events where several of one record failed alike.
+        code: of the error that blocked or stopped it; "" if it is durable.
+        message: of the same error.
+        exit_code: of a process that the error ends.
+        results: name of a destination -> what its task half reports to its committer.
+        probe: name of the destination that blocked, and a part of the batch that its committer can try; None if the
+            task wrote nothing yet.
+        dead_letters: envelopes as bytes; events of one record that failed alike have one.
     """
 
-    verdict: Verdict = Verdict.DURABLE
+    status: TaskStatus = TaskStatus.DURABLE
     code: str = ""
     message: str = ""
+    exit_code: int = 1
     counts: Counts = field(default_factory=Counts)
-    needs_families: dict[tuple[str, str], set[bytes]] = field(default_factory=dict)
-    refused: dict[str, RefusedRows] = field(default_factory=dict)
-    handed: list[Handed] = field(default_factory=list)
+    results: dict[str, SinkResult] = field(default_factory=dict)
+    probe: tuple[str, bytes] | None = None
     dead_letters: list[bytes] = field(default_factory=list)
 
     def rows(self) -> Iterator[tuple[str, bytes]]:
-        """The receipt as (kind, bytes): dead letters first, one a row, then the receipt itself."""
-        for letter in self.dead_letters:
-            yield "dead_letter", letter
-        counts = self.counts
-        yield (
-            "receipt",
-            msgpack.packb(
-                {
-                    "verdict": self.verdict.value,
-                    "code": self.code,
-                    "message": self.message,
-                    "counts": {name: getattr(counts, name) for name in Counts.__slots__},
-                    "needs_families": [
-                        [store, table, sorted(names)] for (store, table), names in self.needs_families.items()
-                    ],
-                    "refused": [
-                        [store, table, row, code, reason]
-                        for store, rows in self.refused.items()
-                        for (table, row), (code, reason) in rows.items()
-                    ],
-                    "handed": [[handed.store, handed.path, handed.size_bytes] for handed in self.handed],
-                },
-                # names of an event's attributes stand in messages, and may be any bytes
-                unicode_errors="backslashreplace",
-            ),
-        )
+        """The receipt as (kind, bytes): one row for each dead letter, then one for the receipt itself."""
+        for dead_letter in self.dead_letters:
+            yield "dead_letter", dead_letter
+        content = {
+            "status": self.status.value,
+            "code": self.code,
+            "message": self.message,
+            "exit_code": self.exit_code,
+            "counts": {each.name: getattr(self.counts, each.name) for each in fields(Counts)},
+            "results": [[name, result.payload, result.run_again] for name, result in self.results.items()],
+            "probe": self.probe,
+        }
+        # messages contain names of attributes, which may be any bytes
+        yield "receipt", msgpack.packb(content, unicode_errors="backslashreplace")
 
 
 def receipts_of(rows: Iterable[tuple[str, bytes]]) -> list[Receipt]:
-    """Receipts out of the rows of all partitions; the rows of one partition must stand together."""
+    """The receipts in the rows of all tasks; the rows of one task must be consecutive."""
     receipts = []
-    letters: list[bytes] = []
+    dead_letters: list[bytes] = []
     for kind, payload in rows:
         if kind == "dead_letter":
-            letters.append(payload)
+            dead_letters.append(payload)
             continue
         content = msgpack.unpackb(payload)
         counts = content["counts"] | {name: Counter(content["counts"][name]) for name in ("dropped", "dead_lettered")}
+        probe = content["probe"]
         receipts.append(
             Receipt(
-                verdict=Verdict(content["verdict"]),
+                status=TaskStatus(content["status"]),
                 code=content["code"],
                 message=content["message"],
+                exit_code=content["exit_code"],
                 counts=Counts(**counts),
-                needs_families={(store, table): set(names) for store, table, names in content["needs_families"]},
-                refused=_refused_of(content["refused"]),
-                handed=[Handed(*handed) for handed in content["handed"]],
-                dead_letters=letters,
+                results={name: SinkResult(result, run_again) for name, result, run_again in content["results"]},
+                probe=None if probe is None else (probe[0], probe[1]),
+                dead_letters=dead_letters,
             )
         )
-        letters = []
+        dead_letters = []
     return receipts
 
 
-def gather_refused(refused: dict[str, RefusedRows], receipts: Iterable[Receipt]) -> None:
-    """Add the rows that receipts tell of to those that earlier attempts at the micro-batch found refused."""
+def worst_of(receipts: Sequence[Receipt]) -> Receipt:
+    """The receipt with the worst status, which is that of the batch; a durable one if there are none."""
+    order = list(TaskStatus)
+    return max(receipts, key=lambda receipt: order.index(receipt.status), default=Receipt())
+
+
+def total_of(receipts: Iterable[Receipt]) -> Counts:
+    """The counts of all tasks."""
+    total = Counts()
     for receipt in receipts:
-        for store, rows in receipt.refused.items():
-            refused.setdefault(store, {}).update(rows)
-
-
-def _refused_of(rows: Iterable[tuple[str, str, bytes, str, str]]) -> dict[str, RefusedRows]:
-    refused: dict[str, RefusedRows] = {}
-    for store, table, row, code, reason in rows:
-        refused.setdefault(store, {})[table, row] = code, reason
-    return refused
+        total.add(receipt.counts)
+    return total

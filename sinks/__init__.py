@@ -1,10 +1,10 @@
 """
 From events to durable cells, and reading them back.
 
-The ways through the rooms: `mapping` turns an event into one mutation, `writer` checks it against what is there,
-`mutator` folds, buffers and sends it with the help of `fold`, `buffer`, `sending`, `retry` and `bisection`; `hbase`,
-`rocksdb` and `memory` keep it; `handover` stands in for a store that only the driver may write, which has it as a
-`driver_store`; `families` makes what is missing, and `drift` compares tables with the configuration.
+`mapping` turns an event into one mutation. `writing` writes it: `writer` checks its families, `mutator` folds, buffers
+and sends it with `fold`, `buffer`, `sending`, `retry` and `bisection`; for a store that only the driver may write,
+`staging` stages it in a file and `staged` applies the file to the `driver_store`; `families` creates missing families.
+`hbase`, `rocksdb` and `memory` are the stores. `schema_diff` compares tables with the configuration.
 
 The tables below are names alone, so importing them costs nothing; `ingest.catalog` resolves them.
 

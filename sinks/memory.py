@@ -22,15 +22,15 @@ from ingest.api import (
     StoreSettings,
     TableSpec,
     WriteRejectedError,
+    rejection_reason,
     split_column,
-    why_never,
 )
 from ingest.api.notation import shown
 from ingest.clock import now_ms
 
 
 class MemorySettings(StoreSettings):
-    """Options of the memory store: none; what it holds ends with the process."""
+    """Options of the memory store: none; its content is lost with the process."""
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class _Table:
     keys: list[bytes] = field(default_factory=list)
 
     def row(self, key: bytes) -> _RowData:
-        """The row, made when it is missing."""
+        """The row, created if it is missing."""
         data = self.rows.get(key)
         if data is None:
             data = self.rows[key] = _RowData()
@@ -70,11 +70,11 @@ class MemoryStore(Store[MemorySettings]):
     """
     Tables in memory, with HBase's rules to the letter.
 
-    The other stores are compared with this one. The WAL flag changes nothing. What it holds stays after `close`, so
-    that a second `open` finds it.
+    The other stores are compared with this one. The WAL flag has no effect. The tables survive `close`, so a second
+    `open` finds them.
 
     Args:
-        clock_ms: what time it is, for the age of cells.
+        clock_ms: the current time, for the age of cells.
     """
 
     kind = "memory"
@@ -87,7 +87,7 @@ class MemoryStore(Store[MemorySettings]):
         self._is_open = False
 
     def open(self) -> None:
-        """Be ready; there is nothing to reach."""
+        """Allow calls; there is nothing to connect to."""
         self._is_open = True
 
     def close(self) -> None:
@@ -100,7 +100,9 @@ class MemoryStore(Store[MemorySettings]):
         found = self._tables.get(table)
         if found is None:
             raise NoTableError(f'there is no table "{table}"')
-        refused = {index: reason for index, one in enumerate(mutations) if (reason := why_never(one, found.families))}
+        refused = {
+            index: reason for index, one in enumerate(mutations) if (reason := rejection_reason(one, found.families))
+        }
         if refused:
             raise WriteRejectedError(next(iter(refused.values())), indexes=sorted(refused))
         for mutation in mutations:
@@ -120,7 +122,7 @@ class MemoryStore(Store[MemorySettings]):
         yield from islice(self._rows(self._table(table), scan), scan.limit)
 
     def ensure_table(self, spec: TableSpec) -> None:
-        """Make the table and its families where they are missing."""
+        """Create the table and its families if they are missing."""
         self._check_open()
         found = self._tables.setdefault(spec.name, _Table())
         for family in spec.families:
@@ -135,7 +137,7 @@ class MemoryStore(Store[MemorySettings]):
         found.families[family.name] = family
 
     def describe_table(self, name: str) -> TableSpec | None:
-        """The table's families, as they were asked for."""
+        """The table's families, as they were declared."""
         self._check_open()
         found = self._tables.get(name)
         return None if found is None else TableSpec(name, tuple(spec for _, spec in sorted(found.families.items())))

@@ -2,9 +2,10 @@
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -12,12 +13,14 @@ import pytest
 if TYPE_CHECKING:  # the clients these need are slow to import, and most runs start no server
     from tests.support.disk_faults import DiskFaults
     from tests.support.ledger.fixture import LedgerRuns
+    from tests.support.ledger.report import Row
     from tests.support.servers import HBase, Kafka
     from tests.support.ticks import Ticks
 
 _HERE = Path(__file__).resolve().parent
 _MARKED_FOLDERS = ("integration", "fault")
 _STARTED = pytest.StashKey["list[Kafka | HBase]"]()
+_SENT = pytest.StashKey["list[Row]"]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,17 +34,21 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "seeds(n): a test with a ledger runs with so many seeds, instead of 1 or, slow, 3"
     )
     config.stash[_STARTED] = []
+    config.stash[_SENT] = []
     # a deadline is a timing assert, and the machine is shared
     hypothesis.settings.register_profile("product", deadline=None)
     hypothesis.settings.load_profile("product")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by the folder they stand in."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests by the folder they stand in; in a worker of pytest-xdist those that need servers come first."""
     for item in items:
         folder = item.path.relative_to(_HERE).parts[0]
         if folder in _MARKED_FOLDERS:
             item.add_marker(folder)
+    if hasattr(config, "workerinput"):
+        # files of a few seconds at the end keep all workers busy until then
+        items.sort(key=lambda item: not any(map(item.get_closest_marker, _MARKED_FOLDERS)))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -55,12 +62,34 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("ledger_seed", range(count), indirect=True, ids=[f"seed{each}" for each in range(count)])
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker of pytest-xdist sends what its injected faults led to."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["faults"] = [asdict(row) for row in _fault_rows()]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take what a worker of pytest-xdist sent; one that crashed sent nothing."""
+    if sent := getattr(node, "workeroutput", {}).get("faults"):
+        from tests.support.ledger import report
+
+        node.config.stash[_SENT] += [report.Row(**row) for row in sent]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """What each injected fault led to."""
-    report = sys.modules.get("tests.support.ledger.report")
-    if report is not None and report.written():
+    if rows := [*config.stash[_SENT], *_fault_rows()]:
+        from tests.support.ledger import report
+
         terminalreporter.section("faults and what came of them")
-        terminalreporter.write_line("\n".join(report.text_table(report.written())))
+        terminalreporter.write_line("\n".join(report.text_table(rows)))
+
+
+def _fault_rows() -> "Sequence[Row]":
+    # imported by the tests that inject one; most runs have none
+    report = sys.modules.get("tests.support.ledger.report")
+    return report.written() if report is not None else ()
 
 
 @pytest.fixture(scope="session")

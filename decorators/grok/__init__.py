@@ -1,6 +1,6 @@
 """
-Find named patterns in a text: `decorator` is the step, `expansion` turns `%{NAME}` into regular expressions, `library`
-holds the patterns everybody knows.
+Find named patterns in a text: `decorator` is the decorator itself, `expansion` turns `%{NAME}` into regular
+expressions, `library` holds the known patterns.
 """
 
 from decorators.grok.decorator import Grok

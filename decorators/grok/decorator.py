@@ -1,4 +1,4 @@
-"""The grok step: its options, and what it does to an event."""
+"""The grok decorator: its options, and what it does to an event."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, NamedTuple
@@ -9,8 +9,8 @@ from pydantic_core import PydanticCustomError
 from decorators.grok.expansion import Capture, expanded
 from decorators.grok.library import LIBRARY
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
-from ingest.api.choices import Fate
 from ingest.api.notation import shown_start
+from ingest.decorating.choices import FailureAction
 from ingest.expressions import ExpressionSyntaxError, Match, read_number, write_number
 
 
@@ -32,7 +32,7 @@ def _definition(value: object) -> object:
     if not isinstance(value, _Beside):
         return value
     if not value.name.replace("-", "").replace("_", "").isalnum():
-        message = '"{name}" can not be the name of a pattern; it has letters, digits, _ and -'
+        message = '"{name}" cannot be the name of a pattern; it has letters, digits, _ and -'
         raise PydanticCustomError("bad_pattern", message, {"name": value.name})
     _check(value.text, value.all)
     return value.text
@@ -75,12 +75,12 @@ class GrokSettings(Settings):
     source: str | None = option("Attribute that is searched; the body when left out.", default=None, example="message")
     prefix: str = option("Put before every attribute name.", default="", example="2hb_web:")
     anchored: bool = option(
-        "A pattern has to describe the whole text, but for a line feed at its end; else it is searched, and `^` and "
-        "`$` stand for the ends of the text.",
+        "True: the pattern must match the whole text, except for a line feed at its end. False: it is searched in "
+        "the text, and `^` and `$` match the ends of the text.",
         default=False,
     )
-    on_no_match: Fate = option(
-        "A text that no pattern describes, or an absent attribute: the event fails (`error`), passes as it is "
+    on_no_match: FailureAction = option(
+        "A text that no pattern matches, or an absent attribute: the event fails (`error`), passes as it is "
         "(`keep`), or is dropped (`drop`).",
         default="error",
         strict=False,
@@ -118,7 +118,7 @@ class Grok(Decorator[GrokSettings]):
 
     An `int` or `long` becomes digits alone (`+007` is `7`), a `float` or `double` has no exponent, a `boolean` is
     `true` or `false`; values stay text, and a sink's encodings make them binary. A pattern that begins with `^`, or is
-    `anchored`, is far faster where it is not found, for it is tried at one place and not at each.
+    `anchored`, fails much faster, since it is tried at one position instead of at each.
 
     Known patterns: BASE10NUM, BASE16FLOAT, BASE16NUM, CISCOMAC, COMBINEDAPACHELOG, COMMONAPACHELOG, COMMONMAC, CRONLOG,
     CRON_ACTION, DATA, DATE, DATESTAMP, DATESTAMP_EVENTLOG, DATESTAMP_OTHER, DATESTAMP_RFC2822, DATESTAMP_RFC822,
@@ -201,7 +201,7 @@ class Grok(Decorator[GrokSettings]):
 
     def _no_match(self, event: Event) -> DecorateError:
         text = event.text_of(self._source, "to search")
-        return DecorateError(f"no pattern describes {shown_start(text)}", code="no_match")
+        return DecorateError(f"no pattern matches {shown_start(text)}", code="no_match")
 
 
 def _searched(text: str, patterns: Mapping[str, str], settings: GrokSettings) -> _Searched:
@@ -247,6 +247,6 @@ def _of_type(value: bytes, capture: Capture) -> bytes:
         case _:
             return value
     raise DecorateError(
-        f'"{capture.attribute}" is no {capture.type}: {shown_start(value)}',
+        f'"{capture.attribute}" is not of type {capture.type}: {shown_start(value)}',
         code="not_a_bool" if capture.type == "boolean" else "not_a_number",
     )

@@ -17,7 +17,7 @@ TYPES = ("int", "long", "float", "double", "boolean", "string")
 """Types a tag may ask for."""
 
 _MAX_CHARACTERS = 100_000  # of an expanded pattern; the longest of the library has 5,000
-_DEEPEST = 40  # far above what anybody nests, far below what Python's stack holds
+_DEEPEST = 40  # more than any real pattern nests, and far below the limit of Python's stack
 
 _TOKEN = re.compile(
     r"""(?P<class>\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\])
@@ -54,7 +54,7 @@ _POSIX_CLASSES = {
 }
 _REFUSED = {
     "tag": "a tag is %{NAME}, %{NAME:attribute} or %{NAME:attribute:type}; quote other names, as in %{NAME:'a:b'}",
-    "unclosed": "a set of characters that is not closed",
+    "unclosed": "a character set is not closed",
     "number": "groups have no numbers here; write (?<name>…), then \\k<name>",
     "condition": "no condition on a group is possible here",
     "end": "flags stand at the beginning, or with what they are for: (?i:…)",
@@ -203,7 +203,7 @@ class _Expansion:
 
 
 def _refusal(message: str) -> ExpressionSyntaxError:
-    """An error of a token; its column is known further up."""
+    """An error of a token; the caller adds its column."""
     return ExpressionSyntaxError(f"bad pattern: {message}", 1)
 
 

@@ -1,10 +1,9 @@
 """
 The patterns that are there for everybody, under the names they have in other tools.
 
-Written for `re` on bytes; no repetition stands inside another that could share a text with it in many ways, so that
-the time of a search does not grow beyond the square of a text. Patterns of a word, a place or a time capture nothing;
-those of a line, and SYSLOGPROG and SYSLOGFACILITY, capture its parts under the names usual for them. A part that a line
-leaves out with a hyphen is not captured.
+Written for `re` on bytes; no nested repetitions can divide a text in many ways, so the time of a search is at most
+quadratic. Patterns of a word, a place or a time capture nothing; those of a line, and SYSLOGPROG and SYSLOGFACILITY,
+capture its parts under the names usual for them. A part that a line leaves out with a hyphen is not captured.
 """
 
 _WORDS = {

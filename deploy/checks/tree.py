@@ -1,5 +1,5 @@
 """
-What no linter looks at: links between our Markdown files lead somewhere, and no product file has grown too long.
+What no linter looks at: links in Markdown files, the length of product files, the layout of the tests.
 
     python deploy/checks/tree.py
 
@@ -15,16 +15,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 TOO_MANY_LINES = 400  # of a Python file of the product: what can no longer be read in one go
 PRODUCT = ("ingest/", "decorators/", "sinks/", "deploy/")
+MIRRORED = ("ingest", "decorators", "sinks")  # packages whose unit tests stand in folders of the same names
 
 _FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`")
 _LINK = re.compile(r"!?\[[^\]\n]*\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")
 _HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$", re.MULTILINE)
+_TEST_IMPORT = re.compile(r"^[ \t\"']*(?:from|import) tests\.(?!support\b|bench\b)[\w.]+", re.MULTILINE)
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
 def main() -> int:
-    """Run both checks on what git tracks, or would."""
+    """Run all checks on what git tracks, or would."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -33,7 +35,7 @@ def main() -> int:
         text=True,
     )
     names = [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
-    findings = [finding for name in names for finding in (*broken_links(name), *length(name))]
+    findings = [finding for name in names for finding in (*broken_links(name), *length(name), *layout(name))]
     for finding in findings:
         print(finding, file=sys.stderr)
     return 1 if findings else 0
@@ -83,6 +85,20 @@ def length(name: str) -> Iterator[str]:
         count = (ROOT / name).read_bytes().count(b"\n")
         if count >= TOO_MANY_LINES:
             yield f"{name}:{count}: not under {TOO_MANY_LINES} lines; split it by what it answers"
+
+
+def layout(name: str) -> Iterator[str]:
+    """Findings where a unit test has no package to mirror, or a test imports another, also in a program's text."""
+    path = Path(name)
+    if path.parts[0] != "tests" or path.suffix != ".py":
+        return
+    package = Path(*path.parts[2:-1])
+    is_mirror = path.parts[1] == "unit" and path.parts[2] in MIRRORED
+    if is_mirror and not (ROOT / package / "__init__.py").is_file():
+        yield f'{name}:1: there is no package "{package}"; move the test beside those of what it tests'
+    for match in _TEST_IMPORT.finditer(text := (ROOT / path).read_text(encoding="utf-8")):
+        line = text.count("\n", 0, match.start()) + 1
+        yield f"{name}:{line}: a test imports a test; move what both use to tests/support or a conftest.py"
 
 
 if __name__ == "__main__":

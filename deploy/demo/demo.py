@@ -87,7 +87,7 @@ def prepared(log: Path | None) -> tuple[Path, int]:
         try:
             shutil.copyfile(log, folder / "logs" / log.name)
         except OSError as error:
-            raise DemoError(f'"{log}" can not be read: {error.strerror}', 3) from error
+            raise DemoError(f'"{log}" cannot be read: {error.strerror}', 3) from error
     try:
         return folder, sum(1 for _ in lines_of(folder / "logs"))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:

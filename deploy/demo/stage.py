@@ -37,7 +37,7 @@ class Stage:
 
     Args:
         folder: where commands run; holds the pipeline file.
-        port: of the HTTP end of a run, from which the bar is told how far it is.
+        port: of the HTTP endpoint of a run, which gives the progress of the bar.
         variables: environment of the commands, beside our own.
     """
 

@@ -1,4 +1,4 @@
-"""The contract: what events, cells, decorators and stores are. Plugins import this and `ingest.expressions`."""
+"""The contract: what events, cells and components of each type are. Plugins import this and `ingest.expressions`."""
 
 from ingest.api.cells import (
     MAX_FAMILY_BYTES,
@@ -11,11 +11,12 @@ from ingest.api.cells import (
     Put,
     Row,
     TableSpec,
+    family_rejection,
+    rejection_reason,
     split_column,
-    why_never,
 )
 from ingest.api.component import Example, Stability
-from ingest.api.decorator import Decorator, FanOut, Held
+from ingest.api.decorator import Buffered, Decorator, FanOut
 from ingest.api.errors import (
     CatalogError,
     CheckpointError,
@@ -27,6 +28,7 @@ from ingest.api.errors import (
     DecorateBugError,
     DecorateError,
     Disposition,
+    ErrorBudgetSpentError,
     EventError,
     ExpressionError,
     IngestError,
@@ -47,31 +49,71 @@ from ingest.api.errors import (
     WriteRejectedError,
 )
 from ingest.api.event import Event, Origin, Priority, Record, RecordPlace, WriteOnceEvent, nanos_of
-from ingest.api.files import SmallFile
+from ingest.api.files import LocalPath, SmallFile
 from ingest.api.scans import Scan, successor
-from ingest.api.settings import ByteSize, Duration, Model, OnError, Secret, Settings, StoreSettings, option
+from ingest.api.settings import (
+    ByteSize,
+    Duration,
+    Finding,
+    Model,
+    OnError,
+    OptionPath,
+    Secret,
+    Settings,
+    SinkSettings,
+    StoreSettings,
+    attribute_references,
+    option,
+)
+from ingest.api.sink import (
+    Batch,
+    Committer,
+    Sink,
+    SinkContext,
+    SinkResult,
+    SinkWriter,
+    TaskSink,
+    TaskSpec,
+    WriteCounts,
+)
+from ingest.api.source import (
+    RECORD_SCHEMA,
+    Decoding,
+    Format,
+    Positions,
+    Source,
+    SourceContext,
+    SourceSettings,
+    Tombstones,
+)
 from ingest.api.store import Capabilities, FileStore, Store
 
 __all__ = [
     "MAX_FAMILY_BYTES",
     "MAX_ROW_KEY_BYTES",
     "MAX_TIME_MS",
+    "RECORD_SCHEMA",
+    "Batch",
+    "Buffered",
     "ByteSize",
     "Capabilities",
     "CatalogError",
     "Cell",
     "CheckpointError",
+    "Committer",
     "ConfigError",
     "ConfigInvalidError",
     "ConfigSyntaxError",
     "ConflictError",
     "DecodeError",
+    "Decoding",
     "DecorateBugError",
     "DecorateError",
     "Decorator",
     "Delete",
     "Disposition",
     "Duration",
+    "ErrorBudgetSpentError",
     "Event",
     "EventError",
     "Example",
@@ -79,18 +121,22 @@ __all__ = [
     "FamilySpec",
     "FanOut",
     "FileStore",
-    "Held",
+    "Finding",
+    "Format",
     "IngestError",
     "IntegrityError",
     "LifecycleError",
+    "LocalPath",
     "MappingError",
     "Model",
     "Mutation",
     "NoTableError",
     "NotFoundError",
     "OnError",
+    "OptionPath",
     "Origin",
     "PositionLostError",
+    "Positions",
     "Priority",
     "ProblemReport",
     "Put",
@@ -101,8 +147,16 @@ __all__ = [
     "SchemaError",
     "Secret",
     "Settings",
+    "Sink",
+    "SinkContext",
+    "SinkResult",
+    "SinkSettings",
+    "SinkWriter",
     "SmallFile",
+    "Source",
+    "SourceContext",
     "SourceError",
+    "SourceSettings",
     "SourceUnavailableError",
     "Stability",
     "Store",
@@ -112,11 +166,17 @@ __all__ = [
     "StoreSettings",
     "StoreUnavailableError",
     "TableSpec",
+    "TaskSink",
+    "TaskSpec",
+    "Tombstones",
+    "WriteCounts",
     "WriteOnceEvent",
     "WriteRejectedError",
+    "attribute_references",
+    "family_rejection",
     "nanos_of",
     "option",
+    "rejection_reason",
     "split_column",
     "successor",
-    "why_never",
 ]

@@ -2,8 +2,8 @@
 The HBase data model as values, all bytes.
 
 A column is written `family:qualifier` and split at its first colon: the family is never empty and holds no colon, the
-qualifier may be empty and may hold colons. Names are short and repeat, so one bytes object for each column is made once
-and shared.
+qualifier may be empty and may hold colons. Column names are short and repeat, so all cells of a column use one bytes
+object.
 """
 
 from collections.abc import Container
@@ -14,7 +14,10 @@ from ingest.api.notation import shown
 
 MAX_ROW_KEY_BYTES = 32_767  # HBase keeps the length of a row key in a signed 16-bit number
 MAX_FAMILY_BYTES = 127  # HBase keeps the length of a family's name in a signed byte
-MAX_TIME_MS = 2**63 - 2  # HBase puts its own clock in the place of the next one
+MAX_TIME_MS = 2**63 - 2  # HBase replaces the next one (LATEST_TIMESTAMP) by the server's time
+
+_ILLEGAL_IN_FAMILY = frozenset([*range(0x20), 0x7F, *b":/\\"])
+_RESERVED_FAMILY = b"recovered.edits"  # a folder of HBase's own beside the families
 
 
 class Cell(NamedTuple):
@@ -42,14 +45,14 @@ class Row:
 @dataclass(slots=True)
 class Put:
     """
-    New cells of one row, all of one time.
+    New cells of one row, all with one timestamp.
 
-    Not frozen: made once an event on the hot path.
+    Not frozen: one is created for each event on the hot path.
 
     Attributes:
-        columns: column (`family:qualifier`) -> value; never empty, and as they are once somebody asked for the size.
+        columns: column (`family:qualifier`) -> value; never empty, and not changed after `size_bytes` was computed.
         wal: False skips the store's write-ahead log for this row.
-        size_bytes: what `sinks.buffer.size_of` found, so that it counts once; 0 before.
+        size_bytes: cache of `sinks.writing.buffer.size_of`; 0 until it is computed.
     """
 
     row: bytes
@@ -62,7 +65,7 @@ class Put:
 @dataclass(slots=True)
 class Delete:
     """
-    Hide what a row holds up to and including a time: the whole row, one family, or all versions of one column.
+    Hide cells up to and including a timestamp: of the whole row, one family, or all versions of one column.
 
     Attributes:
         family: None for the whole row.
@@ -85,8 +88,8 @@ class FamilySpec:
     A column family as it should be.
 
     Attributes:
-        versions: how many versions of a cell are kept.
-        ttl_s: age in seconds after which cells vanish; None keeps them.
+        versions: maximum number of versions of a cell.
+        ttl_s: time to live of a cell in seconds; None keeps it for ever.
         compression: none, gz, snappy, lz4 or zstd; a store may ignore it.
         bloom: none, row or rowcol; a store may ignore it.
     """
@@ -100,14 +103,14 @@ class FamilySpec:
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
-    """A table as it should be: its families, and the row keys at which it is split when it is made."""
+    """A table as it should be: its families, and the row keys at which it is split when it is created."""
 
     name: str
     families: tuple[FamilySpec, ...] = ()
     splits: tuple[bytes, ...] = field(default=())
 
 
-def why_never(mutation: Mutation, families: Container[bytes]) -> str | None:
+def rejection_reason(mutation: Mutation, families: Container[bytes]) -> str | None:
     """
     Why no store can ever write a mutation to a table with these families; None when it can be written.
 
@@ -129,6 +132,18 @@ def why_never(mutation: Mutation, families: Container[bytes]) -> str | None:
         if family not in families:
             return f"there is no family {shown(family)}"
     return None
+
+
+def family_rejection(family: bytes) -> str | None:
+    """Why HBase has no family of this name; None when it can have one."""
+    if (
+        0 < len(family) <= MAX_FAMILY_BYTES
+        and not family.startswith(b".")
+        and family != _RESERVED_FAMILY
+        and _ILLEGAL_IN_FAMILY.isdisjoint(family)
+    ):
+        return None
+    return f"1 to {MAX_FAMILY_BYTES} bytes, no leading dot, none of : / \\ and no control characters"
 
 
 def split_column(column: bytes) -> tuple[bytes, bytes | None]:

@@ -13,7 +13,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class Stability(Enum):
-    """How sure a user can be that a component stays as it is."""
+    """Whether the options and behaviour of a component may still change."""
 
     STABLE = "stable"
     BETA = "beta"
@@ -23,22 +23,22 @@ class Stability(Enum):
 @dataclass(frozen=True, slots=True)
 class Example:
     """
-    One use of a component, shown in its page and run by the conformance suite.
+    One use of a component, shown on its page and run by the conformance suite.
 
     Attributes:
         title: what it shows.
         settings: the options as YAML text.
         body: text, or bytes when it is not text.
-        attributes: what the event has before; a value is text, or bytes when it is not text.
-        offset: of its record, or of the first one of those before it.
-        earlier: bodies of the events before it in its share, the first one first; all else as in this one.
-        after: attributes that differ afterwards, name -> value; None stands for "gone".
+        attributes: of the event before; a value is text, or bytes when it is not text.
+        offset: of its record, or of the first record in `earlier`.
+        earlier: bodies of the previous events of its split, in order; all else as in this one.
+        after: attributes that differ afterwards, name -> value; None if it was removed.
         body_after: the body afterwards when it differs.
         timestamp_ms_after: event time afterwards when it differs.
-        made: of a fan-out: (body, attributes) of each event that comes out, instead of the fields before.
+        made: for a fan-out, (body, attributes) of each event that comes out, instead of the three fields above.
         dropped: the event is dropped on purpose.
         error: the event fails with this code.
-        files: that the settings name, name -> content, the same in all examples; they are in the current folder.
+        files: files that the settings name, name -> content, in the current folder; the same in all examples.
     """
 
     title: str
@@ -61,7 +61,7 @@ class Example:
     files: dict[str, str | bytes] = field(default_factory=dict)
 
     def given(self) -> dict[str, object]:
-        """What the event has before, without what every event of an example has."""
+        """The fields of the event before, without those that have their default."""
         names = ("earlier", "body", "attributes", "host", "priority", "key", "timestamp_ms", "nanos", "offset")
         found = {name: getattr(self, name) for name in names}
         return {name: value for name, value in found.items() if value and value is not Priority.INFO}
@@ -73,7 +73,7 @@ def settings_class_of(component: type, bound: type[M]) -> type[M]:
 
 
 def names_settings(component: type) -> bool:
-    """Whether a component class says which settings it has; one that does not has those of all its kind."""
+    """Whether a component class names its settings model; if not, it has only the options that all of its type have."""
     return next(_arguments(component, BaseModel), None) is not None
 
 

@@ -32,18 +32,18 @@ class _Component(ABC, Generic[S]):
         """Why it drops what it drops, for counts; the same for every event."""
         return self.kind
 
-    def begin(self) -> None:
+    def split_start(self) -> None:
         """
-        Start a share: the records of one partition in one micro-batch.
+        Start a split: the records of one partition in one micro-batch.
 
-        Called before the first event of each share, also when the share before it was given up half way. State that
-        must not outlive a share is dropped here, so that a micro-batch that runs again meets the decorator as the first
-        attempt did. A share does not depend on how many tasks a batch is read by. Of the source `files` it is what one
-        task reads of one file without a break, and that does.
+        Called before the first event of each split, also if the previous split was abandoned. Drop state of the split
+        here, so that a second attempt of a micro-batch starts as the first did. A split of Kafka does not depend on the
+        number of tasks that read a batch. A split of the source `files` is what one task reads of one file without a
+        break, so it does depend on the tasks.
 
         Raises:
-            IngestError: the step can not work now, by no event's fault; the pipeline blocks or stops, as the error
-                says, with the name of the step.
+            IngestError: the decorator cannot work now, whatever the event. The disposition of the error says whether
+                the pipeline blocks or stops; the message names the decorator.
         """
 
 
@@ -51,13 +51,14 @@ class Decorator(_Component[S]):
     """
     One event in, one or none out.
 
-    Constructed once a worker process and pipeline; construction may compile and open read-only files, nothing else.
-    Then called by one thread, once an event, for ever. Pure: no clock, randomness, network, files, logging or metrics
-    in `decorate`; ids derive from `event.origin`. What must remember something says `stateful = True`, is bounded,
-    forgets it in `begin`, and says in its docstring what a replay does to it. What can not give the same for the same
-    event says `deterministic = False`; then `validate` refuses a row key made of what it sets, under whatever name, and
-    warns where its settings do not say all names that it sets (`sets` and `other_names`). How other steps pass it on is
-    what their settings say of what they read (`reads`, `passes_on`) and set (the same, `sets_core`, `surely_sets`).
+    Constructed once for each worker process and pipeline; construction may compile and open read-only files, nothing
+    else. Then called by one thread, once for each event. Pure: no clock, randomness, network, files, logging or metrics
+    in `decorate`; ids derive from `event.origin`.
+
+    A decorator with state says `stateful = True`, bounds the state, drops it in `split_start`, and documents the effect
+    of a replay. A decorator that may give another result for the same event says `deterministic = False`: `validate`
+    then refuses a row key that names an attribute it sets (`sets`, `sets_core`), and warns if its settings do not list
+    all names that it sets (`other_names`).
     """
 
     @abstractmethod
@@ -65,24 +66,24 @@ class Decorator(_Component[S]):
         """
         Edit the event in place.
 
-        Compute first and assign last: an event that raised is unchanged. Attributes are set with `event.set` and
-        `event.update`, which keep the pipeline's rule for existing names.
+        Compute first and assign last: a decorator that raises leaves the event unchanged. Set attributes with
+        `event.set` and `event.update`, which apply the pipeline's rule for existing names.
 
         Returns:
             False when the event is dropped on purpose.
 
         Raises:
-            EventError: this event can not pass (usually DecorateError).
+            EventError: this event cannot pass (usually DecorateError).
         """
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Buffered:
     """
-    What a fan-out answers when it keeps an event until `finish`.
+    What a fan-out returns when it buffers an event until `split_end`.
 
     Attributes:
-        instead_of: an event it has held since earlier in the share, and now drops.
+        instead_of: an event of the split that it has buffered until now, and drops.
     """
 
     instead_of: Event | None = None
@@ -92,24 +93,25 @@ class FanOut(_Component[S]):
     """
     One event in, any number out; the rules of Decorator hold.
 
-    The chain numbers what comes out, so each event has an origin of its own. One that chooses among the events of a
-    share holds them until its end: nothing is acknowledged before the whole micro-batch is durable, so what is held is
-    not lost with the process. How many it holds is bounded by its own options, and not by the share.
+    The chain numbers the events that come out, so each has an origin of its own. A fan-out that chooses among the
+    events of a split buffers them until the split ends. Nothing is acknowledged before the whole micro-batch is
+    durable, so a buffered event is not lost with the process. The options of the fan-out bound how many it buffers;
+    the size of the split does not.
     """
 
     @abstractmethod
-    def decorate(self, event: Event) -> Iterable[Event] | Held:
+    def decorate(self, event: Event) -> Iterable[Event] | Buffered:
         """
         Make events of one; each is a copy of its own.
 
         Raises:
-            EventError: this event can not pass.
+            EventError: this event cannot pass.
         """
 
-    def finish(self) -> Iterable[Event]:
+    def split_end(self) -> Iterable[Event]:
         """
-        End a share: give the events that were held and go on, each the very object that was held.
+        End a split: return the buffered events that pass, each the very object that was buffered.
 
-        Called after the last event of the share. Events that are held and not given here are dropped, and counted.
+        Called after the last event of the split. Buffered events that are not returned are dropped, and counted.
         """
         return ()

@@ -1,34 +1,35 @@
 """
-Every error this product raises on purpose, and what the harness does about each.
+Every error this product raises on purpose, and its disposition.
 
 ::
 
     IngestError                    root: stable code, hint, disposition
     ├── ConfigError                STOP   a report of problems with places
-    │   ├── ConfigSyntaxError             not YAML, or not there as a whole
+    │   ├── ConfigSyntaxError             not YAML, or an included file cannot be read
     │   └── ConfigInvalidError            YAML, but not a pipeline
     ├── CatalogError               STOP   no such component, import failed, package missing
-    ├── EventError                 DIVERT this event can never pass; the pipeline goes on
+    ├── EventError                 DIVERT this event can never pass; the pipeline continues
     │   ├── DecodeError                   the record is not an event
     │   ├── DecorateError                 a decorator refused it
-    │   ├── DecorateBugError              a decorator failed in a way it did not foresee
+    │   ├── DecorateBugError              a decorator raised an unexpected exception
     │   ├── ExpressionError               %{...} has no value here
     │   └── MappingError                  no row key, family not allowed, value too large
     ├── SourceError
     │   ├── SourceUnavailableError RETRY
-    │   └── PositionLostError      STOP   offsets are gone: a human must see the loss
+    │   └── PositionLostError      STOP   unread offsets are gone: an operator must decide
     ├── StoreError
     │   ├── StoreUnavailableError  RETRY  reconnect first
-    │   ├── StoreBusyError         RETRY  slow down
-    │   ├── StoreRefusedError      RETRY  table disabled, access denied: blocked, with an alarm
+    │   ├── StoreBusyError         RETRY  send less
+    │   ├── StoreRefusedError      RETRY  table disabled, access denied: the pipeline is blocked
     │   │   └── NoTableError              table missing
     │   ├── WriteRejectedError     DIVERT these rows can never be written
-    │   ├── SchemaError            STOP   the table differs from what the configuration says
-    │   └── IntegrityError         STOP   stored data does not agree with itself
-    ├── NotFoundError              STOP   something asked for is not there; exit 3
-    ├── ConflictError              STOP   held by somebody else; exit 4
+    │   ├── SchemaError            STOP   the table differs from the configuration
+    │   └── IntegrityError         STOP   stored data is inconsistent
+    ├── NotFoundError              STOP   something requested does not exist; exit 3
+    ├── ConflictError              STOP   locked by another process, or already exists; exit 4
     ├── CheckpointError            STOP   the checkpoint is damaged; exit 5
-    └── LifecycleError             STOP   used before open or after close: our bug
+    ├── ErrorBudgetSpentError      STOP   too many records failed: an operator must look
+    └── LifecycleError             STOP   used before open or after close: a bug of this product
 """
 
 from collections.abc import Sequence
@@ -37,7 +38,7 @@ from typing import ClassVar, Protocol, Self
 
 
 class Disposition(Enum):
-    """What the harness does with an error; the only thing it looks at."""
+    """What the pipeline does about an error; nothing else decides that."""
 
     RETRY = "retry"
     DIVERT = "divert"
@@ -51,13 +52,13 @@ class IngestError(Exception):
     Attributes:
         code: stable name for metrics, dead letters and `ingest describe error`.
         hint: the way out, or None.
-        disposition: what the harness does.
-        exit_code: what a command that ends with this error exits with.
+        disposition: what the pipeline does about it.
+        exit_code: of a command that this error ends.
     """
 
     code: str = "error"
     disposition: ClassVar[Disposition] = Disposition.STOP
-    exit_code: ClassVar[int] = 1
+    exit_code: int = 1
 
     def __init__(self, message: str, *, code: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
@@ -71,10 +72,10 @@ class IngestError(Exception):
 
     def without_frames(self) -> Self:
         """
-        This error, and those behind it, without tracebacks: for one that is kept, or was told.
+        This error and its causes without tracebacks, for an error that is stored or has been reported.
 
-        A frame has what it worked with, the event and often the error itself, and the frames that called it: with them
-        none of these would be freed before garbage is collected.
+        A frame refers to its variables, to the event and often the error itself, and to its callers. With tracebacks,
+        the garbage collector alone would free them.
         """
         seen: set[int] = set()
         waiting: list[BaseException | None] = [self]
@@ -88,10 +89,10 @@ class IngestError(Exception):
 
 
 class ProblemReport(Protocol):
-    """All that is wrong with a configuration, each with its place (`ingest.config.problems.Report`)."""
+    """All problems of a configuration, each with its place (`ingest.config.problems.Report`)."""
 
     def to_text(self) -> str:
-        """For people: a line a problem, with the line of the file under it."""
+        """For people: one line for each problem, with the line of the file below it."""
 
     def to_json(self) -> list[dict[str, object]]:
         """The same as plain data."""
@@ -102,7 +103,7 @@ class ConfigError(IngestError):
     The configuration is wrong; nothing was started.
 
     Attributes:
-        report: every problem, or None when there is but the message.
+        report: every problem, or None if there is only the message.
     """
 
     code = "config"
@@ -116,7 +117,7 @@ class ConfigError(IngestError):
 
 
 class ConfigSyntaxError(ConfigError):
-    """The text is not YAML, or a file that it includes can not be read."""
+    """The text is not YAML, or a file that it includes cannot be read."""
 
     code = "config_syntax"
 
@@ -135,7 +136,7 @@ class CatalogError(IngestError):
 
 
 class EventError(IngestError):
-    """This event can never pass as it is; `on_error` decides what becomes of it."""
+    """This event can never pass as it is; `on_error` is its failure action."""
 
     code = "event"
     disposition = Disposition.DIVERT
@@ -154,7 +155,7 @@ class DecorateError(EventError):
 
 
 class DecorateBugError(EventError):
-    """A decorator failed in a way it did not foresee."""
+    """A decorator, a sink or a decoder raised an unexpected exception."""
 
     code = "decorator_bug"
 
@@ -166,19 +167,19 @@ class ExpressionError(EventError):
 
 
 class MappingError(EventError):
-    """The event can not become cells: no row key, family not allowed, value too large."""
+    """The event cannot become cells: no row key, family not allowed, value too large."""
 
     code = "mapping"
 
 
 class SourceError(IngestError):
-    """Something about where events come from."""
+    """A source failed."""
 
     code = "source"
 
 
 class SourceUnavailableError(SourceError):
-    """The source can not be reached now."""
+    """The source cannot be reached now."""
 
     code = "source_unavailable"
     exit_code = 3
@@ -186,19 +187,19 @@ class SourceUnavailableError(SourceError):
 
 
 class PositionLostError(SourceError):
-    """Offsets that were not read yet are gone; a human must see the loss."""
+    """Offsets that were not read yet are gone; an operator must decide."""
 
     code = "position_lost"
 
 
 class StoreError(IngestError):
-    """Something about where cells go."""
+    """A store failed."""
 
     code = "store"
 
 
 class StoreUnavailableError(StoreError):
-    """The store can not be reached or did not answer in time; the outcome of the call is unknown."""
+    """The store cannot be reached or did not answer in time; the outcome of the call is unknown."""
 
     code = "store_unavailable"
     exit_code = 3
@@ -206,7 +207,7 @@ class StoreUnavailableError(StoreError):
 
 
 class StoreBusyError(StoreError):
-    """The store asks for less."""
+    """The store is overloaded and requests a lower rate."""
 
     code = "store_busy"
     disposition = Disposition.RETRY
@@ -220,7 +221,7 @@ class StoreRefusedError(StoreError):
 
 
 class NoTableError(StoreRefusedError):
-    """There is no such table: what is to be written to it waits until there is."""
+    """There is no such table; the pipeline is blocked until it exists."""
 
     code = "no_table"
 
@@ -235,7 +236,7 @@ class WriteRejectedError(StoreError):
     Rows that can never be written.
 
     Attributes:
-        indexes: which mutations of the call, or None when the store does not say.
+        indexes: of the rejected mutations in the call, or None if the store does not report them.
     """
 
     code = "write_rejected"
@@ -255,11 +256,10 @@ class WriteRejectedError(StoreError):
 
 class SchemaError(StoreError):
     """
-    The table differs from what the configuration says.
+    The table differs from the configuration.
 
     Attributes:
-        command: what to type into the store's own shell where this program can not change the table; None where
-            nothing would help.
+        command: for the store's own shell, if this program cannot change the table; None if no command would help.
     """
 
     code = "schema"
@@ -273,23 +273,23 @@ class SchemaError(StoreError):
 
 
 class IntegrityError(StoreError):
-    """Stored data does not agree with itself."""
+    """Stored data is inconsistent."""
 
     code = "integrity"
     exit_code = 5
 
 
 class NotFoundError(IngestError):
-    """Something asked for, or something outside that is needed, is not there."""
+    """Something requested, or outside, does not exist or is unavailable."""
 
     code = "not_found"
     exit_code = 3
 
 
 class ConflictError(IngestError):
-    """Somebody else holds it, or it is there already."""
+    """Locked by another process, or already exists."""
 
-    code = "taken"
+    code = "locked"
     exit_code = 4
 
 
@@ -300,7 +300,13 @@ class CheckpointError(IngestError):
     exit_code = 5
 
 
+class ErrorBudgetSpentError(IngestError):
+    """More records failed than the pipeline allows; an operator must look."""
+
+    code = "error_budget"
+
+
 class LifecycleError(IngestError):
-    """Used before open or after close: a bug of ours."""
+    """Used before open or after close: a bug of this product."""
 
     code = "lifecycle"

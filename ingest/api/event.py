@@ -1,4 +1,4 @@
-"""What flows: a record as the source gives it, and the event that decorators edit."""
+"""The data of a pipeline: a record as the source reads it, and the event that decorators edit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,14 +20,14 @@ class Priority(StrEnum):
 
 
 MAX_EVENTS_OF_A_RECORD = 1 << 17
-"""Events that the fan-outs of a chain may make of one record: they are all in memory at a time."""
+"""Maximum number of events that the fan-outs of a chain make of one record; all are in memory at once."""
 MAX_FAN_OUT = (1 << 63) - 1
-"""The largest number of an event among those of its record, which dead letters and row keys write as 8 bytes."""
+"""The largest `Origin.fan_out`: dead letters and row keys write it as 8 bytes."""
 
 
 class Origin(NamedTuple):
     """
-    Where an event comes from; the same on every replay, unique for each event.
+    The identity of an event; the same on every replay, unique for each event.
 
     Attributes:
         fan_out: number among the events made of one record, 0 without a fan-out.
@@ -48,7 +48,7 @@ RecordPlace = tuple[str, int, int]
 
 class Record(NamedTuple):
     """
-    One record as its source holds it, before decoding.
+    One record of a source, before decoding.
 
     Attributes:
         key: None for a record without a key.
@@ -66,7 +66,7 @@ class Record(NamedTuple):
 
     @property
     def place(self) -> RecordPlace:
-        """What tells it from every other record, on every replay."""
+        """The identity of the record, the same on every replay."""
         return self.topic, self.partition, self.offset
 
 
@@ -81,7 +81,7 @@ class Event:
         body: any bytes; empty for a tombstone.
         attributes: name -> bytes, in the order they were set. A name that is not UTF-8 holds lone surrogates.
         timestamp_ms: event time, epoch UTC; the source's time until a decorator sets it.
-        nanos: Flume's nanos; unique for each record of a topic below 10,000 records a partition and millisecond.
+        nanos: Flume's nanos; unique within a topic for up to 10,000 records of a partition and millisecond.
         key: the record's key, b"" without one.
         tombstone: the record had a null value.
     """
@@ -97,7 +97,7 @@ class Event:
     tombstone: bool = False
 
     def copy(self) -> Self:
-        """The same event once more, with attributes of its own."""
+        """A copy of the event, with a copy of its attributes."""
         # by hand: `dataclasses.replace` takes four times as long
         return type(self)(
             self.body,
@@ -113,7 +113,7 @@ class Event:
 
     def text_of(self, source: str | None, purpose: str) -> bytes:
         """
-        What a decorator works on: an attribute, or the body where none is named.
+        The input of a decorator: an attribute, or the body if none is named.
 
         Raises:
             DecorateError: there is no such attribute; the message ends with the purpose.
@@ -124,17 +124,17 @@ class Event:
         return text
 
     def set(self, name: str, value: bytes) -> None:
-        """Give an attribute a value, replacing the one it has."""
+        """Set an attribute, replacing its value if it has one."""
         self.attributes[name] = value
 
     def update(self, attributes: Mapping[str, bytes]) -> None:
-        """Set several attributes, or none of them when one is refused."""
+        """Set several attributes, or none of them if one is refused."""
         self.attributes.update(attributes)
 
 
 class WriteOnceEvent(Event):
     """
-    An event whose attributes can not be set again, as in Flume (`attributes: {existing: error}`).
+    An event whose attributes cannot be set again, as in Flume (`attributes: {existing: error}`).
 
     Source: Flume's Attributes.set refuses a name that has a value.
     """
@@ -142,13 +142,13 @@ class WriteOnceEvent(Event):
     __slots__ = ()
 
     def set(self, name: str, value: bytes) -> None:
-        """Give a new attribute a value."""
+        """Set a new attribute."""
         if name in self.attributes:
             raise _already_set(name)
         self.attributes[name] = value
 
     def update(self, attributes: Mapping[str, bytes]) -> None:
-        """Set several new attributes, or none of them when one exists."""
+        """Set several new attributes, or none of them if one exists."""
         for name in attributes:
             if name in self.attributes:
                 raise _already_set(name)
@@ -159,10 +159,10 @@ def _already_set(name: str) -> DecorateError:
     return DecorateError(
         f'attribute "{name}" already has a value',
         code="attribute_exists",
-        hint="use another name, mask it first, or say attributes: {existing: replace}",
+        hint="use another name, mask it first, or set attributes: {existing: replace}",
     )
 
 
 def nanos_of(timestamp_ms: int, partition: int, offset: int) -> int:
-    """Nanos of a record without a `nanos` header: derived from its place, so a replay gives the same."""
+    """Nanos of a record without a `nanos` header: derived from its place, so they are the same on a replay."""
     return timestamp_ms * 1_000_000 + (offset % 10_000) * 100 + partition % 100

@@ -1,19 +1,22 @@
 """
-Files that options name, of two kinds.
+Files and folders that options name, all on this machine.
 
-A `SmallFile` is part of the configuration, as a schema is: read once, with it, and taken along to the workers, so all
-of a run uses the same. A `ReferenceFile` is data, as a database of addresses is: of any size, on every machine that
-runs tasks, and read again when it has changed. What is wrong with one is told in the same words.
+- A `LocalPath` is only the path.
+- A `SmallFile` is part of the configuration, such as a schema: the driver reads it once, with the configuration, and
+  sends its content to the workers, so all tasks of a run use the same content.
+- A `ReferenceFile` is data, such as a database of addresses: of any size, on every machine that runs tasks, and read
+  again after it has changed.
 """
 
 import contextlib
+import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Generic, TypeVar
+from typing import Annotated, ClassVar, Generic, TypeVar
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import AfterValidator, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
@@ -22,8 +25,25 @@ from ingest.api.errors import Disposition, IngestError
 T = TypeVar("T")
 Mark = tuple[tuple[int, int, int], ...]
 
-MAX_FILE_BYTES = 4 * 1024 * 1024  # of a small file: it travels to the workers with every micro-batch
-_RESTS_S = 2.0  # a file written to less than this ago may not be whole yet
+MAX_FILE_BYTES = 4 * 1024 * 1024  # of a small file: every micro-batch sends it to the workers
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/.*", re.DOTALL)
+_RESTS_S = 2.0  # a file that was written to less than this ago may be incomplete
+
+
+def local_path(path: str) -> str:
+    """
+    The path itself. A URL is refused: it would create a folder named `hdfs:`.
+
+    Raises:
+        PydanticCustomError: it is a URL.
+    """
+    if _URL.fullmatch(path):
+        raise PydanticCustomError("wrong_type", '"{path}" is a URL; write a path of this machine', {"path": path})
+    return path
+
+
+LocalPath = Annotated[str, AfterValidator(local_path)]
+"""A path, a folder or a glob of this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +51,9 @@ class SmallFile:
     """
     A file, written as its path in YAML; a type for the fields of a component's settings.
 
-    It is read where the configuration is checked, so a missing one is a problem with its place, and its content goes
-    with the plan to the workers: all of them use the same, and none needs the file. A relative path begins where the
-    command is run.
+    It is read while the configuration is checked, so a missing file is a problem with its place. The plan takes its
+    content to the workers: all use the same content, and none needs the file. A relative path is relative to the
+    current folder of the command.
     """
 
     path: str
@@ -45,7 +65,7 @@ class SmallFile:
         Read a file.
 
         Raises:
-            PydanticCustomError: there is none, it can not be read, or it is too large.
+            PydanticCustomError: it does not exist, cannot be read, or is too large.
         """
         try:
             with Path(path).open("rb") as file:
@@ -71,28 +91,28 @@ class SmallFile:
 
 
 class ReferenceFileError(IngestError):
-    """A file that a step looks things up in is not there, or is not what it was to be."""
+    """A reference file of a decorator does not exist, or does not have the expected content."""
 
     code = "reference_file"
     disposition: ClassVar[Disposition] = Disposition.RETRY
-    exit_code: ClassVar[int] = 3
+    exit_code = 3
 
 
 class ReferenceFile(Generic[T]):
     """
-    What a file holds, kept in memory, so that nothing that happens to the file changes what a step gives.
+    The content of a file, kept in memory, so that changes of the file within a split do not change the output.
 
-    Made with the step, refreshed where a share of a micro-batch begins. A file that can not be read then is no reason
-    to go on with what it held before, nor to fail events: the error says that nothing is acknowledged until it can.
+    Created with its decorator, refreshed at the start of each split. If the file cannot be read then, the decorator
+    neither uses the old content nor fails events: the error blocks the pipeline until the file can be read.
 
     Args:
-        path: seen from the current folder.
-        read: makes the content; raises OSError or ValueError for a file it can not use.
-        now: seconds since the epoch, to tell whether a file was written to just now.
-        beside: endings that make its path that of files which may be there and hold a part of the content too.
+        path: relative to the current folder.
+        read: parses the content; raises OSError or ValueError for a file it cannot use.
+        now: seconds since the epoch, to detect a file that was written to just now.
+        beside: suffixes; a file at `path` plus a suffix may exist and hold a part of the content.
 
     Raises:
-        ReferenceFileError: the file can not be read.
+        ReferenceFileError: the file cannot be read.
     """
 
     def __init__(
@@ -115,13 +135,13 @@ class ReferenceFile(Generic[T]):
 
     def refresh(self) -> bool:
         """
-        Read the file again when it has changed and is at rest; whether there is new content.
+        Read the file again if it has changed and nobody writes to it; whether there is new content.
 
-        While it is being written to, and for two seconds after, the content stays what it was. A file that is written
-        beside its place and then renamed is taken at once when it is older than that.
+        While the file is being written to, and for two seconds after, the old content stays in use. A file that was
+        written elsewhere more than two seconds ago and then renamed is read at once.
 
         Raises:
-            ReferenceFileError: it is gone or broken; the content stays what it was.
+            ReferenceFileError: it does not exist or is broken; the content stays as it was.
         """
         mark = self._mark()
         if mark == self._known:
@@ -136,7 +156,7 @@ class ReferenceFile(Generic[T]):
         return True
 
     def _mark(self) -> Mark:
-        """Time of change in nanoseconds, size and inode of each file: what differs when there is another content."""
+        """Modification time in nanoseconds, size and inode of each file: one of them differs if the content does."""
         found = []
         try:
             own = self._path.stat()
@@ -145,7 +165,7 @@ class ReferenceFile(Generic[T]):
                     found.append(path.stat())
         except (OSError, ValueError) as error:
             raise self._error(_reason(error)) from error
-        # an empty one may be what reading leaves, and holds nothing
+        # reading may leave an empty file behind, which holds no content
         counted = [own, *(each for each in found if each.st_size)]
         return tuple((each.st_mtime_ns, each.st_size, each.st_ino) for each in counted)
 
@@ -161,18 +181,18 @@ class ReferenceFile(Generic[T]):
 
 def check_file(path: str, read: Callable[[Path], object], option: str = "path") -> None:
     """
-    Check in the validator of options that a file they name can be read.
+    Check, in a validator of options, that a file they name can be read.
 
     An error of pydantic that `read` raises is raised as it is.
 
     Raises:
-        PydanticCustomError: it can not; becomes a problem at the place of the option.
+        PydanticCustomError: it cannot be read; becomes a problem at the place of the option.
     """
     try:
         ReferenceFile(path, read)
     except ReferenceFileError as error:
         if isinstance(error.__cause__, PydanticCustomError):
-            raise error.__cause__ from error  # it knows which option is wrong
+            raise error.__cause__ from error  # it names the option that is wrong
         raise PydanticCustomError(
             "unknown_reference",
             "{problem}",
@@ -185,12 +205,12 @@ def _reason(error: OSError | ValueError) -> str:
 
 
 def _message(path: str, reason: str) -> str:
-    return f'can not use "{path}": {reason}'
+    return f'cannot use "{path}": {reason}'
 
 
 def _hint(path: Path) -> str:
-    hint = "put a good one in its place"
-    return hint if path.is_absolute() else f'{hint}; paths are seen from the folder you start in, now "{Path.cwd()}"'
+    hint = "replace it by a valid file"
+    return hint if path.is_absolute() else f'{hint}; paths are relative to the current folder, "{Path.cwd()}"'
 
 
 def _problem(kind: str, path: str, reason: str) -> PydanticCustomError:

@@ -1,4 +1,4 @@
-"""How bytes and names are written in JSON: text when they are UTF-8, else `{"b64": …}`."""
+"""Bytes and names in JSON: text if they are UTF-8, else `{"b64": …}`."""
 
 import base64
 import reprlib
@@ -7,7 +7,7 @@ from ingest.api.errors import DecodeError
 
 Notation = str | dict[str, str]
 
-_MAX_OF_NAME = 127  # bytes in a message; the longest name of a family has as many
+_MAX_OF_NAME = 127  # bytes in a message; the length of the longest family name
 _MAX_OF_VALUE = 60
 
 
@@ -20,12 +20,12 @@ def to_notation(value: bytes) -> Notation:
 
 
 def shown(*names: bytes) -> str:
-    """Names for a message, in quotes: what can not be seen is escaped, after one that is cut stands an ellipsis."""
+    """Names for a message, in quotes: characters that are not printable are escaped, a cut name ends with "…"."""
     return ", ".join(_start(name, _MAX_OF_NAME) for name in names)
 
 
 def shown_start(value: bytes) -> str:
-    """A value of any length for a message, as `shown` shows names, but no more than its beginning."""
+    """The start of a value of any length for a message, in the form of `shown`."""
     return _start(value, _MAX_OF_VALUE)
 
 
@@ -33,7 +33,7 @@ def from_notation(notation: object) -> bytes:
     """
     Bytes of a JSON form.
 
-    A subclass of text is none, for such are numbers as they were written.
+    A subclass of str is refused: it is a number as it was written.
 
     Raises:
         DecodeError: it is neither text nor `{"b64": …}` with base64 in it.
@@ -44,18 +44,18 @@ def from_notation(notation: object) -> bytes:
         case {"b64": str(text), **rest} if not rest and type(text) is str:
             try:
                 return base64.b64decode(text, validate=True)
-            except ValueError as error:  # characters beyond ASCII have one of their own, which is no binascii.Error
+            except ValueError as error:  # not binascii.Error: characters beyond ASCII raise a plain ValueError
                 raise DecodeError(f'"{text}" is not base64: {error}', code="bad_notation") from error
         case _:
             raise DecodeError(
-                f"{reprlib.repr(notation)} is neither text nor bytes",  # cut, for it may be of any length and depth
+                f"{reprlib.repr(notation)} is neither text nor bytes",  # shortened: it may have any length and depth
                 code="bad_notation",
                 hint='write a string, or {"b64": "…"} for bytes',
             )
 
 
 def name_to_bytes(name: str) -> bytes:
-    """Bytes of an attribute name; lone surrogates give back the bytes they stand for."""
+    """Bytes of an attribute name; lone surrogates become the bytes they stand for."""
     try:
         return name.encode()
     except UnicodeEncodeError:
@@ -63,7 +63,7 @@ def name_to_bytes(name: str) -> bytes:
 
 
 def name_from_bytes(value: bytes) -> str:
-    """Attribute name of any bytes; those that are not UTF-8 become lone surrogates (PEP 383)."""
+    """Attribute name of any bytes; bytes that are not UTF-8 become lone surrogates (PEP 383)."""
     return value.decode("utf-8", "surrogateescape")
 
 

@@ -1,4 +1,4 @@
-"""Questions to a store, as plain values."""
+"""The scan of a table, as a plain value."""
 
 from dataclasses import dataclass
 
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Scan:
     """
-    Which rows of a table, in which order.
+    A range of rows of a table, and their order.
 
     Attributes:
         start: first row key, inclusive; with `reverse` the scan still returns keys in [start, stop), last one first.
-        stop: end of the range, exclusive; None to the end of the table.
-        prefix: only row keys that begin so; meets start and stop when they are given too.
+        stop: end of the range, exclusive; None for the end of the table.
+        prefix: only row keys with this prefix; start and stop still apply.
         columns: `family` or `family:qualifier`; None for all. A row without any of them is not returned.
-        versions: how many versions of each cell at the most.
-        limit: how many rows at the most; None for all.
-        page_rows: how many rows are asked for in one call to the store.
+        versions: maximum number of versions of each cell.
+        limit: maximum number of rows; None for all.
+        page_rows: number of rows requested in one call to the store.
     """
 
     start: bytes = b""
@@ -39,6 +39,6 @@ class Scan:
 
 
 def successor(prefix: bytes) -> bytes | None:
-    """The first key after all keys that begin with the prefix; None when there is none (only ff bytes, or empty)."""
+    """The first key after all keys with the prefix; None if there is none (only ff bytes, or empty)."""
     stripped = prefix.rstrip(b"\xff")
     return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else None

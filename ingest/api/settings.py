@@ -1,16 +1,17 @@
-"""The base of every component's options: strict models whose fields carry their own documentation."""
+"""The base classes of every component's options: strict models whose fields have their own documentation."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Self
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 _DURATION_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SIZE_BYTES = {"B": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
-_TOO_LARGE = 2**63  # no length that a machine counts in 64 bits
+_TOO_LARGE = 2**63  # the length of no file or buffer
 
 
 def _with_unit(value: object, units: dict[str, float], what: str, example: str) -> float:
@@ -51,11 +52,11 @@ ByteSize = Annotated[
 """Bytes, in 63 bits; written with a unit in YAML: `512B`, `64KiB`, `2MiB`, `1GB`."""
 
 Secret = SecretStr
-"""Text that is never printed; `get_secret_value()` gives it to the one place that needs it."""
+"""Text that is never printed; `get_secret_value()` returns it where it is used."""
 
 
 class OnError(StrEnum):
-    """What becomes of a failed event."""
+    """The failure action for an event."""
 
     DEAD_LETTER = "dead_letter"
     DROP = "drop"
@@ -68,16 +69,21 @@ def option(doc: str, *, default: Any = ..., example: object = None, **constraint
 
     Args:
         doc: one or two sentences for the reference page.
-        default: value when the option is left out, as YAML would give it (`"5s"`, not `5.0`).
-        example: value for the reference page when there is no telling default.
+        default: value if the option is left out, as in YAML (`"5s"`, not `5.0`).
+        example: value for the reference page if the default shows little.
         constraints: pydantic's own (`ge`, `le`, `min_length`, …).
     """
     extra: Any = None if example is None else {"example": example}
     return Field(default, description=doc, json_schema_extra=extra, validate_default=True, **constraints)
 
 
+def attribute_references(names: Iterable[str]) -> frozenset[str]:
+    """Names of attributes -> references in the form that templates return: `attribute:NAME`."""
+    return frozenset(f"attribute:{name}" for name in names)
+
+
 class Model(BaseModel):
-    """Base of everything read from YAML: unknown keys refused, no silent conversion, frozen."""
+    """Base of everything read from YAML: refuses unknown keys, converts nothing silently, frozen."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True)
 
@@ -89,123 +95,203 @@ class Settings(Model):
     `when` is text here; the chain compiles it with `ingest.expressions`.
 
     Attributes:
-        without_source: core name of what the step reads where the option `source` is left out.
+        without_source: core name of what the decorator reads if the option `source` is left out.
     """
 
     without_source: ClassVar[str] = "body"
 
     label: str | None = option(
-        "Name of this step in errors, metrics and `explain`; unique in its pipeline.", default=None, example="split-ts"
+        "Name of this decorator or sink in errors, metrics and `explain`; unique in its pipeline.",
+        default=None,
+        example="split-ts",
     )
     when: str | None = option(
-        "Condition; the step is passed over for events that do not meet it.",
+        "Condition; events that do not meet it bypass this decorator or sink.",
         default=None,
         example="%{priority} == 'DEBUG'",
     )
     on_error: OnError | None = option(
-        "What becomes of an event that fails here: dead_letter, drop or stop; the pipeline's `on_error` when left out.",
+        "Failure action for an event that fails here: dead_letter, drop or stop; default: the pipeline's `on_error`.",
         default=None,
         strict=False,
     )
 
     def reads(self) -> frozenset[str]:
         """
-        What the step reads besides what its templates name and `passes_on` and `members_of` say.
+        References to what the decorator reads, besides those in its templates.
 
-        As templates tell it: `attribute:NAME`, or a core name as `body`; `*` is all that an event has. Those that
-        `source` and `sources` name where nothing else is said.
+        A reference is `attribute:NAME`, or a core name such as `body`. By default those of `source` and `sources`.
         """
         source = getattr(self, "source", "")
         names = [source, *(getattr(self, "sources", None) or ())]
-        found = frozenset(f"attribute:{name}" for name in names if isinstance(name, str) and name)
+        found = attribute_references(name for name in names if isinstance(name, str) and name)
         return found | {self.without_source} if source is None else found
 
     def sets(self) -> frozenset[str]:
-        """Names of the attributes that the step sets, as far as the options tell."""
+        """Names of the attributes that the decorator sets, if the options name them."""
         attribute = getattr(self, "attribute", None)
         return frozenset([str(attribute)]) if attribute else frozenset()
 
     def sets_core(self) -> frozenset[str]:
-        """What it sets besides attributes, by core names: `body`, `host`, `nanos`, `priority`, `timestamp`."""
+        """Core names of what it sets besides attributes: `body`, `host`, `nanos`, `priority`, `timestamp`."""
         return frozenset()
 
     @property
     def other_names(self) -> str | None:
         """
-        How all names begin that the step may set besides those of `sets`; None when there are none.
+        Prefix of all names that the decorator may set besides those of `sets`; None if there are none.
 
-        Any name at all, "", where nothing else is said; a warning that nothing sets a row key relies on it.
+        By default "": it may set any name. The warning that no decorator sets a row key depends on it.
         """
         return ""
 
-    def set_references(self) -> frozenset[str]:
-        """All that `sets` and `sets_core` say, as templates tell it; `surely_sets` is often that, or nothing."""
-        return frozenset(f"attribute:{name}" for name in self.sets()) | self.sets_core()
-
-    def surely_sets(self) -> frozenset[str]:
-        """
-        What of it the step sets anew in each event that comes out of it, as templates tell it.
-
-        With the options it has, but for `when`, which is asked elsewhere. Events that fail or are dropped do not come
-        out. A row key may be made of it, whatever was there before.
-        """
-        return frozenset()
-
     def time_may_be_coarse(self) -> bool:
-        """Whether the event's time that the step sets may lack its milliseconds, as that of most texts."""
+        """Whether the event time that the decorator sets may lack milliseconds, as in most text formats."""
         return False
 
     def made_of(self) -> Mapping[str, tuple[str, ...]]:
         """
-        What it sets, as templates tell it -> the option, and the keys in it, of all templates that it is made of.
+        Reference to what it sets -> the paths of the options whose templates it is made of.
 
-        What is not in here is taken to be made of all templates that the options have.
+        What is not listed here may be made of anything that the decorator reads.
         """
         return {}
 
-    def takes(self) -> frozenset[str]:
-        """Attributes that it takes away, or apart, as far as the options name them."""
-        return frozenset()
+    @property
+    def always_sets_made(self) -> bool:
+        """Whether each event that meets `when` gets all that `made_of` lists, even if a template has no value."""
+        return True
 
-    def changes(self) -> frozenset[str]:
-        """Attributes that it changes where an event has them, besides those of `sets`; `*` is all of them."""
-        return frozenset()
-
-    def passes_on(self) -> Mapping[str, str]:
-        """Attribute that the step reads -> attribute that receives it, or what is made of it."""
+    def lint_warnings(self) -> Mapping[str, str]:
+        """Option -> a warning about a valid value that is probably a mistake; reported at its place."""
         return {}
 
-    def members_of(self, name: str) -> str | None:  # noqa: ARG002 - for steps that take attributes apart
-        """How all names begin that the step makes of what is in this attribute; None when it makes none of it."""
+    @property
+    def makes_row_keys(self) -> bool:
+        """Whether its purpose is to make row keys, so that an attribute it sets is probably meant as one."""
+        return False
+
+    def drops_every_event(self) -> bool:
+        """Whether it drops every event that meets `when`."""
+        return False
+
+
+OptionPath = tuple[str | int, ...]
+"""Keys and indexes from a component's options to one of them."""
+
+
+class Finding(NamedTuple):
+    """
+    A problem between the options of one component.
+
+    Attributes:
+        path: of the option.
+        hint: the way out; if it is left out, the line of `see`.
+        see: another option that the message names.
+        kind: one of `ingest describe error`: conflict, missing_field, unreachable_step, replaced_cell.
+        is_error: the pipeline cannot run with it; else it is a warning.
+    """
+
+    path: OptionPath
+    message: str
+    hint: str = ""
+    kind: str = "conflict"
+    is_error: bool = True
+    see: OptionPath | None = None
+
+
+class SinkSettings(Settings):
+    """Options of a sink. Callers use the properties and methods below, never an option by its name."""
+
+    @property
+    def store_name(self) -> str | None:
+        """The name of its store, "" where the options leave it out; None for a sink that writes to no store."""
         return None
 
-    def doubts(self) -> Mapping[str, str]:
-        """Option -> what is right in it and can hardly be meant; told as a warning at its place."""
-        return {}
+    def with_store(self, name: str) -> Self:  # noqa: ARG002 - for sinks of a store
+        """The same, with the name of the store that the options leave out."""
+        return self
 
-    def new_name(self, name: str) -> str:
-        """The name that an attribute has after the step; another one where the step renames it."""
-        return name
+    @property
+    def table_text(self) -> str | None:
+        """The table as written, which may be a template; None if the options name no table."""
+        return None
+
+    @property
+    def fixed_table(self) -> str | None:
+        """The table if it is the same for every event; None if the event names it."""
+        return None
+
+    @property
+    def has_event_time(self) -> bool:
+        """Whether the timestamp of its cells is the event time; else it is the batch time."""
+        return False
+
+    @property
+    def cell_prefix(self) -> str | None:
+        """Prefix of cell attributes; the attribute equal to the prefix is the row key. None without such a rule."""
+        return None
+
+    @property
+    def adds_cells(self) -> bool:
+        """Whether it writes cells besides those of attributes."""
+        return False
+
+    @property
+    def keeps_bare_names(self) -> bool:
+        """Whether an attribute with the prefix becomes a cell though its name has no family."""
+        return False
+
+    def row_key_template(self) -> tuple[OptionPath, frozenset[str]] | None:
+        """The option with the row key's template, and what it reads; None if an attribute is the row key."""
+        return None
+
+    @property
+    def on_unknown_family(self) -> str | None:
+        """The action for a family that the table lacks: create, error or drop; None if the store decides."""
+        return None
+
+    def named_families(self) -> Iterable[tuple[OptionPath, str]]:
+        """Families that the options name, with their option; includes denied families."""
+        return ()
+
+    def has_rule_for(self, family: str) -> bool:  # noqa: ARG002 - for sinks that allow or deny families
+        """Whether the options allow or deny a family; else any event may name it."""
+        return False
+
+    def findings(self) -> Iterable[Finding]:
+        """The problems between its options."""
+        return ()
 
 
 class StoreSettings(Model):
-    """Options of a store; what others have to know of them they ask here, and never by the name of an option."""
+    """Options of a store. Callers use the properties and methods below, never an option by its name."""
+
+    @property
+    def own_folder(self) -> Path | None:
+        """The local folder that only one process may write; None for a store on other machines, which tasks write."""
+        return None
+
+    @property
+    def creates_tables(self) -> bool:
+        """Whether a missing table is created at the first write; equal to the store's capability."""
+        return True
 
     @property
     def worker_connections(self) -> int:
-        """How many connections a worker process opens to write for one pipeline."""
+        """Number of connections that a worker process opens to write for one pipeline."""
         return 1
 
     @property
     def max_put_bytes(self) -> int | None:
-        """How large a put may be that several events of one row are taken together in; None where any size is taken."""
+        """Maximum size of a put that several events of one row are folded into; None without a limit."""
         return None
 
     @property
-    def why_no_families(self) -> tuple[str, str] | None:
-        """Why families of events can not be made with these options, and the way out; None when they can."""
+    def unsupported_reason(self) -> tuple[str, str] | None:
+        """Why families that events name cannot be created with these options, and the way out; None if they can."""
         return None
 
-    def impatient(self, timeout_s: float) -> Self:  # noqa: ARG002 - for stores that wait
-        """The same, but no call waits for longer."""
+    def with_timeout(self, timeout_s: float) -> Self:  # noqa: ARG002 - for stores that wait
+        """The same options with this timeout for each call."""
         return self

@@ -1,4 +1,4 @@
-"""What a store is: the contract that memory, RocksDB and HBase keep alike."""
+"""The contract of a store, which memory, RocksDB and HBase all keep."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -16,12 +16,12 @@ S = TypeVar("S", bound=StoreSettings)
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """
-    What a store can do; callers ask before, the contract suite skips by these alone.
+    What a store can do. Callers check them before a call; the contract suite skips tests by these alone.
 
     Attributes:
-        written_by_driver: only one process may write, so tasks hand their mutations over to the driver.
+        written_by_driver: only one process may write, so tasks stage their mutations for the driver.
         creates_families: `ensure_table` adds a family to a live table, and `change_family` changes one.
-        creates_tables: a missing table is made at the first write.
+        creates_tables: a missing table is created at the first write.
     """
 
     written_by_driver: bool
@@ -31,17 +31,20 @@ class Capabilities:
 
 class Store(ABC, Generic[S]):
     """
-    A place that keeps tables of rows, families and versioned cells.
+    A store of tables with rows, families and versioned cells.
 
     Called by one thread. Order: constructed (no I/O), open, then any number of the other calls, then close. Closing
     twice, or without open, is fine. After apply returns, the mutations survive a crash of this process and, with the
     WAL on, of one server. apply may be called again with the same mutations; the result is the same.
 
-    A store never retries, batches, counts or logs: the writer around it does.
+    A store never retries, batches, counts or logs: its caller does.
 
-    HBase's rules hold in every store: a cell is family, qualifier, timestamp, value; the newest timestamp wins, not
-    the last call; two puts of one cell with one timestamp: the last call wins; a delete hides cells with a timestamp
-    up to its own, also those that are written later, until the store compacts; rows come in byte order of their keys.
+    HBase's rules hold in every store:
+
+    - A cell is family, qualifier, timestamp, value. The newest timestamp wins, not the last call.
+    - Of two puts of one cell with one timestamp, the last call wins.
+    - A delete hides cells with a timestamp up to its own, also those that are written later, until the store compacts.
+    - Rows come in byte order of their keys.
     """
 
     kind: ClassVar[str]
@@ -57,42 +60,42 @@ class Store(ABC, Generic[S]):
 
     @classmethod
     def reader(cls, settings: S) -> Self:
-        """A store to read from alone, which may be open beside the one that writes."""
+        """A read-only store, which may be open while another process writes."""
         return cls(settings)
 
     @abstractmethod
     def open(self) -> None:
         """
-        Reach the store.
+        Connect to the store.
 
         Raises:
-            StoreUnavailableError: it can not be reached.
-            ConflictError: another process holds it; the message names the owner.
+            StoreUnavailableError: it cannot be reached.
+            ConflictError: another process has locked it; the message names the owner.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of everything; fine to call twice or without open."""
+        """Release all resources; may be called twice or without open."""
 
     @abstractmethod
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """
         Make mutations durable, in order.
 
-        A put appears whole or not at all. Whether the mutations of one row appear together is the store's own matter:
-        nobody relies on it, and one that takes no put of any size says so in its settings (`max_put_bytes`).
+        A put is atomic. Whether several mutations of one row are depends on the store, and no caller relies on it. A
+        store with a limit on the size of a put says so in its settings (`max_put_bytes`).
 
         Raises:
-            WriteRejectedError: some rows can never be written; good rows of the call may have been.
-            StoreUnavailableError: not reached or no answer; the outcome is unknown, so call again with the same.
+            WriteRejectedError: some rows can never be written; the others may have been written.
+            StoreUnavailableError: no connection or no answer; the outcome is unknown, so repeat the call.
             StoreBusyError: call again later.
-            StoreRefusedError: no write to this table passes now.
+            StoreRefusedError: the store refuses every write to this table for now.
         """
 
     @abstractmethod
     def get(self, table: str, row: bytes, *, columns: Sequence[bytes] | None = None, versions: int = 1) -> Row | None:
         """
-        One row, or None when it has no such cells.
+        One row, or None if it has no such cells.
 
         Raises:
             NotFoundError: there is no such table.
@@ -110,35 +113,34 @@ class Store(ABC, Generic[S]):
     @abstractmethod
     def ensure_table(self, spec: TableSpec) -> None:
         """
-        Make the table and those of its families that are missing; what exists stays as it is.
+        Create the table, or its missing families; what exists stays as it is.
 
         Raises:
-            SchemaError: something is missing that this store can not add to a live table.
+            SchemaError: something is missing that this store cannot add to a live table.
         """
 
     @abstractmethod
     def change_family(self, table: str, family: FamilySpec) -> None:
         """
-        Give a family of a live table other options; what the store knows of it beyond those stays as it is.
+        Change the options of a family of a live table; options that `FamilySpec` does not have stay as they are.
 
-        Cells that a smaller number of versions or a shorter time to live leaves out are gone for readers when it
-        returns.
+        When it returns, reads no longer see cells beyond the new number of versions or the new time to live.
 
         Raises:
-            SchemaError: there is no such table or family, or this store can not change a live table.
+            SchemaError: there is no such table or family, or this store cannot change a live table.
         """
 
     @abstractmethod
     def describe_table(self, name: str) -> TableSpec | None:
         """
-        A table as it is: its families by name, and the row keys it is split at now; None when there is no such table.
+        A table as it is: its families by name, and its present split points; None if there is no such table.
 
-        A store without regions tells no splits. Options that a store ignores are told as they were asked for.
+        A store without regions has no split points. Options that a store ignores are returned as they were requested.
         """
 
     @abstractmethod
     def families(self, table: str) -> frozenset[bytes] | None:
-        """Names of the table's families; None when there is no such table."""
+        """Names of the table's families; None if there is no such table."""
 
     @abstractmethod
     def tables(self) -> tuple[str, ...]:
@@ -147,15 +149,15 @@ class Store(ABC, Generic[S]):
 
 class FileStore(Store[S]):
     """
-    A store that only the driver may write, and that takes files which tasks have made ready for it.
+    A store that only the driver may write, and that ingests files which tasks have staged.
 
-    Sorting and encoding are then done by as many processes as there are tasks, and the driver only hands files on.
+    The tasks sort and encode in parallel; the driver only adds their files.
     """
 
     @abstractmethod
     def file_compression(self, table: str) -> str:
         """
-        How files for a table should be compressed, for `make_file`.
+        The compression of files for a table, for `make_file`.
 
         Raises:
             NotFoundError: there is no such table.
@@ -164,25 +166,25 @@ class FileStore(Store[S]):
     @abstractmethod
     def make_file(self, path: str, puts: Sequence[Put], compression: str = "none") -> bytes:
         """
-        Write puts of one table, in order, to a new file; the store need not be open, and is not touched.
+        Write puts of one table, in order, to a new file; the store need not be open, and stays unchanged.
 
         Args:
             path: of the file.
-            puts: any number, with or without the log.
-            compression: as the driver was told by `file_compression`.
+            puts: any number, with or without the write-ahead log.
+            compression: as `file_compression` returned it to the driver.
 
         Returns:
             A note for `take_file`.
 
         Raises:
-            StoreUnavailableError: no room; what was written is of no use.
+            StoreUnavailableError: the disk is full; the file is incomplete.
             IntegrityError: the disk fails.
         """
 
     @abstractmethod
     def take_file(self, table: str, path: str, note: bytes) -> None:
         """
-        Make all that a file holds durable, or nothing of it; as `apply`, also when it is done again. The file stays.
+        Make all puts of a file durable, or none; may be repeated, as `apply`. The file stays.
 
         Raises:
             StoreError: as `apply`.

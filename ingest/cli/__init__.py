@@ -1,20 +1,23 @@
 """
 The command line: `ingest`, and the same under the name `attr2hbase`.
 
-One file per command: it parses, imports the room it needs inside the function, calls it, and hands the result to
-`output`, the only place that prints. Nothing heavy is imported here, because `validate`, `test` and `explain` start in
-less than half a second.
+One file for each command: it parses the arguments, imports its package inside the function, calls it, and passes
+the result to `output`, the only module that prints. Nothing heavy is imported here, because `validate`, `test` and
+`explain` start in less than half a second.
 
-Exit codes: 0 fine, 1 failed while running, 2 wrong configuration or usage, 3 something asked for is not there,
-4 conflict or lock held, 5 stored data damaged, 130 interrupted.
+Exit codes: 0 fine, 1 failed while running, 2 wrong configuration or usage, 3 something requested does not
+exist, 4 conflict or lock held, 5 stored data damaged, 130 interrupted.
 """
 
 import os
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
 
 from ingest.cli.output import Output, OutputClosedError
 
+_PACKAGES = ("decorators", "sinks")
 _FAILED = 1
 _INTERRUPTED = 130
 
@@ -30,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _INTERRUPTED
     except OutputClosedError:
         return 0
-    except Exception as error:  # noqa: BLE001 - the one place where everything ends
+    except Exception as error:  # noqa: BLE001 - the outermost handler of the process
         return _failed(error, out)
     finally:
         out.close()
@@ -38,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str], out: Output) -> int:
+    _check_packages()
     from ingest.cli.app import application
 
     if out.is_plain:
@@ -47,6 +51,26 @@ def _run(arguments: list[str], out: Output) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0
+
+
+def _check_packages() -> None:
+    """
+    Check that the packages beside `ingest` are this project's, before any of them is imported.
+
+    Raises:
+        ConfigError: a module of the same name comes first on the path.
+    """
+    here = Path(__file__).resolve().parents[2]
+    for name in _PACKAGES:
+        spec = find_spec(name)
+        found = None if spec is None else spec.origin or next(iter(spec.submodule_search_locations or ()), None)
+        if found is not None and Path(found).resolve().parent != here / name:
+            from ingest.api.errors import ConfigError
+
+            raise ConfigError(
+                f'"{found}" shadows the package "{here / name}"',
+                hint="rename it, start in another folder, or take its folder out of PYTHONPATH",
+            )
 
 
 def _failed(error: Exception, out: Output) -> int:

@@ -33,7 +33,7 @@ def application() -> typer.Typer:
     """The command line as a typer application; its contexts carry the Output."""
     commands = typer.Typer(
         name="ingest",
-        help="Kafka events through YAML decorator chains into HBase: columns and families made by the data.",
+        help="Kafka events through YAML decorator chains into HBase: columns and families created by the data.",
         context_settings=_HELP,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -44,24 +44,25 @@ def application() -> typer.Typer:
     register(commands, test.test, "test", "Write")
     register(commands, explain.explain, "explain", "Write")
     register(commands, graph.graph, "graph", "Write")
-    group = _group(commands, "config", "Show a pipeline file as it is understood, and the schema for editors.", "Write")
+    group = _group(commands, "config", "Show a pipeline file after expansion, and the schema for editors.", "Write")
     register(group, config.show, "show")
     register(group, config.schema, "schema")
     register(commands, run.run, "run", "Run")
     register(commands, submit.submit, "submit", "Run")
     register(commands, produce.produce, "produce", "Run")
-    group = _group(commands, "dead-letters", "See the events that could not pass, and run them again.", "Operate")
+    group = _group(commands, "dead-letters", "Events that failed: list them, run them again, delete them.", "Operate")
     register(group, dead_letters.list_, "list")
     register(group, dead_letters.show, "show")
     register(group, dead_letters.replay, "replay")
+    register(group, dead_letters.purge, "purge")
     register(commands, scan.scan, "scan", "Store")
     register(commands, get.get, "get", "Store")
-    group = _group(commands, "table", "Compare the tables a file declares with its stores, and make them.", "Store")
+    group = _group(commands, "table", "Compare the tables a file declares with its stores, and create them.", "Store")
     register(group, table.plan, "plan")
     register(group, table.apply, "apply")
     register(commands, describe.describe, "describe", "Learn")
     register(commands, import_flume.import_flume, "import-flume", "Moving")
-    group = _group(commands, "jars", "The connector jars Spark needs for Kafka.", "Machine")
+    group = _group(commands, "jars", "The connector jars that Spark needs for Kafka.", "Machine")
     register(group, jars.fetch, "fetch")
     return commands
 

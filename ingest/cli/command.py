@@ -1,4 +1,4 @@
-"""What makes a typer command of a function: the options every command has, and the help text's form."""
+"""Functions registered as typer commands, with the options that every command has."""
 
 import functools
 import inspect
@@ -13,21 +13,21 @@ FormatOption = Annotated[Format | None, typer.Option("--output", help="How data 
 PlainOption = Annotated[bool, typer.Option("--no-color", help="No colours; NO_COLOR does the same.")]
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="The pipeline file; - is stdin.")]
 PipelineOption = Annotated[
-    str | None, typer.Option("--pipeline", metavar="NAME", help="Which pipeline; may be left out when there is one.")
+    str | None, typer.Option("--pipeline", metavar="NAME", help="Pipeline; optional if the file has one.")
 ]
 TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="Name of the table.")]
 ColumnsOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="FAMILY[:QUALIFIER]", help="Only these; may be repeated, or with commas between."),
+    typer.Option(metavar="FAMILY[:QUALIFIER]", help="Only these columns; repeat it, or separate them with commas."),
 ]
-VersionsOption = Annotated[int, typer.Option(min=1, metavar="N", help="At most so many versions of each cell.")]
+VersionsOption = Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of versions of each cell.")]
 
 
 def register(application: typer.Typer, function: Callable[..., None], name: str, panel: str = "") -> None:
     """
     Add a command to an application or a group.
 
-    The function gets an Output first, then what its other parameters declare. Its docstring is the help text.
+    The function's first parameter is an Output; the others are arguments and options. Its docstring is the help text.
     """
     signature = inspect.signature(function)
     _, *parameters = signature.parameters.values()
@@ -50,5 +50,5 @@ def register(application: typer.Typer, function: Callable[..., None], name: str,
     every = [*keywords, *common.values()]
     run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined] # inspect's own way to declare it
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
-    del run.__wrapped__  # typer would look at the function instead
+    del run.__wrapped__  # else typer reads the signature of the function
     application.command(name, rich_help_panel=panel or None, no_args_is_help=False)(run)

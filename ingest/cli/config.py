@@ -1,19 +1,39 @@
-"""`ingest config`: a pipeline file as it is understood, and the schema for editors."""
+"""`ingest config`: a pipeline file after expansion, and the schema for editors."""
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
 
 from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
 
 
-def show(out: Output, file: FileArgument) -> None:
+def show(
+    out: Output,
+    file: FileArgument,
+    *,
+    defaults: Annotated[
+        bool,
+        typer.Option(
+            "--defaults",
+            help="Include the defaults of omitted options. Some exclude each other, so the result may be invalid.",
+        ),
+    ] = False,
+) -> None:
     """
-    Show a pipeline file after include and expansion, secrets masked; with several files, where each value stands.
+    Show a pipeline file after include and expansion, secrets masked; for several files, with the place of each value.
 
-    Example: ingest config show pipeline.yaml
+    Example: ingest config show pipeline.yaml --defaults
     """
     from ingest.cli.loading import loaded
     from ingest.config.show import effective_yaml
 
-    configuration, _ = loaded(file)
+    configuration, catalog = loaded(out, file)
+    if defaults:
+        from ingest.reference.defaults import with_defaults
+
+        configuration = replace(configuration, effective=with_defaults(configuration, catalog))
     if out.is_json:
         out.json(configuration.effective)
         return
@@ -28,7 +48,7 @@ def schema(out: Output) -> None:
     Example: ingest config schema > pipeline.schema.json
     """
     from ingest.catalog import Catalog
-    from ingest.config.schema import json_schema
+    from ingest.reference.schema import json_schema
 
     found = json_schema(Catalog())
     if out.is_json:

@@ -1,38 +1,35 @@
-"""Are the stores, sources and topics of dead letters of a configuration there? Behind `validate --connect`."""
+"""Connections to the stores, sources and dead-letter topics of a configuration, for `validate --connect`."""
 
-import glob
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ingest.api import IngestError, NotFoundError, Store, StoreSettings, TableSpec
+from ingest.api import IngestError, NotFoundError, Source, Store, StoreSettings, TableSpec
 from ingest.cli.output import counted
 from ingest.config.options import DeadLetterTopic
-from ingest.sources.files import FilesSource
-from ingest.sources.kafka import KafkaSource
 
 if TYPE_CHECKING:
     from ingest.catalog import Catalog
     from ingest.config.model import Component, Configuration
     from ingest.dead_letters.kafka import Loss
 
-PATIENCE_S = 10.0  # somebody waits for the answer; a service has a longer time-out for the sake of what it writes
+PATIENCE_S = 10.0  # a user waits for the answer; a service has a longer timeout, because it writes
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """
-    What asking one store, source or place for dead letters came to.
+    The result of connecting to one store, source or dead-letter topic.
 
     Attributes:
-        where: its place in the file.
-        found: what it answered, when there is no error.
-        loss: what will be lost there as it is now; a pipeline runs all the same.
+        location: its place in the file.
+        what: the component, for messages.
+        found: its answer, if there is no error.
+        loss: what the topic's settings will lose; a warning, the pipeline can run.
     """
 
-    where: str
+    location: str
     what: str
     found: str = ""
     error: IngestError | None = None
@@ -40,27 +37,27 @@ class Answer:
 
 
 def answers(configuration: "Configuration", catalog: "Catalog") -> Iterator[Answer]:
-    """Ask every store, source and topic of dead letters, one after the other."""
+    """Connect to every store, source and dead-letter topic, one after the other."""
     for name, store in configuration.stores.items():
         yield _asked(store, f'store "{name}"', partial(_ask_store, configuration, catalog, name, store))
     for name, pipeline in configuration.pipelines.items():
-        yield _asked(pipeline.source, f'source of pipeline "{name}"', partial(_ask_source, pipeline.source))
-        if isinstance(letters := pipeline.dead_letters.settings, DeadLetterTopic):
-            what = f'topic for dead letters of pipeline "{name}"'
-            yield _asked(pipeline.dead_letters, what, partial(_ask_letters, letters))
+        yield _asked(pipeline.source, f'source of pipeline "{name}"', partial(_ask_source, catalog, pipeline.source))
+        if isinstance(topic := pipeline.dead_letters.settings, DeadLetterTopic):
+            what = f'dead-letter topic of pipeline "{name}"'
+            yield _asked(pipeline.dead_letters, what, partial(_ask_dead_letter_topic, topic))
 
 
-def _asked(component: "Component", what: str, ask: "Callable[[], str | tuple[str, Loss | None]]") -> Answer:
+def _asked(component: "Component[Any]", what: str, ask: "Callable[[], str | tuple[str, Loss | None]]") -> Answer:
     try:
         answer = ask()
         found, loss = (answer, None) if isinstance(answer, str) else answer
-        return Answer(str(component.where), what, found, loss=loss)
+        return Answer(str(component.location), what, found, loss=loss)
     except IngestError as error:
-        return Answer(str(component.where), what, error=error)
+        return Answer(str(component.location), what, error=error)
 
 
-def _ask_store(configuration: "Configuration", catalog: "Catalog", name: str, component: "Component") -> str:
-    settings = cast("StoreSettings", component.settings).impatient(PATIENCE_S)
+def _ask_store(configuration: "Configuration", catalog: "Catalog", name: str, component: "Component[Any]") -> str:
+    settings = cast("StoreSettings", component.settings).with_timeout(PATIENCE_S)
     store: Store[Any] = catalog.load("stores", component.kind).reader(settings)
     declared = [table.spec() for table in configuration.tables.values() if table.store == name]
     try:
@@ -70,13 +67,13 @@ def _ask_store(configuration: "Configuration", catalog: "Catalog", name: str, co
     except NotFoundError:
         if not store.capabilities.creates_tables:
             raise
-        return "not there yet, the first write makes it"
+        return "does not exist yet, the first write creates it"
     finally:
         store.close()
     if missing:
         raise NotFoundError(
             f'there is no table "{missing[0].name}", or not with all its families',
-            hint="'ingest table apply' makes what is missing",
+            hint="'ingest table apply' creates what is missing",
         )
     return counted(len(tables), "table")
 
@@ -86,36 +83,16 @@ def _has(store: Store[Any], spec: TableSpec) -> bool:
     return families is not None and families >= {family.name for family in spec.families}
 
 
-def _ask_source(component: "Component") -> str:
-    match component.settings:
-        case KafkaSource() as source:
-            return _ask_kafka(source)
-        case FilesSource() as source:
-            pattern = f"{source.path}/*" if Path(source.path).is_dir() else source.path
-            count = sum(Path(name).is_file() for name in glob.glob(pattern))  # noqa: PTH207 - patterns may be absolute
-            if not count:
-                raise NotFoundError(f'no file is at "{source.path}"', hint="paths are seen from the folder you are in")
-            return counted(count, "file")
-        case _:
-            return "can not be asked"
+def _ask_source(catalog: "Catalog", component: "Component[Any]") -> str:
+    source: type[Source[Any]] = catalog.load("sources", component.kind)
+    return source.look(component.settings)
 
 
-def _ask_kafka(source: KafkaSource) -> str:
-    from ingest.kafka.admin import KafkaAdmin
-
-    with KafkaAdmin(source) as admin:
-        topics = source.topics or admin.topics_matching(source.topics_pattern or "")
-        partitions = admin.partitions(topics)
-    if not partitions:
-        raise NotFoundError(f'no topic is named as "{source.topics_pattern}"')
-    return f"{counted(len(partitions), 'topic')}, {counted(sum(partitions.values()), 'partition')}"
-
-
-def _ask_letters(letters: DeadLetterTopic) -> "tuple[str, Loss | None]":
-    """What a pipeline asks when it starts."""
+def _ask_dead_letter_topic(topic: DeadLetterTopic) -> "tuple[str, Loss | None]":
+    """The same check as at the start of a pipeline."""
     from ingest.dead_letters.kafka import loss_of_letters
     from ingest.kafka.admin import KafkaAdmin
 
-    with KafkaAdmin(letters.connection()) as admin:
-        settings = admin.settings(letters.topic)
-    return f"records of at most {settings.max_message_bytes} bytes", loss_of_letters(letters.topic, settings)
+    with KafkaAdmin(topic.connection()) as admin:
+        settings = admin.settings(topic.topic)
+    return f"records of at most {settings.max_message_bytes} bytes", loss_of_letters(topic.topic, settings)

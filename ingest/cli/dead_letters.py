@@ -1,6 +1,7 @@
-"""`ingest dead-letters`: the events that could not pass, and another try."""
+"""`ingest dead-letters`: list, replay and delete dead letters."""
 
 import itertools
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
     from ingest.dead_letters.replay import Selection
 
 CodesOption = Annotated[
-    list[str] | None, typer.Option("--code", metavar="CODE", help="Only letters with this error; may be repeated.")
+    list[str] | None, typer.Option("--code", metavar="CODE", help="Only dead letters with this error; may be repeated.")
 ]
-SinceOption = Annotated[str | None, typer.Option(metavar="TIME", help="Only letters of batches from this time on.")]
-UntilOption = Annotated[str | None, typer.Option(metavar="TIME", help="Only letters of batches before this time.")]
-AllOption = Annotated[bool, typer.Option("--all", help="Also letters that a replay brought through.")]
+SinceOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Only dead letters of micro-batches from this time on.")
+]
+UntilOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Only dead letters of micro-batches before this time.")
+]
+AllOption = Annotated[bool, typer.Option("--all", help="Include those that a replay has stored.")]
 
 
 def list_(  # noqa: PLR0913 - the options of the command
@@ -35,20 +40,20 @@ def list_(  # noqa: PLR0913 - the options of the command
     since: SinceOption = None,
     until: UntilOption = None,
     replayed: AllOption = False,
-    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="At most so many letters.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum number of dead letters.")] = None,
 ) -> None:
     """
-    List the events that could not pass, the oldest batch first.
+    List the dead letters, oldest micro-batch first.
 
     Example: ingest dead-letters list pipeline.yaml --code no_match --since 2026-01-31
     """
     selection = _selection((), code, since, until, has_replayed=replayed)
     seen: Counter[str] = Counter()
-    with _queue(file, pipeline) as (_, _, queue):
+    with _queue(out, file, pipeline, shows_records=True) as (_, _, queue):
         every = _counting(queue.entries(), seen)
         entries = list(itertools.islice(filter(selection.holds, every), limit))
     if seen and not entries:
-        # an empty answer would look as if all were well
+        # an empty answer would look as if no event had failed
         there = f"{counted(seen.total(), 'dead letter')} ({counts_of(seen)})"
         advice = "" if replayed else "; --all also lists those that were replayed"
         out.note(f"none is selected of {there}{advice}", "yellow")
@@ -75,13 +80,13 @@ def show(
     pipeline: PipelineOption = None,
 ) -> None:
     """
-    Show one dead letter whole; as JSON it is what "explain --events" reads.
+    Show one dead letter in full; its JSON is an input of "explain --events".
 
     Example: ingest dead-letters show pipeline.yaml 000001308748686-0000000003:0
     """
-    from ingest.cli.readable import moment, readable
+    from ingest.reference.readable import moment, readable
 
-    with _queue(file, pipeline) as (_, _, queue):
+    with _queue(out, file, pipeline, shows_records=True) as (_, _, queue):
         entry = queue.read(position)
     letter = entry.letter
     if out.is_json:
@@ -95,7 +100,7 @@ def show(
         ("error", f"{letter.code}: {letter.message}"),
         ("batch", moment(letter.batch_time_ms)),
         ("record", f"{record.topic}, partition {record.partition}, offset {record.offset}"),
-        ("events", "" if letter.events == 1 else f"{letter.events:,} of the record failed so, this one first"),
+        ("events", "" if letter.events == 1 else f"{letter.events:,} of the record failed in this way, this one first"),
         ("time", moment(record.timestamp_ms)),
         ("key", "" if record.key is None else readable(record.key)),
         *((f"header {name}", "" if value is None else readable(value)) for name, value in record.headers),
@@ -104,7 +109,7 @@ def show(
         ("replay", _replayed(entry)),
     ]
     if letter.pointer is not None:
-        facts.append(("whole letter", letter.pointer))
+        facts.append(("full dead letter", letter.pointer))
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
         if value:
@@ -119,7 +124,7 @@ def replay(  # noqa: PLR0913 - the options of the command
     out: Output,
     file: FileArgument,
     positions: Annotated[
-        list[str] | None, typer.Argument(metavar="[POSITION]...", help="Only these; left out: all that are selected.")
+        list[str] | None, typer.Argument(metavar="[POSITION]...", help="Only these; default: all that are selected.")
     ] = None,
     *,
     pipeline: PipelineOption = None,
@@ -131,20 +136,22 @@ def replay(  # noqa: PLR0913 - the options of the command
     """
     Run dead letters again, through the pipeline as the file describes it now.
 
-    A letter of a sink is run into that sink alone, a letter of a decorator or of the source into all sinks.
+    The dead letter of a sink is replayed into that sink alone, that of a decorator or the source into all sinks.
 
-    Their cells get the time just before the batch they failed in, one millisecond earlier, so a newer value is never
-    hidden. Exit code 1 when some fail again.
+    The timestamp of the cells is one millisecond before the micro-batch in which they failed, so a newer value is
+    never hidden. Exit code 1 when some fail again.
 
     Example: ingest dead-letters replay pipeline.yaml --code no_match
     """
+    from ingest.cli.run import set_up_logs
     from ingest.clock import now_ms
     from ingest.dead_letters.replay import replay as run_again
     from ingest.dead_letters.replay import require
     from ingest.service.replay import Replayer
 
     selection = _selection(positions or (), code, since, until, has_replayed=replayed)
-    with _queue(file, pipeline) as (configuration, catalog, queue):
+    with _queue(out, file, pipeline, shows_records=False) as (configuration, catalog, queue):
+        set_up_logs(configuration, is_watched=True)
         require(queue, selection.ids)
         with (
             Replayer(configuration, _chosen(configuration, pipeline), catalog) as replayer,
@@ -180,37 +187,95 @@ def replay(  # noqa: PLR0913 - the options of the command
         if report.dropped:
             out.note(f"dropped by the pipeline: {counts_of(report.dropped)}", "yellow")
         if report.renamed:
-            out.note(f"run into all sinks, as no component has the name: {counts_of(report.renamed)}", "yellow")
+            out.note(
+                f"replayed into all sinks, because no component has the name: {counts_of(report.renamed)}", "yellow"
+            )
     out.next(f"ingest dead-letters list {file}")
     if report.failed_again or report.cut:
         raise typer.Exit(1)
 
 
+def purge(  # noqa: PLR0913 - the options of the command
+    out: Output,
+    file: FileArgument,
+    *,
+    pipeline: PipelineOption = None,
+    code: CodesOption = None,
+    replayed: Annotated[bool, typer.Option("--replayed", help="Only those that a replay has stored.")] = False,
+    before: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only dead letters of micro-batches before this time.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count them and delete nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
+) -> None:
+    """
+    Permanently delete dead letters that were replayed, or that are older than a time.
+
+    Only for dead letters in files: those in a Kafka topic expire by its retention.
+
+    Example: ingest dead-letters purge pipeline.yaml --replayed --before 2026-01-31
+    """
+    from ingest.api import ConfigError
+    from ingest.dead_letters.queue import ReplayOutcome
+
+    if not replayed and before is None:
+        raise ConfigError("no dead letters are selected", hint="give --replayed, --before TIME, or both")
+    selection = _selection((), code, None, before, has_replayed=True)
+    with _queue(out, file, pipeline, shows_records=False) as (_, _, queue):
+        selected = [
+            entry.position
+            for entry in queue.entries()
+            if selection.holds(entry)
+            and (not replayed or (entry.mark is not None and entry.mark.outcome is ReplayOutcome.REPLAYED))
+        ]
+        if not dry_run and selected:
+            if not yes:
+                _confirm(f"delete {counted(len(selected), 'dead letter')} for good?")
+            queue.remove(selected)
+    if out.is_json:
+        out.json({"selected": len(selected), "deleted": 0 if dry_run else len(selected)})
+    else:
+        verb = "would be deleted" if dry_run else "deleted"
+        out.done(f"{counted(len(selected), 'dead letter')} {verb}")
+
+
+def _confirm(question: str) -> None:
+    """Ask for confirmation on the terminal; without one the command is refused."""
+    from ingest.api import ConfigError
+
+    if not sys.stdin.isatty():
+        raise ConfigError("no terminal to confirm on; nothing was deleted", hint="add --yes, or --dry-run")
+    if not typer.confirm(question, err=True):
+        raise typer.Exit(1)
+
+
 def _counting(entries: "Iterable[Entry]", codes: Counter[str]) -> "Iterator[Entry]":
-    """The same entries; their codes are counted on the way."""
+    """The same entries; counts their codes as they pass."""
     for entry in entries:
         codes[entry.letter.code] += 1
         yield entry
 
 
 class _Sum:
-    """Tells how many letters are done when told how many more are."""
+    """Turns numbers of further dead letters into the total that a progress bar shows."""
 
     def __init__(self, advance: Callable[[int], None]) -> None:
         self._advance = advance
         self._done = 0
 
-    def __call__(self, letters: int) -> None:
-        self._done += letters
+    def __call__(self, dead_letters: int) -> None:
+        self._done += dead_letters
         self._advance(self._done)
 
 
 @contextmanager
-def _queue(file: str, name: str | None) -> "Iterator[tuple[Configuration, Catalog, DeadLetterQueue]]":
+def _queue(
+    out: Output, file: str, name: str | None, *, shows_records: bool
+) -> "Iterator[tuple[Configuration, Catalog, DeadLetterQueue]]":
     from ingest.cli.loading import loaded
     from ingest.service.dead_letters import dead_letter_queue
 
-    configuration, catalog = loaded(file)
+    configuration, catalog = loaded(out, file, shows_records=shows_records)
     queue = dead_letter_queue(configuration, _chosen(configuration, name))
     try:
         yield configuration, catalog, queue
@@ -232,8 +297,8 @@ def _selection(
     *,
     has_replayed: bool,
 ) -> "Selection":
-    from ingest.cli.readable import moment_of
     from ingest.dead_letters.replay import Selection
+    from ingest.reference.readable import moment_of
 
     return Selection(
         ids=frozenset(positions),
@@ -245,7 +310,7 @@ def _selection(
 
 
 def _row(entry: "Entry") -> tuple[str, ...]:
-    from ingest.cli.readable import moment
+    from ingest.reference.readable import moment
 
     letter = entry.letter
     event = f"{letter.record.topic}/{letter.record.partition}/{letter.record.offset}"

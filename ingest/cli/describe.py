@@ -1,4 +1,4 @@
-"""`ingest describe`: every component with its options and examples, and what errors mean."""
+"""`ingest describe`: components with their options and examples, and the meaning of errors."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,7 +7,7 @@ import typer
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
-    from ingest.cli.pages import Page
+    from ingest.reference.pages import Page
 
 _WIDTH = 120  # columns of a page that goes into a file or a pager
 
@@ -16,20 +16,24 @@ def describe(
     out: Output,
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help='A component, a function, or "error"; left out: a list of components.'),
+        typer.Argument(
+            metavar="NAME", help='A component, a function, "expressions" or "error"; default: a list of components.'
+        ),
     ] = None,
     code: Annotated[
         str | None, typer.Argument(metavar="CODE", help='After "error": its code, as messages show it.')
     ] = None,
 ) -> None:
     """
-    Show every decorator, sink, store and source, or one with its options and examples, or what an error means.
+    List all decorators, sinks, stores and sources, or show one with its options and examples, or explain an error.
 
-    The functions of templates have pages as well, and no place in the list.
+    Each function of expressions has a page, too; "expressions" shows the language and all functions.
 
     Example: ingest describe split
 
     Example: ingest describe bucket
+
+    Example: ingest describe expressions
 
     Example: ingest describe error no_match
     """
@@ -37,6 +41,8 @@ def describe(
 
     if name == "error":
         _error(out, code)
+    elif name == "expressions" and code is None:
+        _expressions(out)
     elif code is not None:
         raise ConfigError(
             f'"{code}" does not belong there', hint="write 'ingest describe NAME' or 'ingest describe error CODE'"
@@ -48,29 +54,42 @@ def describe(
 
 
 def _list(out: Output) -> None:
-    from ingest.cli.pages import pages
+    from ingest.expressions import FUNCTIONS
+    from ingest.reference.pages import pages
 
     found = pages()
     if out.is_json:
         out.json([_in_list(page) for page in found])
         return
+    _table(out, [page for page in found if not page.is_for_imports])
+    out.line()
+    out.line("For imported Flume configurations:", "bold")
+    _table(out, [page for page in found if page.is_for_imports])
+    out.line()
+    out.line("Functions of expressions, as in %{lower(host)}:", "bold")
+    out.line(", ".join(sorted(FUNCTIONS)))
+    out.next("ingest describe NAME", "ingest describe expressions", "ingest describe error CODE")
+
+
+def _table(out: Output, found: "list[Page]") -> None:
     out.table(("", "name", "what it does"), [(page.singular, page.name, _summary(page)) for page in found])
-    out.next("ingest describe NAME", "ingest describe error CODE")
 
 
 def _summary(page: "Page") -> str:
     if page.is_broken:
-        return f"CAN NOT BE USED: {page.summary}"
+        return f"CANNOT BE USED: {page.summary}"
     return page.summary + (f" (of {page.provider})" if page.provider else "")
 
 
-def _in_list(page: "Page") -> dict[str, str]:
-    about = {"provider": page.provider} if page.provider else {}
+def _in_list(page: "Page") -> dict[str, Any]:
+    about: dict[str, Any] = {"provider": page.provider} if page.provider else {}
+    about |= {"alias_of": page.alias_of} if page.alias_of else {}
+    about |= {"for_imports": True} if page.is_for_imports else {}
     return {"room": page.room, "name": page.name, "error" if page.is_broken else "summary": page.summary} | about
 
 
 def _one(out: Output, name: str) -> None:
-    from ingest.cli.pages import pages_named
+    from ingest.reference.pages import pages_named
 
     found = pages_named(name)
     if out.is_json:
@@ -81,12 +100,27 @@ def _one(out: Output, name: str) -> None:
     out.next("ingest describe")
 
 
+def _expressions(out: Output) -> None:
+    from ingest.expressions import FUNCTIONS
+    from ingest.reference.expressions import expressions_page
+    from ingest.reference.pages import function_page
+
+    if out.is_json:
+        functions = [_plain(function_page(function)) for function in FUNCTIONS.values()]
+        out.json({"text": expressions_page(), "functions": functions})
+        return
+    for line in expressions_page().splitlines():
+        out.line(line)
+
+
 def _show(out: Output, page: "Page") -> None:
-    from ingest.cli.pages import FUNCTION_ROOM
+    from ingest.reference.pages import FUNCTION_ROOM
 
     out.parts((page.name, "bold"), (f"  {page.singular}, {page.stability}", "dim"))
     if page.provider:
         out.line(f"Of {page.provider}.", "dim")
+    if page.alias_of:
+        out.line(f"An alias of {page.alias_of}.", "dim")
     out.line()
     for line in page.text.splitlines():
         out.line(line)
@@ -98,7 +132,7 @@ def _show(out: Output, page: "Page") -> None:
     else:
         out.line(f"It has no {word}s.")
     if page.cost is not None:
-        out.line(f"It takes about {page.cost}.", "dim")
+        out.line(f"Cost: about {page.cost}.", "dim")
     for example in page.examples:
         out.line()
         out.line(example.title, "cyan")
@@ -114,6 +148,7 @@ def _plain(page: "Page") -> dict[str, Any]:
         "cost_ns": None if page.cost is None else page.cost.ns,
         "text": page.text,
         "provider": page.provider,
+        "alias_of": page.alias_of,
         "options": [
             {"name": each.name, "type": each.type, "default": each.default, "doc": each.doc, "example": each.example}
             for each in page.options
@@ -123,7 +158,7 @@ def _plain(page: "Page") -> dict[str, Any]:
 
 
 def _error(out: Output, code: str | None) -> None:
-    from ingest.cli.error_pages import error_page, error_pages
+    from ingest.reference.error_pages import error_page, error_pages
 
     if code is None:
         every = error_pages()
@@ -135,7 +170,8 @@ def _error(out: Output, code: str | None) -> None:
         return
     page = error_page(code)
     if out.is_json:
-        out.json({"code": page.code, "meaning": page.meaning, "reaction": page.reaction, "exit_code": page.exit_code})
+        about = {"code": page.code, "meaning": page.meaning, "reaction": page.reaction}
+        out.json(about | {"exit_code": page.exit_code, "remedy": page.remedy})
         return
     out.line(page.code, "bold")
     out.line(page.meaning)
@@ -143,3 +179,4 @@ def _error(out: Output, code: str | None) -> None:
         out.line(page.reaction)
     if page.exit_code is not None:
         out.line(f"A command that ends with it exits with {page.exit_code}.")
+    out.line(f"What to do: {page.remedy}")

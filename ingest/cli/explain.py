@@ -1,7 +1,9 @@
-"""`ingest explain`: what each step of a pipeline does to events."""
+"""`ingest explain`: what each decorator of a pipeline does to events."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,9 +12,11 @@ from ingest.cli.command import FileArgument, PipelineOption
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
-    from ingest.config.cases import Given
+    from ingest.config.model import Configuration, Pipeline
+    from ingest.config.test_cases import Given
 
 _MAX_PAGES = 3  # named at the end, where no event was kept
+_FIRST_LINES = 10  # of the source's files
 _STYLES = {"kept": "green", "dropped": "yellow", "failed": "red"}
 
 
@@ -30,36 +34,49 @@ def explain(
     events: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Events, a JSON object a line; - is stdin. Left out: those of the pipeline's tests."
+            metavar="FILE",
+            help="Events, one JSON object per line; - is stdin. Default: those of the pipeline's tests, else "
+            "the first lines of the source's files.",
         ),
+    ] = None,
+    lines: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="A raw log, plain or gzip, one event per line; - is stdin."),
     ] = None,
     until: Annotated[Until | None, typer.Option(help="Stop before the sinks.")] = None,
 ) -> None:
     """
-    Show what each step of a pipeline does to events, and the cells they become; nothing is read or written.
+    Show what each decorator of a pipeline does to events, and the resulting cells; no store is read or written.
 
-    There is a line for each sink that refuses an event, as each gets a dead letter of its own, and one for each that
-    stores it. Of an event that is made into several, the steps before that stand with the first. Where on_error is
-    stop, the events after the failed one are shown too.
+    Each sink that refuses an event and each that stores it has a line. If a decorator makes several events of one, the
+    decorators before it are shown with the first. With on_error: stop, the events after the failed one are shown, too.
 
-    Example: ingest explain pipeline.yaml --events events.jsonl --output json
+    Example: ingest explain pipeline.yaml --lines access.log
     """
-    from ingest.build import plan_of
+    from ingest.api import ConfigError
+    from ingest.cli.lines import lines_of, shown
     from ingest.cli.loading import loaded, pipeline_of, tell_plugins
-    from ingest.trial import Trial
+    from ingest.dry_run import DryRun, inputs_of
+    from ingest.plan.assemble import plan_of
 
-    configuration, catalog = loaded(file)
+    configuration, catalog = loaded(out, file)
     chosen = pipeline_of(configuration, pipeline)
-    trial = Trial.of(plan_of(configuration, chosen, catalog), configuration.tables.values())
-    given = _given(
-        events, [event for case in configuration.tests if case.pipeline == chosen.name for event in case.given]
+    dry_run = DryRun(plan_of(configuration, chosen, catalog), configuration.tables.values())
+    if events is not None and lines is not None:
+        raise ConfigError("--events and --lines were both given", hint="choose one of them")
+    given: Iterable[Given | Mapping[str, object]] = (
+        _records(lines)
+        if lines is not None
+        else inputs_of(lines_of(events), shown(events))
+        if events is not None
+        else _own(configuration, chosen)
     )
     tell_plugins(out, configuration, catalog)
     outcomes: dict[str, int] = {}
     whys: dict[str, None] = {}
     stops = False
     before: Mapping[str, Any] = {}
-    for output in trial.run(given, until_decorators=until is Until.DECORATORS):
+    for output in dry_run.run(given, until_decorators=until is Until.DECORATORS):
         outcome = str(output.line["outcome"])
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
         stops = stops or _stops(output.line)
@@ -78,37 +95,47 @@ def explain(
 
 
 def _whys(line: Mapping[str, Any]) -> list[str]:
-    """Codes of what failed, or the reason of a drop."""
+    """Codes of the failures, or the reason of a drop."""
     return [line["reason"]] if line["reason"] else [str(error["code"]) for _, error in _failures(line)]
 
 
 def _pages_of(codes: Iterable[str]) -> list[str]:
-    """The commands that tell what codes mean; reasons that users give themselves have no page."""
-    from ingest.cli.error_pages import error_pages
+    """The commands that explain codes; reasons from the user's file have no page."""
+    from ingest.reference.error_pages import error_pages
 
     known = {page.code for page in error_pages()}
     return [f"ingest describe error {code}" for code in codes if code in known][:_MAX_PAGES]
 
 
-def _given(events: str | None, from_tests: Sequence[Mapping[str, object]]) -> "Iterable[Given | Mapping[str, object]]":
-    from ingest.api import ConfigError
-    from ingest.cli.lines import lines_of, shown
-    from ingest.trial import inputs_of
+def _records(lines: str) -> "Iterable[Given]":
+    from ingest.cli.lines import shown
+    from ingest.dry_run.raw_lines import records_of_file, records_of_lines
 
-    if events is not None:
-        return inputs_of(lines_of(events), shown(events))
-    if not from_tests:
-        raise ConfigError(
-            "there are no events to explain",
-            hint="give a file of JSON lines with --events, or write tests for the pipeline",
-        )
-    return from_tests
+    return records_of_lines(sys.stdin.buffer, shown(lines)) if lines == "-" else records_of_file(Path(lines))
+
+
+def _own(configuration: "Configuration", pipeline: "Pipeline") -> "Iterable[Given | Mapping[str, object]]":
+    """The events of the pipeline's tests, or else the first lines of its source's files."""
+    from ingest.api import ConfigError
+    from ingest.dry_run.raw_lines import first_records
+
+    if given := [event for case in configuration.tests if case.pipeline == pipeline.name for event in case.given]:
+        return given
+    source = pipeline.source.settings
+    if source.line_files is not None and (
+        records := list(first_records(source.line_files, _FIRST_LINES, source.decoding.max_event_bytes))
+    ):
+        return records
+    raise ConfigError(
+        "there are no events to explain",
+        hint="give a raw log with --lines, JSON lines with --events, or write tests for the pipeline",
+    )
 
 
 def _show(out: Output, line: Mapping[str, Any], before: Mapping[str, Any]) -> None:
     outcome, steps = line["outcome"], line["steps"]
     numbers = ".".join(str(step["part"]) for step in steps if "part" in step)
-    if before.get("input") == line["input"]:  # made of the same event: what both went through stands there
+    if before.get("input") == line["input"]:  # made of the same event: the decorators that both passed are shown there
         steps = [step for number, step in enumerate(steps) if steps[: number + 1] != before["steps"][: number + 1]]
     why = ", and stops the pipeline" if _stops(line) else f": {line['reason']}" if line["reason"] else ""
     part = f", part {numbers}" if numbers else ""
@@ -132,7 +159,7 @@ def _stops(line: Mapping[str, Any]) -> bool:
 
 
 def _failures(line: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """What failed and its error: every sink that refused the event, or else the one step before them."""
+    """Component and error: each sink that refused the event, or else the decorator that did."""
     refusals = [(refusal["sink"], refusal) for refusal in line.get("refusals", ())]
     error = line["error"]
     return refusals or ([] if error is None else [(error["decorator"] or "source", error)])
@@ -143,7 +170,7 @@ def _name(step: Mapping[str, Any]) -> str:
 
 
 def _changes(changed: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What a step did, with a colour: to the event itself, to attributes it set, to those it removed."""
+    """Changes by one decorator, with a colour: fields of the event, attributes set, attributes removed."""
     fields = dict(changed)
     attributes = fields.pop("attributes", {})
     return [(f"{name} = {_text(value)}", "yellow") for name, value in fields.items()] + [
@@ -154,7 +181,7 @@ def _changes(changed: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _text(notation: object) -> str:
     from ingest.api.notation import from_notation
-    from ingest.cli.readable import readable
+    from ingest.reference.readable import readable
 
     match notation:
         case {"family": name}:

@@ -1,4 +1,4 @@
-"""What a person sees while pipelines run: a line that moves on a terminal, and the counts at the end."""
+"""Progress on a terminal while pipelines run, and the counts at the end."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from ingest.cli.output import Output, counts_of
 
 if TYPE_CHECKING:
-    from ingest.service.watch import Totals
+    from ingest.service.observer import Totals
 
 _HEADER = (
     "pipeline",
@@ -26,10 +26,10 @@ _HEADER = (
 
 class Following:
     """
-    Told by the service what each pipeline has acknowledged; any thread may call it.
+    Receives the totals that each pipeline has acknowledged; any thread may call it.
 
     Args:
-        is_shown: show progress; nothing moves unless a person watches.
+        is_shown: show progress, if stderr is a terminal.
     """
 
     def __init__(self, out: Output, pipelines: Sequence[str], *, is_shown: bool) -> None:
@@ -51,7 +51,7 @@ class Following:
         self._opened.close()
 
     def __call__(self, pipeline: str, totals: "Totals") -> None:
-        """Take in the totals of a pipeline."""
+        """Record the totals of a pipeline."""
         with self._lock:
             self._read[pipeline] = totals.counts.read
             self._advance(sum(self._read.values()))

@@ -24,11 +24,11 @@ def get(
     """
     from ingest.api import NotFoundError
     from ingest.cli.loading import reading
-    from ingest.cli.readable import from_readable
     from ingest.cli.rows import check_families, columns_of, show
+    from ingest.reference.readable import from_readable
 
     wanted = columns_of(columns)
-    with reading(file, table) as store:
+    with reading(out, file, table) as store:
         check_families(store, table, wanted)
         found = store.get(table, from_readable(row), columns=wanted, versions=versions)
     if found is None:

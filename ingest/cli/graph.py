@@ -1,4 +1,4 @@
-"""`ingest graph`: pipelines as a picture."""
+"""`ingest graph`: pipelines as a diagram."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -10,7 +10,7 @@ from ingest.cli.output import Output
 
 
 class Language(StrEnum):
-    """What the picture is written in."""
+    """Language of the diagram."""
 
     MERMAID = "mermaid"
     DOT = "dot"
@@ -24,18 +24,18 @@ def graph(
         Language, typer.Option("--format", help="mermaid for Markdown pages, dot for Graphviz.")
     ] = Language.MERMAID,
     pipeline: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only this pipeline; all of the file when left out.")
+        str | None, typer.Option(metavar="NAME", help="Only this pipeline; default: all of the file.")
     ] = None,
 ) -> None:
     """
-    Draw the pipelines of a file: source, steps with their conditions, sinks, tables, and dead letters.
+    Draw the pipelines of a file: source, decorators with their conditions, sinks, tables, and dead letters.
 
     Example: ingest graph pipeline.yaml --format dot | dot -Tsvg > pipeline.svg
     """
-    from ingest.cli import drawing
     from ingest.cli.loading import loaded, pipeline_of
+    from ingest.reference import drawing
 
-    configuration, _ = loaded(file)
+    configuration, _ = loaded(out, file)
     chosen = configuration.pipelines.values() if pipeline is None else [pipeline_of(configuration, pipeline)]
     drawn = drawing.drawing_of(configuration, chosen)
     if out.is_json:

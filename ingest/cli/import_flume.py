@@ -1,4 +1,4 @@
-"""`ingest import-flume`: a pipeline file made of an old Flume configuration."""
+"""`ingest import-flume`: a pipeline file from a Flume configuration."""
 
 import os
 from pathlib import Path
@@ -11,34 +11,36 @@ from ingest.cli.output import Output, counted
 if TYPE_CHECKING:
     from ingest.flume import Imported
 
-_STYLES = {"translated": "green", "replaced": "cyan", "left out": "yellow"}
+_STYLES = {"translated": "green", "replaced": "cyan", "left out": "yellow", "by hand": "red"}
 
 
 def import_flume(
     out: Output,
     file: Annotated[
         str | None,
-        typer.Argument(metavar="FILE", help="Data-flow text of Flume 0.9, or properties of Flume 1; - is stdin."),
+        typer.Argument(
+            metavar="FILE", help="Data-flow specification of Flume 0.9, or properties of Flume 1; - is stdin."
+        ),
     ] = None,
     *,
-    text: Annotated[str | None, typer.Option(metavar="TEXT", help="Data-flow text instead of a file.")] = None,
+    text: Annotated[str | None, typer.Option(metavar="TEXT", help="Data-flow specification instead of a file.")] = None,
     target: Annotated[
         Path | None,
-        typer.Option("-o", metavar="FILE", help="Pipeline file to write; stdout when left out."),
+        typer.Option("-o", metavar="FILE", help="Pipeline file to write; default: stdout."),
     ] = None,
     timezone: Annotated[
         str | None,
-        typer.Option(metavar="ZONE", help="Time zone of the old nodes; UTC is assumed without it, with a warning."),
+        typer.Option(metavar="ZONE", help="Time zone of the Flume nodes; default: UTC, with a warning."),
     ] = None,
     ast: Annotated[
-        bool, typer.Option("--ast", help="Show how data-flow text is understood; nothing is written.")
+        bool, typer.Option("--ast", help="Show the syntax tree of a data-flow specification; nothing is written.")
     ] = False,
 ) -> None:
     """
-    Make a pipeline file of an old Flume configuration, and tell what was translated, replaced and left out.
+    Write a pipeline file from a Flume configuration, and report what was translated, replaced and left out.
 
-    The pipeline does what the original did; where it can not, comments in it and the report say so. What -o names is
-    overwritten.
+    The pipeline does what the original did; comments and the report name the differences. A part that must be written
+    by hand appears as `not_imported`, which `ingest validate` refuses. The file of -o is overwritten.
 
     Example: ingest import-flume flume.conf -o pipeline.yaml --timezone Europe/Berlin
     """
@@ -64,7 +66,9 @@ def import_flume(
         show(str(entry), _STYLES[entry.outcome.value])
     out.problems(imported.report)
     if target is not None:
-        out.done(f"{target}: written, {counted(len(imported.entries), 'part')} of {name}")
+        by_hand = sum(entry.outcome.value == "by hand" for entry in imported.entries)
+        rest = f", {by_hand} to write by hand" if by_hand else ""
+        out.done(f"{target}: written, {counted(len(imported.entries), 'part')} of {name}{rest}")
         out.next(f"ingest validate {target}", f"ingest explain {target} --events EVENTS.jsonl")
 
 
@@ -73,7 +77,7 @@ def _content(file: str | None, text: str | None) -> tuple[str, str]:
     from ingest.cli.lines import content_of, shown
 
     if (file is None) is (text is None):
-        raise ConfigError("import-flume wants a FILE or --text", hint="one of the two")
+        raise ConfigError("import-flume needs a FILE or --text", hint="give one of the two")
     if file is None:
         return text or "", "<text>"
     try:

@@ -1,4 +1,4 @@
-"""`ingest init`: a pipeline that works, to start from."""
+"""`ingest init`: a working pipeline to start from."""
 
 from enum import StrEnum
 from importlib.resources import files
@@ -21,7 +21,9 @@ class Template(StrEnum):
 
 def init(
     out: Output,
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write into; made when missing.")] = Path(),
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder to write into; created if missing.")
+    ] = Path(),
     *,
     template: Annotated[
         Template,
@@ -29,9 +31,9 @@ def init(
     ] = Template.FILES,
 ) -> None:
     """
-    Write a pipeline that works, with tests and sample events.
+    Write a working pipeline with tests and sample events.
 
-    Files that exist are never overwritten.
+    Existing files are never overwritten.
 
     Example: ingest init demo --template kafka
     """
@@ -48,10 +50,10 @@ def init(
 
 def write_template(template: Template, directory: Path) -> list[Path]:
     """
-    Copy a template; the files it wrote.
+    Copy a template; returns the files written.
 
     Raises:
-        ConflictError: one of its files is there already; nothing was written.
+        ConflictError: one of its files exists; nothing was written.
     """
     from ingest.api.errors import ConflictError
 
@@ -60,8 +62,8 @@ def write_template(template: Template, directory: Path) -> list[Path]:
     existing = [path for path in targets if path.exists() or path.is_symlink()]
     if existing:
         raise ConflictError(
-            f'there is already "{existing[0]}"' + (f" and {len(existing) - 1} more" if existing[1:] else ""),
-            hint="nothing was written; name another folder",
+            f'"{existing[0]}" exists' + (f" and {len(existing) - 1} more" if existing[1:] else ""),
+            hint="nothing was written; choose another folder",
         )
     for path, content in targets.items():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,11 @@
-"""`ingest jars`: what Spark needs to read Kafka."""
+"""`ingest jars`: Spark's connector for Kafka."""
 
 from ingest.cli.output import Output, counted
 
 
 def fetch(out: Output) -> None:
     """
-    Fetch the jars of Spark's Kafka connector with Maven, once for this machine, and check them.
+    Download the jars of Spark's Kafka connector with Maven, once per machine, and verify them.
 
     Example: ingest jars fetch
     """
@@ -17,5 +17,5 @@ def fetch(out: Output) -> None:
         return
     for path in found:
         out.line(str(path))
-    out.done(f"{counted(len(found), 'jar')} there and whole")
+    out.done(f"{counted(len(found), 'jar')} present and verified")
     out.next("ingest init --template kafka")

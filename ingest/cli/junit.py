@@ -13,7 +13,7 @@ def junit_of(suite: str, results: Sequence[tuple[str, str, Sequence[str]]]) -> b
 
     Args:
         suite: its name.
-        results: name of the test, its pipeline, and what was not as expected: nothing when it passed.
+        results: name of the test, its pipeline, and its differences, none if it passed.
     """
     failed = sum(bool(lines) for _, _, lines in results)
     numbers = {"tests": str(len(results)), "failures": str(failed), "errors": "0", "skipped": "0"}
@@ -29,5 +29,5 @@ def junit_of(suite: str, results: Sequence[tuple[str, str, Sequence[str]]]) -> b
 
 
 def _clean(text: str) -> str:
-    """XML has no place for most control characters, not even escaped."""
+    """The text without control characters that XML 1.0 forbids even as references."""
     return _NOT_XML.sub("\ufffd", text)

@@ -1,4 +1,4 @@
-"""Lines of a file that a command was given, or of stdin."""
+"""Lines of a file argument, or of stdin."""
 
 import sys
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from ingest.api import NotFoundError
 
 
 def shown(name: str) -> str:
-    """The file as messages name it."""
+    """The file's name in messages."""
     return "<stdin>" if name == "-" else name
 
 

@@ -1,4 +1,4 @@
-"""What several commands begin with: the configuration, one of its pipelines, a store that is open for reading."""
+"""Opening a configuration, one of its pipelines, or a store for reading; used by several commands."""
 
 import os
 from collections.abc import Iterator
@@ -9,35 +9,43 @@ from ingest.api import ConfigError, NotFoundError, Store
 from ingest.catalog import SINGULAR, Catalog
 from ingest.cli.output import Output
 from ingest.config import load
-from ingest.spelling import did_you_mean
+from ingest.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration, Pipeline
 
 
-def loaded(file: str) -> "tuple[Configuration, Catalog]":
+def loaded(out: Output, file: str, *, shows_records: bool = False) -> "tuple[Configuration, Catalog]":
     """
-    A pipeline file, checked, and the components it may use.
+    A checked pipeline file and its catalog; its secrets are masked in all later output.
+
+    Args:
+        out: of the command.
+        file: `-` for stdin.
+        shows_records: stdout carries stored cells and records, which are not masked.
 
     Raises:
-        ConfigError: it is wrong; all problems are in the report.
+        ConfigError: it is invalid; the report has all problems.
         NotFoundError: there is no such file.
     """
     configuration = load(file, env=os.environ, lookup=Catalog())
+    out.hide_secrets(configuration.masks.hide, in_data=not shows_records)
     return configuration, Catalog(configuration.plugins)
 
 
 def used_plugins(configuration: "Configuration", catalog: Catalog) -> list[dict[str, str]]:
-    """What in a file is of plugins: room, name and the provider of each such component, sorted."""
+    """Components of a file that plugins provide: type, name and provider of each, sorted."""
     parts = [("stores", store.kind) for store in configuration.stores.values()]
     for pipeline in configuration.pipelines.values():
-        parts += [("decorators", step.kind) for step in pipeline.decorators]
+        parts.append(("sources", pipeline.source.kind))
+        parts += [("decorators", decorator.kind) for decorator in pipeline.decorators]
+        parts += [("sinks", sink.kind) for sink in pipeline.sinks]
     found = ((room, name, catalog.entry(room, name).provider) for room, name in sorted(set(parts)))
     return [{"room": room, "name": name, "provider": provider} for room, name, provider in found if provider]
 
 
 def tell_plugins(out: Output, configuration: "Configuration", catalog: Catalog) -> None:
-    """Say which parts of a file are of plugins; text mode only."""
+    """Print which components of a file plugins provide; text mode only."""
     if not out.is_json:
         for part in used_plugins(configuration, catalog):
             out.note(f'{SINGULAR[part["room"]]} "{part["name"]}" is of {part["provider"]}', "dim")
@@ -64,7 +72,7 @@ def pipeline_of(configuration: "Configuration", name: str | None) -> "Pipeline":
 
 def store_of_table(configuration: "Configuration", table: str) -> str:
     """
-    The store that has a table: as declared, else where a sink writes it, else the only store.
+    The store of a table: the declared one, else one that a sink writes it to, else the only store.
 
     Raises:
         ConfigError: it could be in several stores.
@@ -72,24 +80,24 @@ def store_of_table(configuration: "Configuration", table: str) -> str:
     if table in configuration.tables:
         return configuration.tables[table].store
     written = {
-        getattr(sink.settings, "store", None)
+        sink.settings.store_name
         for pipeline in configuration.pipelines.values()
         for sink in pipeline.sinks
-        if getattr(getattr(sink.settings, "table", None), "text", None) == table
+        if sink.settings.table_text == table
     }
     candidates = written or set(configuration.stores)
     if len(candidates) == 1:
         return str(candidates.pop())
     raise ConfigError(
         f'table "{table}" could be in any of the stores {", ".join(sorted(map(str, candidates)))}',
-        hint=f"say so in the file: tables: {{{table}: {{store: NAME}}}}",
+        hint=f"declare it in the file: tables: {{{table}: {{store: NAME}}}}",
     )
 
 
 @contextmanager
-def reading(file: str, table: str) -> Iterator[Store[Any]]:
-    """The store of a table, open for reading, also while a service writes to it."""
-    configuration, catalog = loaded(file)
+def reading(out: Output, file: str, table: str) -> Iterator[Store[Any]]:
+    """The store of a table, open for reading; a service may write to it meanwhile."""
+    configuration, catalog = loaded(out, file, shows_records=True)
     component = configuration.stores[store_of_table(configuration, table)]
     store: Store[Any] = catalog.load("stores", component.kind).reader(component.settings)
     try:
@@ -105,7 +113,7 @@ def _check_table(store: Store[Any], table: str, file: str) -> None:
     if table in tables:
         return
     there = (
-        f"there is {', '.join(tables)}" if tables else f"nothing has been written yet: run 'ingest run --once {file}'"
+        f"there is {', '.join(tables)}" if tables else f"the store has no tables yet: run 'ingest run --once {file}'"
     )
     hint = did_you_mean(table, tables) or there
     raise NotFoundError(f'there is no table "{table}"', hint=hint)

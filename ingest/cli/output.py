@@ -1,5 +1,5 @@
 """
-What commands print: data on stdout, everything else on stderr, as text or as JSON.
+Output of commands: data on stdout, everything else on stderr, as text or as JSON.
 
 Lines are coloured here by hand, and rich is imported only for tables and progress bars: importing it costs more than
 checking a configuration.
@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 from ingest import __version__
 
-if TYPE_CHECKING:  # their rooms load pydantic, which `--version` and the help pages do without
+if TYPE_CHECKING:  # these packages load pydantic, which `--version` and the help pages do not need
     from ingest.api.errors import IngestError
     from ingest.config.problems import Report
 
 _CODES = {"bold": "1", "dim": "2", "red": "1;31", "green": "32", "yellow": "33", "cyan": "36"}
-# what a terminal would take for a command, and marks that turn the direction of text
+# control characters of terminals, and marks that change the direction of text
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_UNLIMITED = 100_000  # columns of a table that no terminal shows: a line stays a line
+_UNLIMITED = 100_000  # columns of a table that is not on a terminal: no line is wrapped
 
 
 class Format(StrEnum):
@@ -34,7 +34,7 @@ class Format(StrEnum):
 
 
 class OutputClosedError(Exception):
-    """Nobody reads any more, as after `| head`; the command ends without a word."""
+    """The reader of stdout has closed it, as after `| head`; the command ends silently."""
 
 
 class Output:
@@ -43,7 +43,7 @@ class Output:
 
     Attributes:
         format: of the data; `choose` sets it.
-        is_plain: no colours, wherever it goes.
+        is_plain: no colours, also on a terminal.
     """
 
     def __init__(self, stdout: TextIO, stderr: TextIO, *, is_plain: bool) -> None:
@@ -52,6 +52,8 @@ class Output:
         self._opened = contextlib.ExitStack()
         self.format = Format.TEXT
         self.is_plain = is_plain or os.environ.get("TERM") == "dumb"
+        self._hide: Callable[[str], str] = str
+        self._hide_data: Callable[[str], str] = str
         for stream in (stdout, stderr):
             reconfigure = getattr(stream, "reconfigure", None)
             if reconfigure is not None:  # a file name that is not UTF-8 must not end a command
@@ -59,26 +61,26 @@ class Output:
 
     @property
     def is_json(self) -> bool:
-        """Whether data is wanted as JSON."""
+        """Whether data is printed as JSON."""
         return self.format is Format.JSON
 
     @property
     def is_live(self) -> bool:
-        """Whether a person watches, so that things may move."""
+        """Whether stderr is a terminal, so progress can be shown."""
         return not self.is_json and self._stderr.isatty()
 
     def wait_for_nobody(self, on_lost: Callable[[int], None], *, with_data: bool) -> Callable[[], int]:
         """
-        Wait for no reader from now on: a service must neither stand still with its log nor stay for its last words.
+        Drop output that is not read from now on: a blocked stderr must neither stop a service nor delay its exit.
 
-        All that this process writes to stderr takes part, until `close`. Where that is no file, nothing changes.
+        Applies to all that this process writes to stderr, until `close`; no effect if stderr has no file descriptor.
 
         Args:
-            on_lost: told how many lines of stderr were left out, once somebody reads again.
-            with_data: nor for a reader of stdout.
+            on_lost: gets the number of dropped lines of stderr, when it is read again.
+            with_data: also for stdout.
 
         Returns:
-            Asked, how many lines of stderr were left out so far.
+            A function that gives the number of lines of stderr dropped so far.
         """
         from ingest.observe.drain import Drain
 
@@ -97,13 +99,25 @@ class Output:
         return lambda: 0 if rest is None else rest.lost
 
     def close(self) -> None:
-        """Give the last lines their time."""
+        """Write the remaining lines, for a bounded time."""
         self._opened.close()
 
     def choose(self, wanted: Format | None, *, is_plain: bool) -> None:
-        """Take what the options of a command say."""
+        """Apply the output options of a command."""
         self.format = wanted or self.format
         self.is_plain = self.is_plain or is_plain
+
+    def hide_secrets(self, hide: Callable[[str], str], *, in_data: bool) -> None:
+        """
+        Mask the secrets of a configuration from now on.
+
+        Args:
+            hide: gives a text without them.
+            in_data: on stdout too. Stored cells and records are not masked: a short secret that occurs in one by chance
+                would change the exported data.
+        """
+        self._hide = hide
+        self._hide_data = hide if in_data else str
 
     def line(self, text: str = "", style: str = "") -> None:
         """One line of data."""
@@ -114,7 +128,7 @@ class Output:
         self._write("".join(self._styled(_safe(text), style, self._stdout) for text, style in parts))
 
     def raw(self, text: str) -> None:
-        """Data as it is, which ends its own lines."""
+        """Data as it is, newlines included."""
         self._write(text, end="")
 
     def json(self, value: object) -> None:
@@ -124,7 +138,7 @@ class Output:
         self._write(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode())
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], width: int = _UNLIMITED) -> None:
-        """Rows under a header, as wide as the terminal or else `width`; a `#` in front of a column: it has numbers."""
+        """Rows under a header, as wide as the terminal or else `width`; `#` before a column name marks numbers."""
         from rich import box
         from rich.console import Console
         from rich.table import Table
@@ -136,7 +150,7 @@ class Output:
                 column.lstrip("#"),
                 justify="right" if column.startswith("#") else "left",
                 overflow="fold",
-                no_wrap=number == 0,  # what names the row is there to be copied
+                no_wrap=number == 0,  # the first column names the row, and is copied
             )
         for row in rows:
             table.add_row(*(Text(_safe(cell)) for cell in row))
@@ -154,11 +168,11 @@ class Output:
         self._write("\n".join(line for line in lines if line))
 
     def note(self, text: str, style: str = "") -> None:
-        """One line for people that is not data."""
+        """One line on stderr."""
         self._tell(self._styled(_safe(text), style, self._stderr))
 
     def done(self, text: str) -> None:
-        """What was achieved; text mode only, since JSON says it in its data."""
+        """The result in words; text mode only, because the JSON data has it."""
         if not self.is_json:
             self.note(text, "green")
 
@@ -170,7 +184,7 @@ class Output:
                 self._tell(self._styled(lead, "dim", self._stderr) + _safe(command))
 
     def problems(self, report: "Report") -> None:
-        """All that is wrong with a configuration, as a compiler tells it."""
+        """All problems of a configuration, in the form of a compiler's messages."""
         for line in report.to_text().splitlines():
             head = re.match(r"(\S.*?:\d+:\d+: )([a-z-]+): (warning: )?(.*)", line)
             if head is None:
@@ -188,7 +202,7 @@ class Output:
             self.note(", ".join(counts), "red" if errors else "yellow")
 
     def error(self, error: "IngestError") -> None:
-        """Why a command failed, and the way out."""
+        """Why a command failed, with the hint."""
         report: Report | None = getattr(error, "report", None)
         has_problems = report is not None and bool(report.problems)
         if self.is_json:
@@ -206,7 +220,7 @@ class Output:
                 self._tell(self._styled("  hint: ", "cyan", self._stderr) + _safe(error.hint))
 
     def bug(self, error: Exception, *, with_traceback: bool) -> None:
-        """A failure nobody foresaw."""
+        """An unexpected exception."""
         if with_traceback:
             self._tell("".join(traceback.format_exception(error)).rstrip())
         name = type(error).__name__
@@ -214,12 +228,12 @@ class Output:
         import platform
 
         versions = f"attr2hbase {__version__}, Python {platform.python_version()}, {platform.system()}"
-        advice = "" if with_traceback else "; INGEST_DEBUG=1 in front of the command shows where"
-        self._tell(f"  this is a fault of attr2hbase, please report it ({versions}){advice}")
+        advice = "" if with_traceback else "; INGEST_DEBUG=1 before the command shows the traceback"
+        self._tell(f"  this is a bug in attr2hbase, please report it ({versions}){advice}")
 
     @contextlib.contextmanager
     def progress(self, what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-        """A bar on stderr while the block runs; its value is told how far things are. Nothing when nobody watches."""
+        """A progress bar on stderr; gives a function that sets the number done. No bar unless stderr is a terminal."""
         if not self.is_live:
             yield lambda _done: None
             return
@@ -233,7 +247,7 @@ class Output:
             yield lambda done: bar.update(task, completed=done)
 
     def flush(self) -> None:
-        """Send what waits; a reader that has gone away ends the command."""
+        """Write buffered data; raises OutputClosedError if the reader has closed the stream."""
         try:
             self._stdout.flush()
         except BrokenPipeError:
@@ -241,18 +255,18 @@ class Output:
 
     def _write(self, text: str, end: str = "\n") -> None:
         try:
-            self._stdout.write(text + end)
+            self._stdout.write(self._hide_data(text) + end)
         except BrokenPipeError:
             self._give_up()
 
     def _tell(self, text: str) -> None:
-        self.flush()  # so that the two streams keep their order where they meet
+        self.flush()  # keeps the order of both streams on one terminal
         with contextlib.suppress(BrokenPipeError):
-            self._stderr.write(text + "\n")
+            self._stderr.write(self._hide(text) + "\n")
             self._stderr.flush()
 
     def _give_up(self) -> None:
-        # the interpreter flushes stdout once more when it ends, and must not complain then
+        # the interpreter flushes stdout at exit, which must not fail again
         if self._stdout is sys.stdout:
             with contextlib.suppress(OSError, ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), self._stdout.fileno())

@@ -12,12 +12,12 @@ from ingest.cli.output import Output
 
 if TYPE_CHECKING:
     from ingest.api import Record
-    from ingest.config.cases import Given
     from ingest.config.model import Pipeline
-    from ingest.sources.kafka import KafkaSource
+    from ingest.config.test_cases import Given
+    from ingest.kafka.settings import KafkaConnection
 
-_FLUSH_RECORDS = 10_000  # memory of what is not acknowledged yet stays bounded
-_FLUSH_S = 0.2  # with a rate, what was sent is in the topic after so long
+_FLUSH_RECORDS = 10_000  # bounds the memory of unacknowledged records
+_FLUSH_S = 0.2  # with a rate, records are flushed at least this often
 
 
 def produce(  # noqa: PLR0913 - the options of the command
@@ -26,19 +26,19 @@ def produce(  # noqa: PLR0913 - the options of the command
     *,
     pipeline: PipelineOption = None,
     events: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Events, a JSON object a line as for explain; - is stdin.")
+        str | None, typer.Option(metavar="FILE", help="Events, one JSON object per line as for explain; - is stdin.")
     ] = None,
-    lines: Annotated[str | None, typer.Option(metavar="FILE", help="Bodies, one a line; - is stdin.")] = None,
+    lines: Annotated[str | None, typer.Option(metavar="FILE", help="Bodies, one per line; - is stdin.")] = None,
     topic: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which topic; may be left out when the pipeline reads one.")
+        str | None, typer.Option(metavar="NAME", help="Topic; optional if the pipeline reads one.")
     ] = None,
     count: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="So many events; the file begins again when it is short.")
+        int | None, typer.Option(min=1, metavar="N", help="Number of events; the file is repeated if it is shorter.")
     ] = None,
-    rate: Annotated[int | None, typer.Option(min=1, metavar="N", help="At most so many events a second.")] = None,
+    rate: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum number of events per second.")] = None,
 ) -> None:
     """
-    Put sample events into the topic a pipeline reads; the topic is made when it is missing.
+    Produce sample events to the topic a pipeline reads; the topic is created if missing.
 
     Example: ingest produce pipeline.yaml --events events.jsonl --count 1000 --rate 100
     """
@@ -49,15 +49,16 @@ def produce(  # noqa: PLR0913 - the options of the command
 
     if (events is None) == (lines is None):
         raise ConfigError("produce needs one of --events FILE and --lines FILE")
-    configuration, _ = loaded(file)
-    source, target = _target(pipeline_of(configuration, pipeline), topic)
-    records = list(_records(events, lines, source.format))
+    configuration, _ = loaded(out, file)
+    chosen = pipeline_of(configuration, pipeline)
+    source, target = _target(chosen, topic)
+    records = list(_records(events, lines, chosen.source.settings.decoding.format))
     if not records:
-        raise ConfigError(f'"{events or lines}" holds no events')
+        raise ConfigError(f'"{events or lines}" has no events')
     with KafkaAdmin(source) as admin:
         if target not in admin.topics_matching(".*"):
             admin.create_topic(target)
-            out.note(f'topic "{target}" made')
+            out.note(f'topic "{target}" created')
     producer = KafkaProducer(source)
     started = flushed = time.monotonic()
     sent = 0
@@ -66,7 +67,7 @@ def produce(  # noqa: PLR0913 - the options of the command
             for record in itertools.islice(itertools.cycle(records), count or len(records)):
                 if rate is not None:
                     time.sleep(max(0.0, started + sent / rate - time.monotonic()))
-                # a time of 0 stands for "when it is sent"
+                # a time of 0 stands for the time of sending
                 producer.send(target, record.key, record.value, record.headers, None, record.timestamp_ms or None)
                 sent += 1
                 if sent % _FLUSH_RECORDS == 0 or (rate is not None and time.monotonic() - flushed > _FLUSH_S):
@@ -84,15 +85,15 @@ def produce(  # noqa: PLR0913 - the options of the command
     out.next(f"ingest run --once {file}")
 
 
-def _target(pipeline: "Pipeline", topic: str | None) -> "tuple[KafkaSource, str]":
+def _target(pipeline: "Pipeline", topic: str | None) -> "tuple[KafkaConnection, str]":
     """The cluster and topic to write to."""
     from ingest.api import ConfigError
-    from ingest.sources.kafka import KafkaSource
+    from ingest.kafka.settings import connection_of
 
-    source = pipeline.source.settings
-    if not isinstance(source, KafkaSource):
+    source = connection_of(pipeline.source.settings)
+    if source is None:
         raise ConfigError(f'pipeline "{pipeline.name}" reads no topic', hint="its source is not Kafka")
-    topics = source.topics or []
+    topics = pipeline.source.settings.topics_by_name
     if topic is None and len(topics) != 1:
         raise ConfigError(f'pipeline "{pipeline.name}" reads several topics', hint="choose one with --topic NAME")
     return source, topic or topics[0]
@@ -101,7 +102,7 @@ def _target(pipeline: "Pipeline", topic: str | None) -> "tuple[KafkaSource, str]
 def _records(events: str | None, lines: str | None, form: str) -> "Iterator[Record]":
     from ingest.api import Record
     from ingest.cli.lines import lines_of, shown
-    from ingest.trial import inputs_of
+    from ingest.dry_run import inputs_of
 
     if lines is not None:
         for line in lines_of(lines):
@@ -113,19 +114,19 @@ def _records(events: str | None, lines: str | None, form: str) -> "Iterator[Reco
 
 def produced(number: int, given: "Given", form: str) -> "Record":
     """
-    The record that the source makes this event of.
+    The record that the source decodes into this event.
 
     Args:
         number: of the input, from 0.
         given: the input.
-        form: how the source takes values to hold events.
+        form: format of the source's values.
 
     Raises:
-        ConfigError: there is none in this format.
+        ConfigError: no record of this format gives the event.
     """
     from ingest.api import ConfigError, Event, Record
     from ingest.api.notation import name_to_bytes
-    from ingest.trial.inputs import event_of, record_of
+    from ingest.dry_run.inputs import event_of, record_of
 
     if given.record is not None:
         return record_of(number, given.record)
@@ -137,7 +138,7 @@ def produced(number: int, given: "Given", form: str) -> "Record":
             value = _envelope(event.body)
         case _:
             raise ConfigError(
-                f"events can not be written as {form}", hint='give whole records instead: {"record": {"value": …}}'
+                f"events cannot be written as {form}", hint='give records instead: {"record": {"value": …}}'
             )
     headers = list(event.attributes.items())
     core = {"host": given.host, "priority": given.priority, "nanos": given.nanos}

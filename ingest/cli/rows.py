@@ -1,4 +1,4 @@
-"""How rows of a table are shown, for `scan` and `get`."""
+"""Rows of a table as `scan` and `get` print them."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 from ingest.api import Cell, NotFoundError, Row, Store, split_column
 from ingest.api.notation import to_notation
 from ingest.cli.output import Output
-from ingest.cli.readable import from_readable, moment, readable
-from ingest.spelling import did_you_mean
+from ingest.reference.readable import from_readable, moment, readable
+from ingest.suggest import did_you_mean
 
 
 def show(out: Output, row: Row) -> None:
-    """One row: as a line of JSON, or its key with a line for each cell below."""
+    """One row: as a line of JSON, or its key and a line for each cell."""
     if out.is_json:
         out.json({"row": to_notation(row.key), "cells": [_plain(cell) for cell in row.cells]})
         return
@@ -25,14 +25,14 @@ def show(out: Output, row: Row) -> None:
 
 
 def columns_of(options: list[str] | None) -> tuple[bytes, ...] | None:
-    """Columns as given on the command line: repeated, or with commas between."""
+    """Columns from repeated options, each with one column or several separated by commas."""
     columns = tuple(from_readable(name) for option in options or () for name in option.split(",") if name)
     return columns or None
 
 
 def check_families(store: Store[Any], table: str, columns: Iterable[bytes] | None) -> None:
     """
-    Refuse columns that no row can have; an empty answer would not tell why.
+    Refuse columns of families that the table does not have, instead of an empty answer.
 
     Raises:
         NotFoundError: the table has no such family.

@@ -15,14 +15,15 @@ OnceOption = Annotated[
     bool,
     typer.Option(
         "--once",
-        help="Read what is there now, then end. A batch that blocks is waited for; what is away at the start is not.",
+        help="Read the present records, then exit. A blocked micro-batch is retried; a store or source that is "
+        "unavailable at the start is an error.",
     ),
 ]
 StartOption = Annotated[
     str | None,
     typer.Option(
         metavar="PLACE",
-        help="Where to begin without a checkpoint: group, earliest, latest, or a time as in 2026-01-31T12:00:00Z.",
+        help="Where to start without a checkpoint: group, earliest, latest, or a time as in 2026-01-31T12:00:00Z.",
     ),
 ]
 
@@ -35,7 +36,7 @@ def run(
     start_from: StartOption = None,
 ) -> None:
     """
-    Run the pipelines of a file until told to stop by SIGTERM or Ctrl-C.
+    Run the pipelines of a file until SIGTERM or Ctrl-C.
 
     Example: ingest run --once pipeline.yaml
     """
@@ -45,9 +46,9 @@ def run(
     from ingest.service.run import RunOptions
     from ingest.service.run import run as run_service
 
-    configuration, catalog = loaded(file)
+    configuration, catalog = loaded(out, file)
     out.problems(configuration.report)
-    _set_up_logs(configuration, is_watched=once and out.is_live)
+    set_up_logs(configuration, is_watched=once and out.is_live)
     stop = Stop()
     lost_lines = out.wait_for_nobody(_tell_lost, with_data=not once)
     with stop.on_signals(), Following(out, list(configuration.pipelines), is_shown=once) as following:
@@ -60,8 +61,8 @@ def run(
     raise typer.Exit(outcome.exit_code)
 
 
-def _set_up_logs(configuration: "Configuration", *, is_watched: bool) -> None:
-    """Log lines as configured; where a progress bar moves, only those that matter."""
+def set_up_logs(configuration: "Configuration", *, is_watched: bool) -> None:
+    """Set up the log as configured, with secrets masked; on a terminal only warnings and errors."""
     from ingest.observe.logs import LogFormat, LogLevel, set_up
 
     log = configuration.service.log
@@ -74,7 +75,7 @@ def _set_up_logs(configuration: "Configuration", *, is_watched: bool) -> None:
 def _tell_lost(lines: int) -> None:
     from ingest.observe.logs import logger
 
-    logger(__name__).warning("log lines were left out while nobody read them", lines=lines)
+    logger(__name__).warning("log lines were dropped because stderr was not read", lines=lines)
 
 
 def _tell(out: Output, error: BaseException) -> None:
@@ -89,7 +90,7 @@ def _tell(out: Output, error: BaseException) -> None:
 def _what_next(out: Output, file: str, configuration: "Configuration", outcome: "Outcome") -> None:
     counts = [totals.counts for totals in outcome.totals.values()]
     commands = []
-    if any(count.stored for count in counts):
+    if configuration.stores and any(count.stored for count in counts):
         commands.append(f"ingest scan {file} {_table(configuration)}")
     if any(count.dead_lettered for count in counts):
         commands.append(f"ingest dead-letters list {file}")
@@ -97,10 +98,9 @@ def _what_next(out: Output, file: str, configuration: "Configuration", outcome: 
 
 
 def _table(configuration: "Configuration") -> str:
-    """A table that was written, when one can be named."""
+    """A table of the file to name in the suggestion."""
     for pipeline in configuration.pipelines.values():
         for sink in pipeline.sinks:
-            table = getattr(sink.settings, "table", None)
-            if getattr(table, "constant", None) is not None:
-                return str(getattr(table, "text", "TABLE"))
+            if sink.settings.fixed_table is not None:
+                return sink.settings.fixed_table
     return next(iter(configuration.tables), "TABLE")

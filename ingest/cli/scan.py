@@ -15,23 +15,23 @@ def scan(  # noqa: PLR0913 - the options of the command
     file: FileArgument,
     table: TableArgument,
     *,
-    prefix: Annotated[str, typer.Option(metavar="KEY", help=f"Only row keys that begin so: {_KEY}.")] = "",
+    prefix: Annotated[str, typer.Option(metavar="KEY", help=f"Only row keys with this prefix: {_KEY}.")] = "",
     start: Annotated[str, typer.Option(metavar="KEY", help="First row key.")] = "",
     stop: Annotated[str | None, typer.Option(metavar="KEY", help="End of the range; this key is not shown.")] = None,
     columns: ColumnsOption = None,
     versions: VersionsOption = 1,
-    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="At most so many rows.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum number of rows.")] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="From the last row key to the first.")] = False,
 ) -> None:
     """
-    Show rows of a table, also while a service writes to it.
+    Show rows of a table; a service may write to it meanwhile.
 
     Example: ingest scan pipeline.yaml mytable --prefix k1- --limit 10
     """
     from ingest.api import Scan
     from ingest.cli.loading import reading
-    from ingest.cli.readable import from_readable
     from ingest.cli.rows import check_families, columns_of, show
+    from ingest.reference.readable import from_readable
 
     wanted = Scan(
         start=from_readable(start),
@@ -43,7 +43,7 @@ def scan(  # noqa: PLR0913 - the options of the command
         reverse=reverse,
     )
     count = 0
-    with reading(file, table) as store:
+    with reading(out, file, table) as store:
         check_families(store, table, wanted.columns)
         for row in store.scan(table, wanted):
             show(out, row)

@@ -15,7 +15,7 @@ def submit(
     out: Output,
     file: FileArgument,
     *,
-    printed: Annotated[bool, typer.Option("--print", help="Show the command, and do not run it.")] = False,
+    printed: Annotated[bool, typer.Option("--print", help="Print the command without running it.")] = False,
     once: OnceOption = False,
     start_from: StartOption = None,
 ) -> None:
@@ -29,15 +29,17 @@ def submit(
     from ingest.service.submit import submit_command
 
     if file == "-":
-        raise ConfigError("spark-submit can not read the file from stdin", hint="give it a name")
-    configuration, _ = loaded(file)
+        raise ConfigError("spark-submit cannot read the file from stdin", hint="name a file")
+    configuration, catalog = loaded(out, file)
     arguments = ["--once"] if once else []
     arguments += ["--start-from", start_from] if start_from is not None else []
-    command = submit_command(configuration, file, arguments, os.environ)
+    command = submit_command(configuration, catalog, file, arguments, os.environ)
     if not printed:
         out.note(f"{command[0]} starts", "dim")
         out.flush()
         os.execv(command[0], command)  # noqa: S606 - signals reach spark-submit itself
+    for name in sorted(configuration.secret_settings):
+        out.note(f'"{name}" holds a secret: it is not part of the command; the service reads it from the file', "dim")
     if out.is_json:
         out.json({"command": command})
         return
@@ -46,7 +48,7 @@ def submit(
 
 
 def _shown(command: list[str]) -> str:
-    """A command to paste: an option with its value a line."""
+    """A command to paste, one option with its value per line."""
     lines: list[str] = []
     is_open = False
     for word in command:

@@ -1,4 +1,4 @@
-"""`ingest table`: the tables a file declares, compared with those in their stores and brought in line."""
+"""`ingest table`: the tables a file declares, compared with those in the stores, and applied to them."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from ingest.api import SchemaError, Store, TableSpec
     from ingest.catalog import Catalog
     from ingest.config.model import Configuration
-    from sinks.drift import Difference, Value
+    from sinks.schema_diff import Difference, Value
 
 DIFFERS = 4  # the exit code of a conflict, here between the file and its stores
 
 _WORDS = {
-    "make": "makes it",
+    "make": "creates it",
     "change": "changes it",
     "data_loss": "only with --allow-data-loss",
-    "by_hand": "shows what to type",
-    "nothing": "leaves it",
+    "by_hand": "shows the command",
+    "nothing": "no change",
 }
 _UNITS_S = (("d", 86_400), ("h", 3_600), ("m", 60))
 
@@ -31,16 +31,16 @@ def plan(out: Output, file: FileArgument) -> None:
     """
     Show how the tables in the stores differ from those under "tables"; changes nothing.
 
-    Exit code 0 when they are as declared, 4 when they are not. Families that are not declared and splits are shown,
-    but count as no difference: events may have made the one, and the other can not be changed once a table is made.
+    Exit code 0 if they are as declared, 4 if not. Undeclared families and split points are shown, and count as no
+    difference: events may have created the families, and split points cannot be changed after a table is created.
 
     Example: ingest table plan pipeline.yaml
     """
     from ingest.api import NotFoundError
     from ingest.cli.loading import loaded
-    from sinks.drift import differences
+    from sinks.schema_diff import differences
 
-    configuration, catalog = loaded(file)
+    configuration, catalog = loaded(out, file)
     rows = []
     for name, specs in _declared(configuration).items():
         with _store(configuration, catalog, name, for_reading=True) as store:
@@ -48,7 +48,7 @@ def plan(out: Output, file: FileArgument) -> None:
             try:
                 store.open()
             except NotFoundError:
-                if not store.capabilities.creates_tables:  # else the first write makes the store
+                if not store.capabilities.creates_tables:  # else the first write creates the store
                     raise
             else:
                 found = [store.describe_table(spec.name) for spec in specs]
@@ -77,21 +77,21 @@ def apply(
     *,
     allow_data_loss: Annotated[
         bool,
-        typer.Option("--allow-data-loss", help="Also keep fewer versions or for a shorter time, which deletes cells."),
+        typer.Option("--allow-data-loss", help="Also reduce versions or ttl, which deletes cells."),
     ] = False,
 ) -> None:
     """
-    Bring the tables in the stores in line with those under "tables", and show what was done, as read back.
+    Change the tables in the stores to what "tables" declares, and show the changes as read back.
 
-    Makes missing tables and families, changes versions, ttl, compression and bloom; never removes a table or family.
-    Exit code 4 when something still differs, with the commands for what the store can not do itself.
+    Creates missing tables and families; changes versions, ttl, compression and bloom; never removes a table or family.
+    Exit code 4 if a difference remains, with the store's shell commands for it.
 
     Example: ingest table apply pipeline.yaml
     """
     from ingest.cli.loading import loaded
-    from sinks.drift import align
+    from sinks.schema_diff import reconcile
 
-    configuration, catalog = loaded(file)
+    configuration, catalog = loaded(out, file)
     done: list[dict[str, Any]] = []
     left: list[dict[str, Any]] = []
     refused: list[SchemaError] = []
@@ -99,10 +99,10 @@ def apply(
         with _store(configuration, catalog, name, for_reading=False) as store:
             store.open()
             for spec in specs:
-                alignment = align(store, spec, allow_data_loss=allow_data_loss)
-                done += [_row(name, one) for one in alignment.done]
-                left += [_row(name, one) | {"apply": one.remedy(store).value} for one in alignment.left]
-                refused += alignment.refused
+                changes = reconcile(store, spec, allow_data_loss=allow_data_loss)
+                done += [_row(name, one) for one in changes.done]
+                left += [_row(name, one) | {"apply": one.remedy(store).value} for one in changes.left]
+                refused += changes.refused
     commands = [error.command for error in refused if error.command is not None]
     if out.is_json:
         out.json({"done": [_plain(row) for row in done], "left": [_plain(row) for row in left], "commands": commands})
@@ -123,7 +123,7 @@ def apply(
 
 
 def _declared(configuration: "Configuration") -> "dict[str, list[TableSpec]]":
-    """Tables by store, of stores that have any."""
+    """Store -> the tables declared for it."""
     declared: dict[str, list[TableSpec]] = {}
     for table in configuration.tables.values():
         declared.setdefault(table.store, []).append(table.spec())
@@ -159,7 +159,7 @@ def _tell(out: Output, done: list[dict[str, Any]], left: list[dict[str, Any]]) -
     columns = ("table", "store", "family", "what", "declared")
     if done:
         out.table((*columns, "before"), [_shown(row) for row in done])
-        out.done(f"{counted(len(done), 'difference')} gone, as read back")
+        out.done(f"{counted(len(done), 'difference')} applied, as read back")
     if left:
         out.table((*columns, "still"), [_shown(row) for row in left])
         out.note(f"{counted(len(left), 'difference')} left", "yellow")
@@ -173,8 +173,8 @@ def _nothing_to_do(out: Output, file: str, configuration: "Configuration") -> No
 
 
 def _shown(row: dict[str, Any]) -> tuple[str, ...]:
-    """A row's cells for people."""
-    from ingest.cli.readable import readable
+    """A row as text."""
+    from ingest.reference.readable import readable
 
     family = "" if row["family"] is None else readable(row["family"])
     what = {"table": "missing", "family": "missing", "undeclared": "not declared"}.get(row["what"], row["what"])
@@ -209,7 +209,7 @@ def _text(what: str, value: "Value", readable: Callable[[bytes], str]) -> str:
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """A row as JSON says it."""
+    """A row as JSON."""
     family = row["family"]
     return row | {
         "family": None if family is None else _value(family),

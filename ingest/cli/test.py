@@ -1,5 +1,6 @@
 """`ingest test`: the tests of a pipeline file."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ from ingest.cli.updating import shown_path, update_tests
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
-    from ingest.trial import CaseResult, Difference
+    from ingest.dry_run import CaseResult, Difference
 
 
 def test(
@@ -23,8 +24,8 @@ def test(
         bool,
         typer.Option(
             "--update",
-            help="First write what comes out into `expect` of tests that fail, or that expect nothing yet; the rest of "
-            "the file stays as it is.",
+            help="First write the actual results into `expect` of tests that fail or expect nothing yet; the rest of "
+            "the file is unchanged.",
         ),
     ] = False,  # noqa: PT028 - a command, no test of ours
 ) -> None:
@@ -37,15 +38,18 @@ def test(
     """
     updated: list[dict[str, object]] = []
     if update:
-        updated = update_tests(out, file, results_of)
-    results, _ = results_of(file)
+        updated = update_tests(out, file, partial(results_of, out))
+    results, configuration = results_of(out, file)
     failed = sum(not result.passed for result in results)
     if junit is not None:
         from ingest.cli.junit import junit_of
 
-        junit.write_bytes(
-            junit_of(file, [(result.case.name, result.case.pipeline, told(result)) for result in results])
-        )
+        hide = configuration.masks.hide
+        cases = [
+            (hide(result.case.name), result.case.pipeline, [hide(line) for line in difference_lines(result)])
+            for result in results
+        ]
+        junit.write_bytes(junit_of(file, cases))
     if out.is_json:
         about = {"updated": updated} if update else {}
         tests = [_plain(result) for result in results]
@@ -56,20 +60,20 @@ def test(
         raise typer.Exit(1)
 
 
-def results_of(file: str) -> "tuple[list[CaseResult], Configuration]":
-    """What the tests of a file come to."""
-    from ingest.build import plan_of
+def results_of(out: Output, file: str) -> "tuple[list[CaseResult], Configuration]":
+    """Run the tests of a file."""
     from ingest.cli.loading import loaded
-    from ingest.trial import Trial
+    from ingest.dry_run import DryRun
+    from ingest.plan.assemble import plan_of
 
-    configuration, catalog = loaded(file)
+    configuration, catalog = loaded(out, file)
     tested = dict.fromkeys(case.pipeline for case in configuration.tests)
     tables = configuration.tables.values()
-    trials = {name: Trial.of(plan_of(configuration, configuration.pipelines[name], catalog), tables) for name in tested}
-    return [trials[case.pipeline].test(case) for case in configuration.tests], configuration
+    dry_runs = {name: DryRun(plan_of(configuration, configuration.pipelines[name], catalog), tables) for name in tested}
+    return [dry_runs[case.pipeline].test(case) for case in configuration.tests], configuration
 
 
-def told(result: "CaseResult") -> list[str]:
+def difference_lines(result: "CaseResult") -> list[str]:
     """A line for each difference, with its place in the file."""
     return [f"{_where(result, difference)}: {_difference(difference)}" for difference in result.differences]
 
@@ -78,7 +82,7 @@ def _show(out: Output, file: str, results: "list[CaseResult]", failed: int) -> N
     for result in results:
         verdict = ("passed  ", "green") if result.passed else ("FAILED  ", "red")
         out.parts(verdict, (result.case.name, ""))
-        for line in told(result):
+        for line in difference_lines(result):
             out.line(f"  {line}")
     if not results:
         out.note(f'"{file}" has no tests', "yellow")
@@ -92,13 +96,13 @@ def _show(out: Output, file: str, results: "list[CaseResult]", failed: int) -> N
 
 
 def _where(result: "CaseResult", difference: "Difference") -> str:
-    """The nearest part of the difference that is written in the file."""
+    """The place in the file of the deepest part of the difference's path that is written there."""
     case = result.case
     path = ("expect", *difference.path)
     for length in range(len(path), 0, -1):
-        if path[:length] in case.places:
-            return str(case.places[path[:length]])
-    return str(case.where)
+        if path[:length] in case.locations:
+            return str(case.locations[path[:length]])
+    return str(case.location)
 
 
 def _difference(difference: "Difference") -> str:

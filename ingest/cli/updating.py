@@ -1,4 +1,4 @@
-"""What `ingest test --update` does to a file, and what it says of that."""
+"""`ingest test --update`: changes a file and prints the changes."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -8,7 +8,7 @@ from ingest.cli.output import Output, counted
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
     from ingest.config.nodes import Path as NodePath
-    from ingest.trial import CaseResult
+    from ingest.dry_run import CaseResult
 
 _MARK = "\ufeff"  # byte order mark; some editors of Windows write it
 
@@ -17,34 +17,34 @@ Run = Callable[[str], "tuple[list[CaseResult], Configuration]"]
 
 def update_tests(out: Output, file: str, run: Run) -> list[dict[str, object]]:
     """
-    Write what comes out into tests that fail or expect nothing yet.
+    Write the actual results into tests that fail or expect nothing yet.
 
     Returns:
-        What was changed and what was left, test by test, for `--output json`.
+        Changes and refusals by test, for `--output json`.
 
     Raises:
-        ConfigError: the configuration is that of stdin, or can not be changed safely; nothing is written.
-        NotFoundError: the file can not be written.
+        ConfigError: the configuration is from stdin, or cannot be changed safely; nothing is written.
+        NotFoundError: the file cannot be written.
     """
     from ingest.api import ConfigError
-    from ingest.trial.update import is_open, updated
+    from ingest.dry_run.update import is_open, updated
 
     if file == "-":
-        raise ConfigError("tests of stdin can not be updated", hint="give the file itself")
+        raise ConfigError("tests of stdin cannot be updated", hint="name the file")
     results, configuration = run(file)
     chosen = [(number, result) for number, result in enumerate(results) if is_open(result) or not result.passed]
     if not chosen:
         return []
-    holder = results[0].case.where.file  # of several files one has all the tests: lists replace each other
+    holder = results[0].case.location.file  # of several files one has all the tests: lists replace each other
     whole = _read(holder)
     text = whole.removeprefix(_MARK)
     found = updated(text, chosen, configuration.masks.hide)
     if found.text != text:
         _write(holder, whole.removesuffix(text) + found.text)
-    told: list[dict[str, object]] = []
+    updates: list[dict[str, object]] = []
     for number, result in chosen:
         changes, refused = found.changes.get(number, []), found.refused.get(number, [])
-        told.append(
+        updates.append(
             {
                 "name": result.case.name,
                 "changes": [
@@ -60,8 +60,8 @@ def update_tests(out: Output, file: str, run: Run) -> list[dict[str, object]]:
             for path, why in refused:
                 out.line(f"  {shown_path(path)}: left as it is, {why}", "red")
     if found.text != text:
-        out.done(f"{holder}: {counted(len(found.changes), 'test')} updated; look at the difference before you keep it")
-    return told
+        out.done(f"{holder}: {counted(len(found.changes), 'test')} updated; review the change before you keep it")
+    return updates
 
 
 def shown_path(path: "NodePath") -> str:
@@ -78,7 +78,7 @@ def _shown(value: object) -> str:
 def _read(file: str) -> str:
     from pathlib import Path
 
-    return Path(file).read_bytes().decode("utf-8")  # newlines stay what they are
+    return Path(file).read_bytes().decode("utf-8")  # newlines are kept
 
 
 def _write(file: str, text: str) -> None:
@@ -87,10 +87,10 @@ def _write(file: str, text: str) -> None:
     from ingest.api import NotFoundError
     from ingest.durable import write_durably
 
-    path = Path(file).resolve()  # a link stays one
+    path = Path(file).resolve()  # a link is kept
     try:
         mode = path.stat().st_mode
         write_durably(path, text.encode("utf-8"))
         path.chmod(mode)
     except OSError as error:
-        raise NotFoundError(f'can not write "{file}": {error.strerror}', hint="the file is as it was") from error
+        raise NotFoundError(f'cannot write "{file}": {error.strerror}', hint="the file is unchanged") from error

@@ -5,20 +5,23 @@ from collections.abc import Mapping as AbstractMapping
 from dataclasses import replace
 from pathlib import Path
 
-from ingest.api import CatalogError, ConfigInvalidError, ConfigSyntaxError, Model
-from ingest.config.cases import CaseOptions
+from pydantic_core import PydanticCustomError
+
+from ingest.api import CatalogError, ConfigInvalidError, ConfigSyntaxError, Model, StoreSettings
+from ingest.api.files import local_path
 from ingest.config.checks import check
 from ingest.config.components import Binding, Lookup
-from ingest.config.draft import Draft, PipelineDraft, TableDraft
 from ingest.config.model import Configuration
-from ingest.config.nodes import Mapping, Node, Scalar, Sequence, places, plain, text_under
+from ingest.config.nodes import Mapping, Node, Scalar, Sequence, locations, plain, text_under
 from ingest.config.options import SecretsOptions, ServiceOptions, SparkOptions, TableOptions
+from ingest.config.partial import PartialConfig, PartialPipeline, PartialTable
 from ingest.config.pipelines import Pipelines
 from ingest.config.problems import Kind, Report, Severity, listed, report_of
 from ingest.config.reading import Document, read
 from ingest.config.resolving import resolve
-from ingest.plugin import Plugin
-from ingest.spelling import did_you_mean
+from ingest.config.test_cases import CaseOptions
+from ingest.plugins.loader import Plugin
+from ingest.suggest import did_you_mean
 
 VERSION = 1
 TOP_KEYS = {
@@ -32,7 +35,7 @@ TOP_KEYS = {
     "spark": "The engine.",
     "stores": "Name -> store.",
     "tables": "Name -> table as it should be.",
-    "chains": "Name -> list of steps, used as `- chain: NAME`.",
+    "chains": "Name -> list of decorators, used as `- chain: NAME`.",
     "pipelines": "Name -> pipeline.",
     "tests": "Events in, expected cells out; run by `ingest test`.",
 }
@@ -69,7 +72,7 @@ def bind(document: Document, lookup: Lookup) -> Configuration:
     """
     of_reading = len(document.problems)
     configuration = _Binder(document, lookup).configuration() if document.is_whole else None
-    of_binding = [problem for problem in document.problems[of_reading:] if problem.where not in document.unknown]
+    of_binding = [problem for problem in document.problems[of_reading:] if problem.location not in document.unknown]
     report = report_of([*document.problems[:of_reading], *of_binding], document.sources, document.masks)
     if configuration is not None:
         return replace(configuration, report=report)
@@ -90,7 +93,7 @@ class _Binder:
         self._root = document.root
         self._binding = Binding(lookup, document.problems, document.masks)
         self._problem = self._binding.problem
-        self._draft = Draft()
+        self._partial_config = PartialConfig()
 
     def configuration(self) -> Configuration | None:
         """What the file says; None when something is wrong."""
@@ -102,31 +105,31 @@ class _Binder:
         self._tables()
         self._pipelines()
         self._cases()
-        check(self._draft, self._binding)
+        check(self._partial_config, self._binding)
         if any(problem.severity is Severity.ERROR for problem in self._document.problems):
             return None
-        resolved = resolve(self._draft)
+        resolved = resolve(self._partial_config)
         return Configuration(
             path=self._document.file,
             state_dir=Path(state_dir),
             plugins=plugins,
-            service=self._draft.service,
-            spark=self._draft.spark,
-            stores=self._draft.stores,
+            service=self._partial_config.service,
+            spark=self._partial_config.spark,
+            stores=self._partial_config.stores,
             tables=resolved.tables,
             pipelines=resolved.pipelines,
             tests=resolved.tests,
             masks=self._document.masks,
             effective=plain(self._root, masked=True),
-            origins=places(self._root),
+            origins=locations(self._root),
         )
 
     def _top(self) -> None:
-        for key, where in self._root.keys.items():
+        for key, location in self._root.keys.items():
             if key not in TOP_KEYS:
                 hint = "YAML 1.2 has no merge keys; use chains or include" if key == "<<" else ""
                 hint = hint or did_you_mean(key, TOP_KEYS) or f"there are {listed(TOP_KEYS, len(TOP_KEYS))}"
-                self._problem(Kind.UNKNOWN_FIELD, where, f'"{key}" is not a part of a configuration', hint)
+                self._problem(Kind.UNKNOWN_FIELD, location, f'"{key}" is not a part of a configuration', hint)
         node = self._root.entries.get("version")
         if node is None:
             self._problem(Kind.MISSING_FIELD, self._root.place, 'the file needs "version"', f"write version: {VERSION}")
@@ -174,7 +177,11 @@ class _Binder:
         if node is None:
             return STATE_DIR
         if isinstance(node, Scalar) and isinstance(node.value, str) and node.value and "\0" not in node.value:
-            return node.value
+            try:
+                return local_path(node.value)
+            except PydanticCustomError as error:
+                self._problem(Kind.WRONG_TYPE, node.place, f"state_dir: {error.message()}")
+                return STATE_DIR
         self._problem(Kind.WRONG_TYPE, node.place, "state_dir wants the path of a folder")
         return STATE_DIR
 
@@ -182,69 +189,71 @@ class _Binder:
         self._section("secrets", SecretsOptions)
         service, spark = self._section("service", ServiceOptions), self._section("spark", SparkOptions)
         if isinstance(service, ServiceOptions):
-            self._draft.service = service
+            self._partial_config.service = service
         if isinstance(spark, SparkOptions):
-            self._draft.spark = spark
-            self._draft.spark_places = places(self._root.entries["spark"])
+            self._partial_config.spark = spark
+            self._partial_config.spark_places = locations(self._root.entries["spark"])
 
     def _section(self, key: str, model: type[Model]) -> Model | None:
         node = self._root.entries.get(key)
         return None if node is None else self._binding.options(model, node, key, self._root.keys[key])
 
     def _named(self, key: str, pattern: re.Pattern[str] = _NAME) -> Mapping:
-        """The mapping of names under a top key; bad names are told."""
+        """The mapping of names under a top key; bad names become problems."""
         node = self._root.entries.get(key)
         mapping = None if node is None else self._binding.mapping(node, key)
         if mapping is None:
             return Mapping(self._root.place)
-        for name, where in mapping.keys.items():
+        for name, location in mapping.keys.items():
             if not pattern.fullmatch(name):
                 self._problem(
-                    Kind.WRONG_TYPE, where, f'"{name}" is no good name', "use letters, digits, _, - and . alone"
+                    Kind.WRONG_TYPE, location, f'"{name}" is no good name', "use letters, digits, _, - and . alone"
                 )
         return mapping
 
     def _stores(self) -> None:
         stores = self._named("stores")
-        self._draft.store_names = stores.entries
+        self._partial_config.store_names = stores.entries
         for name, node in stores.entries.items():
             if isinstance(node, Scalar) and node.value is None:
                 self._problem(
                     Kind.MISSING_FIELD, stores.keys[name], f'store "{name}" needs a kind, `kind: {{options}}`'
                 )
-            elif (store := self._binding.component(node, "stores", "store", {})) is not None:
-                self._draft.stores[name] = store
+            elif (store := self._binding.component(node, "stores", "store", {}, StoreSettings)) is not None:
+                self._partial_config.stores[name] = store
 
     def _tables(self) -> None:
         tables = self._named("tables", _TABLE)
         for name, node in tables.entries.items():
-            where = tables.keys[name]
+            location = tables.keys[name]
             if (store := text_under(node, "store")) is not None:
-                self._draft.store_uses.append(store)
-            options = self._binding.options(TableOptions, _filled(node), f"table {name}", where)
+                self._partial_config.store_uses.append(store)
+            options = self._binding.options(TableOptions, _filled(node), f"table {name}", location)
             if isinstance(options, TableOptions):
-                self._draft.tables[name] = TableDraft(options, node, where)
+                self._partial_config.tables[name] = PartialTable(options, node, location)
 
     def _pipelines(self) -> None:
         chains = self._named("chains")
-        self._draft.chains = {name: chains.keys[name] for name in chains.entries}
+        self._partial_config.chains = {name: chains.keys[name] for name in chains.entries}
         pipelines = self._named("pipelines")
-        binder = Pipelines(self._binding, chains, self._draft)
+        binder = Pipelines(self._binding, chains, self._partial_config)
         if not pipelines.entries:
-            where = self._root.keys.get("pipelines", self._root.place)
-            self._problem(Kind.MISSING_FIELD, where, "there is no pipeline", "pipelines stand under `pipelines`")
-        self._draft.pipeline_names = {name: pipelines.keys[name] for name in pipelines.entries}
+            location = self._root.keys.get("pipelines", self._root.place)
+            self._problem(Kind.MISSING_FIELD, location, "there is no pipeline", "pipelines stand under `pipelines`")
+        self._partial_config.pipeline_names = {name: pipelines.keys[name] for name in pipelines.entries}
         for name, node in pipelines.entries.items():
             mapping = self._binding.mapping(node, f"pipeline {name}")
             if mapping is not None:
-                self._draft.pipelines[name] = binder.bind(name, mapping, pipelines.keys[name])
-        for name in self._draft.chains.keys() - self._draft.used_chains:  # nobody else would look into them
-            unused = PipelineDraft("", chains.keys[name], chains)
-            used = set(self._draft.used_chains)
-            Pipelines(self._binding, chains, self._draft).steps(
+                self._partial_config.pipelines[name] = binder.bind(name, mapping, pipelines.keys[name])
+        for name in (
+            self._partial_config.chains.keys() - self._partial_config.used_chains
+        ):  # nobody else would look into them
+            unused = PartialPipeline("", chains.keys[name], chains)
+            used = set(self._partial_config.used_chains)
+            Pipelines(self._binding, chains, self._partial_config).decorators(
                 unused, chains.entries[name], {"timezone": "UTC"}, (name,)
             )
-            self._draft.used_chains = used
+            self._partial_config.used_chains = used
 
     def _cases(self) -> None:
         node = self._root.entries.get("tests")
@@ -255,10 +264,10 @@ class _Binder:
             return
         for item in node.items:
             if (pipeline := text_under(item, "pipeline")) is not None:
-                self._draft.pipeline_uses.append(pipeline)
+                self._partial_config.pipeline_uses.append(pipeline)
             options = self._binding.options(CaseOptions, item, "a test", item.place)
             if isinstance(options, CaseOptions):
-                self._draft.cases.append((options, item))
+                self._partial_config.test_cases.append((options, item))
 
 
 def _filled(node: Node) -> Node:

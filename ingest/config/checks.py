@@ -1,63 +1,70 @@
 """
-Rules across options: names that lead nowhere, steps no event reaches, options that do not go together.
+Rules across options: unknown names, decorators that no event reaches, options that exclude each other.
 
-Components are known by the names of their options (`attr_prefix`, `store`, `families` …) and by what `ingest.api` lets
-them say, never by their classes. By their kinds are known the source `files`, the store `rocksdb`, and steps that a
-hint proposes.
+A component is known by its answers to the questions of `ingest.api`, never by its class, its kind or an option's name.
 """
 
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from ingest.api import Event, Settings, StoreSettings
-from ingest.api.errors import EventError
+from ingest.api import Settings, SinkSettings, StoreSettings
 from ingest.config.components import Binding
-from ingest.config.draft import Draft, PipelineDraft
 from ingest.config.model import Component, names_of
 from ingest.config.names import check_names
 from ingest.config.nodes import Scalar
 from ingest.config.options import DeadLetterTopic
+from ingest.config.partial import PartialConfig, PartialPipeline
 from ingest.config.problems import Kind, Place, Severity, listed
 from ingest.config.rowkeys import check_row_keys
 from ingest.config.targets import check_table
 from ingest.expressions import Condition
-from ingest.spelling import did_you_mean
+from ingest.kafka.settings import connection_of
+from ingest.suggest import did_you_mean
+
+_STARTS_JAVA = re.compile(
+    r"spark\.(driver|executor|yarn\.am)\.(default|extra)(JavaOptions|ClassPath|LibraryPath)"
+    r"|spark\.(archives|files|jars|pyspark|submit)(\..*)?"
+)
+"""Settings of Spark that take effect before the driver runs."""
 
 
-def check(draft: Draft, binding: Binding) -> None:
+def check(partial_config: PartialConfig, binding: Binding) -> None:
     """Add to the problems what only shows when the file is seen as a whole."""
-    _check_uses(draft.store_uses, draft.store_names, "store", binding)
-    _check_uses(draft.pipeline_uses, draft.pipeline_names, "pipeline", binding)
-    for name, table in draft.tables.items():
-        _check_store(table.options.store, f"table {name}", table.where, draft, binding)
-    for pipeline in draft.pipelines.values():
+    _check_uses(partial_config.store_uses, partial_config.store_names, "store", binding)
+    _check_uses(partial_config.pipeline_uses, partial_config.pipeline_names, "pipeline", binding)
+    for name, table in partial_config.tables.items():
+        _check_store(table.options.store, f"table {name}", table.location, partial_config, binding)
+    for pipeline in partial_config.pipelines.values():
         _check_labels(pipeline, binding)
         _check_reachable(pipeline, binding)
         _check_order(pipeline, binding)
         _check_dead_letters(pipeline, binding)
         check_row_keys(pipeline, binding)
         for sink in pipeline.sinks:
-            _check_sink(sink, pipeline, draft, binding)
-    _check_cases(draft, binding)
-    _check_groups(draft, binding)
-    _check_stores(draft, binding)
+            _check_sink(sink, pipeline, partial_config, binding)
+    _check_cases(partial_config, binding)
+    _check_groups(partial_config, binding)
+    _check_stores(partial_config, binding)
+    _check_command_lines(partial_config, binding)
     if all(problem.severity is Severity.WARNING for problem in binding.problems):
-        for pipeline in draft.pipelines.values():
-            check_names(pipeline, draft, binding)
-    for name, where in draft.chains.items():
-        if name not in draft.used_chains:
-            binding.warning(Kind.UNREACHABLE_STEP, where, f'chain "{name}" is used nowhere')
+        for pipeline in partial_config.pipelines.values():
+            check_names(pipeline, partial_config, binding)
+    for name, location in partial_config.chains.items():
+        if name not in partial_config.used_chains:
+            binding.warning(Kind.UNUSED, location, f'chain "{name}" is used nowhere')
 
 
-def _check_store(name: str | None, owner: str, where: Place, draft: Draft, binding: Binding) -> None:
+def _check_store(
+    name: str | None, owner: str, location: Place, partial_config: PartialConfig, binding: Binding
+) -> None:
     """A store may be left out when there is one; the names themselves are checked by nodes."""
-    stores = draft.store_names
+    stores = partial_config.store_names
     if name is None and not stores:
-        binding.problem(Kind.MISSING_FIELD, where, f"{owner} needs a store", "stores stand under `stores`")
+        binding.problem(Kind.MISSING_FIELD, location, f"{owner} needs a store", "stores stand under `stores`")
     elif name is None and len(stores) > 1:
         hint = f"there is more than one: {listed(stores)}"
-        binding.problem(Kind.MISSING_FIELD, where, f'{owner} needs "store"', hint)
+        binding.problem(Kind.MISSING_FIELD, location, f'{owner} needs "store"', hint)
 
 
 def _check_uses(uses: Iterable[Scalar], names: Iterable[str], what: str, binding: Binding) -> None:
@@ -68,59 +75,48 @@ def _check_uses(uses: Iterable[Scalar], names: Iterable[str], what: str, binding
             binding.problem(Kind.UNKNOWN_REFERENCE, use.place, f'there is no {what} "{use.text}"', hint)
 
 
-def _check_sink(sink: Component, pipeline: PipelineDraft, draft: Draft, binding: Binding) -> None:
+def _check_sink(
+    sink: Component[SinkSettings], pipeline: PartialPipeline, partial_config: PartialConfig, binding: Binding
+) -> None:
     settings = sink.settings
-    name = getattr(settings, "store", None)
-    if "store" in type(settings).model_fields:
-        _check_store(name, sink.kind, sink.place("store"), draft, binding)
-    check_table(sink, name or draft.only_store(), draft, binding)
-    families = getattr(settings, "families", None)
-    if families is not None:
-        _check_creates(sink, families.on_unknown, draft.stores.get(name or draft.only_store() or ""), binding)
-        for family in sorted(set(families.allow or ()) & set(families.deny)):
-            where = sink.place("families", "deny", families.deny.index(family))
-            binding.problem(Kind.CONFLICT, where, f'family "{family}" is both allowed and denied')
-    _check_rules(sink, pipeline.options.timezone, binding)
+    if settings.store_name is not None:
+        store = settings.store_name or partial_config.only_store()
+        _check_store(settings.store_name or None, sink.kind, sink.place("store"), partial_config, binding)
+        check_table(sink, store, pipeline, partial_config, binding)
+        _check_creates(sink, partial_config.stores.get(store or ""), binding)
+    for finding in settings.findings():
+        tell = binding.problem if finding.is_error else binding.warning
+        see = "" if finding.see is None else f"see line {sink.place(*finding.see).line}"
+        kind = Kind(finding.kind.replace("_", "-"))
+        tell(kind, sink.place(*finding.path), finding.message, finding.hint or see)
     _check_time(sink, pipeline, binding)
 
 
-def _check_creates(sink: Component, on_unknown: str | None, store: Component | None, binding: Binding) -> None:
-    """Who writes `create` wants families made, and not every store can."""
-    if on_unknown != "create" or store is None or not isinstance(store.settings, StoreSettings):
+def _check_creates(sink: Component[SinkSettings], store: Component[StoreSettings] | None, binding: Binding) -> None:
+    """`on_unknown: create` needs a store that can create families."""
+    if sink.settings.on_unknown_family != "create" or store is None:
         return
-    if store.settings.why_no_families is not None:
-        reason, way_out = store.settings.why_no_families
+    if store.settings.unsupported_reason is not None:
+        reason, way_out = store.settings.unsupported_reason
         message = f"no family can be created: the {store.kind} store {reason}"
         place = sink.place("families", "on_unknown")
         binding.problem(Kind.CONFLICT, place, message, f"{way_out}, or leave on_unknown out")
 
 
-def _check_rules(sink: Component, zone: str, binding: Binding) -> None:
-    is_sure = False
-    for index, rule in enumerate(getattr(sink.settings, "rules", ())):
-        where = sink.place("rules", index)
-        if is_sure:
-            binding.problem(Kind.UNREACHABLE_STEP, where, "an earlier rule holds for every event")
-        if rule.write_to_wal is None and rule.delete is None:
-            binding.problem(Kind.MISSING_FIELD, where, 'a rule needs "write_to_wal" or "delete"')
-        is_sure = is_sure or _constant(rule.when, zone) is True
-
-
-def _check_time(sink: Component, pipeline: PipelineDraft, binding: Binding) -> None:
-    is_files = pipeline.source is not None and pipeline.source.kind == "files"
-    is_set = any(
-        not isinstance(step.settings, Settings) or "timestamp" in step.settings.sets_core() - step.settings.reads()
-        for step in pipeline.steps
-    )
-    if is_files and not is_set and getattr(sink.settings, "timestamp", None) == "event":
+def _check_time(sink: Component[SinkSettings], pipeline: PartialPipeline, binding: Binding) -> None:
+    if pipeline.source is None or pipeline.source.settings.has_record_times or not sink.settings.has_event_time:
+        return
+    if not any(
+        "timestamp" in decorator.settings.sets_core() - decorator.settings.reads() for decorator in pipeline.decorators
+    ):
         message = "every event of a file has the file's time, so `timestamp: event` gives all cells one time"
-        binding.warning(Kind.CONFLICT, sink.place("timestamp"), message, "set event times with a timestamp step")
+        binding.warning(Kind.SAME_TIME, sink.place("timestamp"), message, "set event times with a timestamp decorator")
 
 
-def _check_labels(pipeline: PipelineDraft, binding: Binding) -> None:
+def _check_labels(pipeline: PartialPipeline, binding: Binding) -> None:
     seen: dict[str, Place] = {}
-    for component in [*pipeline.steps, *pipeline.sinks]:
-        label = getattr(component.settings, "label", None)
+    for component in [*pipeline.decorators, *pipeline.sinks]:
+        label = component.settings.label
         if not label:
             continue
         if label in seen:
@@ -128,130 +124,125 @@ def _check_labels(pipeline: PipelineDraft, binding: Binding) -> None:
             hint = f"first on line {seen[label].line}"
             binding.problem(Kind.DUPLICATE_LABEL, component.place("label"), message, hint)
         seen.setdefault(label, component.place("label"))
-    for row in (pipeline.steps, pipeline.sinks):
+    for row in (pipeline.decorators, pipeline.sinks):
         for name, component in zip(names_of(row), row, strict=True):
-            if name in seen and not getattr(component.settings, "label", None):
-                message = f'the label "{name}" is what the {component.kind} on line {component.where.line} is called'
+            if name in seen and not component.settings.label:
+                message = f'the label "{name}" is what the {component.kind} on line {component.location.line} is called'
                 binding.problem(Kind.DUPLICATE_LABEL, seen[name], message, "choose another, or give that one a label")
 
 
-def _constant(condition: object, zone: str) -> bool | None:
-    """What a condition that reads nothing of the event always answers; None when it depends on the event."""
-    if isinstance(condition, str):
-        condition = Condition.parse(condition, zone)
-    if not isinstance(condition, Condition) or condition.references:
-        return None
-    try:
-        return bool(condition.holds(Event(b"")))
-    except EventError:
-        return None
+def _constant(when: str | None, zone: str) -> bool | None:
+    """What a condition answers for every event, True where there is none; None when it depends on the event."""
+    return True if when is None else Condition.parse(when, zone).constant
 
 
-def _meant(condition: object, zone: str) -> str:
+def _meant(when: str, zone: str) -> str:
     """What may have been meant by a condition that is the same for every event."""
-    doubts = Condition.parse(condition, zone).doubts if isinstance(condition, str) else ()
-    return next((f"{doubt.message}: {doubt.hint}" for doubt in doubts if doubt.hint), "")
+    lint_warnings = Condition.parse(when, zone).lint_warnings
+    return next((f"{doubt.message}: {doubt.hint}" for doubt in lint_warnings if doubt.hint), "")
 
 
-def _check_reachable(pipeline: PipelineDraft, binding: Binding) -> None:
-    wall: Component | None = None
+def _check_reachable(pipeline: PartialPipeline, binding: Binding) -> None:
+    wall: Component[Settings] | None = None
     zone = pipeline.options.timezone
-    for step in [*pipeline.steps, *pipeline.sinks]:
+    for component in [*pipeline.decorators, *pipeline.sinks]:
         if wall is not None:
-            message = f'no event gets here: "{wall.kind}" on line {wall.where.line} drops all of them'
-            binding.problem(Kind.UNREACHABLE_STEP, step.where, message)
+            message = f'no event reaches this: "{wall.kind}" on line {wall.location.line} drops all of them'
+            binding.problem(Kind.UNREACHABLE_STEP, component.location, message)
             return
-        when = _constant(getattr(step.settings, "when", None), zone)
-        if when is False:
-            message = f"{step.kind} is never used: `when` never holds"
-            hint = _meant(getattr(step.settings, "when", None), zone)
-            binding.problem(Kind.UNREACHABLE_STEP, step.place("when"), message, hint)
-            continue
-        keep = _constant(getattr(step.settings, "keep", None), zone)
-        drop = _constant(getattr(step.settings, "drop", None), zone)
-        is_always = getattr(step.settings, "when", None) is None or when is True
-        if is_always and (keep is False or drop is True):
-            wall = step
+        when = component.settings.when
+        always = _constant(when, zone)
+        if when is not None and always is False:
+            message = f"{component.kind} is never used: `when` never holds"
+            binding.problem(Kind.UNREACHABLE_STEP, component.place("when"), message, _meant(when, zone))
+        elif always is True and component.settings.drops_every_event():
+            wall = component
 
 
-def _check_order(pipeline: PipelineDraft, binding: Binding) -> None:
-    """Events that go past a step which holds others come before those, and the last of a row to come is what stays."""
-    if all(getattr(sink.settings, "timestamp", None) == "event" for sink in pipeline.sinks):
+def _check_order(pipeline: PartialPipeline, binding: Binding) -> None:
+    """Events that bypass a buffering decorator are written first, so an older value may win."""
+    if all(sink.settings.has_event_time or sink.settings.store_name is None for sink in pipeline.sinks):
         return  # the event's own time decides
-    for step in pipeline.steps:
-        when = getattr(step.settings, "when", None)
+    for component in pipeline.decorators:
+        when = component.settings.when
         if when is None or _constant(when, pipeline.options.timezone) is not None:
             continue
-        if binding.lookup.holds_events(step.kind):
+        if binding.lookup.holds_events(component.kind):
             message = (
-                f"{step.kind} holds events, and those that do not meet `when` go past them: of a row that has both, an "
-                "older value may stay"
+                f"{component.kind} holds events, and those that do not meet `when` bypass it and are written first: an "
+                "older value of a row may win"
             )
             hint = "let `when` ask for what the row key is made of, or give cells the event's time: `timestamp: event`"
-            binding.warning(Kind.CONFLICT, step.place("when"), message, hint)
+            binding.warning(Kind.REORDERED, component.place("when"), message, hint)
 
 
-def _check_dead_letters(pipeline: PipelineDraft, binding: Binding) -> None:
+def _check_dead_letters(pipeline: PartialPipeline, binding: Binding) -> None:
     letters, source = pipeline.dead_letters, pipeline.source
     if letters is None or source is None or not isinstance(letters.settings, DeadLetterTopic):
         return
-    settings = letters.settings
-    brokers = getattr(source.settings, "brokers", None)
-    if settings.brokers is None and brokers is None:
+    settings, cluster = letters.settings, connection_of(source.settings)
+    if settings.brokers is None and cluster is None:
         message = 'dead letters need "brokers", because the source has none'
-        binding.problem(Kind.MISSING_FIELD, letters.where, message)
-    if settings.brokers not in (None, brokers):
+        binding.problem(Kind.MISSING_FIELD, letters.location, message)
+    is_same = cluster is not None and settings.brokers in (None, cluster.brokers)
+    if not is_same or not source.settings.reads_topic(settings.topic):
         return
-    pattern = getattr(source.settings, "topics_pattern", None)
-    if settings.topic in (getattr(source.settings, "topics", None) or ()):
-        message = f'dead letters would be read again: "{settings.topic}" is a topic of the source'
-        binding.problem(Kind.CONFLICT, letters.place("topic"), message)
-    elif pattern is not None and re.fullmatch(pattern, settings.topic):
+    if settings.topic in source.settings.topics_by_name:
+        message, hint = f'dead letters would be read again: "{settings.topic}" is a topic of the source', ""
+    else:
         message = f'dead letters would be read again: "topics_pattern" of the source matches "{settings.topic}"'
-        name = settings.topic.replace(".", r"\.")
+        name, pattern = settings.topic.replace(".", r"\."), source.settings.summary
         hint = f"name another topic, or leave this one out of the pattern, as in '(?!{name}$)({pattern})'"
-        binding.problem(Kind.CONFLICT, letters.place("topic"), message, hint)
+    binding.problem(Kind.CONFLICT, letters.place("topic"), message, hint)
 
 
-def _check_cases(draft: Draft, binding: Binding) -> None:
-    if len(draft.pipeline_names) > 1:
-        for options, node in draft.cases:
+def _check_cases(partial_config: PartialConfig, binding: Binding) -> None:
+    if len(partial_config.pipeline_names) > 1:
+        for options, node in partial_config.test_cases:
             if options.pipeline is None:
-                hint = f"there is more than one: {listed(draft.pipeline_names)}"
+                hint = f"there is more than one: {listed(partial_config.pipeline_names)}"
                 binding.problem(Kind.MISSING_FIELD, node.place, f'test "{options.name}" needs "pipeline"', hint)
 
 
-def _check_groups(draft: Draft, binding: Binding) -> None:
+def _check_groups(partial_config: PartialConfig, binding: Binding) -> None:
     """Two pipelines of one group would move each other's offsets."""
     users: dict[tuple[str, str], str] = {}
-    for pipeline in draft.pipelines.values():
-        settings = pipeline.source.settings if pipeline.source else None
-        group = getattr(settings, "group", None)
-        if pipeline.source is None or not isinstance(group, str):
+    for pipeline in partial_config.pipelines.values():
+        group = None if pipeline.source is None else pipeline.source.settings.consumer_group
+        if pipeline.source is None or group is None:
             continue
-        brokers = str(getattr(settings, "brokers", ""))
-        if (first := users.setdefault((brokers, group), pipeline.name)) != pipeline.name:
-            message = f'group "{group}" is that of pipeline {first} already'
+        if (first := users.setdefault(group, pipeline.name)) != pipeline.name:
+            message = f'group "{group[1]}" is that of pipeline {first} already'
             binding.problem(Kind.CONFLICT, pipeline.source.place("group"), message, "leave it out, or name another")
 
 
-def _check_stores(draft: Draft, binding: Binding) -> None:
-    """RocksDB is written by one process of one machine."""
-    embedded = {name: store for name, store in draft.stores.items() if store.kind == "rocksdb"}
-    paths: dict[Path, str] = {}
-    for name, store in embedded.items():
-        path = getattr(store.settings, "path", None)
-        if path is not None and (first := paths.setdefault(Path(path), name)) != name:
+def _check_stores(partial_config: PartialConfig, binding: Binding) -> None:
+    """A folder of this machine is written by one process of it."""
+    embedded: dict[str, Path] = {}
+    folders: dict[Path, str] = {}
+    for name, store in partial_config.stores.items():
+        if (folder := store.settings.own_folder) is None:
+            continue
+        embedded[name] = folder
+        if (first := folders.setdefault(folder, name)) != name:
             binding.problem(Kind.CONFLICT, store.place("path"), f'store "{first}" has this path already')
-    master = draft.spark.master
+    master = partial_config.spark.master
     if master is None or master.startswith("local"):
         return
-    if used := sorted(_used_stores(draft) & embedded.keys()):
-        message = f'store "{used[0]}" is embedded: it can not be written by the tasks of a cluster'
+    sinks = (sink for pipeline in partial_config.pipelines.values() for sink in pipeline.sinks)
+    names = (sink.settings.store_name for sink in sinks)
+    written = {name or partial_config.only_store() for name in names if name is not None}
+    if used := [name for name in sorted(embedded) if name in written]:
+        message = f'store "{used[0]}" is embedded: it cannot be written by the tasks of a cluster'
         hint = "use a local master, or an hbase store"
-        binding.problem(Kind.CONFLICT, draft.spark_places[("master",)], message, hint)
+        binding.problem(Kind.CONFLICT, partial_config.spark_places[("master",)], message, hint)
 
 
-def _used_stores(draft: Draft) -> set[str]:
-    sinks: Iterable[Component] = (sink for pipeline in draft.pipelines.values() for sink in pipeline.sinks)
-    return {getattr(sink.settings, "store", None) or draft.only_store() or "" for sink in sinks}
+def _check_command_lines(partial_config: PartialConfig, binding: Binding) -> None:
+    """Every user of a machine can read the command lines of its processes."""
+    for name, value in partial_config.spark.conf.items():
+        if _STARTS_JAVA.fullmatch(name) and binding.masks.hide(value) != value:
+            location = partial_config.spark_places[("conf", name)]
+            message = f'"{name}" becomes part of a command line, and its value holds a secret'
+            hint = "name a file in it that holds the secret, or use a setting that Spark reads when it runs"
+            binding.problem(Kind.CONFLICT, location, message, hint)

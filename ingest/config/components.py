@@ -2,26 +2,36 @@
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Sequence as AbstractSequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from pydantic import ValidationError
 
 from ingest.api import CatalogError, Model, Settings
 from ingest.config.model import Component
-from ingest.config.nodes import Mapping, Node, Path, Scalar, Sequence, places, plain
-from ingest.config.problems import Kind, Masks, Place, Problem, Severity, listed
+from ingest.config.nodes import Mapping, Node, Path, Scalar, Sequence, locations, plain, text_under
+from ingest.config.problems import Kind, Place, Problem, Severity, listed
 from ingest.config.scalars import resolve
-from ingest.config.translate import Placed, problems_of, secret_scalars
+from ingest.config.translate import LocatedNode, problems_of, secret_scalars
 from ingest.expressions import Condition, ExpressionSyntaxError, Pattern, Template
-from ingest.plugin import Plugin
-from ingest.spelling import did_you_mean
+from ingest.masks import Masks
+from ingest.plugins.loader import Plugin
+from ingest.suggest import OWN_CODE, did_you_mean_ours
+
+S = TypeVar("S", bound=Model)
+
+NOT_IMPORTED = "not_imported"
+"""
+Kind that stands for a decorator or sink of another system that an import could not translate.
+
+A file with one is refused. Options: `class`, the name of what stood there, and `instead`, what to write.
+"""
 
 
 class Lookup(Protocol):
     """Who knows the options of every component; rooms are `decorators`, `sinks`, `stores` and `sources`."""
 
     def __call__(self, room: str, name: str) -> type[Model] | None:
-        """The options of a component, None when there is none of that name; CatalogError when it can not be had."""
+        """The options of a component, None when there is none of that name; CatalogError when it cannot be had."""
 
     def names(self, room: str) -> AbstractSequence[str]:
         """All names of a room."""
@@ -30,13 +40,13 @@ class Lookup(Protocol):
         """Whether a decorator gives the same for the same event."""
 
     def holds_events(self, name: str) -> bool:
-        """Whether a decorator holds events until the end of a share."""
+        """Whether a decorator buffers events until the end of a split."""
 
     def makes_events(self, name: str) -> bool:
         """Whether a decorator may make several events of one."""
 
     def with_plugins(self, plugins: AbstractSequence[Plugin]) -> "Lookup":
-        """The same and what some modules add; CatalogError when one can not be imported."""
+        """The same and what some modules add; CatalogError when one cannot be imported."""
 
 
 class Binding:
@@ -44,7 +54,7 @@ class Binding:
     What is shared while a file is bound: who to ask, what was found wrong, what to hide.
 
     Attributes:
-        lost_plugins: modules that are named and can not be used.
+        lost_plugins: modules that are named and cannot be used.
     """
 
     def __init__(self, lookup: Lookup, problems: list[Problem], masks: Masks) -> None:
@@ -53,13 +63,13 @@ class Binding:
         self.masks = masks
         self.lost_plugins: list[str] = []
 
-    def problem(self, kind: Kind, where: Place, message: str, hint: str = "") -> None:
+    def problem(self, kind: Kind, location: Place, message: str, hint: str = "") -> None:
         """Note an error."""
-        self.problems.append(Problem(kind, where, message, hint))
+        self.problems.append(Problem(kind, location, message, hint))
 
-    def warning(self, kind: Kind, where: Place, message: str, hint: str = "") -> None:
+    def warning(self, kind: Kind, location: Place, message: str, hint: str = "") -> None:
         """Note something a pipeline can run with."""
-        self.problems.append(Problem(kind, where, message, hint, Severity.WARNING))
+        self.problems.append(Problem(kind, location, message, hint, Severity.WARNING))
 
     def mapping(self, node: Node, what: str) -> Mapping | None:
         """A node as a mapping; nothing at all is an empty one."""
@@ -71,13 +81,13 @@ class Binding:
         return None
 
     def options(
-        self, model: type[Model], node: Node, owner: str, where: Place, context: dict[str, object] | None = None
+        self, model: type[Model], node: Node, owner: str, location: Place, context: dict[str, object] | None = None
     ) -> Model | None:
         """Checked options, or None and problems."""
         if isinstance(node, Scalar) and node.value is None:
             node = Mapping(node.place)
         self._keep_secrets(model, node, owner)
-        placed = Placed(node, owner, where, model)
+        placed = LocatedNode(node, owner, location, model)
         try:
             return model.model_validate(plain(node), context=context)
         except ValidationError as error:
@@ -90,34 +100,41 @@ class Binding:
             self.problems.extend(problems_of(error, placed))
             return None
 
-    def component(self, node: Node, room: str, owner: str, context: dict[str, object]) -> Component | None:
-        """A component, or None and problems."""
+    def component(
+        self, node: Node, room: str, owner: str, context: dict[str, object], base: type[S]
+    ) -> Component[S] | None:
+        """A component whose options are of the class `base`, or None and problems."""
         named = self.named(node, owner, self.lookup.names(room) if isinstance(node, Mapping) else ())
         if named is None:
             return None
-        kind, options, where = named
+        kind, options, location = named
+        if kind == NOT_IMPORTED:
+            was, instead = text_under(options, "class"), text_under(options, "instead")
+            message = f'"{was.text}" was not imported' if was else f"a {_SINGULAR[room]} was not imported"
+            self.problem(Kind.NOT_IMPORTED, location, message, instead.text if instead else "")
+            return None
         try:
             model = self.lookup(room, kind)
         except CatalogError as error:
-            self.problem(Kind.UNKNOWN_COMPONENT, where, error.message, error.hint or "")
+            self.problem(Kind.UNKNOWN_COMPONENT, location, error.message, error.hint or "")
             return None
         if model is None:
             names = self.lookup.names(room)
             if self.lost_plugins:
-                hint = f"it may be of the plugin {listed(self.lost_plugins)}, which can not be used"
-            elif _ELSEWHERE.get(kind) in names:
-                hint = f'did you mean "{_ELSEWHERE[kind]}"?'
+                hint = f"it may be of the plugin {listed(self.lost_plugins)}, which cannot be used"
+            elif room == "decorators" and kind in OWN_CODE:
+                hint = "write a decorator of your own in Python, and name its file under `plugins`"
             else:
-                hint = did_you_mean(kind, names) or f"there are {listed(names, len(names))}"
-            self.problem(Kind.UNKNOWN_COMPONENT, where, f'there is no {_SINGULAR[room]} "{kind}"', hint)
+                hint = did_you_mean_ours(kind, names) or f"there are {listed(names, len(names))}"
+            self.problem(Kind.UNKNOWN_COMPONENT, location, f'there is no {_SINGULAR[room]} "{kind}"', hint)
             return None
-        settings = self.options(model, options, kind, where, context)
+        settings = self.options(model, options, kind, location, context)
         zone = str(context.get("timezone", "UTC"))
-        is_good = self._expressions_are_good(Placed(options, kind, where, model), zone)
-        if settings is None or not is_good:
+        is_good = self._expressions_are_good(LocatedNode(options, kind, location, model), zone)
+        if not isinstance(settings, base) or not is_good:
             return None
-        self._tell_doubts(settings, Placed(options, kind, where, model), zone)
-        return Component(kind, settings, where, places(options))
+        self._add_lint_warnings(settings, LocatedNode(options, kind, location, model), zone)
+        return Component(kind, settings, location, locations(options))
 
     def named(self, node: Node, owner: str, names: AbstractSequence[str]) -> tuple[str, Node, Place] | None:
         """The name of a component, its options and the name's place; bare text is a component without options."""
@@ -134,7 +151,7 @@ class Binding:
                 beside = [name for name in node.entries if name in Settings.model_fields]
                 if beside and len(node.entries) == len(beside) + 1:
                     (kind,) = node.entries.keys() - set(beside)
-                    hint = f"what all steps have stands among the options: `{kind}: {{…, {beside[0]}: …}}`"
+                    hint = f"options that every decorator has belong inside: `{kind}: {{…, {beside[0]}: …}}`"
                 elif forgotten:
                     hint = f'indent the options of "{first}" further'
                 else:
@@ -165,7 +182,7 @@ class Binding:
                     "write ${secret:NAME} or ${VARIABLE}",
                 )
 
-    def _expressions_are_good(self, placed: Placed, zone: str) -> bool:
+    def _expressions_are_good(self, placed: LocatedNode, zone: str) -> bool:
         """
         Check what contracts keep as text: conditions and patterns that are compiled where they are used.
 
@@ -186,35 +203,29 @@ class Binding:
                 self.problem(Kind.BAD_PATTERN, scalar.at(error.column), message)
         return len(self.problems) == before
 
-    def _tell_doubts(self, settings: Model, placed: Placed, zone: str) -> None:
-        """Warn of what is right and can hardly be meant, where it stands in the file."""
-        doubts = [(path, doubt) for path, expression in _expressions(settings) for doubt in expression.doubts]
-        when = getattr(settings, "when", None)
-        if isinstance(when, str):
-            condition = Condition.parse(when, zone)
-            if condition.references:  # else the step is never used, and that is told
-                doubts += [(("when",), doubt) for doubt in condition.doubts]
-        for path, doubt in doubts:
+    def _add_lint_warnings(self, settings: Model, placed: LocatedNode, zone: str) -> None:
+        """Add a warning for each expression that is valid but unlikely to be meant."""
+        lint_warnings = [
+            (path, doubt) for path, expression in _expressions(settings) for doubt in expression.lint_warnings
+        ]
+        if isinstance(settings, Settings) and settings.when is not None:
+            condition = Condition.parse(settings.when, zone)
+            if condition.references:  # else the decorator is unreachable, which has its own warning
+                lint_warnings += [(("when",), doubt) for doubt in condition.lint_warnings]
+        for path, doubt in lint_warnings:
             node, found, _ = placed.follow(path)
             if isinstance(node, Scalar) and found == path:
-                self.warning(Kind.CONFLICT, node.at(doubt.column), doubt.message, doubt.hint)
+                self.warning(Kind.DOUBTFUL, node.at(doubt.column), doubt.message, doubt.hint)
         if isinstance(settings, Settings):
-            for option, message in settings.doubts().items():
-                self.warning(Kind.CONFLICT, placed.follow((option,))[0].place, message)
+            for option, message in settings.lint_warnings().items():
+                self.warning(Kind.DOUBTFUL, placed.follow((option,))[0].place, message)
 
 
 _CONDITIONS = (("when",), ("rules", "*", "when"))
-_ELSEWHERE = {
-    "add": "value", "assign": "value", "concat": "join", "date": "timestamp", "delete": "mask", "drop": "filter",
-    "extract": "regex", "limit": "truncate", "lower": "case", "lowercase": "case", "map": "lookup", "parse": "regex",
-    "set": "value", "strip": "trim", "substring": "truncate", "title": "case", "upper": "case", "uppercase": "case",
-}  # fmt: skip
-"""What steps are called by others, where no name of ours is like it."""
-
 _SINGULAR = {"decorators": "decorator", "sinks": "sink", "stores": "store", "sources": "source"}
 
 
-def _take_as_wanted(error: ValidationError, placed: Placed) -> bool:
+def _take_as_wanted(error: ValidationError, placed: LocatedNode) -> bool:
     """
     What a variable gives is text where text is wanted, and a number or a truth value where that is.
 

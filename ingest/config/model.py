@@ -3,46 +3,60 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
-from ingest.api import Model, OnError, TableSpec
-from ingest.config.cases import Expect
+from ingest.api import Model, OnError, Settings, SinkSettings, SourceSettings, StoreSettings, TableSpec
 from ingest.config.nodes import Path as NodePath
 from ingest.config.options import ErrorBudget, ServiceOptions, SparkOptions, TableOptions
-from ingest.config.problems import Masks, Place, Report
-from ingest.plugin import Plugin
+from ingest.config.problems import Place, Report
+from ingest.config.test_cases import Expect
+from ingest.masks import Masks
+from ingest.plugins.loader import Plugin
 
-Places = Mapping[NodePath, Place]
+Locations = Mapping[NodePath, Place]
 """Keys and indexes inside a part of the file -> where that stands."""
 
 
+S_co = TypeVar("S_co", bound=Model, covariant=True)
+
+
 @dataclass(frozen=True, slots=True)
-class Component:
+class Component(Generic[S_co]):
     """
-    A decorator, sink, store, source or place for dead letters: what it is, and its checked options.
+    A decorator, sink, store, source or place for dead letters, from the file to the worker.
+
+    Reading a file fills in what the file says; a plan adds the name, the code and `on_error`.
 
     Attributes:
-        where: the place of its name.
-        places: of its options, for messages.
+        location: of its kind in the file.
+        locations: of its options, for messages; a plan goes without.
         chain: names of the chains it came from, the outermost first.
+        name: of a store, or what tells a decorator or sink from others of its kind, for errors and metrics.
+        path: import path of its class, `module:Class`.
+        provider: the package and its version, or the module, that brings it; "" when it is built in.
+        on_error: what becomes of an event that fails in it, the pipeline's rule filled in.
     """
 
     kind: str
-    settings: Model = field(repr=False)
-    where: Place
-    places: Places = field(default_factory=dict, repr=False, compare=False)
+    settings: S_co = field(repr=False)
+    location: Place
+    locations: Locations = field(default_factory=dict, repr=False, compare=False)
     chain: tuple[str, ...] = ()
+    name: str = ""
+    path: str = ""
+    provider: str = ""
+    on_error: OnError = OnError.DEAD_LETTER
 
     def place(self, *path: str | int) -> Place:
         """Where an option stands; the component itself when it was left out."""
-        return self.places.get(path, self.where)
+        return self.locations.get(path, self.location)
 
 
-def names_of(components: Sequence[Component]) -> list[str]:
-    """What steps or sinks of a pipeline are called: the label, else the kind, numbered where there are several."""
+def names_of(components: Sequence[Component[Settings]]) -> list[str]:
+    """Names of the decorators or sinks of a pipeline: the label, else the kind, numbered where there are several."""
     kinds = [component.kind for component in components]
     return [
-        getattr(component.settings, "label", None)
+        component.settings.label
         or (component.kind if kinds.count(component.kind) == 1 else f"{component.kind}#{number}")
         for number, component in enumerate(components, start=1)
     ]
@@ -55,10 +69,10 @@ class Table:
     name: str
     store: str
     options: TableOptions
-    where: Place
+    location: Place
 
     def spec(self) -> TableSpec:
-        """The table as a store makes it."""
+        """The table as a store creates it."""
         return self.options.spec(self.name)
 
 
@@ -68,16 +82,16 @@ class Pipeline:
     A source, a chain and its sinks.
 
     Attributes:
-        decorators: steps in order, named chains put in.
+        decorators: in order, with named chains expanded.
         fingerprint: sha256 of what makes its results: its own text, its stores and tables, secrets masked.
     """
 
     name: str
-    where: Place
-    source: Component
-    decorators: tuple[Component, ...]
-    sinks: tuple[Component, ...]
-    dead_letters: Component
+    location: Place
+    source: Component[SourceSettings]
+    decorators: tuple[Component[Settings], ...]
+    sinks: tuple[Component[SinkSettings], ...]
+    dead_letters: Component[Model]
     on_error: OnError
     error_budget: ErrorBudget
     timezone: str
@@ -103,8 +117,8 @@ class TestCase:
     pipeline: str
     given: tuple[dict[str, object], ...]
     expect: Expect
-    where: Place
-    places: Places = field(default_factory=dict, repr=False, compare=False)
+    location: Place
+    locations: Locations = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +139,16 @@ class Configuration:
     plugins: tuple[Plugin, ...]
     service: ServiceOptions
     spark: SparkOptions
-    stores: dict[str, Component]
+    stores: dict[str, Component[StoreSettings]]
     tables: dict[str, Table]
     pipelines: dict[str, Pipeline]
     tests: tuple[TestCase, ...]
     report: Report = field(default_factory=Report, repr=False, compare=False)
     masks: Masks = field(default_factory=Masks, repr=False, compare=False)
     effective: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
-    origins: Places = field(default_factory=dict, repr=False, compare=False)
+    origins: Locations = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def secret_settings(self) -> frozenset[str]:
+        """Names under `spark.conf` whose values hold a secret."""
+        return frozenset(name for name, value in self.spark.conf.items() if self.masks.hide(value) != value)

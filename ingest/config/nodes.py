@@ -12,8 +12,9 @@ from typing import Any
 
 import yaml
 
-from ingest.config.problems import MASK, Kind, Place, Problem
+from ingest.config.problems import Kind, Place, Problem
 from ingest.config.scalars import Plain, resolve
+from ingest.masks import MASK
 
 MAX_FILE_BYTES = 1_000_000  # the largest configurations people write by hand or template are a tenth of it
 MAX_DEPTH = 32  # a pipeline file needs ten
@@ -95,7 +96,7 @@ def plain(node: Node, *, masked: bool = False) -> Any:
             return {key: plain(value, masked=masked) for key, value in node.entries.items()}
 
 
-def places(node: Node) -> dict[Path, Place]:
+def locations(node: Node) -> dict[Path, Place]:
     """Where every node inside this one stands; for keys of mappings the place of the value."""
     found: dict[Path, Place] = {(): node.place}
     children: Iterator[tuple[str | int, Node]]
@@ -107,7 +108,7 @@ def places(node: Node) -> dict[Path, Place]:
         case Mapping():
             children = iter(node.entries.items())
     for step, child in children:
-        for path, place in places(child).items():
+        for path, place in locations(child).items():
             found[(step, *path)] = place
     return found
 
@@ -119,7 +120,7 @@ def text_under(node: Node, key: str) -> Scalar | None:
 
 
 class BadYamlError(Exception):
-    """Reading can not go on."""
+    """The text cannot be read further."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(str(problem))

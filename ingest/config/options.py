@@ -6,15 +6,26 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, ValidationError, WithJsonSchema, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from ingest.api import ByteSize, DecodeError, Duration, FamilySpec, LifecycleError, Model, OnError, TableSpec, option
-from ingest.api.notation import Notation, from_notation
+from ingest.api import (
+    ByteSize,
+    DecodeError,
+    Duration,
+    FamilySpec,
+    LifecycleError,
+    Model,
+    OnError,
+    TableSpec,
+    family_rejection,
+    option,
+)
+from ingest.api.notation import Notation, from_notation, name_to_bytes, shown
 from ingest.expressions import zone_of
+from ingest.formats.addresses import is_this_machine
 from ingest.kafka.settings import (
     Brokers,
     KafkaConnection,
     SecuritySettings,
     check_protected,
-    is_this_machine,
 )
 
 _MAX_PORT = 65_535
@@ -93,7 +104,7 @@ class HttpOptions(Model):
 
     @field_validator("listen", mode="before")
     @classmethod
-    def _port_alone_is_told_as_text_is(cls, listen: object) -> object:
+    def _port_alone_as_text(cls, listen: object) -> object:
         return str(listen) if type(listen) is int else listen
 
     @model_validator(mode="after")
@@ -179,6 +190,27 @@ class TableOptions(Model):
     )
     splits: list[Text] = option("Row keys at which a new table is split, in any order.", default=[], example=["g", "p"])
 
+    @field_validator("families")
+    @classmethod
+    def _families_can_exist(cls, families: dict[str, FamilyOptions]) -> dict[str, FamilyOptions]:
+        rules = {family: family_rejection(name_to_bytes(family)) for family in families}
+        refused = [
+            InitErrorDetails(
+                type=PydanticCustomError(
+                    "wrong_type",
+                    "{family} cannot be the name of a family",
+                    {"family": shown(name_to_bytes(family)), "hint": rule},
+                ),
+                loc=(family,),
+                input=None,
+            )
+            for family, rule in rules.items()
+            if rule is not None
+        ]
+        if refused:
+            raise ValidationError.from_exception_data("families", refused)
+        return families
+
     @field_validator("splits")
     @classmethod
     def _splits_differ(cls, splits: list[Notation]) -> list[Notation]:
@@ -215,7 +247,7 @@ class ErrorBudget(Model):
     """How many records may fail before the pipeline stops; one of which several events were made counts in part."""
 
     share: Share = option("Share of the records of the window that may fail.", default="5%")
-    min_events: int = option("Fewer records than this in the window never stop it.", default=1000, ge=1)
+    min_events: int = option("Minimum number of records before the budget applies.", default=1000, ge=1)
     window: Duration = option("Time looked back.", default="5m", gt=0)
 
 

@@ -1,14 +1,17 @@
-"""A pipeline's source, steps, sinks and dead letters from nodes; named chains are put in where they are used."""
+"""A pipeline's source, decorators, sinks and dead letters from nodes; named chains are expanded where they are used."""
 
+from dataclasses import replace
+
+from ingest.api import Settings, SinkSettings, SourceSettings
 from ingest.config.components import Binding
-from ingest.config.draft import Draft, PipelineDraft
 from ingest.config.model import Component
-from ingest.config.nodes import Mapping, Node, Scalar, Sequence, places, plain, text_under
+from ingest.config.nodes import Mapping, Node, Scalar, Sequence, locations, plain, text_under
 from ingest.config.options import DEAD_LETTERS, DeadLetterFiles, PipelineOptions
+from ingest.config.partial import PartialConfig, PartialPipeline
 from ingest.config.problems import Kind, Place, listed
-from ingest.spelling import did_you_mean
+from ingest.suggest import did_you_mean
 
-MAX_STEPS = 1_000  # of one pipeline, uses of chains counted too: chains of chains grow fast
+MAX_DECORATORS = 1_000  # of one pipeline, uses of chains counted too: chains of chains grow fast
 COMPONENT_KEYS = ("source", "decorators", "sinks", "dead_letters")
 PIPELINE_KEYS = (*COMPONENT_KEYS, *PipelineOptions.model_fields)
 
@@ -18,16 +21,16 @@ Context = dict[str, object]
 class Pipelines:
     """Binds pipelines of one file; chains are bound anew in each, because time zones differ."""
 
-    def __init__(self, binding: Binding, chains: Mapping, draft: Draft) -> None:
+    def __init__(self, binding: Binding, chains: Mapping, partial_config: PartialConfig) -> None:
         self._binding = binding
         self._problem = binding.problem
         self._chains = chains
-        self._draft = draft
-        self._left = MAX_STEPS
+        self._partial_config = partial_config
+        self._left = MAX_DECORATORS
 
-    def bind(self, name: str, node: Mapping, where: Place) -> PipelineDraft:
+    def bind(self, name: str, node: Mapping, location: Place) -> PartialPipeline:
         """A pipeline as far as it is right."""
-        pipeline = PipelineDraft(name, where, node)
+        pipeline = PartialPipeline(name, location, node)
         own = Mapping(node.place)
         for key, value in node.entries.items():
             if key in PipelineOptions.model_fields:
@@ -35,35 +38,37 @@ class Pipelines:
             elif key not in COMPONENT_KEYS:
                 hint = did_you_mean(key, PIPELINE_KEYS) or f"it has {listed(PIPELINE_KEYS, len(PIPELINE_KEYS))}"
                 self._problem(Kind.UNKNOWN_FIELD, node.keys[key], f'"{key}" is not a part of a pipeline', hint)
-        options = self._binding.options(PipelineOptions, own, f"pipeline {name}", where)
+        options = self._binding.options(PipelineOptions, own, f"pipeline {name}", location)
         if isinstance(options, PipelineOptions):
             pipeline.options = options
         context: Context = {"timezone": pipeline.options.timezone, "pipeline": name}
         self._source(pipeline, context)
-        if (steps := node.entries.get("decorators")) is not None:
-            self._left = MAX_STEPS
-            self.steps(pipeline, steps, context, ())
+        if (decorators := node.entries.get("decorators")) is not None:
+            self._left = MAX_DECORATORS
+            self.decorators(pipeline, decorators, context, ())
         self._sinks(pipeline, context)
         self._dead_letters(pipeline, context)
         return pipeline
 
-    def steps(self, pipeline: PipelineDraft, node: Node, context: Context, inside: tuple[str, ...]) -> None:
-        """Add the steps of a list; `inside` names the chains it stands in."""
+    def decorators(self, pipeline: PartialPipeline, node: Node, context: Context, inside: tuple[str, ...]) -> None:
+        """Add the decorators of a list; `inside` names the chains it stands in."""
         for item in self._items(node, "decorators" if not inside else f"chain {inside[-1]}"):
             self._left -= 1
             if self._left < 0:
                 if self._left == -1:
-                    self._problem(Kind.TOO_LARGE, pipeline.where, f"more than {MAX_STEPS} steps, chains put in")
+                    self._problem(
+                        Kind.TOO_LARGE, pipeline.location, f"more than {MAX_DECORATORS} decorators, chains expanded"
+                    )
                 return
             if isinstance(item, Mapping) and list(item.entries) == ["chain"]:
                 self._chain(pipeline, item.entries["chain"], context, inside)
                 continue
-            step = self._binding.component(item, "decorators", "step", context)
-            if step is not None:
-                pipeline.steps.append(Component(step.kind, step.settings, step.where, step.places, inside))
-                pipeline.step_nodes.append(item)
+            decorator = self._binding.component(item, "decorators", "decorator", context, Settings)
+            if decorator is not None:
+                pipeline.decorators.append(replace(decorator, chain=inside))
+                pipeline.decorator_nodes.append(item)
 
-    def _chain(self, pipeline: PipelineDraft, node: Node, context: Context, inside: tuple[str, ...]) -> None:
+    def _chain(self, pipeline: PartialPipeline, node: Node, context: Context, inside: tuple[str, ...]) -> None:
         if not isinstance(node, Scalar) or not isinstance(node.value, str):
             self._problem(Kind.WRONG_TYPE, node.place, "chain wants the name of a chain")
             return
@@ -75,8 +80,8 @@ class Pipelines:
         elif name in inside:
             self._problem(Kind.CONFLICT, node.place, f'chain "{name}" uses itself')
         else:
-            self._draft.used_chains.add(name)
-            self.steps(pipeline, chain, context, (*inside, name))
+            self._partial_config.used_chains.add(name)
+            self.decorators(pipeline, chain, context, (*inside, name))
 
     def _items(self, node: Node, what: str) -> list[Node]:
         if isinstance(node, Sequence):
@@ -85,43 +90,44 @@ class Pipelines:
             self._problem(Kind.WRONG_TYPE, node.place, f"{what} wants a list of components, each `- name: {{options}}`")
         return []
 
-    def _source(self, pipeline: PipelineDraft, context: Context) -> None:
+    def _source(self, pipeline: PartialPipeline, context: Context) -> None:
         node = pipeline.node.entries.get("source")
         if node is None:
-            self._problem(Kind.MISSING_FIELD, pipeline.where, f'pipeline {pipeline.name} needs "source"')
+            self._problem(Kind.MISSING_FIELD, pipeline.location, f'pipeline {pipeline.name} needs "source"')
         else:
-            pipeline.source = self._binding.component(node, "sources", "source", context)
+            pipeline.source = self._binding.component(node, "sources", "source", context, SourceSettings)
 
-    def _sinks(self, pipeline: PipelineDraft, context: Context) -> None:
+    def _sinks(self, pipeline: PartialPipeline, context: Context) -> None:
         node = pipeline.node.entries.get("sinks")
         if node is None or plain(node) in (None, []):
-            where = pipeline.node.keys.get("sinks", pipeline.where)
+            location = pipeline.node.keys.get("sinks", pipeline.location)
             hint = "each is written `- name: {options}`"
-            self._problem(Kind.MISSING_FIELD, where, f'pipeline {pipeline.name} needs "sinks"', hint)
+            self._problem(Kind.MISSING_FIELD, location, f'pipeline {pipeline.name} needs "sinks"', hint)
             return
         for item in self._items(node, "sinks"):
-            sink = self._binding.component(item, "sinks", "sink", context)
+            sink = self._binding.component(item, "sinks", "sink", context, SinkSettings)
             if sink is not None:
                 pipeline.sinks.append(sink)
-            if isinstance(item, Mapping) and len(item.entries) == 1:
+            has_store = sink is None or sink.settings.store_name is not None
+            if has_store and isinstance(item, Mapping) and len(item.entries) == 1:
                 (options,) = item.entries.values()
                 if (store := text_under(options, "store")) is not None:
-                    self._draft.store_uses.append(store)
+                    self._partial_config.store_uses.append(store)
 
-    def _dead_letters(self, pipeline: PipelineDraft, context: Context) -> None:
+    def _dead_letters(self, pipeline: PartialPipeline, context: Context) -> None:
         node = pipeline.node.entries.get("dead_letters")
         if node is None:
-            pipeline.dead_letters = Component("files", DeadLetterFiles(), pipeline.where)
+            pipeline.dead_letters = Component("files", DeadLetterFiles(), pipeline.location)
             return
         named = self._binding.named(node, "place for dead letters", tuple(DEAD_LETTERS))
         if named is None:
             return
-        kind, options, where = named
+        kind, options, location = named
         model = DEAD_LETTERS.get(kind)
         if model is None:
             hint = did_you_mean(kind, DEAD_LETTERS) or f"there are {listed(DEAD_LETTERS)}"
-            self._problem(Kind.UNKNOWN_COMPONENT, where, f'there is no place for dead letters "{kind}"', hint)
+            self._problem(Kind.UNKNOWN_COMPONENT, location, f'there is no place for dead letters "{kind}"', hint)
             return
-        settings = self._binding.options(model, options, kind, where, context)
+        settings = self._binding.options(model, options, kind, location, context)
         if settings is not None:
-            pipeline.dead_letters = Component(kind, settings, where, places(options))
+            pipeline.dead_letters = Component(kind, settings, location, locations(options))

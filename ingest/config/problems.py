@@ -1,13 +1,12 @@
-"""What can be wrong with a configuration, where, and how that is told."""
+"""Problems of a configuration: kinds, places and reports."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from urllib.parse import quote
 
-MASK = "***"
+from ingest.masks import Masks
+
 _LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # what YAML counts as one
 _MAX_MESSAGE = 1_000  # characters; a list of all decorators fits
 _MAX_SHOWN = 160  # characters of a line of the file; of a longer one those around the place
@@ -19,6 +18,7 @@ class Kind(StrEnum):
     SYNTAX = "syntax"
     UNKNOWN_FIELD = "unknown-field"
     UNKNOWN_COMPONENT = "unknown-component"
+    NOT_IMPORTED = "not-imported"
     MISSING_FIELD = "missing-field"
     WRONG_TYPE = "wrong-type"
     OUT_OF_RANGE = "out-of-range"
@@ -34,21 +34,35 @@ class Kind(StrEnum):
     UNREACHABLE_STEP = "unreachable-step"
     CONFLICT = "conflict"
     TOO_LARGE = "too-large"
+    MISSING_ROW_KEY = "missing-row-key"
+    MISSING_CELLS = "missing-cells"
+    NOT_A_CELL = "not-a-cell"
+    UNDECLARED_FAMILY = "undeclared-family"
+    REPLACED_CELL = "replaced-cell"
+    SHARED_ROW_KEY = "shared-row-key"
+    SAME_TIME = "same-time"
+    OTHER_STORE = "other-store"
+    UNSTABLE = "unstable"
+    REORDERED = "reordered"
+    DOUBTFUL = "doubtful"
+    UNUSED = "unused"
+    NOT_AS_FLUME = "not-as-flume"
 
 
 EXPLANATIONS: dict[Kind, str] = {
     Kind.SYNTAX: "The text is not YAML, or uses a part of YAML that configurations do not need: tags, several "
     "documents, keys that are not text. The place is where reading stopped.",
     Kind.UNKNOWN_FIELD: "There is no option of this name here. `ingest describe NAME` lists those of a component.",
-    Kind.UNKNOWN_COMPONENT: "No decorator, sink, store or source has this name, or it can not be imported. "
+    Kind.UNKNOWN_COMPONENT: "No decorator, sink, store or source has this name, or it cannot be imported. "
     "`ingest describe` lists them all; a plugin must be installed or named under `plugins`.",
+    Kind.NOT_IMPORTED: "`ingest import-flume` could not translate what stood here and wrote `not_imported` instead.",
     Kind.MISSING_FIELD: "An option without a default was left out.",
     Kind.WRONG_TYPE: "A value of another type is wanted. Nothing is converted silently: text that looks like a number "
     "must be quoted. What has a `${VARIABLE}` in it is read as what is wanted, quoted or not.",
     Kind.OUT_OF_RANGE: "The value has the right type but is too small, too large, too short or too long.",
     Kind.NOT_ONE_OF: "Only some values are allowed here, and this is none of them.",
     Kind.DUPLICATE_KEY: "A key stands twice in one mapping; YAML libraries silently keep one of them.",
-    Kind.DUPLICATE_LABEL: "Two steps of a pipeline have one label, so metrics and errors could not tell them apart.",
+    Kind.DUPLICATE_LABEL: "Two decorators or sinks of a pipeline have one label; metrics need different ones.",
     Kind.BAD_UNIT: "Durations and sizes are written with a unit, as in `5s` and `2MiB`.",
     Kind.BAD_PATTERN: "The regular expression does not compile; the place points into it.",
     Kind.BAD_EXPRESSION: "A template, a condition or a `${…}` is malformed; the place points into it. `%%` is a "
@@ -57,9 +71,26 @@ EXPLANATIONS: dict[Kind, str] = {
     Kind.UNDEFINED_SECRET: "There is no such secret, or `secrets` does not say where secrets are kept.",
     Kind.UNKNOWN_REFERENCE: "Something is named that this file does not declare: a store, table, family, chain, "
     "pipeline, file or plugin.",
-    Kind.UNREACHABLE_STEP: "No event can ever reach this step, or the chain is used nowhere.",
+    Kind.UNREACHABLE_STEP: "No event can ever reach this decorator, sink or rule.",
     Kind.CONFLICT: "Options that are fine alone do not go together, or together do something nobody wants.",
     Kind.TOO_LARGE: "The file, its nesting, its aliases or a chain are larger than any configuration needs.",
+    Kind.MISSING_ROW_KEY: "No decorator sets the attribute that the sink takes the row key from.",
+    Kind.MISSING_CELLS: "No decorator sets an attribute that becomes a cell, so nothing is stored.",
+    Kind.NOT_A_CELL: "An attribute begins with the sink's prefix and has no family and qualifier, so it becomes no "
+    "cell.",
+    Kind.UNDECLARED_FAMILY: "Cells go to a family that the declared table does not have: the store creates it with its "
+    "own defaults, or their events fail.",
+    Kind.REPLACED_CELL: "A later cell of the same column always replaces this one.",
+    Kind.SHARED_ROW_KEY: "Several events may get one row key, and each then writes over the one before.",
+    Kind.SAME_TIME: "All cells of a file get one time, because lines of a file have the file's time.",
+    Kind.OTHER_STORE: "The table is declared for one store and also written to another, where the declaration does "
+    "not hold.",
+    Kind.UNSTABLE: "A row key may be made of what a decorator sets whose result may differ on replay: a replay may "
+    "add a row.",
+    Kind.REORDERED: "Events that bypass a buffering decorator are written first, so an older value may win.",
+    Kind.DOUBTFUL: "The expression or option is valid, and can hardly be meant as it is written.",
+    Kind.UNUSED: "No pipeline uses the chain.",
+    Kind.NOT_AS_FLUME: "The imported pipeline differs here from what Flume did, or needs a decision.",
 }
 
 
@@ -92,7 +123,7 @@ class Problem:
     """
 
     kind: Kind
-    where: Place
+    location: Place
     message: str
     hint: str = ""
     severity: Severity = Severity.ERROR
@@ -100,31 +131,7 @@ class Problem:
     def __str__(self) -> str:
         severity = "warning: " if self.severity is Severity.WARNING else ""
         hint = f"; {self.hint}" if self.hint else ""
-        return f"{self.where}: {self.kind}: {severity}{self.message}{hint}"
-
-
-class Masks:
-    """The secrets that were read, and text without them."""
-
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._secrets: set[str] = set()
-        for secret in secrets:
-            self.add(secret)
-
-    def __repr__(self) -> str:
-        return f"Masks({len(self._secrets)} secrets)"
-
-    def add(self, secret: str) -> None:
-        """Hide this from now on, also as it looks quoted, in JSON or in a URL."""
-        for part in {secret, *secret.splitlines()} - {""}:
-            self._secrets |= {part, quote(part, safe="", errors="replace"), repr(part)[1:-1], json.dumps(part)[1:-1]}
-
-    def hide(self, text: str) -> str:
-        """Text with stars for every secret; a message that reads badly is better than one that tells."""
-        for secret in sorted(self._secrets, key=len, reverse=True):
-            if secret != MASK and secret in text:
-                text = text.replace(secret, MASK)
-        return text
+        return f"{self.location}: {self.kind}: {severity}{self.message}{hint}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,16 +159,16 @@ class Report:
     def to_text(self) -> str:
         """Every problem as `file:line:column: kind: message`, with the line of the file and a caret under it."""
         return "\n".join(
-            part for problem in self.problems for part in (str(problem), *self._excerpt(problem.where)) if part
+            part for problem in self.problems for part in (str(problem), *self._excerpt(problem.location)) if part
         )
 
     def to_json(self) -> list[dict[str, object]]:
         """The same as plain data."""
         return [
             {
-                "file": problem.where.file,
-                "line": problem.where.line,
-                "column": problem.where.column,
+                "file": problem.location.file,
+                "line": problem.location.line,
+                "column": problem.location.column,
                 "kind": problem.kind.value,
                 "severity": problem.severity.value,
                 "message": problem.message,
@@ -170,19 +177,19 @@ class Report:
             for problem in self.problems
         ]
 
-    def _excerpt(self, where: Place) -> tuple[str, ...]:
-        lines = self.sources.get(where.file, ())
-        if not 0 < where.line <= len(lines):
+    def _excerpt(self, location: Place) -> tuple[str, ...]:
+        lines = self.sources.get(location.file, ())
+        if not 0 < location.line <= len(lines):
             return ()
-        line = lines[where.line - 1]
+        line = lines[location.line - 1]
         if not line.strip():
             return ()
-        at = min(where.column - 1, len(line))
+        at = min(location.column - 1, len(line))
         begin = max(0, min(at - _MAX_SHOWN // 2, len(line) - _MAX_SHOWN))
         end = begin + _MAX_SHOWN
         before, after = "…" if begin else "", "…" if end < len(line) else ""
         shown = "".join(character if character.isprintable() else " " for character in line[begin:end])
-        number = f"{where.line:>5} | "
+        number = f"{location.line:>5} | "
         caret = f"{'|':>{len(number) - 1}} {' ' * (len(before) + at - begin)}^"
         return f"{number}{before}{shown}{after}", caret
 
@@ -193,7 +200,7 @@ def report_of(problems: Iterable[Problem], sources: Mapping[str, str], masks: Ma
     unique = dict.fromkeys(
         Problem(
             problem.kind,
-            problem.where,
+            problem.location,
             _one_line(masks.hide(problem.message)),
             _one_line(masks.hide(problem.hint)),
             problem.severity,
@@ -201,7 +208,7 @@ def report_of(problems: Iterable[Problem], sources: Mapping[str, str], masks: Ma
         for problem in problems
     )
     return Report(
-        tuple(sorted(unique, key=lambda problem: (order.get(problem.where.file, len(order)), problem.where))),
+        tuple(sorted(unique, key=lambda problem: (order.get(problem.location.file, len(order)), problem.location))),
         {file: tuple(_LINE_BREAK.split(masks.hide(text))) for file, text in sources.items()},
     )
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from ingest.api import NotFoundError
 from ingest.config.nodes import MAX_FILE_BYTES, BadYamlError, Mapping, Node, Scalar, Sequence, compose, plain
-from ingest.config.problems import Kind, Masks, Place, Problem
+from ingest.config.problems import Kind, Place, Problem
 from ingest.config.variables import Expander, NoSecrets, SecretCommand, SecretDirectory, SecretSource
+from ingest.masks import Masks
 
 STDIN = "-"
-MAX_FILES = 50  # included ones too; a file that includes itself is told at once
+MAX_FILES = 50  # included ones too; a file that includes itself is refused at once
 
 
 @dataclass(slots=True)
@@ -50,7 +51,7 @@ def read(path: str | Path, env: AbstractMapping[str, str]) -> Document:
         content = sys.stdin.buffer.read(MAX_FILE_BYTES + 1) if file == STDIN else _content(Path(file))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise NotFoundError(f'can not read "{file}": {reason}') from error
+        raise NotFoundError(f'cannot read "{file}": {reason}') from error
     name, folder = ("<stdin>", Path()) if file == STDIN else (file, Path(file).parent)
     return _document(content, name, folder, env)
 
@@ -83,7 +84,7 @@ def _content(path: Path) -> bytes:
 
 
 def _secret_source(root: Mapping, expander: Expander) -> SecretSource:
-    """Where secrets come from; what is wrong with `secrets` is told when it is bound."""
+    """Where secrets come from; problems of `secrets` are reported when it is bound."""
     node = root.entries.get("secrets")
     match plain(expander.expand(node)) if node is not None else None:
         case {"directory": str(directory)}:
@@ -135,7 +136,7 @@ class _Reader:
             return []
         node = self._expander.expand(node)
         nodes: list[Node] = node.items if isinstance(node, Sequence) else [node]
-        root.entries["include"] = node  # so that nothing is expanded, and told, twice
+        root.entries["include"] = node  # so that nothing is expanded, and reported, twice
         return [item for item in nodes if isinstance(item, Scalar) and isinstance(item.value, str) and item.value]
 
     def _include(self, node: Scalar, folder: Path, including: tuple[Path, ...]) -> Mapping | None:
@@ -152,7 +153,7 @@ class _Reader:
                 content = _content(path)
         except (OSError, RuntimeError, ValueError) as error:  # a path may have a NUL in it, or links in a circle
             reason = error.strerror if isinstance(error, OSError) else "not a path"
-            problem = Problem(Kind.UNKNOWN_REFERENCE, node.place, f'can not read "{path}": {reason}')
+            problem = Problem(Kind.UNKNOWN_REFERENCE, node.place, f'cannot read "{path}": {reason}')
         if problem is not None:
             self._document.problems.append(problem)
             self._document.is_whole = False

@@ -1,14 +1,18 @@
-"""From a draft without problems to the description: names that were left out are filled in."""
+"""From a partial configuration without problems to the model: omitted names are filled in."""
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from ingest.api import Model
-from ingest.config.draft import Draft, PipelineDraft
+from ingest.api import Model, SinkSettings, SourceSettings
 from ingest.config.model import Component, Pipeline, Table, TestCase
-from ingest.config.nodes import Node, places, plain
+from ingest.config.nodes import Node, locations, plain
 from ingest.config.options import DeadLetterTopic
+from ingest.config.partial import PartialConfig, PartialPipeline
+from ingest.kafka.settings import connection_of
+
+S = TypeVar("S", bound=Model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,25 +24,27 @@ class Resolved:
     tests: tuple[TestCase, ...]
 
 
-def resolve(draft: Draft) -> Resolved:
-    """The parts with every name filled in; only for a draft that has no errors."""
+def resolve(partial_config: PartialConfig) -> Resolved:
+    """The parts with every name filled in; only if it has no errors."""
     tables = {
-        name: Table(name, table.options.store or draft.only_store() or "", table.options, table.where)
-        for name, table in draft.tables.items()
+        name: Table(name, table.options.store or partial_config.only_store() or "", table.options, table.location)
+        for name, table in partial_config.tables.items()
     }
     tests = tuple(
         TestCase(
             name=options.name,
-            pipeline=options.pipeline or draft.only_pipeline() or "",
+            pipeline=options.pipeline or partial_config.only_pipeline() or "",
             given=_given(node),
             expect=options.expect,
-            where=node.place,
-            places=places(node),
+            location=node.place,
+            locations=locations(node),
         )
-        for options, node in draft.cases
+        for options, node in partial_config.test_cases
     )
     return Resolved(
-        tables, {name: _pipeline(pipeline, draft, tables) for name, pipeline in draft.pipelines.items()}, tests
+        tables,
+        {name: _pipeline(pipeline, partial_config, tables) for name, pipeline in partial_config.pipelines.items()},
+        tests,
     )
 
 
@@ -47,54 +53,58 @@ def _given(node: Node) -> tuple[dict[str, object], ...]:
     return tuple({str(key): value for key, value in event.items()} for event in given)
 
 
-def _pipeline(draft: PipelineDraft, file: Draft, tables: dict[str, Table]) -> Pipeline:
-    assert draft.source is not None  # noqa: S101 - there are no errors
-    assert draft.dead_letters is not None  # noqa: S101
-    only = file.only_store()
-    sinks = tuple(_with(sink, "store", getattr(sink.settings, "store", None) or only) for sink in draft.sinks)
-    options = draft.options
+def _pipeline(partial_config: PartialPipeline, file: PartialConfig, tables: dict[str, Table]) -> Pipeline:
+    assert partial_config.source is not None  # noqa: S101 - there are no errors
+    assert partial_config.dead_letters is not None  # noqa: S101
+    sinks = tuple(_with_store(sink, file.only_store()) for sink in partial_config.sinks)
+    options = partial_config.options
     return Pipeline(
-        name=draft.name,
-        where=draft.where,
-        source=draft.source,
-        decorators=tuple(draft.steps),
+        name=partial_config.name,
+        location=partial_config.location,
+        source=partial_config.source,
+        decorators=tuple(partial_config.decorators),
         sinks=sinks,
-        dead_letters=_dead_letters(draft.dead_letters, draft.source),
+        dead_letters=_dead_letters(partial_config.dead_letters, partial_config.source),
         on_error=options.on_error,
         error_budget=options.error_budget,
         timezone=options.timezone,
         existing=options.attributes.existing,
         trigger_every_s=options.trigger.every,
         description=options.description,
-        fingerprint=_fingerprint(draft, file, sinks, tables),
+        fingerprint=_fingerprint(partial_config, file, sinks, tables),
     )
 
 
-def _with(component: Component, name: str, value: object) -> Component:
-    """A component with one option filled in."""
-    if name not in type(component.settings).model_fields:
-        return component
-    settings = component.settings.model_copy(update={name: value})
-    return Component(component.kind, settings, component.where, component.places, component.chain)
+def _with(component: Component[S], **options: object) -> Component[S]:
+    """A component with options filled in."""
+    return replace(component, settings=component.settings.model_copy(update=options))
 
 
-def _dead_letters(dead_letters: Component, source: Component) -> Component:
-    settings: Model = dead_letters.settings
-    if not isinstance(settings, DeadLetterTopic) or settings.brokers is not None:
+def _with_store(sink: Component[SinkSettings], only: str | None) -> Component[SinkSettings]:
+    """A sink with its store named where the options leave it out."""
+    return sink if sink.settings.store_name != "" else replace(sink, settings=sink.settings.with_store(only or ""))
+
+
+def _dead_letters(dead_letters: Component[Model], source: Component[SourceSettings]) -> Component[Model]:
+    settings, cluster = dead_letters.settings, connection_of(source.settings)
+    if not isinstance(settings, DeadLetterTopic) or settings.brokers is not None or cluster is None:
         return dead_letters
-    dead_letters = _with(dead_letters, "brokers", getattr(source.settings, "brokers", None))
-    security = settings.security or getattr(source.settings, "security", None)
-    return _with(dead_letters, "security", security)
+    return _with(dead_letters, brokers=cluster.brokers, security=settings.security or cluster.security)
 
 
-def _fingerprint(draft: PipelineDraft, file: Draft, sinks: tuple[Component, ...], tables: dict[str, Table]) -> str:
+def _fingerprint(
+    partial_config: PartialPipeline,
+    file: PartialConfig,
+    sinks: tuple[Component[SinkSettings], ...],
+    tables: dict[str, Table],
+) -> str:
     """The same for the same meaning of the text: order of keys, comments, chains and includes do not matter."""
-    stores = sorted({str(getattr(sink.settings, "store", "")) for sink in sinks})
-    left_out = {"description", "decorators"}  # the one changes nothing, of the other the steps count
-    own = {key: plain(node, masked=True) for key, node in draft.node.entries.items() if key not in left_out}
+    stores = sorted({name for sink in sinks if (name := sink.settings.store_name) is not None})
+    left_out = {"description", "decorators"}  # the one changes nothing, of the other the expanded list counts
+    own = {key: plain(node, masked=True) for key, node in partial_config.node.entries.items() if key not in left_out}
     content = {
         "pipeline": own,
-        "decorators": [plain(node, masked=True) for node in draft.step_nodes],
+        "decorators": [plain(node, masked=True) for node in partial_config.decorator_nodes],
         "sinks": stores,
         "stores": {name: plain(file.store_names[name], masked=True) for name in stores if name in file.store_names},
         "tables": {

@@ -59,7 +59,7 @@ def span_of(text: str) -> Span:
     """
     The whole of a file that has been read without problems.
 
-    The library's slower reader is taken: the other one's places are not told in characters.
+    Uses the library's slower reader: the faster one does not give places in characters.
     """
     events = iter(yaml.parse(text, Loader=yaml.SafeLoader))
     for event in events:

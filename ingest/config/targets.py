@@ -1,109 +1,114 @@
 """Where sinks write, seen beside the tables that the file declares: tables and families that it names and misses."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
 
+from ingest.api import Settings, SinkSettings
 from ingest.config.components import Binding
-from ingest.config.draft import Draft
 from ingest.config.model import Component
-from ingest.config.problems import Kind
-from ingest.expressions import Template
-from ingest.spelling import did_you_mean
+from ingest.config.names import place_of
+from ingest.config.partial import PartialConfig, PartialPipeline
+from ingest.config.problems import Kind, Place
+from ingest.suggest import did_you_mean
 
-Path = tuple[str | int, ...]
+_DECLARE = "declare it, or say on_unknown: create"
 
 
-def check_table(sink: Component, store: str | None, draft: Draft, binding: Binding) -> None:
+def check_table(
+    sink: Component[SinkSettings],
+    store: str | None,
+    pipeline: PartialPipeline,
+    partial_config: PartialConfig,
+    binding: Binding,
+) -> None:
     """
     A table named outright must be declared, once any table of its store is; not for another store alone.
 
     A file that declares none leaves tables to their owners; one that declares some and misses one has a slip.
     """
-    _check_cells(sink, binding)
-    name = _constant(getattr(sink.settings, "table", None))
+    name = sink.settings.fixed_table
     if name is None:
         return
     if not name:
         binding.problem(Kind.OUT_OF_RANGE, sink.place("table"), "a table needs a name")
         return
-    stores = {table: options.options.store or draft.only_store() for table, options in draft.tables.items()}
+    stores = {
+        table: options.options.store or partial_config.only_store() for table, options in partial_config.tables.items()
+    }
     home = stores.get(name, store)
-    if home != store and {home, store} <= draft.store_names.keys():
+    if home != store and {home, store} <= partial_config.store_names.keys():
         message = f'table "{name}" is declared for store "{home}", and this sink writes it to store "{store}"'
         # who writes both keeps a copy, which no second declaration could be written for
-        if _is_written(name, home, draft):
+        if _is_written(name, home, partial_config):
             hint = f"the settings under `tables` hold in \"{home}\" alone, and 'ingest scan' reads that one"
-            binding.warning(Kind.CONFLICT, sink.place("table"), message, hint)
+            binding.warning(Kind.OTHER_STORE, sink.place("table"), message, hint)
         else:
             hint = f"write `store: {home}` here or `store: {store}` under `tables`, or choose another table"
             binding.problem(Kind.CONFLICT, sink.place("table"), message, hint)
         return
-    declared = {table: options for table, options in draft.tables.items() if stores[table] == store}
+    declared = {table: options for table, options in partial_config.tables.items() if stores[table] == store}
     if declared and name not in declared:
         hint = did_you_mean(name, declared) or "add it under `tables`"
         binding.problem(Kind.UNKNOWN_REFERENCE, sink.place("table"), f'there is no table "{name}" under `tables`', hint)
         return
-    families = getattr(sink.settings, "families", None)
-    if name not in declared or families is None or families.on_unknown not in {"error", "drop"}:
+    if name in declared:
+        _check_families(sink, name, declared[name].options.families, pipeline, binding)
+
+
+def _check_families(
+    sink: Component[SinkSettings],
+    table: str,
+    known: Mapping[str, object],
+    pipeline: PartialPipeline,
+    binding: Binding,
+) -> None:
+    """A family that is named outright and not declared: an error where no event can create it, else a warning."""
+    settings = sink.settings
+    if settings.on_unknown_family == "create":
         return
-    known = declared[name].options.families
-    for path, family in _families_of(sink.settings):
-        if family not in known:
-            message = f'there is no family "{family}" in table "{name}"'
-            # one that is denied may exist all the same and belong to others
-            is_denied = path[:2] == ("families", "deny")
-            tell = binding.warning if is_denied else binding.problem
-            way_out = "then nothing has to be denied" if is_denied else "declare it, or say on_unknown: create"
-            tell(Kind.UNKNOWN_REFERENCE, sink.place(*path), message, did_you_mean(family, known) or way_out)
-
-
-def _is_written(table: str, store: str | None, draft: Draft) -> bool:
-    """Whether a sink names the table outright for that store."""
-    sinks = [sink.settings for pipeline in draft.pipelines.values() for sink in pipeline.sinks]
-    return any(
-        _constant(getattr(settings, "table", None)) == table and getattr(settings, "store", None) == store
-        for settings in sinks
-    )
-
-
-def _families_of(settings: Any) -> Iterator[tuple[Path, str]]:
-    """Families that options name outright, and where."""
-    if family := getattr(settings, "sys_family", None):
-        yield ("sys_family",), family
-    if column := getattr(settings, "write_body", None):
-        yield ("write_body",), column.partition(":")[0]
-    for index, cell in enumerate(getattr(settings, "cells", ())):
-        if family := _constant(cell.family):
-            yield ("cells", index, "family"), family
-    for index, rule in enumerate(getattr(settings, "rules", ())):
-        match rule.delete:
-            case {"family": family}:
-                yield ("rules", index, "delete", "family"), family
-            case {"column": column}:
-                yield ("rules", index, "delete", "column"), column.partition(":")[0]
-    for option in ("allow", "deny"):
-        for index, family in enumerate(getattr(settings.families, option) or ()):
-            yield ("families", option, index), family
-
-
-def _check_cells(sink: Component, binding: Binding) -> None:
-    """A listed cell that another one always replaces."""
-    later: dict[tuple[str, str], int] = {}
-    cells: Sequence[Any] = getattr(sink.settings, "cells", ())
-    for index, cell in reversed(list(enumerate(cells))):
-        family, qualifier = _constant(cell.family), _constant(cell.qualifier)
-        if family is None or qualifier is None:
+    is_strict = settings.on_unknown_family is not None
+    for path, family in settings.named_families():
+        # one that is denied may exist all the same and belong to others; one that is allowed may be created
+        is_denied, is_listed = path[:2] == ("families", "deny"), path[0] == "families"
+        if family in known or (is_listed and not is_strict):
             continue
-        if (family, qualifier) in later:
-            message = f'the cell "{family}:{qualifier}" is always replaced by a later one of the same column'
-            where = sink.place("cells", later[family, qualifier], "family")
-            binding.warning(Kind.CONFLICT, sink.place("cells", index, "family"), message, f"see line {where.line}")
-        elif cell.on_missing != "unset":
-            later[family, qualifier] = index
+        message = f'there is no family "{family}" in table "{table}"'
+        way_out = "then nothing has to be denied" if is_denied else _DECLARE
+        hint = did_you_mean(family, known) or way_out
+        if is_denied:
+            binding.warning(Kind.UNKNOWN_REFERENCE, sink.place(*path), message, hint)
+        elif is_strict:
+            binding.problem(Kind.UNKNOWN_REFERENCE, sink.place(*path), message, hint)
+        else:
+            binding.warning(Kind.UNDECLARED_FAMILY, sink.place(*path), message, hint)
+    prefix = settings.cell_prefix
+    if prefix is None:
+        return
+    for attribute, place in _names_set(pipeline):
+        family, colon, _ = attribute.removeprefix(prefix).partition(":")
+        is_cell = attribute.startswith(prefix) and bool(family and colon)
+        if is_cell and family not in known and not settings.has_rule_for(family):
+            message = f'"{attribute}" is for family "{family}", which table "{table}" does not declare'
+            binding.warning(Kind.UNDECLARED_FAMILY, place, message, did_you_mean(family, known) or _DECLARE)
 
 
-def _constant(template: object) -> str | None:
-    """The text of a template that reads nothing of an event."""
-    if not isinstance(template, Template) or template.constant is None:
-        return None
-    return template.constant.decode(errors="replace")
+def _names_set(pipeline: PartialPipeline) -> Iterator[tuple[str, Place]]:
+    """Names that decorators set, and how the others begin, where no later decorator may rename them; with places."""
+    for index, decorator in enumerate(pipeline.decorators):
+        settings = decorator.settings
+        if not isinstance(settings, Settings) or any(map(_may_rename, pipeline.decorators[index + 1 :])):
+            continue
+        for name in sorted(settings.sets()):
+            yield name, place_of(name, decorator)
+        if settings.other_names:
+            yield settings.other_names, decorator.place("prefix")
+
+
+def _may_rename(decorator: Component[Settings]) -> bool:
+    """Whether a decorator may give attributes that it finds other names."""
+    return not isinstance(decorator.settings, Settings) or decorator.settings.other_names == ""
+
+
+def _is_written(table: str, store: str | None, partial_config: PartialConfig) -> bool:
+    """Whether a sink names the table outright for that store."""
+    sinks = [sink.settings for pipeline in partial_config.pipelines.values() for sink in pipeline.sinks]
+    return any(settings.fixed_table == table and settings.store_name == store for settings in sinks)

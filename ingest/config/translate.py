@@ -15,7 +15,7 @@ from ingest.api import Model
 from ingest.config.nodes import BadYamlError, Mapping, Node, Path, Scalar, Sequence, compose
 from ingest.config.problems import Kind, Place, Problem, listed
 from ingest.config.writing import flow
-from ingest.spelling import did_you_mean
+from ingest.suggest import did_you_mean, did_you_mean_ours
 
 _WANTED = {
     "string_type": "text",
@@ -35,7 +35,6 @@ _WANTED = {
 }
 _RANGES = re.compile(r"greater_|less_|too_short|too_long|string_too|string_pattern|multiple_of|finite")
 _ELSEWHERE = {
-    ("hmac", "key"): 'did you mean "secret"?',
     ("mask", "find"): "`mask` removes attributes; what is found inside values is for `redact`",
 }
 _LIMITS = {
@@ -49,7 +48,7 @@ _CHOICE = re.compile(r"'((?:[^'\\]|\\.)*)'")
 _KINDS = {kind.value.replace("-", "_"): kind for kind in Kind} | {"missing": Kind.MISSING_FIELD}
 
 
-class Placed:
+class LocatedNode:
     """
     Options where they stand.
 
@@ -58,15 +57,15 @@ class Placed:
         where: its name's place, for what is missing.
     """
 
-    def __init__(self, node: Node, owner: str, where: Place, model: type[BaseModel]) -> None:
+    def __init__(self, node: Node, owner: str, location: Place, model: type[BaseModel]) -> None:
         self.node = node
         self.owner = owner
-        self.where = where
+        self.location = location
         self.model = model
 
     def follow(self, path: AbstractSequence[str | int]) -> tuple[Node, Path, Place]:
         """The deepest node a pydantic path leads to, its own path, and its key's place; union tags are passed over."""
-        node, key = self.node, self.where
+        node, key = self.node, self.location
         found: list[str | int] = []
         for step in path:
             if isinstance(node, Mapping) and step in node.entries:
@@ -80,7 +79,7 @@ class Placed:
         return node, tuple(found), key
 
 
-def problems_of(error: ValidationError, placed: Placed) -> Iterator[Problem]:
+def problems_of(error: ValidationError, placed: LocatedNode) -> Iterator[Problem]:
     """Every error pydantic found, once for each place: of the branches of a union the one that got furthest."""
     errors = error.errors(include_url=False, include_input=False)
     by_place: dict[Path, list[ErrorDetails]] = {}
@@ -95,21 +94,22 @@ def problems_of(error: ValidationError, placed: Placed) -> Iterator[Problem]:
             yield _problem(chosen[0], placed)
         elif not _is_beaten(path, by_place, group):
             yield _problem(group[0], placed)
+            yield from _further(group[0], placed)
 
 
 def problems_in_line(
-    error: ValidationError, text: str, where: Place, owner: str, model: type[BaseModel]
+    error: ValidationError, text: str, location: Place, owner: str, model: type[BaseModel]
 ) -> list[Problem]:
-    """The problems of a model that one line of a file holds as JSON; `where` is the begin of that line."""
+    """The problems of a model that one line of a file holds as JSON; `location` is the begin of that line."""
     try:
-        node = compose(text, where.file, [])
+        node = compose(text, location.file, [])
     except BadYamlError:
         node = None  # JSON that is no YAML: a lone surrogate, for example
     if node is None:
-        return [Problem(Kind.WRONG_TYPE, where, details["msg"]) for details in error.errors(include_url=False)]
+        return [Problem(Kind.WRONG_TYPE, location, details["msg"]) for details in error.errors(include_url=False)]
     return [
-        replace(problem, where=replace(problem.where, line=where.line))
-        for problem in problems_of(error, Placed(node, owner, where, model))
+        replace(problem, location=replace(problem.location, line=location.line))
+        for problem in problems_of(error, LocatedNode(node, owner, location, model))
     ]
 
 
@@ -127,7 +127,7 @@ def _wanted(details: ErrorDetails) -> str | None:
     return _WANTED.get(details["type"])
 
 
-def _problem(details: ErrorDetails, placed: Placed) -> Problem:
+def _problem(details: ErrorDetails, placed: LocatedNode) -> Problem:
     kind, location = details["type"], details["loc"]
     context = details.get("ctx", {})
     node, path, key = placed.follow(location)
@@ -144,14 +144,14 @@ def _problem(details: ErrorDetails, placed: Placed) -> Problem:
         choices = _CHOICE.findall(str(context.get("expected", "")))
         value = node.text if isinstance(node, Scalar) else "this"
         hint = did_you_mean(value, choices) or f"one of {listed(choices, len(choices))}"
-        return Problem(Kind.NOT_ONE_OF, node.place, f'{name} can not be "{value}"', hint)
+        return Problem(Kind.NOT_ONE_OF, node.place, f'{name} cannot be "{value}"', hint)
     return _with_own_message(details, placed, node, name)
 
 
-def _with_own_message(details: ErrorDetails, placed: Placed, node: Node, name: str) -> Problem:
+def _with_own_message(details: ErrorDetails, placed: LocatedNode, node: Node, name: str) -> Problem:
     context = details.get("ctx", {})
     kind = _KINDS.get(details["type"])
-    message = details["msg"]
+    message = details["msg"].replace("{owner}", placed.owner)  # of options that several names share
     if kind is Kind.BAD_PATTERN:
         message = message.removeprefix("bad pattern: ")  # the kind says it
     if kind is None and details["type"] in _LIMITS:
@@ -164,20 +164,27 @@ def _with_own_message(details: ErrorDetails, placed: Placed, node: Node, name: s
         kind = Kind.OUT_OF_RANGE if _RANGES.search(details["type"]) else Kind.WRONG_TYPE
         message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
         message = f"{name}: {message[:1].lower()}{message[1:]}"
-    where = node.place
+    location = node.place
     _, path, key = placed.follow(details["loc"])
     if not path or not isinstance(node, Scalar):
-        where = key
+        location = key
         option = context.get("option")
         if isinstance(option, str) and isinstance(node, Mapping) and option in node.entries:
-            where = node.entries[option].place
+            location = node.entries[option].place
     column = context.get("column")
     if isinstance(column, int) and isinstance(node, Scalar):
-        where = node.at(column)
-    return Problem(kind, where, message, str(context.get("hint", "")))
+        location = node.at(column)
+    return Problem(kind, location, message, str(context.get("hint", "")))
 
 
-def _wrong_type(placed: Placed, path: Path, wanted: str) -> Problem:
+def _further(details: ErrorDetails, placed: LocatedNode) -> Iterator[Problem]:
+    """The other mistakes of an expression."""
+    node, _, _ = placed.follow(details["loc"])
+    for column, message in details.get("ctx", {}).get("further", ()):
+        yield Problem(_KINDS[details["type"]], node.at(column) if isinstance(node, Scalar) else node.place, message)
+
+
+def _wrong_type(placed: LocatedNode, path: Path, wanted: str) -> Problem:
     node, _, _ = placed.follow(path)
     name = str(path[-1]) if path and isinstance(path[-1], str) else placed.owner
     if path and isinstance(path[-1], int):
@@ -210,14 +217,14 @@ def _hint_for_text(node: Scalar, wanted: str) -> str:
     return ""
 
 
-def _unknown_field(placed: Placed, location: AbstractSequence[str | int], path: Path) -> Problem:
+def _unknown_field(placed: LocatedNode, location: AbstractSequence[str | int], path: Path) -> Problem:
     """The path leads to the unknown key itself."""
     name = str(location[-1])
     _, _, key = placed.follow(location)
     model = model_at(placed.model, path[:-1])
     known = () if model is None else tuple(model.model_fields)
     owner = next((str(step) for step in reversed(path[:-1]) if isinstance(step, str)), placed.owner)
-    hint = _ELSEWHERE.get((owner, name)) or did_you_mean(name, known)
+    hint = _ELSEWHERE.get((owner, name)) or did_you_mean_ours(name, known)
     hint = hint or (f"it has {listed(known, len(known))}" if known else "it has none")
     return Problem(Kind.UNKNOWN_FIELD, key, f'"{name}" is not a setting of {owner}', hint)
 

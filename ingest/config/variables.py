@@ -14,9 +14,10 @@ from collections.abc import Sequence as AbstractSequence
 from pathlib import Path
 
 from ingest.config.nodes import Mapping, Node, Scalar, Sequence
-from ingest.config.problems import Kind, Masks, Place, Problem
+from ingest.config.problems import Kind, Place, Problem
 from ingest.config.scalars import resolve
-from ingest.spelling import did_you_mean
+from ingest.masks import Masks
+from ingest.suggest import did_you_mean
 
 _TOKEN = re.compile(r"\$\$\{|\$\{(?P<inside>[^{}]*)\}|\$\{")
 _VARIABLE = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<rest>:.*)?", re.DOTALL)
@@ -26,7 +27,7 @@ _EXEC_TIMEOUT_S = 30.0  # a vault's command line answers in a second or two
 
 
 class UndefinedSecretError(Exception):
-    """There is no such secret, or it can not be read; the message never holds what was read."""
+    """There is no such secret, or it cannot be read; the message never holds what was read."""
 
 
 class NoSecrets:
@@ -35,7 +36,7 @@ class NoSecrets:
     def read(self, name: str) -> str:
         """Never a secret."""
         raise UndefinedSecretError(
-            f'secret "{name}" can not be read: nothing says where secrets are kept; '
+            f'secret "{name}" cannot be read: nothing says where secrets are kept; '
             "add secrets: {directory: PATH} or {exec: [COMMAND]}"
         )
 
@@ -53,7 +54,7 @@ class SecretDirectory:
                 return _as_secret(file.read(_MAX_SECRET_BYTES + 1), name)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not a path"
-            raise UndefinedSecretError(f'secret "{name}" can not be read from "{self._directory}": {reason}') from error
+            raise UndefinedSecretError(f'secret "{name}" cannot be read from "{self._directory}": {reason}') from error
 
 
 class SecretCommand:
@@ -104,7 +105,7 @@ class Expander:
     Makes nodes without variables of nodes with them; each secret is read once and hidden from then on.
 
     Attributes:
-        unknown: scalars whose value could not be told, so that nothing else can be said of them.
+        unknown: scalars whose value is unknown, so they are not checked further.
     """
 
     def __init__(

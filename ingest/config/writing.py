@@ -8,6 +8,7 @@ from ingest.config.scalars import resolve
 
 # what surely needs no quotes, neither here nor in brackets; what begins as a number has them, but sizes and addresses
 _PLAIN = re.compile(r"[A-Za-z_./][A-Za-z0-9_./%()=+$-]*( [A-Za-z0-9_./%()=+$-]+)*|[0-9][0-9.]*[A-Za-z%]*")
+MAX_PLAIN_KEY = 1_000  # characters; less than 1,024, for the colon has to stand within them
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -24,15 +25,19 @@ def flow(value: object, text: Callable[[str], str] | None = None) -> str:
         case str():
             return write(value)
         case Mapping():
-            return (
-                "{" + ", ".join(f"{plain_or_quoted(str(key))}: {flow(each, text)}" for key, each in value.items()) + "}"
-            )
+            return "{" + ", ".join(f"{_key(str(key))}: {flow(each, text)}" for key, each in value.items()) + "}"
         case Sequence():
             return "[" + ", ".join(flow(each, text) for each in value) + "]"
         case float():
             return repr(value).replace("inf", ".inf").replace("nan", ".nan")
         case _:
             return json.dumps(value)
+
+
+def _key(text: str) -> str:
+    """A key of a mapping in brackets; YAML wants a question mark before one that is longer than 1,024 characters."""
+    written = plain_or_quoted(text)
+    return written if len(written) <= MAX_PLAIN_KEY else f"? {written} "
 
 
 def plain_or_quoted(text: str) -> str:
@@ -57,7 +62,7 @@ def single_quoted(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Text between double quotes; whatever can not be seen is escaped."""
+    """Text between double quotes; whatever cannot be seen is escaped."""
     return '"' + "".join(map(_character, text)) + '"'
 
 

@@ -1,1 +1,1 @@
-"""Events that can not pass as they are: kept whole with the reason, listed, and run again when the reason is gone."""
+"""Events that cannot pass: stored as they came from the source, with the error, and replayed on request."""

@@ -1,33 +1,27 @@
-"""How many records may fail before a pipeline stops rather than fill its dead letters."""
+"""The error budget: how many records may fail before a pipeline stops."""
 
 from collections import deque
 
-from ingest.api import IngestError
+from ingest.api import ErrorBudgetSpentError
 
-_INEXACT = 1e-9  # sums of parts are a little more or less than the whole: all that failed is not more than all
-
-
-class ErrorBudgetSpentError(IngestError):
-    """More failed than the pipeline allows; a human must look."""
-
-    code = "error_budget"
+_INEXACT = 1e-9  # tolerance for sums of fractions: if every record fails, their sum must not exceed the records
 
 
 class ErrorBudget:
     """
-    A share of failed records over a window of batch times.
+    The maximum fraction of failed records in a window of batch times.
 
-    Records are what counts, and not the events made of them: else one record of many events spends it, in every attempt
-    at its batch. A record of which some events failed counts in part, as 0.3 for three of ten.
+    It counts records, not the events made of them: else one record of many events would spend it, in every attempt at
+    its batch. A record of ten events of which three failed counts 0.3.
 
-    Pure: its clock is the batch time. Fed once a micro-batch, before its dead letters are published, so that the batch
-    that spends it floods nothing; the same batch again replaces what it said before, because a batch that could not be
-    published runs again. It starts empty with each process.
+    Pure: its clock is the batch time. The caller adds each micro-batch before it publishes the dead letters, so the
+    batch that spends the budget publishes none. A batch that runs again replaces its earlier counts. Each process
+    starts with an empty window.
 
     Args:
-        share: of records that may fail, 0.05 for 5 %; 1 never stops.
-        min_events: with fewer records in the window nothing is judged: one failure of three says little.
-        window_s: how far back records count.
+        share: fraction of records that may fail, 0.05 for 5 %; 1 never stops.
+        min_events: minimum number of records in the window before the budget applies.
+        window_s: length of the window.
     """
 
     def __init__(self, *, share: float, min_events: int, window_s: float) -> None:
@@ -37,7 +31,7 @@ class ErrorBudget:
         self._batches: deque[tuple[int, int, float]] = deque()
 
     def spend(self, batch_time_ms: int, records: int, failed: float) -> bool:
-        """Take in a micro-batch; True when the budget is spent."""
+        """Add a micro-batch; True if the budget is spent."""
         while self._batches and self._batches[-1][0] >= batch_time_ms:
             self._batches.pop()
         self._batches.append((batch_time_ms, records, failed))
@@ -47,9 +41,27 @@ class ErrorBudget:
         read, wrong = self.totals()
         return wrong > 0 and read >= self._min_events and wrong > self._share * read * (1 + _INEXACT)
 
+    def max_failures(self, batch_time_ms: int, max_records: int | None) -> int | None:
+        """
+        The number of failed records of a batch above which the budget is spent, whatever the outcome of the others.
+
+        Args:
+            batch_time_ms: of the batch; its own earlier attempts do not count.
+            max_records: maximum number of records of the batch; None if it has no limit.
+
+        Returns:
+            The number, or None if there is no such number.
+        """
+        if self._share >= 1 or max_records is None:
+            return None
+        window = [(records, failed) for at, records, failed in self._batches if at < batch_time_ms]
+        read, wrong = sum(records for records, _ in window), sum(failed for _, failed in window)
+        allowed = self._share * (read + max_records) * (1 + _INEXACT) - wrong
+        return max(0, int(allowed), self._min_events - read)
+
     def check(self, batch_time_ms: int, records: int, failed: float) -> None:
         """
-        Take in a micro-batch.
+        Add a micro-batch.
 
         Raises:
             ErrorBudgetSpentError: the budget is spent; the batch must not be acknowledged.
@@ -59,7 +71,7 @@ class ErrorBudget:
             raise ErrorBudgetSpentError(
                 f"{round(wrong, 3):.12g} of {read} records failed ({wrong / read:.1%}) within {self._window_s:g} s of "
                 f"batch time, {self._share:.1%} are allowed; nothing of the last batch is acknowledged",
-                hint="'ingest explain' shows why events fail; mend the pipeline, or raise error_budget: {share: …}",
+                hint="'ingest explain' shows why events fail; correct the pipeline, or raise error_budget: {share: …}",
             )
 
     def totals(self) -> tuple[int, float]:

@@ -1,13 +1,13 @@
 """
-A dead letter: the record as its source held it, and everything that is known about why it could not pass.
+A dead letter: the record as the source read it, and the error.
 
-Events of one record that failed in one component with one code have one letter; id, message, fan_out and attributes are
-those of the first. As JSON it is one line; bytes are text when they are UTF-8, else `{"b64": …}`. The keys, in this
-order::
+Events of one record that failed in one component with one code have one dead letter; id, message, fan_out and
+attributes are those of the first. As JSON it is one line; bytes are text if they are UTF-8, else `{"b64": …}`. The
+keys, in this order::
 
-    format         1; a reader refuses a number it does not know
+    format         1; a reader refuses any other number
     product        version that wrote it
-    id             topic/partition/offset/fan-out/component; a letter that was published again has the same
+    id             topic/partition/offset/fan-out/component; the same if it is published again
     pipeline       its name
     component      the sink that refused the event, the decorator that failed, or "source"
     code           stable name of the error
@@ -15,10 +15,10 @@ order::
     batch_time_ms  time of the micro-batch; a replay writes its cells one millisecond before
     fingerprint    of the pipeline's configuration
     fan_out        number among the events made of one record
-    events         how many events of the record failed in this component with this code; 1 when it is not there
-    attributes     [[name, value], …] at the failure; names may be bytes, so this is no mapping; none where they are
-                   more than 1 MiB, and the message says so
-    pointer        where the whole letter is, when this one was cut to fit; else null
+    events         number of events of the record that failed in this component with this code; 1 if it is missing
+    attributes     [[name, value], …] at the failure, not an object because names may be bytes; empty if they are
+                   larger than 1 MiB, and the message says so
+    pointer        place of the complete dead letter, if this one was cut to fit; else null
     record         {topic, partition, offset, timestamp_ms, key, value, headers: [[name, value], …]}
 """
 
@@ -33,24 +33,24 @@ from ingest.api import DecodeError, IntegrityError, Record
 from ingest.api.notation import Notation, from_notation, name_from_bytes, name_to_bytes, to_notation
 
 FORMAT = 1
-MAX_MESSAGE_CHARS = 4_000  # an error that quotes a body must not make its letter twice as large
+MAX_MESSAGE_CHARS = 4_000  # an error that quotes a body must not double the size of the dead letter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
     """
-    An event that could not pass; or several of a record, all that failed in one component with one code.
+    An event that could not pass; or all events of a record that failed in one component with one code.
 
-    Of several events it is told how the first one failed.
+    For several events it describes the failure of the first one.
 
     Attributes:
-        record: as its source held it; without key, value and headers when there is a `pointer`.
+        record: as the source read it; without key, value and headers if there is a `pointer`.
         fan_out: number among the events made of the record, 0 without a fan-out.
-        attributes: of the event when it failed; empty when it never became one.
-        component: name or label of the sink or decorator, "source" when the record could not be decoded.
-        batch_time_ms: of the micro-batch it failed in.
-        pointer: where the whole letter is, or None when this is the whole letter.
-        events: how many they are.
+        attributes: of the event when it failed; empty if the record could not be decoded.
+        component: name or label of the sink or decorator, "source" if the record could not be decoded.
+        batch_time_ms: of the micro-batch in which it failed.
+        pointer: place of the complete dead letter; None if this is the complete one.
+        events: number of events.
         product: version that wrote it.
     """
 
@@ -70,9 +70,9 @@ class DeadLetter:
     @property
     def key(self) -> bytes:
         """
-        What it is the letter of: `topic/partition/offset/fan-out/component`.
+        Its identity: `topic/partition/offset/fan-out/component`.
 
-        The last part holds no slash, so that two letters never share a key.
+        The last part contains no slash, so no two dead letters have the same key.
         """
         record = self.record
         component = _plain(self.component).replace("%", "%25").replace("/", "%2F")
@@ -85,7 +85,7 @@ class DeadLetter:
         return self.key.decode("utf-8", "backslashreplace")
 
     def pointing_to(self, pointer: str) -> "DeadLetter":
-        """The letter without what can be large, naming the place of the whole."""
+        """The dead letter without its large parts, with the place of the complete one."""
         stub = self.record._replace(key=None, value=None, headers=())
         return replace(self, record=stub, attributes={}, pointer=pointer)
 
@@ -122,10 +122,10 @@ class DeadLetter:
     @classmethod
     def from_json(cls, line: bytes) -> "DeadLetter":
         """
-        The letter of a line.
+        The dead letter of a line.
 
         Raises:
-            IntegrityError: it is no dead letter, or one of a newer format.
+            IntegrityError: it is not a dead letter, or has a newer format.
         """
         try:
             content = orjson.loads(line)
@@ -155,7 +155,7 @@ class DeadLetter:
 
 
 def letters_of(lines: Sequence[bytes]) -> list[DeadLetter]:
-    """Letters as a receipt carries them."""
+    """The dead letters of a receipt."""
     return [DeadLetter.from_json(line) for line in lines]
 
 
@@ -174,7 +174,7 @@ def _record_of(content: Mapping[str, Any]) -> Record:
 
 
 def _plain(text: str, limit: int | None = None) -> str:
-    """Text that JSON can hold: what is not Unicode is escaped, what is too long is cut."""
+    """Text for JSON: lone surrogates are escaped, and text beyond the limit is cut."""
     clean = text.encode("utf-8", "backslashreplace").decode()
     return clean if limit is None or len(clean) <= limit else clean[: limit - 1] + "…"
 

@@ -1,7 +1,7 @@
-"""Dead letters in files under the state folder, one file a micro-batch."""
+"""Dead letters in files under the state folder, one file for each micro-batch."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,12 +18,12 @@ _POSITION = re.compile(r"([0-9]{15}-[0-9]{10}):([0-9]{1,9})")
 
 class FileDeadLetters(DeadLetterQueue):
     """
-    `dead-letters/PIPELINE/BATCH_TIME-BATCH.jsonl`: a line a letter.
+    `dead-letters/PIPELINE/BATCH_TIME-BATCH.jsonl`: one line for each dead letter.
 
-    A file appears whole or not at all, and publishing a batch again replaces its file, so there are no duplicates.
-    The batch time stands first: it rises with every batch and survives in the checkpoint, whereas batch numbers
-    begin again with a new one. Names are padded, so that their order is the order of the batches. A position is
-    `BATCH_TIME-BATCH:LINE`, lines counted from 0. The folder is for its owner alone, because letters hold bodies.
+    A file is complete or missing, and publishing a batch again replaces its file, so there are no duplicates. The batch
+    time comes first: it rises with every batch, while batch numbers start at 0 again with a new checkpoint. Names are
+    padded, so their order is the order of the batches. A position is `BATCH_TIME-BATCH:LINE`, lines counted from 0; the
+    line of a removed dead letter is empty. Only the owner can read the folder, because dead letters contain bodies.
 
     Args:
         state_dir: of the configuration.
@@ -33,16 +33,16 @@ class FileDeadLetters(DeadLetterQueue):
         self._folder = folder_of(state_dir, pipeline)
 
     def prepare(self) -> None:
-        """The folder is made for the first letter."""
+        """Does nothing: the first dead letter creates the folder."""
 
     def publish(self, letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
-        """Replace the file of the batch, or remove it when there are no letters."""
+        """Replace the file of the batch, or remove it if there are no dead letters."""
         path = self._path(batch_id, batch_time_ms)
         content = b"".join(line + b"\n" for line in letters)
         with on_disk(self._folder):
             before = path.read_bytes() if path.exists() else b""
             if before not in (b"", content):
-                path.with_suffix(_MARKS).unlink(missing_ok=True)  # they are of lines that now hold other letters
+                path.with_suffix(_MARKS).unlink(missing_ok=True)  # their lines now have other dead letters
             if letters:
                 make_folder(self._folder)
                 write_durably(path, content)
@@ -51,15 +51,15 @@ class FileDeadLetters(DeadLetterQueue):
                 sync_folder(self._folder)
 
     def pointers(self, count: int, batch_id: int, batch_time_ms: int) -> list[str]:
-        """For people: the file and line of each letter of a batch of so many."""
+        """For people: the file and line of each of the `count` dead letters of a batch."""
         path = self._path(batch_id, batch_time_ms)
         return [f"{path}:{line}" for line in range(count)]
 
     def follow(self, pointer: str) -> DeadLetter:
         """
-        The whole letter a pointer names.
+        The complete dead letter that a pointer names.
 
-        Only the name counts and the folder is our own: a pointer comes from a topic, and must not open other files.
+        Uses only the file name, in this queue's folder: a pointer comes from a topic, and must not open other files.
 
         Raises:
             NotFoundError: it is not on this machine.
@@ -67,17 +67,17 @@ class FileDeadLetters(DeadLetterQueue):
         return self.read(pointer.rpartition("/")[2].replace(_SUFFIX, "")).letter
 
     def entries(self) -> Iterator[Entry]:
-        """All letters, oldest batch first."""
+        """All dead letters, oldest batch first."""
         for path in self._files():
             yield from self._entries_of(path)
 
     def read(self, position: str) -> Entry:
-        """The letter at `BATCH_TIME-BATCH:LINE`."""
+        """The dead letter at `BATCH_TIME-BATCH:LINE`."""
         match = _POSITION.fullmatch(position)
         if match is not None:
             try:
-                for number, entry in enumerate(self._entries_of(self._folder / (match[1] + _SUFFIX))):
-                    if number == int(match[2]):
+                for entry in self._entries_of(self._folder / (match[1] + _SUFFIX)):
+                    if entry.position == f"{match[1]}:{int(match[2])}":
                         return entry
             except FileNotFoundError:
                 pass
@@ -86,7 +86,7 @@ class FileDeadLetters(DeadLetterQueue):
         )
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Note marks beside the files of their letters."""
+        """Write marks beside the files of their dead letters."""
         by_file: dict[str, dict[str, Mark]] = {}
         for position, mark in marks.items():
             stem, _, line = position.partition(":")
@@ -95,8 +95,28 @@ class FileDeadLetters(DeadLetterQueue):
             for stem, lines in by_file.items():
                 Marks(self._folder / (stem + _MARKS)).add(lines)
 
+    def remove(self, positions: Iterable[str]) -> None:
+        """Empty the lines of dead letters, so that the others keep their positions; delete a file without any."""
+        by_file: dict[str, set[int]] = {}
+        for position in positions:
+            stem, _, line = position.partition(":")
+            by_file.setdefault(stem, set()).add(int(line))
+        with on_disk(self._folder):
+            for stem, numbers in by_file.items():
+                path = self._folder / (stem + _SUFFIX)
+                if not path.exists():
+                    continue
+                lines = path.read_bytes().split(b"\n")
+                left = [b"" if number in numbers else line for number, line in enumerate(lines)]
+                if any(left):
+                    write_durably(path, b"\n".join(left))
+                else:
+                    path.unlink()
+                    path.with_suffix(_MARKS).unlink(missing_ok=True)
+                    sync_folder(self._folder)
+
     def close(self) -> None:
-        """Nothing is held open."""
+        """Does nothing: no file stays open."""
 
     def _path(self, batch_id: int, batch_time_ms: int) -> Path:
         return self._folder / f"{batch_time_ms:015d}-{batch_id:010d}{_SUFFIX}"
@@ -111,16 +131,18 @@ class FileDeadLetters(DeadLetterQueue):
         marks = Marks(path.with_suffix(_MARKS)).load()
         with path.open("rb") as file:
             for number, line in enumerate(file):
+                if line == b"\n":  # removed
+                    continue
                 try:
                     letter = DeadLetter.from_json(line)
                 except IntegrityError as error:
                     raise IntegrityError(
-                        f'"{path}", line {number + 1}: {error}', hint="move the file away; the others are not touched"
+                        f'"{path}", line {number + 1}: {error}', hint="move the file away; the others stay readable"
                     ) from error
                 yield Entry(f"{path.stem}:{number}", letter, marks.get(str(number)))
 
 
 def folder_of(state_dir: Path, pipeline: str) -> Path:
-    """Where the letters of a pipeline stand; its name can not lead anywhere else."""
+    """The folder of a pipeline's dead letters; no name of a pipeline leads out of the state folder."""
     name = quote(pipeline, safe="", errors="surrogatepass")
     return state_dir / "dead-letters" / (f"%2E{name[1:]}" if name.startswith(".") else name)

@@ -1,4 +1,4 @@
-"""Dead letters in a Kafka topic; those that do not fit there in files, with a letter in the topic that names them."""
+"""Dead letters in a Kafka topic; those too large for it in files, with a dead letter in the topic that names them."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from ingest import failpoint
-from ingest.api import IntegrityError, NotFoundError
+from ingest.api import ConfigError, IntegrityError, NotFoundError
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters, folder_of
 from ingest.dead_letters.marks import Marks
@@ -23,47 +23,47 @@ Headers = Sequence[tuple[str, bytes | None]]
 
 
 class Producer(Protocol):
-    """What sends; `flush` returns when everything sent is acknowledged by all in-sync replicas, or raises."""
+    """Sends records; `flush` returns when all in-sync replicas have acknowledged all of them, or raises."""
 
     def send(self, topic: str, key: bytes | None, value: bytes | None, headers: Headers) -> None:
-        """Hand over a record."""
+        """Queue a record for sending."""
 
     def flush(self) -> None:
-        """Wait for all records handed over."""
+        """Wait for the acknowledgement of all queued records."""
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
 
 
 class TopicReader(Protocol):
-    """What reads the topic, from its beginning to the end it had when asked."""
+    """Reads the topic from its start to its end at the time of the call."""
 
     def read(self, topic: str) -> Iterable[Stored]:
         """All records, within a partition in their order."""
 
     def read_at(self, topic: str, partition: int, offset: int) -> Stored | None:
-        """One record, None when there is none."""
+        """One record, None if there is none."""
 
 
 class TopicAdmin(Protocol):
-    """What answers questions about the topic."""
+    """Reads the settings of the topic."""
 
     def settings(self, topic: str) -> TopicSettings:
-        """What it takes, and for how long it keeps that."""
+        """Its size limit and retention."""
 
     def incarnation(self, topic: str) -> str:
-        """What tells the topic from others of its name."""
+        """An id that differs from those of other topics of its name."""
 
 
 class Loss(NamedTuple):
-    """That a topic loses letters by itself, and the way out."""
+    """How the settings of a topic delete dead letters, and the way out."""
 
     message: str
     hint: str
 
 
 def loss_of_letters(topic: str, settings: TopicSettings) -> Loss | None:
-    """Whether a topic loses letters by its settings: a letter is the only trace of its event, and nobody need look."""
+    """Whether the settings of a topic delete dead letters, each of which is the only trace of its event."""
     limits = {"retention.ms": settings.retention_ms, "retention.bytes": settings.retention_bytes}
     finite = {name: value for name, value in limits.items() if value >= 0}
     policies = {policy.strip() for policy in settings.cleanup_policy.split(",")}
@@ -82,18 +82,18 @@ def loss_of_letters(topic: str, settings: TopicSettings) -> Loss | None:
 
 class KafkaDeadLetters(DeadLetterQueue):
     """
-    A topic, which several pipelines may share.
+    Dead letters in a topic, which several pipelines may share.
 
-    The key of a record is the letter's, so a letter published again is known by key and batch time; `entries` gives
-    it once. A position is `PARTITION:OFFSET`. Marks stand in a file under the state folder, so they are those of
-    this machine; each names the topic and its incarnation, since another topic has other letters at the same
-    positions. Nothing is taken out of the topic: what an attempt published that was not acknowledged stays, unlike
-    with files.
+    The key of a record is that of its dead letter. A dead letter that was published again has the same key and batch
+    time; `entries` gives it once. A position is `PARTITION:OFFSET`. Marks are in a file under the state folder, so they
+    belong to this machine. Each names the topic and its incarnation, since a recreated topic has other dead letters at
+    the same positions. No record is removed from the topic: unlike files, it keeps the dead letters of attempts that
+    were not acknowledged.
 
     Args:
-        admin: a connection for questions; it is asked for settings until it answers, and no more.
-        producer: made at the first publication.
-        reader: made at the first reading.
+        admin: an admin connection; its settings are requested until it answers once.
+        producer: created at the first publication.
+        reader: created at the first read.
     """
 
     def __init__(
@@ -120,15 +120,15 @@ class KafkaDeadLetters(DeadLetterQueue):
         self._producer: Producer | None = None
 
     def prepare(self) -> None:
-        """Ask what the topic takes; a warning goes to the log when it does not keep letters for good."""
+        """Read the size limit of the topic; log a warning if its settings delete dead letters."""
         self._limit()
 
     def publish(self, letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
-        """Write the letters that are too large to files, then send all, then wait until they are stored."""
+        """Write dead letters that are too large to files, then send all, then wait for their acknowledgement."""
         parsed = [DeadLetter.from_json(line) for line in letters]
         fits = [self._fits(line, letter) for line, letter in zip(letters, parsed, strict=True)]
         large = [line for line, is_small in zip(letters, fits, strict=True) if not is_small]
-        self._files.publish(large, batch_id, batch_time_ms)  # first: a pointer must never lead nowhere
+        self._files.publish(large, batch_id, batch_time_ms)  # first, so that each pointer has its file
         if not letters:
             return
         pointers = iter(self._files.pointers(len(large), batch_id, batch_time_ms))
@@ -141,7 +141,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         self._producer.flush()
 
     def entries(self) -> Iterator[Entry]:
-        """The letters of this pipeline, by batch time, each once, whole where its file is on this machine."""
+        """The dead letters of this pipeline, by batch time, each once; complete if its file is on this machine."""
         marks = self._load_marks()
         found: dict[tuple[bytes, int], Entry] = {}
         for stored in self._make_reader().read(self._topic):
@@ -151,7 +151,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         yield from sorted(found.values(), key=lambda entry: entry.letter.batch_time_ms)
 
     def read(self, position: str) -> Entry:
-        """The letter at `PARTITION:OFFSET`."""
+        """The dead letter at `PARTITION:OFFSET`."""
         partition, _, offset = position.partition(":")
         stored = None
         if partition.isdecimal() and offset.isdecimal():
@@ -165,10 +165,18 @@ class KafkaDeadLetters(DeadLetterQueue):
         return entry
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Note marks in the state folder, for the topic that was read: by now there may be another of its name."""
+        """Write marks to the state folder, for the topic that was read: it may have been recreated since."""
         prefix = self._prefix or self._ask_prefix()
         with on_disk(self._folder):
             self._marks.add({prefix + position: mark for position, mark in marks.items()})
+
+    def remove(self, positions: Iterable[str]) -> None:
+        """Refuse it: Kafka deletes records only by age and size, or those of a partition up to an offset."""
+        del positions
+        raise ConfigError(
+            f'dead letters of topic "{self._topic}" cannot be deleted one by one',
+            hint="set retention.ms of the topic, or run 'kafka-delete-records.sh' with the offsets to delete up to",
+        )
 
     def close(self) -> None:
         """Close the producer."""
@@ -177,13 +185,13 @@ class KafkaDeadLetters(DeadLetterQueue):
             producer.close()
 
     def _load_marks(self) -> dict[str, Mark]:
-        """Marks by position, of the topic that has the name now."""
+        """Marks by position, for the present topic of this name."""
         prefix = self._ask_prefix()
         marks = self._marks.load()
         return {name.removeprefix(prefix): mark for name, mark in marks.items() if name.startswith(prefix)}
 
     def _ask_prefix(self) -> str:
-        """What marks of the topic begin with."""
+        """The prefix of the topic's marks."""
         with self._make_admin() as admin:
             self._prefix = f"{self._topic}/{admin.incarnation(self._topic)}/"
         return self._prefix
@@ -206,18 +214,18 @@ class KafkaDeadLetters(DeadLetterQueue):
         position = f"{stored.partition}:{stored.offset}"
         try:
             letter = DeadLetter.from_json(stored.value or b"")
-        except IntegrityError as error:  # anybody may write to a topic, and nobody can take a record out
-            _log.warning("record is no dead letter", topic=self._topic, position=position, error=str(error))
+        except IntegrityError as error:  # other programs may write to the topic, and a record cannot be removed
+            _log.warning("record is not a dead letter", topic=self._topic, position=position, error=str(error))
             return None
         if letter.pipeline != self._pipeline:
             return None
         if letter.pointer is not None:
-            with contextlib.suppress(NotFoundError):  # the letter that was cut is still worth showing
+            with contextlib.suppress(NotFoundError):  # the cut dead letter is still shown
                 letter = self._files.follow(letter.pointer)
         return Entry(position, letter, marks.get(position))
 
 
 def _headers(letter: DeadLetter) -> Headers:
-    """For consumers that route without reading the letter."""
+    """Headers for consumers that route without parsing the dead letter."""
     fields = {"pipeline": letter.pipeline, "component": letter.component, "error": letter.code}
     return [(name, value.encode("utf-8", "backslashreplace")) for name, value in fields.items()]

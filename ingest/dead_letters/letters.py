@@ -1,13 +1,14 @@
-"""The dead letters of one task, as long as it runs."""
+"""The dead letters of one task while it runs."""
 
 from collections import Counter
 from dataclasses import replace
 
 from ingest.api import IngestError, RecordPlace
 from ingest.dead_letters.envelope import DeadLetter
+from ingest.masks import Masks
 
-MAX_DEAD_LETTER_BYTES = 64 * 1024 * 1024  # of one batch: more is no longer an exception, and would fill the driver
-MAX_ATTRIBUTE_BYTES = 1 << 20  # of a letter: a replay makes them of the record again, and they may be any number
+MAX_DEAD_LETTER_BYTES = 64 * 1024 * 1024  # of one batch: more would fill the memory of the driver
+MAX_ATTRIBUTE_BYTES = 1 << 20  # of a dead letter: attributes have no size limit, and a replay computes them again
 
 
 class TooManyDeadLettersError(IngestError):
@@ -17,14 +18,14 @@ class TooManyDeadLettersError(IngestError):
 
 
 def too_many_dead_letters(message: str, last: str = "") -> TooManyDeadLettersError:
-    """The error of a micro-batch with more dead letters than the driver takes, with the way out."""
-    way_out = "mend the pipeline, set max_events_per_batch lower, or say on_error: drop"
+    """The error of a micro-batch with more dead letters than the driver accepts, with the way out."""
+    way_out = "correct the pipeline, lower max_events_per_batch, or set on_error: drop"
     return TooManyDeadLettersError(message, hint=f"{last}; {way_out}" if last else way_out)
 
 
 def check_size(size: int, last: str = "") -> None:
     """
-    See that so many bytes of dead letters are not too many for a batch.
+    Check that the dead letters of a batch, of `size` bytes, are not too large.
 
     Raises:
         TooManyDeadLettersError: they are.
@@ -34,22 +35,26 @@ def check_size(size: int, last: str = "") -> None:
         raise too_many_dead_letters(message, last)
 
 
-class Letters:
+class DeadLetterBuffer:
     """
-    Dead letters as they come up: one for all events of a record that failed in one component with one code.
+    Collects dead letters: one for all events of a record that failed in one component with one code.
 
-    A letter holds its record whole, and a record may have a hundred thousand events: with a letter for each of them a
-    single record would be more than a batch may keep, in every attempt. Fewer events in a batch would not help.
+    A dead letter contains the whole record, and a record may have a hundred thousand events. With a dead letter for
+    each event, a single record would exceed the limit of a batch in every attempt, and smaller batches would not help.
+
+    Args:
+        masks: hides secrets in messages and attributes; the record stays as the source read it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, masks: Masks) -> None:
+        self._masks = masks
         self._lines: dict[tuple[RecordPlace, str, str], bytes] = {}
         self._events: Counter[tuple[RecordPlace, str, str]] = Counter()
         self._bytes = 0
 
     def add(self, letter: DeadLetter) -> None:
         """
-        Keep the letter of an event, or count the event where there is a letter like it.
+        Add the dead letter of an event, or count the event if there is one like it.
 
         Raises:
             TooManyDeadLettersError: there are more than a batch may have.
@@ -58,13 +63,28 @@ class Letters:
         self._events[alike] += 1
         if alike in self._lines:
             return
-        line = self._lines[alike] = _bounded(letter).to_json()
+        letter = self._masked(_bounded(letter))
+        line = self._lines[alike] = letter.to_json()
         self._bytes += len(line)
         topic, partition, offset = letter.record.place
         check_size(self._bytes, f"the last one is of {topic}/{partition}/{offset}: {letter.message}")
 
+    def clear(self) -> None:
+        """Remove all dead letters."""
+        self._lines.clear()
+        self._events.clear()
+        self._bytes = 0
+
+    def _masked(self, letter: DeadLetter) -> DeadLetter:
+        hide = self._masks.hide_bytes
+        return replace(
+            letter,
+            message=self._masks.hide(letter.message),
+            attributes={name: hide(value) for name, value in letter.attributes.items()},
+        )
+
     def lines(self) -> list[bytes]:
-        """The letters as JSON, in the order of their first events, each with the number of its events."""
+        """The dead letters as JSON, in the order of their first events, each with the number of its events."""
         for alike, events in self._events.items():
             if events > 1:
                 letter = DeadLetter.from_json(self._lines[alike])
@@ -73,9 +93,9 @@ class Letters:
 
 
 def _bounded(letter: DeadLetter) -> DeadLetter:
-    """The letter, without its attributes when they are so large that few letters would fill a batch."""
+    """The dead letter, without its attributes if they are so large that a few would fill a batch."""
     size = sum(len(name) + len(value) for name, value in letter.attributes.items())
     if size <= MAX_ATTRIBUTE_BYTES:
         return letter
-    left_out = f"{len(letter.attributes)} attributes of {size} bytes in all are not in the letter"
+    left_out = f"{len(letter.attributes)} attributes of {size} bytes in all are not in the dead letter"
     return replace(letter, attributes={}, message=f"{letter.message} ({left_out})")

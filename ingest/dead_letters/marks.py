@@ -1,4 +1,4 @@
-"""Which letters were replayed: a file of lines beside them, since the letters themselves never change."""
+"""Which dead letters were replayed: a file of marks beside them, since dead letters themselves never change."""
 
 import os
 from collections.abc import Mapping
@@ -12,9 +12,9 @@ from ingest.durable import make_folder, sync_folder
 
 class Marks:
     """
-    Marks in one file, appended to and never rewritten, so that two replays at a time lose none.
+    Marks in one file, appended to and never rewritten, so that concurrent replays lose none.
 
-    A line cut short by a crash is passed over: its letter is replayed once more, which does no harm.
+    A line that a crash cut short is ignored: its dead letter is replayed once more, with the same result.
     """
 
     def __init__(self, path: Path) -> None:
@@ -29,7 +29,7 @@ class Marks:
             orjson.dumps([position, mark.outcome.value, mark.at_ms, mark.code.encode("utf-8", "replace").decode()])
             for position, mark in marks.items()
         ]
-        # an empty line first: it ends whatever a crash may have cut short
+        # an empty line first: it ends a line that a crash may have cut short
         with self._path.open("ab") as file:
             file.write(b"\n" + b"\n".join(lines) + b"\n")
             file.flush()

@@ -1,7 +1,7 @@
-"""What a place for dead letters is."""
+"""The contract of a queue of dead letters."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -9,7 +9,7 @@ from ingest.dead_letters.envelope import DeadLetter
 
 
 class ReplayOutcome(StrEnum):
-    """How the last replay of a letter ended."""
+    """The outcome of the last replay of a dead letter."""
 
     REPLAYED = "replayed"
     FAILED_AGAIN = "failed_again"
@@ -18,10 +18,10 @@ class ReplayOutcome(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Mark:
     """
-    What a replay left at a letter.
+    The mark of a replay at a dead letter.
 
     Attributes:
-        code: of the error when it failed again, else "".
+        code: of the error if it failed again, else "".
     """
 
     outcome: ReplayOutcome
@@ -32,11 +32,11 @@ class Mark:
 @dataclass(frozen=True, slots=True)
 class Entry:
     """
-    A letter in its queue.
+    A dead letter in its queue.
 
     Attributes:
-        position: names the letter within its queue for good; given out by the queue, understood by it alone.
-        mark: of the last replay, None when there was none.
+        position: identifies the dead letter within its queue for ever; only the queue interprets it.
+        mark: of the last replay; None if there was none.
     """
 
     position: str
@@ -48,44 +48,44 @@ class DeadLetterQueue(ABC):
     """
     The dead letters of one pipeline.
 
-    Order: constructed (no I/O), then any calls, then `close`; closing twice is fine. `publish` is called by one thread
-    of the one process that runs the pipeline; everything else by any process, also while that one publishes. A batch is
-    published before it is acknowledged and so perhaps several times, with other letters each time if the configuration
-    was changed between: the last time counts.
+    Order: constructed (no I/O), then any calls, then `close`; closing twice is fine. One thread of the one process that
+    runs the pipeline calls `publish`. Any process may make all other calls, also during a `publish`. A batch is
+    published before it is acknowledged, so it may be published several times, with other dead letters if the
+    configuration was changed in between: the last time counts.
     """
 
     @abstractmethod
     def prepare(self) -> None:
         """
-        Find out whether letters can be published, before there are any; `publish` does so too.
+        Check whether dead letters can be published, before there are any; `publish` checks it too.
 
         Raises:
-            NotFoundError: the place they are to go to does not exist.
-            SourceUnavailableError: nobody can tell now.
+            NotFoundError: their topic does not exist.
+            SourceUnavailableError: the cluster does not answer now.
         """
 
     @abstractmethod
     def publish(self, letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
         """
-        Make the letters of a micro-batch durable; they are when it returns.
+        Make the dead letters of a micro-batch durable before it returns.
 
-        Called for every batch, with no letters too: an attempt that was not acknowledged may have left some. The
-        batch time tells a batch from one of the same number under an earlier checkpoint.
+        Called for every batch, also with no dead letters: an attempt that was not acknowledged may have left some. The
+        batch time distinguishes a batch from one of the same number under an earlier checkpoint.
 
         Args:
-            letters: `DeadLetter.to_json`, as receipts carry them.
+            letters: as `DeadLetter.to_json` writes them, from the receipts.
             batch_id: of the micro-batch, under the present checkpoint.
             batch_time_ms: its time, the same in every attempt.
 
         Raises:
-            StoreUnavailableError: not now; the batch can not be acknowledged, and the call is made again.
+            StoreUnavailableError: not possible now; the batch cannot be acknowledged, and the caller repeats the call.
             SourceUnavailableError: the same, from Kafka.
         """
 
     @abstractmethod
     def entries(self) -> Iterator[Entry]:
         """
-        All letters by batch time, the newest last, each once.
+        All dead letters by batch time, the newest last, each once.
 
         Raises:
             IntegrityError: a file of the queue is damaged.
@@ -94,7 +94,7 @@ class DeadLetterQueue(ABC):
     @abstractmethod
     def read(self, position: str) -> Entry:
         """
-        One letter.
+        One dead letter.
 
         Raises:
             NotFoundError: there is none at this position.
@@ -102,8 +102,17 @@ class DeadLetterQueue(ABC):
 
     @abstractmethod
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Note at positions how a replay ended; durable when it returns, and the last mark of a letter counts."""
+        """Mark dead letters with the outcome of a replay; durable when it returns. The last mark counts."""
+
+    @abstractmethod
+    def remove(self, positions: Iterable[str]) -> None:
+        """
+        Delete dead letters; the positions of the others stay the same. Unknown positions are ignored.
+
+        Raises:
+            ConfigError: this queue cannot delete single dead letters.
+        """
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""

@@ -1,4 +1,4 @@
-"""Dead letters once more through the pipeline as it is configured now."""
+"""Replay: dead letters run through the pipeline as it is configured now."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -8,19 +8,20 @@ from itertools import groupby
 from ingest.api import IngestError, NotFoundError, Record, RecordPlace
 from ingest.dead_letters.envelope import DeadLetter, letters_of
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark, ReplayOutcome
-from ingest.receipt import Receipt, Verdict
+from ingest.receipt import Counts
 
-BEFORE_BATCH_MS = 1  # two batches are two ms apart, so this stands after all of one and before all puts of the next
+BEFORE_BATCH_MS = 1  # two batches are two ms apart, so this is after the previous batch and before the batch itself
 
-Process = Callable[[Sequence[Record], int, Mapping[RecordPlace, frozenset[str]]], Receipt]
+Process = Callable[[Sequence[Record], int, Mapping[RecordPlace, frozenset[str]]], tuple[Counts, list[bytes]]]
 """
-Runs records, with a batch time, through the pipeline; what it reports as durable is. A record goes into the sinks that
-its place leads to, into all when there are none for it.
+Runs records, with a batch time, through the pipeline until all are durable; returns the counts and the dead letters.
+The mapping gives the sinks of a record by its place; a record that is not in it is written to all sinks. Raises an
+IngestError if the records cannot be made durable now.
 """
 
 
 class ReplayStoppedError(IngestError):
-    """A replay could not go on; what it did is marked, and it can be run again."""
+    """A replay was interrupted; finished dead letters are marked, and it can be run again."""
 
     code = "replay_stopped"
 
@@ -28,14 +29,14 @@ class ReplayStoppedError(IngestError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
     """
-    Which letters; a filter left out lets everything pass.
+    Which dead letters; a filter that is left out selects all.
 
     Attributes:
-        ids: positions or letter ids.
+        ids: positions or ids of dead letters.
         codes: of errors.
-        since_ms: earliest batch time.
-        until_ms: first batch time that is too late.
-        has_replayed: also letters that a replay brought through before.
+        since_ms: earliest batch time, inclusive.
+        until_ms: latest batch time, exclusive.
+        has_replayed: also select dead letters that were replayed successfully before.
     """
 
     ids: frozenset[str] = frozenset()
@@ -59,18 +60,18 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """What the parts of a pipeline are called now; letters name the part in which they failed."""
+    """The present names of a pipeline's components; a dead letter names the component in which it failed."""
 
     sinks: frozenset[str]
     decorators: frozenset[str]
 
     @property
     def alone(self) -> frozenset[str]:
-        """Sinks that letters can be replayed into alone: nothing before the sinks has the same name."""
+        """Sinks whose dead letters can be replayed into them alone: no component before the sinks has their name."""
         return self.sinks - self._before
 
     def lacks(self, component: str) -> bool:
-        """Whether nothing has this name, so that nobody knows which sinks hold what a letter of it is about."""
+        """Whether no component has this name, so that the sinks which have stored the event are unknown."""
         return component not in self.sinks | self._before
 
     @property
@@ -81,13 +82,13 @@ class Components:
 @dataclass(slots=True)
 class ReplayReport:
     """
-    What became of the letters; selected = replayed + failed again + cut, unless the replay was stopped.
+    The outcome of a replay; selected = replayed + failed again + cut, unless the replay was stopped.
 
     Attributes:
-        failed_again: error code -> letters.
-        dropped: reason -> events that the pipeline dropped on purpose; their letters count as replayed.
-        cut: positions of letters whose whole is not on this machine.
-        renamed: component that is no longer there -> its letters, of those that were run into several sinks for it.
+        failed_again: error code -> number of dead letters.
+        dropped: reason -> number of events that the pipeline dropped; their dead letters count as replayed.
+        cut: positions of dead letters whose complete form is not on this machine.
+        renamed: component that no longer exists -> number of its dead letters, which were run into several sinks.
     """
 
     selected: int = 0
@@ -99,14 +100,14 @@ class ReplayReport:
 
 
 @dataclass(frozen=True, slots=True)
-class LetterBatch:
+class DeadLetterBatch:
     """
-    Selected letters of one micro-batch: they are run together, for among them may be a value and its delete.
+    Selected dead letters of one micro-batch, which run together: they may contain a value and its delete.
 
     Attributes:
         records: each once, in the order of their source.
-        only: place of a record -> the sinks it is for, where those are not all.
-        entries: the letters; several of a record that was fanned out or refused by several sinks.
+        only: place of a record -> the sinks it is for, if those are not all.
+        entries: the dead letters; a record may have several, from a fan-out or from several sinks.
     """
 
     batch_time_ms: int
@@ -115,11 +116,11 @@ class LetterBatch:
     entries: tuple[Entry, ...]
 
 
-def batches_of(entries: Iterable[Entry], sinks: frozenset[str] = frozenset()) -> Iterator[LetterBatch]:
+def batches_of(entries: Iterable[Entry], sinks: frozenset[str] = frozenset()) -> Iterator[DeadLetterBatch]:
     """
-    Entries that come by batch time, as batches; a record whose letters are all of `sinks` is for those alone.
+    Batches of entries in order of batch time; a record whose dead letters are all of `sinks` is only for those.
 
-    A batch fits in memory: it has as many bytes of letters as its tasks and driver once held.
+    A batch fits in memory, since its dead letters already fitted into that of the driver.
     """
     for batch_time_ms, batch in groupby(entries, key=lambda entry: entry.letter.batch_time_ms):
         by_record: dict[RecordPlace, list[Entry]] = {}
@@ -127,7 +128,7 @@ def batches_of(entries: Iterable[Entry], sinks: frozenset[str] = frozenset()) ->
             by_record.setdefault(entry.letter.record.place, []).append(entry)
         groups = sorted(by_record.items())
         components = {place: frozenset(entry.letter.component for entry in group) for place, group in groups}
-        yield LetterBatch(
+        yield DeadLetterBatch(
             batch_time_ms,
             records=tuple(group[0].letter.record for _, group in groups),
             only={place: names for place, names in components.items() if names <= sinks},
@@ -137,7 +138,7 @@ def batches_of(entries: Iterable[Entry], sinks: frozenset[str] = frozenset()) ->
 
 def require(queue: DeadLetterQueue, ids: Iterable[str]) -> None:
     """
-    See that there is a letter for each position or letter id.
+    Check that there is a dead letter for each position or id.
 
     Raises:
         NotFoundError: there is none for one of them.
@@ -149,7 +150,7 @@ def require(queue: DeadLetterQueue, ids: Iterable[str]) -> None:
         except NotFoundError as error:
             absent[one] = error
     if absent:
-        # an id is no position, and only a look at all letters finds it
+        # an id is not a position: only a search through all dead letters finds it
         found = {entry.letter.id for entry in queue.entries()}
         for one, not_found in absent.items():
             if one not in found:
@@ -166,41 +167,41 @@ def replay(
     on_progress: Callable[[int], None] = lambda _letters: None,
 ) -> ReplayReport:
     """
-    Run selected letters through the present configuration, just before the batch they failed in.
+    Run selected dead letters through the present configuration, with a time just before the batch in which they failed.
 
-    The cells get the time of their micro-batch less one millisecond: newer than all of the batch before, older than
-    all that their own batch wrote, for nobody knows any more what of that came after them. So a replay never hides a
-    value that is newer. It may be cut off and run again: the same letters give the same cells. A letter of a sink is
-    run into that sink alone, since the others have the event; a letter of anything else into all, since none has. A
-    record is run whole, so what other parts of a fan-out stored of it gets an older version, the same. Each letter is
-    marked when all of its batch that were selected are durable; letters that fail again stay selectable.
+    - The cells get the time of their micro-batch less one millisecond: newer than the previous batch, older than all
+      that their own batch wrote. So a replay never hides a newer value.
+    - It may be interrupted and run again: the same dead letters give the same cells.
+    - A dead letter of a sink runs into that sink only, since the others have the event. A dead letter of any other
+      component runs into all sinks, since none has it.
+    - The whole record runs, so cells that other events of a fan-out have stored get an older version of the same value.
+    - Each dead letter is marked when all selected ones of its batch are durable; those that fail again stay selectable.
 
     Args:
-        queue: where the letters are.
+        queue: the dead letters.
         selection: which of them.
-        process: must return a receipt with verdict `durable` only when all its rows are stored; dead letters in it
-            are not published again, since theirs are in the queue already.
-        components: of the pipeline as it is now. A letter of one that is no longer there is run into all sinks: what
-            failed may have been before them, and a version too many is less than an event that is in none.
+        process: returns when all its rows are stored; its dead letters are not published, since the queue has them.
+        components: of the pipeline as it is now. A dead letter of a component that no longer exists runs into all
+            sinks: the component may have been before them, and a superfluous version does less harm than a lost event.
         now_ms: for the marks.
-        on_progress: told how many letters each batch was.
+        on_progress: called with the number of dead letters of each batch.
 
     Raises:
-        ReplayStoppedError: `process` reports anything but `durable`.
+        ReplayStoppedError: `process` failed.
     """
     report = ReplayReport()
     alone = components.alone
     for batch in batches_of(_whole_letters(queue, selection, report), alone):
-        receipt = process(batch.records, batch.batch_time_ms - BEFORE_BATCH_MS, batch.only)
-        if receipt.verdict is not Verdict.DURABLE:
+        try:
+            counts, letters = process(batch.records, batch.batch_time_ms - BEFORE_BATCH_MS, batch.only)
+        except IngestError as error:
             raise ReplayStoppedError(
-                f"stopped after {report.replayed + report.failed_again.total()} dead letters: "
-                f"{receipt.message or receipt.verdict}",
-                code=receipt.code or None,
-                hint="what is done is marked; run the same command again",
-            )
-        report.dropped.update(receipt.counts.dropped)
-        marks = _marks(batch, receipt, alone, now_ms())
+                f"stopped after {report.replayed + report.failed_again.total()} dead letters: {error}",
+                code=error.code,
+                hint="finished dead letters are marked; run the same command again",
+            ) from error
+        report.dropped.update(counts.dropped)
+        marks = _marks(batch, letters, alone, now_ms())
         queue.mark(marks)
         if len(components.sinks) > 1:
             names = (entry.letter.component for entry in batch.entries)
@@ -225,13 +226,15 @@ def _whole_letters(queue: DeadLetterQueue, selection: Selection, report: ReplayR
             report.cut.append(entry.position)
 
 
-def _marks(batch: LetterBatch, receipt: Receipt, sinks: frozenset[str], now_ms: int) -> dict[str, Mark]:
+def _marks(
+    batch: DeadLetterBatch, failures_again: Sequence[bytes], sinks: frozenset[str], now_ms: int
+) -> dict[str, Mark]:
     """
-    A letter failed again when any event of its record did: the configuration, and with it the fan-out, may be
-    another. But what other sinks refuse is nothing to the letter of a sink.
+    A dead letter has failed again if any event of its record did, since the configuration, and so the fan-out, may have
+    changed. But a dead letter of one sink ignores the errors of other sinks.
     """
     failed: dict[RecordPlace, list[DeadLetter]] = {}
-    for letter in letters_of(receipt.dead_letters):
+    for letter in letters_of(failures_again):
         failed.setdefault(letter.record.place, []).append(letter)
     marks = {}
     for entry in batch.entries:

@@ -15,7 +15,7 @@ are; an absent attribute is empty. The grammar is in `grammar`; text becomes nod
 `compiler`.
 """
 
-from ingest.expressions.compiler import Doubt
+from ingest.expressions.compiler import LintWarning
 from ingest.expressions.condition import CONDITION_EXAMPLES, Condition, ConditionExample
 from ingest.expressions.dates import DATE_DOCS, date_format, zone_of
 from ingest.expressions.functions import FUNCTIONS, Function, FunctionExample, Parameter
@@ -32,10 +32,10 @@ __all__ = [
     "FUNCTIONS",
     "Condition",
     "ConditionExample",
-    "Doubt",
     "ExpressionSyntaxError",
     "Function",
     "FunctionExample",
+    "LintWarning",
     "Match",
     "Number",
     "Parameter",

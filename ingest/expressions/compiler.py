@@ -18,7 +18,7 @@ from ingest.expressions.parser import parse_template
 from ingest.expressions.pattern import Pattern
 
 
-class Doubt(NamedTuple):
+class LintWarning(NamedTuple):
     """
     What is right in an expression and can hardly be meant.
 
@@ -78,7 +78,7 @@ class Compiler:
     """
 
     def __init__(self, text: str, zone: str) -> None:
-        self.doubts: list[Doubt] = []
+        self.lint_warnings: list[LintWarning] = []
         self._text = text
         self._zone_name = zone
 
@@ -185,7 +185,7 @@ class Compiler:
         text = call.arguments[0]
         if isinstance(text, Text):
             message = f"{call.written()} is the same for every event, as quoted text stands for itself"
-            self.doubts.append(Doubt(call.column, message, meant_by(text.text)))
+            self.lint_warnings.append(LintWarning(call.column, message, meant_by(text.text)))
 
     def _bound(self, function: Function, call: Call) -> list[tuple[Parameter, Node | None]]:
         """Each parameter with its argument, None for one left out; a repeated parameter as often as it is given."""
@@ -273,7 +273,7 @@ class Compiler:
         pieces = self._inside(node, lambda text: date_pieces(parse_template(text), text))
         if not any(isinstance(piece, DateLetter) for piece in pieces):
             message = f"the date format {node.written()} has no date letter, so it is the same for every event"
-            self.doubts.append(Doubt(node.column, message, letters_for(node.text)))
+            self.lint_warnings.append(LintWarning(node.column, message, letters_for(node.text)))
         return pieces
 
     def _inside(self, node: Text, parse: Callable[[str], T]) -> T:

@@ -9,10 +9,11 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from ingest.api.errors import EventError
 from ingest.api.event import Event
 from ingest.api.notation import name_to_bytes
 from ingest.expressions import nodes
-from ingest.expressions.compiler import Compiler, Count, Doubt, Expression, meant_by
+from ingest.expressions.compiler import Compiler, Count, Expression, LintWarning, meant_by
 from ingest.expressions.grammar import TEXT_COMPARISONS
 from ingest.expressions.numbers import read_number
 from ingest.expressions.option_type import DEFAULT_ZONE, option_schema
@@ -100,7 +101,17 @@ class Condition:
     zone: str
     references: frozenset[str] = field(compare=False, repr=False)
     holds: Holds = field(compare=False, repr=False)
-    doubts: tuple[Doubt, ...] = field(default=(), compare=False, repr=False)
+    lint_warnings: tuple[LintWarning, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def constant(self) -> bool | None:
+        """What it answers for every event, where it reads nothing of one; None when it depends, or always fails."""
+        if self.references:
+            return None
+        try:
+            return bool(self.holds(Event(b"")))
+        except EventError:
+            return None
 
     @classmethod
     def parse(cls, text: str, zone: str = DEFAULT_ZONE) -> "Condition":
@@ -114,7 +125,11 @@ class Condition:
         builder = _Builder(compiler)
         holds = builder.clause(parse_condition(text))
         return cls(
-            text=text, zone=zone, references=frozenset(builder.references), holds=holds, doubts=tuple(compiler.doubts)
+            text=text,
+            zone=zone,
+            references=frozenset(builder.references),
+            holds=holds,
+            lint_warnings=tuple(compiler.lint_warnings),
         )
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -168,13 +183,13 @@ class _Builder:
         """What is compared with constants, and is itself one."""
         if isinstance(node, nodes.Text):
             message = f"{node.written()} is text and the same for every event"
-            self._compiler.doubts.append(Doubt(node.column, message, meant_by(node.text)))
+            self._compiler.lint_warnings.append(LintWarning(node.column, message, meant_by(node.text)))
 
     def _doubt_order(self, node: nodes.Node, other: Expression) -> None:
         """Text beside a number: `9` comes behind `10` then, and a date never behind milliseconds."""
         if isinstance(node, nodes.Text) and other.number is not None:
             message = f"{node.written()} is text, so a number is compared with it byte by byte"
-            self._compiler.doubts.append(Doubt(node.column, message, "write a number, without quotes"))
+            self._compiler.lint_warnings.append(LintWarning(node.column, message, "write a number, without quotes"))
 
     def _exists(self, node: nodes.Node) -> Holds:
         value = self._expression(node).value

@@ -4,129 +4,21 @@ import math
 import re
 import zoneinfo
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ingest.api.errors import DecorateError, ExpressionError
 from ingest.api.notation import name_to_bytes, shown_start
 from ingest.expressions.grammar import DATE_LETTERS, ExpressionSyntaxError, quoted, suggestion
 from ingest.expressions.nodes import DateLetter, Text
 from ingest.expressions.numbers import read_number
+from ingest.formats.date_letters import CALENDAR, JAVA_WRITTEN, WRITTEN
 
 Format = Callable[[int], bytes]
 """Milliseconds -> text."""
 
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
-
-
-def day_of_year(time: datetime) -> int:
-    """1 to 366."""
-    return time.timetuple().tm_yday
-
-
-def _hour_12(time: datetime) -> int:
-    return time.hour % 12 or 12
-
-
-def offset_of(time: datetime) -> bytes:
-    """How far the zone is ahead of UTC then: `+0200`."""
-    offset_s = int((time.utcoffset() or timedelta()).total_seconds())
-    hours, minutes = divmod(abs(offset_s) // 60, 60)
-    return b"%b%02d%02d" % (b"-" if offset_s < 0 else b"+", hours, minutes)
-
-
-def _full(time: datetime) -> bytes:
-    clock = (time.day, time.hour, time.minute, time.second, time.year)
-    return b"%b %b %d %02d:%02d:%02d %04d" % (_weekday_short(time), _month_short(time), *clock)
-
-
-def _weekday_short(time: datetime) -> bytes:
-    return WEEKDAYS[time.weekday()][:3].encode("ascii")
-
-
-def _month_short(time: datetime) -> bytes:
-    return MONTHS[time.month - 1][:3].encode("ascii")
-
-
-_CALENDAR: dict[str, Callable[[datetime], bytes]] = {
-    "a": _weekday_short,
-    "A": lambda time: WEEKDAYS[time.weekday()].encode("ascii"),
-    "b": _month_short,
-    "B": lambda time: MONTHS[time.month - 1].encode("ascii"),
-    "c": _full,
-    "d": lambda time: b"%02d" % time.day,
-    "m": lambda time: b"%02d" % time.month,
-    "y": lambda time: b"%02d" % (time.year % 100),
-    "Y": lambda time: b"%04d" % time.year,
-    "j": lambda time: b"%03d" % day_of_year(time),
-    "D": lambda time: b"%02d/%02d/%02d" % (time.month, time.day, time.year % 100),
-    "H": lambda time: b"%02d" % time.hour,
-    "I": lambda time: b"%02d" % _hour_12(time),
-    "k": lambda time: b"%d" % time.hour,
-    "l": lambda time: b"%d" % _hour_12(time),
-    "M": lambda time: b"%02d" % time.minute,
-    "S": lambda time: b"%02d" % time.second,
-    "p": lambda time: b"AM" if time.hour < 12 else b"PM",  # noqa: PLR2004 - noon
-    "z": offset_of,
-}
-
-DATE_DOCS: dict[str, str] = {
-    "a": "weekday, short: Tue",
-    "A": "weekday: Tuesday",
-    "b": "month, short: Jun",
-    "B": "month: June",
-    "c": "date and time: Tue Jun 28 15:42:08 2011",
-    "d": "day of the month, two digits",
-    "m": "month, two digits",
-    "y": "year, two digits",
-    "Y": "year, four digits",
-    "j": "day of the year, three digits",
-    "D": "month/day/year: 06/28/11",
-    "H": "hour 00-23",
-    "I": "hour 01-12",
-    "k": "hour 0-23",
-    "l": "hour 1-12",
-    "M": "minute, two digits",
-    "S": "second, two digits",
-    "p": "AM or PM",
-    "s": "seconds since 1970",
-    "t": "milliseconds since 1970",
-    "z": "offset from UTC: +0000",
-}
+DATE_DOCS: dict[str, str] = {letter: each.doc for letter, each in WRITTEN.items()}
 """Date letter -> what it gives."""
 
-_JAVA_LETTERS = {
-    "yyyy": "%Y",
-    "yy": "%y",
-    "MMMM": "%B",
-    "MMM": "%b",
-    "MM": "%m",
-    "dd": "%d",
-    "DDD": "%j",
-    "EEEE": "%A",
-    "EEE": "%a",
-    "HH": "%H",
-    "H": "%k",
-    "hh": "%I",
-    "h": "%l",
-    "mm": "%M",
-    "ss": "%S",
-    "a": "%p",
-    "Z": "%z",
-}  # of its SimpleDateFormat, as far as they have letters here
 _MINUTE_MS = 60_000
 _SECOND_MS = 1_000
 _USUAL_DIGITS = 15  # of milliseconds; those of the year 9999 have as many
@@ -205,8 +97,8 @@ def date_pieces(nodes: Sequence[object], text: str) -> tuple[Text | DateLetter, 
 def letters_for(text: str) -> str:
     """A hint for a format without date letters; one that is Java's is told in ours."""
     words = set(re.findall("[A-Za-z]+", text))
-    if words and words <= _JAVA_LETTERS.keys():
-        ours = re.sub("[A-Za-z]+", lambda word: _JAVA_LETTERS[word[0]], text)
+    if words and words <= JAVA_WRITTEN.keys():
+        ours = re.sub("[A-Za-z]+", lambda word: JAVA_WRITTEN[word[0]], text)
         return f"write {quoted(ours)}; yyyy and the like are Java's"
     return "date letters are written with a percent sign, as in '%Y-%m-%d'"
 
@@ -246,7 +138,7 @@ def _calendar(pieces: Sequence[Text | DateLetter], zone: zoneinfo.ZoneInfo) -> F
     if not letters:
         constant = pattern.replace(b"%%", b"%")
         return lambda _time_ms: constant
-    parts = [_CALENDAR[letter] for letter in letters]
+    parts = [CALENDAR[letter] for letter in letters]
 
     def write(time_ms: int) -> bytes:
         time = datetime_of(time_ms, zone)

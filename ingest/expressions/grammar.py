@@ -39,7 +39,8 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
-from ingest.spelling import did_you_mean
+from ingest.formats.date_letters import WRITTEN
+from ingest.suggest import did_you_mean
 
 CORE_NAMES = (
     "body",
@@ -55,7 +56,7 @@ CORE_NAMES = (
 )
 """Names that stand for a part of the event itself and win over attributes."""
 
-DATE_LETTERS = "aAbBcdmyYjDHIklMSpstz"
+DATE_LETTERS = "".join(WRITTEN)
 """Letters that may follow a percent sign."""
 
 TEXT_COMPARISONS = ("contains", "starts_with", "ends_with")

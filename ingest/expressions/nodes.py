@@ -67,7 +67,7 @@ class DateLetter:
     column: int = field(default=1, compare=False)
 
     def written(self) -> str:
-        """As part of a template; it can not be an argument."""
+        """As part of a template; it cannot be an argument."""
         return "%" + self.letter
 
 

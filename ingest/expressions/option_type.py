@@ -1,6 +1,6 @@
 """What makes templates, conditions, patterns and time zones types of pydantic fields, written as text in YAML."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, LiteralString, Protocol, TypeVar
 
 from pydantic import AfterValidator, ValidationInfo, ValidatorFunctionWrapHandler
@@ -19,28 +19,38 @@ class _Written(Protocol):
 
 T = TypeVar("T", bound=_Written)
 
+Further = Callable[[str, ExpressionSyntaxError, Callable[[str], object]], Iterable[ExpressionSyntaxError]]
+"""The mistakes of a text behind the first one, by what parses a text."""
 
-def option_schema(kind: type[T], parse: Callable[[str, str], T], error: LiteralString) -> CoreSchema:
+
+def option_schema(
+    kind: type[T], parse: Callable[[str, str], T], error: LiteralString, further: Further | None = None
+) -> CoreSchema:
     """
     The schema of a field that is text in YAML and parsed in Python.
 
     Args:
         kind: the type itself; a value of it passes as it is.
         parse: makes the value of its text and the pipeline's time zone.
-        error: pydantic's type of the error for text that can not be parsed; its context has the column.
+        error: pydantic's type of the error for text that cannot be parsed; its context has the column, and under
+            `further` the columns and messages of the other mistakes.
+        further: finds those mistakes behind the first one.
     """
 
     def validate(value: object, text_of: ValidatorFunctionWrapHandler, info: ValidationInfo) -> T:
         if isinstance(value, kind):
             return value
         text = text_of(value)
+        zone = _zone_of_pipeline(info)
         try:
-            return parse(text, _zone_of_pipeline(info))
+            return parse(text, zone)
         except ExpressionSyntaxError as problem:
+            others = () if further is None else further(text, problem, lambda other: parse(other, zone))
+            found = [(other.column, other.message) for other in others]
             raise PydanticCustomError(
                 error,
                 "{problem}",
-                {"column": problem.column, "problem": problem.message, "caret": problem.caret},
+                {"column": problem.column, "problem": problem.message, "caret": problem.caret, "further": found},
             ) from problem
 
     return core_schema.with_info_wrap_validator_function(

@@ -33,7 +33,7 @@ from ingest.expressions.nodes import (
     Or,
     Text,
 )
-from ingest.spelling import nearest
+from ingest.suggest import closest
 
 _PLAIN = re.compile(r"[^%]+")
 _FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -137,12 +137,12 @@ class _Parser:
         if "(" in inside or "'" in inside or '"' in inside:
             return self._error(f"unexpected {_shown(token)} in a tag", token.start)
         return self._error(
-            f'"{inside}" can not stand in a tag; a name like this must be quoted: %{{{quoted(inside)}}}', start
+            f'"{inside}" cannot stand in a tag; a name like this must be quoted: %{{{quoted(inside)}}}', start
         )
 
     def _call(self, name: Token) -> Call:
         if _FUNCTION_NAME.fullmatch(name.value) is None:
-            raise self._error(f'"{name.value}" can not be the name of a function', name.start)
+            raise self._error(f'"{name.value}" cannot be the name of a function', name.start)
         self._enter(name)
         self._next()  # the parenthesis
         arguments: list[Node] = []
@@ -308,7 +308,7 @@ class _Parser:
                     near = suggestion(token.value, _KEYWORDS)
                     raise self._error(f'"{token.value}" is no word of conditions{near}', token.start)
                 is_call = self._peek().kind is TokenKind.OPEN
-                if is_call and nearest(token.value, _CALLED) is not None:
+                if is_call and closest(token.value, _CALLED) is not None:
                     near = suggestion(token.value, _CALLED)
                     raise self._error(f'"{token.value}" is no word of conditions{near}', token.start)
                 tag = f"%{{{token.value}(…)}}" if is_call else f"%{{{token.value}}}"

@@ -8,10 +8,11 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from ingest.api.choices import OnMissing
 from ingest.api.errors import EventError, ExpressionError
 from ingest.api.event import Event
-from ingest.expressions.compiler import Compiler, Doubt, Expression, Value, constant
+from ingest.decorating.choices import OnMissing
+from ingest.expressions.compiler import Compiler, Expression, LintWarning, Value, constant
+from ingest.expressions.mistakes import further_mistakes
 from ingest.expressions.nodes import Attribute, DateLetter, Node, Text
 from ingest.expressions.option_type import DEFAULT_ZONE, option_schema
 from ingest.expressions.parser import parse_template
@@ -49,7 +50,7 @@ class Template:
     references: frozenset[str] = field(compare=False, repr=False)
     render: Render = field(compare=False, repr=False)
     _parts: tuple[Expression, ...] = field(compare=False, repr=False)
-    doubts: tuple[Doubt, ...] = field(default=(), compare=False, repr=False)
+    lint_warnings: tuple[LintWarning, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
     def parse(cls, text: str, zone: str = DEFAULT_ZONE) -> "Template":
@@ -70,7 +71,7 @@ class Template:
             references=frozenset().union(*(part.references for part in parts)),
             render=_renderer(nodes, parts),
             _parts=tuple(parts),
-            doubts=tuple(compiler.doubts),
+            lint_warnings=tuple(compiler.lint_warnings),
         )
 
     def renderer(self, on_missing: StrEnum, error: Callable[[str], EventError] = _no_attribute) -> RenderWhole:
@@ -103,7 +104,7 @@ class Template:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return option_schema(cls, cls.parse, "bad_expression")
+        return option_schema(cls, cls.parse, "bad_expression", further_mistakes)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:

@@ -5,8 +5,9 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from ingest.api import ConfigSyntaxError
-from ingest.config import Kind, Masks, Place, Problem, Severity
-from ingest.config.problems import MASK, Report, report_of
+from ingest.config import Kind, Place, Problem, Severity
+from ingest.config.problems import Report, report_of
+from ingest.masks import MASK, Masks
 
 
 @dataclass(slots=True)
@@ -40,19 +41,19 @@ class Original:
         return Place(self.file, line, at - self._lines[line - 1] + 1)
 
     def hide(self, start: int, stop: int) -> None:
-        """Let nobody see a part, behind all that is hidden already, in the lines that are shown with problems."""
+        """Hide a part, behind all that is hidden already, in the lines that are shown with problems."""
         self._hidden.append((start, stop))
 
     def error(self, kind: Kind, at: int, message: str, hint: str = "") -> None:
         """Note what keeps the text from being imported."""
         self.problems.append(Problem(kind, self.place(at), message, hint))
 
-    def warning(self, at: int, message: str, hint: str = "", kind: Kind = Kind.CONFLICT) -> None:
+    def warning(self, at: int, message: str, hint: str = "", kind: Kind = Kind.NOT_AS_FLUME) -> None:
         """Note what the reader should look at."""
         self.problems.append(Problem(kind, self.place(at), message, hint, Severity.WARNING))
 
     def syntax_error(self, at: int, message: str, hint: str = "", kind: Kind = Kind.SYNTAX) -> ConfigSyntaxError:
-        """An error to raise where reading can not go on."""
+        """An error to raise where reading cannot go on."""
         self.error(kind, at, message, hint)
         return ConfigSyntaxError(str(self.problems[-1]), report=self.report())
 

@@ -49,7 +49,7 @@ _FLAGS_OF_BOTH = frozenset("ims")
 _FLAGS_OF_GROUPS = frozenset("i-")
 _ONE_OF_MANY = frozenset("DSWH")  # letters of classes that have all characters outside ASCII
 ONE_CHARACTER = r"where text may be other than ASCII, write (?:[\x00-\x7f]|[\xc2-\xf4][\x80-\xbf]+) in the pipeline"
-"""What to do about that which `one_byte_in` tells."""
+"""What to do about what `one_byte_in` reports."""
 
 _TOKEN = re.compile(
     r"""\\Q(?P<quoted>.*?)(?:\\E|\Z)
@@ -106,7 +106,7 @@ def pattern_of(java: str, flags: str = "") -> Pattern:
         flags: letters that hold for all of it: `i` for any case, `s` for a dot that is any character.
 
     Raises:
-        UntranslatableError: it can not be said, or is no expression at all.
+        UntranslatableError: it cannot be expressed, or is no expression at all.
     """
     state = _State(is_dotall="s" in flags)
     pieces: list[str] = []
@@ -137,7 +137,7 @@ def in_full(java: str, flags: str = "") -> Pattern:
     An expression that is found only where the original matches all of a text.
 
     Raises:
-        UntranslatableError: it can not be said.
+        UntranslatableError: it cannot be expressed.
     """
     inner = pattern_of(java, flags).text
     head = re.match(r"\(\?[a-z]+\)", inner)
@@ -147,7 +147,7 @@ def in_full(java: str, flags: str = "") -> Pattern:
 
 def one_byte_in(java: str) -> str:
     r"""
-    What to tell of an expression in which something is one character in Java, and one byte here; "" for nothing.
+    What to report of an expression in which something is one character in Java, and one byte here; "" for nothing.
 
     That is a dot, and a class of what something is not, unless a `*` or `+` takes all the bytes of the character.
     """
@@ -200,7 +200,7 @@ def _flags(token: re.Match[str], state: _State, letters: set[str]) -> str:
         return token[0]
     if is_group or token.start() != 0 or not flags <= _FLAGS_OF_BOTH:
         message = "flags stand in front of the expression, and are of i, m and s; a group of its own may have i"
-        raise UntranslatableError(f'"{token[0]}" can not be translated: {message}', token.start() + 1)
+        raise UntranslatableError(f'"{token[0]}" cannot be translated: {message}', token.start() + 1)
     letters |= flags
     state.is_dotall |= "s" in letters
     state.is_multiline |= "m" in letters
@@ -228,11 +228,11 @@ def _in_class(token: re.Match[str], state: _State) -> str:
         state.is_class = False
         return token[0]
     if token["open"] or token["both"]:
-        raise UntranslatableError("a class inside a class can not be translated", token.start() + 1)
+        raise UntranslatableError("a class inside a class cannot be translated", token.start() + 1)
     if token["property"]:
         return _property(token)
     if token["other"] or token["reference"] or token["escaped"] in {"R", "H", "b", "B"}:
-        raise UntranslatableError(f'"{token[0]}" inside a class can not be translated', token.start() + 1)
+        raise UntranslatableError(f'"{token[0]}" inside a class cannot be translated', token.start() + 1)
     if token["escaped"] == "h":
         return r" \t"
     if token["escaped"] == "v":
@@ -241,7 +241,7 @@ def _in_class(token: re.Match[str], state: _State) -> str:
         return r"\x1b"
     piece = token[0] if token["dot"] or token["dollar"] or token["group"] else _either(token)
     if not piece.isascii():
-        message = "a class with characters outside ASCII can not be translated: patterns work on bytes"
+        message = "a class with characters outside ASCII cannot be translated: patterns work on bytes"
         raise UntranslatableError(f"{message}; write (?:a|ä) instead", token.start() + 1)
     return piece
 
@@ -262,7 +262,7 @@ def _either(token: re.Match[str]) -> str:
     if escaped is None:
         return token[0]
     if escaped.isascii() and escaped.isalpha() and escaped not in _LETTERS_OF_BOTH:
-        raise UntranslatableError(f'"\\{escaped}" can not be translated', token.start() + 1)
+        raise UntranslatableError(f'"\\{escaped}" cannot be translated', token.start() + 1)
     return token[0] if escaped.isascii() else str(escaped)
 
 
@@ -275,5 +275,5 @@ def _character(token: re.Match[str], code: int) -> str:
 def _property(token: re.Match[str]) -> str:
     name = token["property"] or token["other"]
     if name not in _CLASSES:
-        raise UntranslatableError(f'"{token[0]}" can not be translated: patterns work on bytes', token.start() + 1)
+        raise UntranslatableError(f'"{token[0]}" cannot be translated: patterns work on bytes', token.start() + 1)
     return _CLASSES[name]

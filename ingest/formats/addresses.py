@@ -1,5 +1,6 @@
-"""IP addresses as the bytes they stand for."""
+"""IP addresses as the bytes they stand for, and those of this machine."""
 
+from ipaddress import ip_address
 from socket import AF_INET, AF_INET6, inet_ntop, inet_pton
 
 IPV4_BYTES = 4
@@ -36,3 +37,14 @@ def written(address: bytes) -> bytes:
     Source: RFC 5952.
     """
     return inet_ntop(AF_INET if len(address) == IPV4_BYTES else AF_INET6, address).encode("ascii")
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether a host name or address can only be this machine; names are not looked up."""
+    host = host.strip("[]").lower().rstrip(".")
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -28,7 +28,7 @@ def leaving_json(change: Change, replacement: str) -> Change:
 
     Args:
         change: of any text.
-        replacement: what takes the place of a value that can not be changed otherwise.
+        replacement: what takes the place of a value that cannot be changed otherwise.
     """
     instead = json.dumps(replacement).encode()
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
-from ingest.api.names import Remembered
 from ingest.api.notation import name_from_bytes, name_to_bytes
 from ingest.api.settings import Settings, option
+from ingest.decorating.names import BoundedMemo
 
 
 class KeyedSettings(Settings):
@@ -28,17 +28,13 @@ class KeyedSettings(Settings):
         """Those that are listed, besides the header."""
         return frozenset(self.prefix + key for key in (*self.header, *(self.only or ())))
 
-    def surely_sets(self) -> frozenset[str]:
-        """The header."""
-        return frozenset(f"attribute:{self.prefix}{key}" for key in self.header)
-
     @property
     def other_names(self) -> str | None:
         """All names begin with `prefix`."""
         return self.prefix if self.only is None else None
 
 
-class Names(Remembered[bytes, str]):
+class Names(BoundedMemo[bytes, str]):
     """
     Key as it is written -> name of the attribute that it becomes, "" for one that becomes none.
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from ingest.formats.times import MONTHS, in_calendar, iso_milliseconds, milliseconds_at
+from ingest.formats.times import MONTH_NUMBERS, in_calendar, iso_milliseconds, milliseconds_at
 
 FORMATS = {
     "common": '%h %l %u %t "%r" %>s %b',
@@ -103,11 +103,21 @@ class LogFormat:
 
     def __init__(self, text: str) -> None:
         parts = _parts(text)
-        pattern = "".join(_stretch_pattern(stretch) for stretch in _stretches(_placed(parts)))
-        self.fullmatch = re.compile(pattern.encode(), re.DOTALL).fullmatch
+        patterns = [pattern for stretch in _stretches(_placed(parts)) for pattern in _stretch_patterns(stretch)]
+        self.fullmatch = re.compile("".join(patterns).encode(), re.DOTALL).fullmatch
+        self._parts = [(part.written if isinstance(part, Field) else part) for part in parts]
+        self._patterns = patterns
         self.fields = tuple(part for part in parts if isinstance(part, Field) and part.is_read)
         kinds = [field.kind for field in self.fields]
         self.time = next(((kinds.index(kind), read) for kind, read in _TIMES.items() if kind in kinds), None)
+
+    def stop(self, line: bytes) -> tuple[int, str]:
+        """Where a line that does not fit stops to fit, a column from 1, and what the format has there; "" its end."""
+        for count in range(len(self._patterns), 0, -1):
+            found = re.match("".join(self._patterns[:count]).encode(), line, re.DOTALL)
+            if found is not None:
+                return found.end() + 1, self._parts[count] if count < len(self._parts) else ""
+        return 1, self._parts[0]
 
 
 def _parts(text: str) -> list[str | Field]:
@@ -237,9 +247,9 @@ def _stretches(parts: Iterable[str | _Placed]) -> Iterator[list[str | _Placed]]:
     yield stretch
 
 
-def _stretch_pattern(parts: list[str | _Placed]) -> str:
+def _stretch_patterns(parts: list[str | _Placed]) -> list[str]:
     """
-    A pattern for parts that no quotes keep apart.
+    A pattern for each of the parts that no quotes keep apart.
 
     There a value with a blank in it looks like two fields. Where one field alone may have blanks, it is what the others
     leave over. Where several may, a blank belongs to a value after a comma only, as in lists of addresses, and other
@@ -251,12 +261,12 @@ def _stretch_pattern(parts: list[str | _Placed]) -> str:
     of_free = len(free) if [part.field.name for part in free] == ["user"] else len(free) + of_lists
     # what stands after a field that may hold anything is in none of the others, so that none of them takes a part of it
     between = "".join(dict.fromkeys(part.stop for part in free if not part.is_ended))
-    return "".join(
+    return [
         re.escape(part)
         if isinstance(part, str)
         else f"({'' if part.field.is_read else '?:'}{_value(part, between, of_free=of_free)})"
         for part in parts
-    )
+    ]
 
 
 def _value(part: _Placed, between: str, *, of_free: int) -> str:
@@ -304,7 +314,7 @@ def _clf_ms(text: bytes) -> int:
     if found is None:
         raise ValueError("not as the servers write it")
     day, month, year, hour, minute, second, zone_hours, zone_minutes = found.groups()
-    written = datetime(int(year), MONTHS[month], int(day), int(hour), int(minute), tzinfo=UTC)
+    written = datetime(int(year), MONTH_NUMBERS[month], int(day), int(hour), int(minute), tzinfo=UTC)
     offset = timedelta(hours=int(zone_hours), minutes=int(zone_hours[:1] + zone_minutes))
     return in_calendar(milliseconds_at(written - offset, int(second)))
 

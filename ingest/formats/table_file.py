@@ -107,7 +107,7 @@ def sqlite_rows(path: Path, table: str | None) -> Rows:
             header = [column for column, *_ in cursor.description]
             values = [[_plain(value) for value in row] for row in cursor]
     except sqlite3.Error as error:
-        raise ValueError(f"it can not be read as SQLite: {error}") from error
+        raise ValueError(f"it cannot be read as SQLite: {error}") from error
     return Rows(header, ((f"row {number}", row) for number, row in enumerate(values, start=1)))
 
 

@@ -10,7 +10,11 @@ whole message over a second that it has told right. There is no second 61.
 import re
 from datetime import UTC, datetime, timedelta
 
-MONTHS = {name: number for number, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
+from ingest.formats.date_letters import MONTHS
+
+MONTH_NUMBERS = {name[:3].encode(): number for number, name in enumerate(MONTHS, start=1)}
+"""Short name of a month -> 1 to 12."""
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999, which calendars have
 _MILLISECOND = timedelta(milliseconds=1)

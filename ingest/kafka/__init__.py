@@ -1,1 +1,1 @@
-"""The only door to Kafka clients: settings of a connection, and what works with them."""
+"""The only door to Kafka clients: settings of a connection, and the clients that use them."""

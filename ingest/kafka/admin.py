@@ -1,4 +1,4 @@
-"""Questions to a Kafka cluster: its topics, their partitions, settings and offsets."""
+"""Administration of a Kafka cluster: its topics, their partitions, settings and offsets."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,14 @@ _MISSING = (UnknownTopicOrPartitionError, InvalidTopicError)
 
 class KafkaAdmin:
     """
-    A connection for questions; made by the constructor, let go of by `close` or the end of a `with` block.
+    An admin connection; opened by the constructor, closed by `close` or the end of a `with` block.
 
-    Used by one thread. Each question is answered or fails within seconds. A failed question leaves the connection
-    as it is, and the next one may succeed.
+    Used by one thread. Each request succeeds or fails within seconds. A failed request leaves the connection open, and
+    the next one may succeed.
 
     Raises:
-        SourceUnavailableError: no broker answers; also from each question.
-        SourceError: the cluster refuses us, code `access_denied`; also from each question.
+        SourceUnavailableError: no broker answers; also from each request.
+        SourceError: the cluster denies access, code `access_denied`; also from each request.
     """
 
     def __init__(self, connection: KafkaConnection) -> None:
@@ -44,21 +44,21 @@ class KafkaAdmin:
         self.close()
 
     def close(self) -> None:
-        """Let go of the connection; twice is fine."""
+        """Close the connection; may be called twice."""
         self._client.close()
 
     def cluster_id(self) -> str:
-        """The id the cluster was given when it was made."""
-        with translating("asking for the id of the cluster"):
+        """The id that the cluster got when it was created."""
+        with translating("reading the id of the cluster"):
             return str(self._client.describe_cluster()["cluster_id"])
 
     def partitions(self, topics: Sequence[str], *, create_with: str = "") -> dict[str, int]:
         """
-        How many partitions topics have.
+        The number of partitions of topics.
 
         Args:
             topics: their names.
-            create_with: options for `kafka-topics.sh`, to be told when one of them is to be made.
+            create_with: options for `kafka-topics.sh` in the hint about a missing topic.
 
         Raises:
             NotFoundError: one of them does not exist.
@@ -74,26 +74,37 @@ class KafkaAdmin:
                     hint=f"create it with 'kafka-topics.sh --create --topic {name}{create_with}', or check the name",
                 )
             if problem is not NoError:
-                raise translated(problem(), f'asking for topic "{name}"')
+                raise translated(problem(), f'reading topic "{name}"')
             found[name] = len(topic["partitions"])
         return {name: found[name] for name in topics}
 
     def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
         """
-        The id each topic was given when it was made: another one means another topic of the same name.
+        The id of each topic: another id means that the topic was recreated.
 
-        Topics that are not there are left out, and so are all of brokers before Kafka 2.8, which give no ids.
+        Topics that do not exist are left out, and so are all topics of brokers before Kafka 2.8, which have no ids.
         """
         if not topics:
             return {}
         found = ((topic["name"], topic["topic_id"]) for topic in self._described(topics))
         return {name: str(id_) for name, id_ in found if id_ is not None and str(id_) != _NO_ID}
 
+    def leaderless(self, topics: Sequence[str]) -> list[Part]:
+        """Partitions without a leader, which can be neither read nor written now; by topic and partition."""
+        if not topics:
+            return []
+        return sorted(
+            (topic["name"], partition["partition_index"])
+            for topic in self._described(topics)
+            for partition in topic["partitions"]
+            if partition["leader_id"] < 0
+        )
+
     def incarnation(self, topic: str) -> str:
         """
-        What tells a topic from others of its name: its id, or the cluster's where topics have none.
+        An id that differs from those of other topics of its name: the topic's id, or the cluster's if topics have none.
 
-        So before Kafka 2.8 nothing tells a topic from one that was made again in the same cluster.
+        So before Kafka 2.8 a recreated topic in the same cluster has the same incarnation.
         """
         return self.topic_ids([topic]).get(topic) or self.cluster_id()
 
@@ -108,7 +119,7 @@ class KafkaAdmin:
 
     def create_topic(self, name: str, *, partitions: int = -1, config: Mapping[str, str] | None = None) -> None:
         """
-        Make a topic, replicated as the cluster does by default, and wait until it can be used.
+        Create a topic with the cluster's default replication, and wait until it can be used.
 
         Args:
             name: letters, digits, dots, underscores and hyphens.
@@ -116,31 +127,31 @@ class KafkaAdmin:
             config: settings of the topic by Kafka's names.
 
         Raises:
-            ConflictError: there is one with this name.
+            ConflictError: a topic of this name exists.
         """
         with translating(f'creating topic "{name}"'):
             try:
                 self._client.create_topics({name: {"num_partitions": partitions, "configs": dict(config or {})}})
             except TopicAlreadyExistsError as error:
-                raise ConflictError(f'topic "{name}" is there already') from error
+                raise ConflictError(f'topic "{name}" already exists') from error
             self._client.wait_for_topics([name], timeout_ms=ANSWER_MS)
 
     def settings(self, topic: str) -> TopicSettings:
         """
-        Settings of a topic that is to keep what it gets; the limit is our producer's if that is less.
+        Settings of a topic for dead letters; the size limit is that of the topic or of our producer, the smaller one.
 
         Raises:
             NotFoundError: there is no such topic.
         """
-        # a question for settings is answered for topics that are not there, too
+        # brokers return settings for topics that do not exist, too
         self.partitions([topic], create_with=" --config retention.ms=-1")
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
-        with translating(f'asking for settings of topic "{topic}"'):
+        with translating(f'reading settings of topic "{topic}"'):
             answer = self._client.describe_configs([resource], config_filter=ConfigFilterType.ALL)
         settings = answer.get("topic", {}).get(topic, {})
         if "max.message.bytes" not in settings:
             raise SourceError(
-                f'settings of topic "{topic}" may not be read',
+                f'no permission to read the settings of topic "{topic}"',
                 code="access_denied",
                 hint="allow DescribeConfigs on the topic",
             )
@@ -153,15 +164,15 @@ class KafkaAdmin:
         )
 
     def earliest(self, topics: Sequence[str]) -> dict[Part, int]:
-        """Offset of the first record that is still there, by topic and partition."""
+        """Offset of the first record that still exists, by topic and partition."""
         return self._offsets(topics, OffsetSpec.EARLIEST)
 
     def ends(self, topics: Sequence[str]) -> dict[Part, int]:
-        """Offset after the last record, by topic and partition; open transactions and what follows count as absent."""
+        """Offset after the last record that `read_committed` returns (last stable offset), by topic and partition."""
         return self._offsets(topics, OffsetSpec.LATEST)
 
     def high_watermarks(self, topics: Sequence[str]) -> dict[Part, int]:
-        """Offset after the last record, by topic and partition, open transactions included: what there is to read."""
+        """Offset after the last record (high watermark), open transactions included, by topic and partition."""
         return self._offsets(topics, OffsetSpec.LATEST, IsolationLevel.READ_UNCOMMITTED)
 
     def _offsets(
@@ -170,14 +181,14 @@ class KafkaAdmin:
         wanted = [(topic, number) for topic, count in self.partitions(topics).items() for number in range(count)]
         if not wanted:
             return {}
-        with translating(f"asking for offsets of {_names(topics)}"):
+        with translating(f"reading offsets of {_names(topics)}"):
             found = self._client.list_partition_offsets(
                 {partition(part): spec for part in wanted}, isolation_level=isolation
             )
         return {part: found[partition(part)].offset for part in wanted}
 
     def _described(self, topics: Sequence[str] | None) -> list[dict[str, Any]]:
-        with translating("asking for topics" if topics is None else f"asking for topics {_names(topics)}"):
+        with translating("listing topics" if topics is None else f"reading topics {_names(topics)}"):
             found: list[dict[str, Any]] = self._client.describe_topics(None if topics is None else list(topics))
         return found
 

@@ -1,4 +1,4 @@
-"""How clients of kafka-python are made: safely connected, and never waiting for long."""
+"""Clients of kafka-python, with secure connections and short timeouts."""
 
 import logging
 import ssl
@@ -14,7 +14,7 @@ from ingest.kafka.errors import translating
 from ingest.kafka.settings import KafkaConnection, Mechanism, TlsSettings
 from ingest.kafka.tokens import ClientCredentials
 
-ANSWER_MS = 5_000  # patience for one answer; a working broker needs milliseconds, a frozen one must not hold a service
+ANSWER_MS = 5_000  # timeout of a request; a working broker needs milliseconds, a frozen one must not block a service
 
 _log_of_connections = logging.getLogger("kafka.net.manager")
 
@@ -24,15 +24,15 @@ Part = tuple[str, int]
 
 def client_options(connection: KafkaConnection) -> dict[str, Any]:
     """
-    Options of every client; they hold secrets.
+    Options of every client; they contain secrets.
 
     Raises:
-        SourceError: certificates or the key can not be used.
+        SourceError: certificates or the key cannot be used.
     """
     options = connection.python_options()
     options |= {"request_timeout_ms": ANSWER_MS, "bootstrap_timeout_ms": ANSWER_MS, "reconnect_backoff_max_ms": 1_000}
     if connection.security.tls is not None:
-        # made here, so that files that can not be used are an error at once instead of tries without an end
+        # created here, so that files that cannot be used are an error at once instead of endless retries
         options = {name: value for name, value in options.items() if not name.startswith("ssl_")}
         options["ssl_context"] = _tls(connection.security.tls)
     sasl = connection.security.sasl
@@ -42,33 +42,33 @@ def client_options(connection: KafkaConnection) -> dict[str, Any]:
 
 
 def _tls(tls: TlsSettings) -> ssl.SSLContext:
-    """Checks the certificate and the name of the other side, always."""
+    """A context that always checks the certificate and the host name of the server."""
     password = None if tls.key_password is None else tls.key_password.get_secret_value()
     try:
         context = ssl.create_default_context(cafile=tls.ca_file)
         if tls.key_file is not None:
-            # without a password it would be asked for at the terminal
+            # without a password OpenSSL would prompt for one at the terminal
             context.load_cert_chain(tls.key_file, password=password or "")
     except OSError as error:
         files = " or ".join(f'"{path}"' for path in (tls.ca_file, tls.key_file) if path is not None)
-        raise SourceError(f"{files} can not be used: {error}", hint="check security: {tls: …}") from error
+        raise SourceError(f"{files} cannot be used: {error}", hint="check security: {tls: …}") from error
     return context
 
 
 def admin_client(connection: KafkaConnection) -> KafkaAdminClient:
     """
-    A connected client for questions.
+    A connected admin client.
 
     Raises:
         SourceUnavailableError: no broker answers.
-        SourceError: the cluster refuses us.
+        SourceError: the cluster denies access.
     """
     with _connecting(connection) as options:
         return KafkaAdminClient(**options)
 
 
 def consumer(connection: KafkaConnection) -> KafkaConsumer:
-    """A reader of committed records that belongs to no group and makes no topics."""
+    """A consumer of committed records, without a group, that creates no topics."""
     with _connecting(connection) as options:
         return KafkaConsumer(
             **options,
@@ -83,11 +83,11 @@ def consumer(connection: KafkaConnection) -> KafkaConsumer:
 
 def producing_client(connection: KafkaConnection, **options: Any) -> KafkaProducer:
     """
-    A sender that waits for all in-sync replicas and makes no topics.
+    A producer that waits for all in-sync replicas and creates no topics.
 
     Args:
         connection: of the cluster.
-        options: more of kafka-python's.
+        options: further options of kafka-python.
     """
     with _connecting(connection) as reached:
         return KafkaProducer(**reached, acks="all", allow_auto_create_topics=False, metrics_enabled=False, **options)
@@ -96,10 +96,10 @@ def producing_client(connection: KafkaConnection, **options: Any) -> KafkaProduc
 @contextmanager
 def _connecting(connection: KafkaConnection) -> Iterator[dict[str, Any]]:
     """
-    Options to make one client with.
+    Options to create one client with.
 
-    A client of kafka-python that can not be made leaves a thread behind that goes on trying, with its sockets. So the
-    part of it that has them is ended here.
+    If the constructor of a client of kafka-python fails, it leaves a thread behind that keeps retrying, with its
+    sockets. So the network client inside it is closed here.
     """
     made: list[KafkaNetClient] = []
     heard = _LastReason()
@@ -123,7 +123,7 @@ def _connecting(connection: KafkaConnection) -> Iterator[dict[str, Any]]:
 
 
 class _LastReason(logging.Handler):
-    """Why connections fail: kafka-python tells it to its log alone, and raises that time is up."""
+    """Why connections fail: kafka-python only logs the reason, and raises a timeout."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -135,5 +135,5 @@ class _LastReason(logging.Handler):
 
 
 def partition(part: Part) -> TopicPartition:
-    """As kafka-python wants it."""
+    """The partition as a value of kafka-python."""
     return TopicPartition(*part)

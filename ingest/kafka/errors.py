@@ -1,4 +1,4 @@
-"""What kafka-python raises, as errors of this product."""
+"""Exceptions of kafka-python as errors of this product."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,37 +38,37 @@ _OUR_MISTAKE: tuple[type[KafkaError], ...] = (
 @contextmanager
 def translating(what: str) -> Iterator[None]:
     """
-    Let no error of kafka-python out of the block.
+    Translate the exceptions of kafka-python in the block.
 
     Args:
-        what: was tried, with the names that matter, as in `reading topic "ticks"`; stands first in the message.
+        what: the operation with its names, as in `reading topic "ticks"`; the message starts with it.
 
     Raises:
         NotFoundError: there is no such topic or partition.
-        SourceUnavailableError: the cluster can not be reached or did not answer in time.
-        SourceError: it answered no: code `access_denied`, `group_in_use` or `source`.
-        IngestError: a record is too large, code `record_too_large`, or can not be sent as it is, code `bad_record`.
+        SourceUnavailableError: the cluster cannot be reached or did not answer in time.
+        SourceError: the cluster refused the request: code `access_denied`, `group_in_use` or `source`.
+        IngestError: a record is too large, code `record_too_large`, or cannot be sent as it is, code `bad_record`.
     """
     try:
         yield
     except KafkaError as error:
         raise translated(error, what) from error
-    except RuntimeError as error:  # what it raises for libraries that are not there
+    except RuntimeError as error:  # raised for libraries that are not installed
         raise SourceError(f"{what} failed: {error}") from error
     except OSError as error:  # files of certificates and keys
         raise SourceUnavailableError(f"{what} failed: {error}") from error
 
 
 def translated(error: KafkaError, what: str) -> IngestError:
-    """The error of this product that says the same; raise it `from error`."""
-    message = f"{what} failed: {_told(error)}"
+    """The corresponding error of this product; raise it `from error`."""
+    message = f"{what} failed: {_message(error)}"
     match error:
         case _ if isinstance(error, _ACCESS_DENIED):
             return SourceError(
-                message, code="access_denied", hint="check user, password and the rights given to it in the cluster"
+                message, code="access_denied", hint="check user, password and the user's permissions in the cluster"
             )
         case _ if isinstance(error, _MISSING):
-            return NotFoundError(message, hint="check the name; 'kafka-topics.sh --list' shows the topics there are")
+            return NotFoundError(message, hint="check the name; 'kafka-topics.sh --list' lists the topics")
         case _ if isinstance(error, _TOO_LARGE):
             return IngestError(
                 message,
@@ -77,15 +77,15 @@ def translated(error: KafkaError, what: str) -> IngestError:
             )
         case _ if isinstance(error, _BUSY_GROUP):
             return SourceError(
-                message, code="group_in_use", hint="other members read with this group; give the pipeline its own"
+                message, code="group_in_use", hint="other consumers use this group; give the pipeline its own"
             )
         case _ if isinstance(error, _OUR_MISTAKE):
             return SourceError(message)
-        case _:  # gone, late, moving: all that is left goes by itself, or shows in the metric of retries
+        case _:  # disconnects, timeouts, leader changes: these end by themselves, or show in the metric of retries
             return SourceUnavailableError(message)
 
 
-def _told(error: KafkaError) -> str:
+def _message(error: KafkaError) -> str:
     name = type(error).__name__.removesuffix("Error")
     words = ", ".join(str(word) for word in error.args if word is not None)
     if not words:

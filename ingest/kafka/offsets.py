@@ -1,7 +1,7 @@
 """
-Offsets of a consumer group, for people, their tools, and a checkpoint that is made anew.
+Offsets of a consumer group, for people, their tools, and a new checkpoint.
 
-A pipeline that has a checkpoint goes on by that alone.
+A pipeline that has a checkpoint resumes from the checkpoint alone.
 """
 
 import time
@@ -23,13 +23,13 @@ _PAUSE_S = 0.2
 _Answer = TypeVar("_Answer")
 
 
-class Kept(NamedTuple):
+class GroupOffset(NamedTuple):
     """
-    What a group has for a partition.
+    The committed offset of a group for a partition.
 
     Attributes:
         offset: of the next record to read.
-        note: what `commit` was given to keep with it; "" for none.
+        note: metadata that was committed with it; "" for none.
     """
 
     offset: int
@@ -38,10 +38,10 @@ class Kept(NamedTuple):
 
 class GroupOffsets:
     """
-    The offsets a group has committed; no member is in the group, nobody is asked to join.
+    The committed offsets of a group, without joining it.
 
-    Used by one thread. Connects at the first call, and again at the first call after one that failed. Each call is
-    answered or fails within seconds.
+    Used by one thread. Connects at the first call, and again at the first call after a failure. Each call succeeds or
+    fails within seconds.
     """
 
     def __init__(self, connection: KafkaConnection, group: str) -> None:
@@ -51,26 +51,26 @@ class GroupOffsets:
 
     def committed(self, topics: Sequence[str]) -> dict[Part, int]:
         """
-        What is committed, by topic and partition; partitions without an offset are left out.
+        Committed offsets by topic and partition; partitions without an offset are left out.
 
         Raises:
             SourceUnavailableError: the cluster does not answer.
-            SourceError: it refuses us, code `access_denied`.
+            SourceError: it denies access, code `access_denied`.
         """
         return {part: kept.offset for part, kept in self.kept(topics).items()}
 
-    def kept(self, topics: Sequence[str]) -> dict[Part, Kept]:
+    def kept(self, topics: Sequence[str]) -> dict[Part, GroupOffset]:
         """
-        What is committed, with the notes; by topic and partition, those without an offset left out.
+        Committed offsets with their notes, by topic and partition; partitions without an offset are left out.
 
         Raises:
             SourceUnavailableError: the cluster does not answer.
-            SourceError: it refuses us, code `access_denied`.
+            SourceError: it denies access, code `access_denied`.
         """
         wanted = set(topics)
-        found = self._answered("asking for", lambda client: client.list_group_offsets(self._group)[self._group])
+        found = self._answered("reading", lambda client: client.list_group_offsets(self._group)[self._group])
         return {
-            (part.topic, part.partition): Kept(kept.offset, kept.metadata)
+            (part.topic, part.partition): GroupOffset(kept.offset, kept.metadata)
             for part, kept in found.items()
             if part.topic in wanted and kept.offset >= 0
         }
@@ -80,14 +80,15 @@ class GroupOffsets:
         Commit offsets of the next records to read.
 
         Args:
-            offsets: by topic and partition; what is committed already is committed anew, and so lives longer.
-            note: kept with them.
-            lower: commit also what is less than committed now, as a reset does; else the higher one stays.
+            offsets: by topic and partition; an offset that is already committed is committed again, which renews its
+                retention.
+            note: metadata to commit with them.
+            lower: also commit offsets below the committed ones, as a reset does; else the higher offset stays.
 
         Raises:
-            SourceUnavailableError: the cluster does not answer; what was committed is unknown, and may be again.
-            NotFoundError: a topic is gone.
-            SourceError: members are in the group, code `group_in_use`, or we may not, code `access_denied`.
+            SourceUnavailableError: the cluster does not answer; the outcome is unknown, so repeat the call.
+            NotFoundError: a topic no longer exists.
+            SourceError: the group has members, code `group_in_use`, or access is denied, code `access_denied`.
         """
         if not lower and offsets:
             now = self.committed(sorted({topic for topic, _ in offsets}))
@@ -105,11 +106,11 @@ class GroupOffsets:
 
     def forget(self, topics: Sequence[str]) -> None:
         """
-        Take back what is committed for topics, as if the group had never read them.
+        Delete the committed offsets of topics, as if the group had never read them.
 
         Raises:
             SourceUnavailableError: the cluster does not answer.
-            SourceError: members are in the group, code `group_in_use`, or we may not, code `access_denied`.
+            SourceError: the group has members, code `group_in_use`, or access is denied, code `access_denied`.
         """
         wanted = [partition(part) for part in self.committed(topics)]
         if not wanted:
@@ -120,16 +121,16 @@ class GroupOffsets:
                 if answer is not NoError:
                     raise answer(f'topic "{part.topic}" partition {part.partition}')
 
-        self._answered("forgetting", forget)
+        self._answered("deleting", forget)
 
     def close(self) -> None:
-        """Let go of the connection; the next call would make a new one."""
+        """Close the connection; the next call would open a new one."""
         client, self._client = self._client, None
         if client is not None:
             client.close()
 
     def _answered(self, what: str, question: Callable[[KafkaAdminClient], _Answer]) -> _Answer:
-        """Ask, and again for a while as long as the group's coordinator is being made, loaded or moved."""
+        """Send a request, and retry for a while if the group's coordinator is being created, loaded or moved."""
         give_up_s = time.monotonic() + ANSWER_MS / 1000
         while True:
             if self._client is None:
@@ -138,7 +139,7 @@ class GroupOffsets:
                 with translating(f'{what} offsets of group "{self._group}"'):
                     return question(self._client)
             except IngestError as error:
-                self.close()  # it may know a coordinator that is none any more
+                self.close()  # it may have cached the former coordinator
                 if not isinstance(error.__cause__, _MOVING) or time.monotonic() > give_up_s:
                     raise
                 time.sleep(_PAUSE_S)

@@ -1,4 +1,4 @@
-"""Sending records, so that a flush without an error means that all in-sync replicas have them."""
+"""A producer: after a flush without an error, all in-sync replicas have the records."""
 
 import time
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from ingest.kafka.settings import KafkaConnection
 
 MAX_REQUEST_BYTES = 32 * 1024 * 1024  # below a broker's limit of 100 MiB, which also holds for requests of many records
 _BATCH_BYTES = 128 * 1024
-_LINGER_MS = 10  # fills batches, and is short enough for a flush to wait for
-_DELIVERY_MS = 2 * ANSWER_MS  # a try that is not answered, and one more
+_LINGER_MS = 10  # fills batches, and adds little to a flush
+_DELIVERY_MS = 2 * ANSWER_MS  # a request that times out, and one retry
 _PATIENCE_S = (_DELIVERY_MS + ANSWER_MS) / 1000
 _CLOSE_S = 5.0
 
@@ -24,15 +24,15 @@ class KafkaProducer:
     """
     A producer whose records are durable after `flush`.
 
-    Used by one thread. Connects at the first `send`, and again at the first one after a failure. What was sent but
-    not flushed when it fails is sent again by the caller, so records may be there twice.
+    Used by one thread. Connects at the first `send`, and again at the first one after a failure. After a failure the
+    caller sends all records since the last flush again, so the topic may have some twice.
     """
 
     def __init__(self, connection: KafkaConnection) -> None:
         self._connection = connection
         self._client: kafka.KafkaProducer | None = None
         self._sent: list[tuple[str, FutureRecordMetadata]] = []
-        self._lost: IngestError | None = None  # the error of records that went with an earlier connection
+        self._lost: IngestError | None = None  # the error of records that were lost with an earlier connection
 
     def send(
         self,
@@ -44,12 +44,12 @@ class KafkaProducer:
         timestamp_ms: int | None = None,
     ) -> None:
         """
-        Hand over a record; without a partition the key chooses it.
+        Queue a record for sending; without a partition the key determines it.
 
         Raises:
             SourceUnavailableError: the cluster does not answer.
             NotFoundError: there is no such topic.
-            IngestError: this record can not be sent, code `record_too_large` or `bad_record`; others are not touched.
+            IngestError: this record cannot be sent, code `record_too_large` or `bad_record`; others stay queued.
         """
         client = self._connected()
         try:
@@ -63,7 +63,7 @@ class KafkaProducer:
                     timestamp_ms=timestamp_ms,
                 )
         except (ValueError, TypeError, AssertionError) as error:  # also names that are not UTF-8
-            raise IngestError(f'record can not be sent to topic "{topic}": {error}', code="bad_record") from error
+            raise IngestError(f'record cannot be sent to topic "{topic}": {error}', code="bad_record") from error
         except SourceUnavailableError as error:
             if self._sent:
                 self._lost = error
@@ -76,15 +76,15 @@ class KafkaProducer:
         Wait until every record since the last flush is durable.
 
         Raises:
-            SourceUnavailableError: one of them is not known to be; send them all again.
-            IngestError: one of them was refused, for instance as too large; others may be durable.
+            SourceUnavailableError: the outcome of one of them is unknown; send them all again.
+            IngestError: one of them was rejected, for instance as too large; others may be durable.
         """
         sent, self._sent = self._sent, []
         lost, self._lost = self._lost, None
         give_up_s = time.monotonic() + _PATIENCE_S
         for topic, answer in sent:
             try:
-                # not the client's own flush, which fails for batches that it splits as too large for the topic
+                # not the client's own flush, which fails if it splits a batch that is too large for the topic
                 with translating(f'sending to topic "{topic}"'):
                     answer.get(timeout=max(0.0, give_up_s - time.monotonic()))
             except IngestError:
@@ -94,7 +94,7 @@ class KafkaProducer:
             raise lost
 
     def close(self) -> None:
-        """Let go of the connection; what was not flushed may be lost. A later `send` would connect again."""
+        """Close the connection; records that were not flushed may be lost. A later `send` would connect again."""
         client, self._client = self._client, None
         self._sent = []
         if client is not None:
@@ -114,7 +114,7 @@ class KafkaProducer:
         return self._client
 
     def _abandon(self) -> None:
-        """Drop a connection that failed, with all that is under way on it."""
+        """Close a connection that failed, with all its requests in flight."""
         client, self._client = self._client, None
         self._sent = []
         if client is not None:
@@ -122,8 +122,8 @@ class KafkaProducer:
 
 
 def give_up(client: kafka.KafkaProducer, patience_s: float = 0.0) -> None:
-    """Close a client of kafka-python; what it still holds after a while is not sent any more."""
+    """Close a client of kafka-python; records that it has not sent after `patience_s` are dropped."""
     try:
         client.close(timeout=patience_s)
-    except KafkaError:  # says that not everything was sent, which is known, and leaves its thread at it
-        client._sender.force_close()  # noqa: SLF001 - nothing else ends it
+    except KafkaError:  # not all records were sent, as expected; but the sender thread keeps running
+        client._sender.force_close()  # noqa: SLF001 - no public method stops the thread

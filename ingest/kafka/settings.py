@@ -1,8 +1,8 @@
 """
-How a Kafka cluster is reached and how safely; options only, nothing here imports a client.
+Options of a connection to a Kafka cluster and its security; nothing here imports a client.
 
-There is no free text for the client's login modules: they are built from fields, because a login module named by a
-configuration file can run code. For the same reason only listed client options are passed on.
+No option takes free text for the client's login modules: they are built from fields, because a login module named in a
+configuration file can run code. For the same reason only listed client options are allowed.
 
 Source: CVE-2023-25194, CVE-2024-31141 and CVE-2025-27817 of Kafka's own clients.
 """
@@ -10,14 +10,15 @@ Source: CVE-2023-25194, CVE-2024-31141 and CVE-2025-27817 of Kafka's own clients
 import re
 import stat
 from enum import StrEnum
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Model, Secret, option
+from ingest.formats.addresses import is_this_machine
 
 _BROKER = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?):([0-9]{1,5})")
 _MAX_PORT = 65_535
@@ -50,11 +51,11 @@ ClientOption = Literal[
     "socket.connection.setup.timeout.max.ms",
     "socket.connection.setup.timeout.ms",
 ]
-"""Client options that can change speed and patience, but neither safety nor what is read."""
+"""Client options that change speed and timeouts, but neither security nor which records are read."""
 
 
 class Mechanism(StrEnum):
-    """How a client proves who it is."""
+    """How a client authenticates."""
 
     PLAIN = "plain"
     SCRAM_SHA_256 = "scram_sha_256"
@@ -64,12 +65,12 @@ class Mechanism(StrEnum):
 
     @property
     def wire_name(self) -> str:
-        """Kafka's own name of it."""
+        """Kafka's name of the mechanism."""
         return self.value.upper().replace("_", "-")
 
 
 def _joined(value: object) -> object:
-    """A list of brokers is as good as text with commas; a port alone is no broker, with quotes or without."""
+    """Brokers as text with commas, from a list too; a number becomes text, so that it gets the message of a broker."""
     if type(value) is int:
         return str(value)
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
@@ -89,11 +90,11 @@ def _brokers(text: str) -> str:
 
 
 Brokers = Annotated[str, BeforeValidator(_joined), AfterValidator(_brokers)]
-"""`host:port`, several with commas between them or as a list."""
+"""`host:port`, several separated by commas or as a list."""
 
 
 def _number_as_text(value: object) -> object:
-    """Client options are numbers to people and text to Kafka."""
+    """People write client options as numbers; Kafka expects text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, int) else value
@@ -103,7 +104,7 @@ ClientValue = Annotated[str, BeforeValidator(_number_as_text)]
 
 
 class TlsSettings(Model):
-    """TLS: the broker's certificate is always checked, its host name too."""
+    """TLS; the broker's certificate and host name are always checked."""
 
     ca_file: str | None = option(
         "PEM file with the certificates to trust; the system's when left out.", default=None, example="/etc/ssl/ca.pem"
@@ -124,7 +125,7 @@ class TlsSettings(Model):
         try:
             mode = Path(self.key_file).stat().st_mode
         except OSError:
-            return self  # may stand only where the pipeline runs; the client says so when it does not
+            return self  # it may exist only on the machine that runs the pipeline; the client reports a missing file
         if mode & _OTHERS:
             raise PydanticCustomError(
                 "conflict",
@@ -152,7 +153,7 @@ class SaslSettings(Model):
     client_secret: Secret | None = option(
         "Secret of that client.", default=None, example="${secret:kafka_client_secret}"
     )
-    scope: str | None = option("Scope asked for by oauthbearer.", default=None, example="kafka")
+    scope: str | None = option("Scope that oauthbearer requests.", default=None, example="kafka")
 
     @model_validator(mode="after")
     def _is_complete(self) -> "SaslSettings":
@@ -168,11 +169,11 @@ class SaslSettings(Model):
         for name in ("username", "principal", "keytab", "service_name", "token_url", "client_id", "scope"):
             value = getattr(self, name)
             if value is not None and _CONTROL.search(value):
-                raise PydanticCustomError("wrong_type", '"{name}" holds a control character', {"name": name})
+                raise PydanticCustomError("wrong_type", '"{name}" contains a control character', {"name": name})
         return self
 
     def login(self) -> str:
-        """The client's login module with its options, quoted; holds the secret."""
+        """The client's login module with its options, quoted; contains the secret."""
         match self.mechanism:
             case Mechanism.GSSAPI:
                 module = "com.sun.security.auth.module.Krb5LoginModule"
@@ -193,25 +194,45 @@ class SaslSettings(Model):
 
 
 class SecuritySettings(Model):
-    """How a connection to Kafka is protected; without TLS only to this machine, unless `insecure: true`."""
+    """Security of a connection to Kafka; without TLS only to this machine, unless `insecure: true`."""
 
     tls: TlsSettings | None = option(
         "TLS; `{}` trusts the system's certificates.", default=None, example={"ca_file": "/etc/ssl/ca.pem"}
     )
     sasl: SaslSettings | None = option(
-        "Who we are.", default=None, example={"mechanism": "scram_sha_512", "username": "ingest"}
+        "Authentication.", default=None, example={"mechanism": "scram_sha_512", "username": "ingest"}
     )
-    insecure: bool = option("True allows brokers on other machines without TLS.", default=False)
+    insecure: bool = option(
+        "True allows brokers, and a `token_url`, on other machines without TLS.",
+        default=False,
+    )
+
+    @model_validator(mode="after")
+    def _client_secret_is_protected(self) -> "SecuritySettings":
+        if self.sasl is None or self.sasl.token_url is None:
+            return self
+        url = urlsplit(self.sasl.token_url)
+        about = {"url": self.sasl.token_url, "option": "sasl"}
+        if url.scheme not in ("https", "http") or not url.hostname:
+            raise PydanticCustomError("wrong_type", 'token_url "{url}" is not a URL; write https://HOST/PATH', about)
+        if url.scheme == "http" and not self.insecure and not is_this_machine(url.hostname):
+            raise PydanticCustomError(
+                "conflict",
+                'token_url "{url}" is on another machine and there is no TLS, so the client secret is sent in the '
+                "clear; write https://, or add security: {insecure: true} if the network is trusted",
+                about,
+            )
+        return self
 
     @property
     def protocol(self) -> str:
-        """Kafka's name of the combination."""
+        """Kafka's security protocol."""
         if self.sasl is None:
             return "PLAINTEXT" if self.tls is None else "SSL"
         return "SASL_PLAINTEXT" if self.tls is None else "SASL_SSL"
 
     def java_options(self) -> dict[str, str]:
-        """Options of the Java client, without any prefix; they hold secrets."""
+        """Options of the Java client, without any prefix; they contain secrets."""
         options = {"security.protocol": self.protocol}
         if self.tls is not None:
             options["ssl.endpoint.identification.algorithm"] = "https"
@@ -231,13 +252,13 @@ class SecuritySettings(Model):
         return options
 
     def java_properties(self) -> dict[str, str]:
-        """System properties the Java virtual machine needs: the one URL that tokens may come from."""
+        """System properties that the JVM needs: the only URL that tokens may come from."""
         if self.sasl is None or self.sasl.token_url is None:
             return {}
         return {"org.apache.kafka.sasl.oauthbearer.allowed.urls": self.sasl.token_url}
 
     def python_options(self) -> dict[str, Any]:
-        """Options of kafka-python; they hold secrets. What makes tokens for oauthbearer is added by the caller."""
+        """Options of kafka-python; they contain secrets. The caller adds the token provider for oauthbearer."""
         options: dict[str, Any] = {"security_protocol": self.protocol}
         if self.tls is not None:
             options |= {"ssl_check_hostname": True, "ssl_cafile": self.tls.ca_file, "ssl_certfile": self.tls.key_file}
@@ -258,12 +279,12 @@ class SecuritySettings(Model):
 
 
 class KafkaConnection(Model):
-    """Which cluster, and how it is reached."""
+    """A cluster and how to connect to it."""
 
     brokers: Brokers = option("Some brokers of the cluster, `host:port` each.", example="localhost:9092")
     security: SecuritySettings = option("TLS and SASL.", default={}, example={"tls": {}})
     options: dict[ClientOption, ClientValue] = option(
-        "Options of the client that reads events; only those that change speed and patience are allowed.",
+        "Options of the client that reads events; only those that change speed and timeouts are allowed.",
         default={},
         example={"fetch.max.bytes": 52428800},
     )
@@ -279,22 +300,27 @@ class KafkaConnection(Model):
         return self.brokers.split(",")
 
     def java_options(self) -> dict[str, str]:
-        """Options of the Java client, without any prefix; they hold secrets."""
+        """Options of the Java client, without any prefix; they contain secrets."""
         options = {str(name): value for name, value in self.options.items()}
         options["bootstrap.servers"] = self.brokers
         return options | self.security.java_options()
 
     def python_options(self) -> dict[str, Any]:
-        """What every client of kafka-python is made with; it holds secrets."""
+        """Options of every client of kafka-python; they contain secrets."""
         return {"bootstrap_servers": self.broker_list} | self.security.python_options()
+
+
+def connection_of(settings: Model) -> KafkaConnection | None:
+    """The cluster that a component with these options connects to; None if it connects to none."""
+    return settings if isinstance(settings, KafkaConnection) else None
 
 
 def check_protected(brokers: str, security: SecuritySettings) -> None:
     """
-    Refuse to talk in the clear over a network.
+    Refuse an unencrypted connection over a network.
 
     Raises:
-        PydanticCustomError: a broker is on another machine, there is no TLS and nobody said that this is fine.
+        PydanticCustomError: a broker is on another machine, without TLS and without `insecure: true`.
     """
     if security.tls is not None or security.insecure:
         return
@@ -308,19 +334,8 @@ def check_protected(brokers: str, security: SecuritySettings) -> None:
             )
 
 
-def is_this_machine(host: str) -> bool:
-    """Whether a host name or address can only be this machine; names are not looked up."""
-    host = host.strip("[]").lower().rstrip(".")
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def revealed(secret: Secret | None) -> str:
-    """A secret as clients need it; "" for one that was left out."""
+    """The text of a secret; "" if it is left out."""
     return "" if secret is None else secret.get_secret_value()
 
 

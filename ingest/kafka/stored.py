@@ -1,10 +1,10 @@
-"""Records and settings of a topic, as far as a queue of dead letters needs them; imports no client."""
+"""The fields of a topic's records and settings that a dead-letter queue needs; imports no client."""
 
 from typing import NamedTuple
 
 
 class Stored(NamedTuple):
-    """A record at its place in a topic."""
+    """A record with its position in a topic."""
 
     partition: int
     offset: int
@@ -13,13 +13,13 @@ class Stored(NamedTuple):
 
 class TopicSettings(NamedTuple):
     """
-    What a topic takes, and for how long it keeps that.
+    The size limit and retention of a topic.
 
     Attributes:
         max_message_bytes: of one record with its overhead.
-        retention_ms: age at which records go, -1 for none.
-        retention_bytes: of a partition, beyond which the oldest records go; -1 for no limit.
-        cleanup_policy: how they go, as Kafka writes it: "delete" by age and size, "compact" all but the last of a key.
+        retention_ms: age at which records are deleted; -1 for no limit.
+        retention_bytes: size of a partition above which its oldest records are deleted; -1 for no limit.
+        cleanup_policy: as in Kafka: "delete" by age and size, "compact" to the last record of each key.
     """
 
     max_message_bytes: int

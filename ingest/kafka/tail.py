@@ -1,4 +1,4 @@
-"""Reading a topic once, from its beginning to its present end, in no group."""
+"""Reads a topic once, from its start to its present end, without a group."""
 
 import time
 from collections.abc import Generator
@@ -15,14 +15,14 @@ from ingest.kafka.settings import KafkaConnection
 from ingest.kafka.stored import Stored
 
 _POLL_MS = 200
-_STALLED_S = 2 * ANSWER_MS / 1000  # a request that is not answered, and one more try
+_STALLED_S = 2 * ANSWER_MS / 1000  # a request that times out, and one retry
 
 
 class TopicTail:
     """
-    Reads what a topic holds; only committed records of transactions.
+    Reads the committed records of a topic.
 
-    Connects at each reading, so nothing is to be closed; committed offsets of groups are left alone.
+    Connects for each read, so there is nothing to close; changes no committed offsets.
     """
 
     def __init__(self, connection: KafkaConnection) -> None:
@@ -43,7 +43,7 @@ class TopicTail:
 
     def read_at(self, topic: str, partition: int, offset: int) -> Stored | None:
         """
-        One record; None when there is none, or none any more.
+        One record; None if there is none, or it was deleted.
 
         Raises:
             NotFoundError: there is no such topic.
@@ -58,7 +58,7 @@ class TopicTail:
             return next((stored for stored in found if stored.offset == offset), None)
 
     def _records(self, ranges: dict[Part, tuple[int, int]]) -> Generator[Stored]:
-        """Records of partitions from an offset to the one before another."""
+        """Records of partitions between two offsets, the second exclusive."""
         if not ranges:
             return
         topic = next(iter(ranges))[0]
@@ -76,7 +76,7 @@ class TopicTail:
                     for record in records:
                         if record.offset < ends.get(part, 0):
                             yield Stored(record.partition, record.offset, record.value)
-                # what was compacted away or aborted gives no records, but moves the position
+                # compacted or aborted records are not returned, but move the position
                 done = [part for part, position in positions.items() if position >= ends[part]]
                 for part in done:
                     del ends[part]
@@ -85,7 +85,7 @@ class TopicTail:
 
 
 class _Progress:
-    """Notices when nothing moves: a dead broker gives no error, only no records."""
+    """Detects that no position moves: a dead broker causes no error, but returns no records."""
 
     def __init__(self) -> None:
         self._positions: dict[TopicPartition, int] = {}
@@ -96,4 +96,4 @@ class _Progress:
         if positions != self._positions:
             self._positions, self._since_s = positions, now_s
         elif now_s - self._since_s > _STALLED_S:
-            raise SourceUnavailableError(f'reading topic "{topic}" failed: nothing came for {_STALLED_S:g} s')
+            raise SourceUnavailableError(f'reading topic "{topic}" failed: no records for {_STALLED_S:g} s')

@@ -1,4 +1,4 @@
-"""Tokens for brokers that ask for oauthbearer."""
+"""Tokens for brokers that require oauthbearer."""
 
 import json
 import ssl
@@ -8,6 +8,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from base64 import b64encode
+from typing import Any
 
 from kafka.errors import KafkaConnectionError
 from kafka.net.sasl.oauth import AbstractTokenProvider
@@ -15,14 +16,14 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 from ingest.kafka.settings import SaslSettings, TlsSettings, revealed
 
 _PATIENCE_S = 5
-_RENEW_BEFORE_S = 60  # a token that ends while it is on its way would fail the connection
+_RENEW_BEFORE_S = 60  # a token that expires during the handshake would fail the connection
 
 
 class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has no types
     """
-    Tokens of a login server, got with the client's own name and secret and kept until they are about to end.
+    Tokens of a login server, requested with the client's id and secret, and cached until they are about to expire.
 
-    Called by threads of the client, at each new connection.
+    Called by threads of the client, for each new connection.
 
     Source: RFC 6749, section 4.4.
     """
@@ -37,10 +38,10 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]  # kafka-p
 
     def token(self) -> str:
         """
-        A token that is valid for some time.
+        A token that is valid for at least a minute.
 
         Raises:
-            KafkaConnectionError: there is none to be had now; kafka-python tries again.
+            KafkaConnectionError: the login server issues none now; kafka-python retries.
         """
         with self._lock:
             if time.monotonic() >= self._ends_at_s - _RENEW_BEFORE_S:
@@ -54,16 +55,15 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]  # kafka-p
         if self._sasl.scope is not None:
             form["scope"] = self._sasl.scope
         url = self._sasl.token_url or ""
-        if not url.startswith(("https://", "http://")):
-            raise KafkaConnectionError(f'token_url "{url}" is no address of the web')
-        request = urllib.request.Request(  # noqa: S310 - the scheme was looked at above
+        request = urllib.request.Request(  # noqa: S310 - the settings allow only http and https
             url,
             data=urllib.parse.urlencode(form).encode(),
             headers={"Authorization": f"Basic {self._credentials()}", "Accept": "application/json"},
         )
         try:
             trusted = ssl.create_default_context(cafile=self._ca_file)
-            with urllib.request.urlopen(request, timeout=_PATIENCE_S, context=trusted) as answer:  # noqa: S310 - as above
+            opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=trusted), _NoRedirect)
+            with opener.open(request, timeout=_PATIENCE_S) as answer:
                 content = json.loads(answer.read())
             return str(content["access_token"]), float(content.get("expires_in", 0))
         except (OSError, ValueError, KeyError, TypeError, urllib.error.URLError) as error:
@@ -72,3 +72,10 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]  # kafka-p
     def _credentials(self) -> str:
         name, secret = self._sasl.client_id or "", revealed(self._sasl.client_secret)
         return b64encode(f"{urllib.parse.quote_plus(name)}:{urllib.parse.quote_plus(secret)}".encode()).decode()
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Fails on a redirect, which would send the client secret to another address."""
+
+    def redirect_request(self, *_arguments: Any) -> None:
+        """Sends no request: a redirect is an error."""

@@ -108,7 +108,7 @@ class Drain(io.TextIOBase):
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
         self.lost = 0
-        self._told = 0
+        self._reported = 0
         self._thread: threading.Thread | None = None
 
     def _lose(self, data: bytes) -> None:
@@ -134,8 +134,8 @@ class Drain(io.TextIOBase):
                 self._waiting_bytes -= len(data)
                 if not is_written:
                     self._lose(data)
-                lost = self.lost - self._told if is_written and not self._waiting else 0
-                self._told += lost
+                lost = self.lost - self._reported if is_written and not self._waiting else 0
+                self._reported += lost
                 self._changed.notify_all()
             if lost:
                 self._on_lost(lost)

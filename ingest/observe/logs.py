@@ -7,11 +7,10 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TextIO
-from urllib.parse import quote
 
 import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor
@@ -33,7 +32,6 @@ _QUIET_LOGGERS = {
     "kafka.net.manager": logging.CRITICAL,
     "kafka.net.selector": logging.ERROR,
 }
-_HIDDEN = "***"
 # C0 and C1 controls, line and paragraph separators, marks that turn the direction of text, lone surrogates
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -57,23 +55,6 @@ class LogFormat(StrEnum):
 
     JSON = "json"
     CONSOLE = "console"
-
-
-class Mask:
-    """
-    Hides known secrets in any text, also as they look inside JSON, a URL or a Python literal.
-
-    Every secret counts, however short: a log that reads badly is better than one that tells.
-    """
-
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
-        forms = {form for secret in secrets if secret for form in _forms_of(secret)}
-        longest_first = sorted(forms, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if forms else None
-
-    def __call__(self, text: str) -> str:
-        """The text with `***` for each secret."""
-        return text if self._pattern is None else self._pattern.sub(_HIDDEN, text)
 
 
 def logger(name: str) -> FilteringBoundLogger:
@@ -141,11 +122,6 @@ def set_up(
         logging.getLogger(name).setLevel(level.number)
     for name, quiet in _QUIET_LOGGERS.items():
         logging.getLogger(name).setLevel(quiet)
-
-
-def _forms_of(secret: str) -> set[str]:
-    escaped = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1]}
-    return {secret, quote(secret, safe="", errors="surrogatepass"), *escaped}
 
 
 class _RepeatLimit:

@@ -90,7 +90,7 @@ METRICS = (
         "Bytes stored in acknowledged batches, estimated: keys, names, values and what goes with them.",
     ),
     Metric(
-        "ingest_chunks_total",
+        "ingest_write_calls_total",
         Kind.COUNTER,
         "chunks",
         "Chunks (the rows of one call to a store) in acknowledged batches.",
@@ -148,7 +148,7 @@ METRICS = (
         "Times that consumer-group offsets could not be committed; nothing is lost, tools show an old lag.",
     ),
     Metric(
-        "ingest_log_lines_lost_total",
+        "ingest_log_lines_dropped_total",
         Kind.COUNTER,
         "lines",
         "Log lines of this process left out because nobody read its stderr; the pipelines did not wait for them.",
@@ -170,11 +170,18 @@ class Metrics:
         pipelines: names whose counters start at 0, so that the first increase is seen as one.
         process: also export memory, CPU and open files of this process.
         lost_lines: asked at each scrape, how many log lines were left out so far; None where they are not counted.
+        hide: masks secrets in the values of labels, such as a drop reason.
     """
 
     def __init__(
-        self, pipelines: Iterable[str] = (), *, process: bool = True, lost_lines: Callable[[], int] | None = None
+        self,
+        pipelines: Iterable[str] = (),
+        *,
+        process: bool = True,
+        lost_lines: Callable[[], int] | None = None,
+        hide: Callable[[str], str] = str,
     ) -> None:
+        self._hide = hide
         self._lock = threading.Lock()
         self._registry = prometheus.CollectorRegistry()
         self._counters: dict[str, prometheus.Counter] = {}
@@ -207,7 +214,7 @@ class Metrics:
             self._add_tally("ingest_events_dead_lettered_total", pipeline, counts.dead_lettered)
             self._add("ingest_cells_total", pipeline, counts.cells)
             self._add("ingest_bytes_total", pipeline, counts.bytes)
-            self._add("ingest_chunks_total", pipeline, counts.chunks)
+            self._add("ingest_write_calls_total", pipeline, counts.write_calls)
             self._add("ingest_retries_total", pipeline, counts.retries)
             flushes = self._histograms["ingest_flush_seconds"].labels(pipeline)
             for flush_s in counts.flush_s:
@@ -288,6 +295,7 @@ class Metrics:
             self._counters[name].labels(pipeline, self._bounded(name, pipeline, value)).inc(amount)
 
     def _bounded(self, name: str, pipeline: str, value: str) -> str:
+        value = self._hide(value)
         known = self._label_values.setdefault((name, pipeline), set())
         if value in known:
             return value

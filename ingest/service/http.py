@@ -2,32 +2,23 @@
 
 import contextlib
 import errno
-import json
+import io
 import socket
 import threading
 import time
 from collections.abc import Callable
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler
-from socketserver import BaseServer, TCPServer
-from typing import Self
+from socketserver import TCPServer
+from typing import Self, TextIO
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from ingest.api import ConfigError, ConflictError, NotFoundError
-from ingest.observe.health import Health, PipelineHealth
-from ingest.observe.logs import logger
+from ingest.observe.health import Health
+from ingest.service.pages import Pages
 
 MAX_CONNECTIONS = 16  # a scraper and two probes need three
 CONNECTION_S = 5.0  # whole life of a connection; a page takes milliseconds
 SILENCE_S = 2.0  # longest wait for the next byte
 SWEEP_S = 0.1  # how often connections that live too long are looked for
-
-_TEXT = "text/plain; charset=utf-8"
-_JSON = "application/json"
-
-Page = tuple[HTTPStatus, str, bytes]
-"""Status, content type, content."""
-
-_log = logger(__name__)
 
 
 class HttpEndpoint:
@@ -45,7 +36,7 @@ class HttpEndpoint:
 
     def __init__(self, listen: str, *, health: Health, render: Callable[[], tuple[str, bytes]]) -> None:
         self._listen = listen
-        self._pages = _Pages(health, render)
+        self._pages = Pages(health, render)
         self._server: _Server | None = None
         self._thread: threading.Thread | None = None
 
@@ -107,63 +98,20 @@ def address_of(listen: str) -> tuple[str, int]:
     return host, int(port)
 
 
-class _Pages:
-    """What each path shows."""
-
-    def __init__(self, health: Health, render: Callable[[], tuple[str, bytes]]) -> None:
-        self._health = health
-        self._render = render
-
-    def page(self, path: str) -> Page:
-        match path:
-            case "/metrics":
-                content_type, content = self._render()
-                return HTTPStatus.OK, content_type, content
-            case "/livez":
-                return self._verdict("live", is_good=self._health.is_live())
-            case "/readyz":
-                return self._verdict("ready", is_good=self._health.is_ready())
-            case "/pipelines":
-                pipelines = [_described(each) for each in self._health.snapshot()]
-                return HTTPStatus.OK, _JSON, json.dumps({"pipelines": pipelines}).encode() + b"\n"
-            case _:
-                known = b"no such page; there are /metrics /livez /readyz /pipelines\n"
-                return HTTPStatus.NOT_FOUND, _TEXT, known
-
-    def _verdict(self, quality: str, *, is_good: bool) -> Page:
-        lines = [quality if is_good else f"not {quality}"]
-        lines += [
-            f"{each.pipeline}: {each.state}" + (f": {each.reason}" if each.reason else "")
-            for each in self._health.snapshot()
-        ]
-        text = "".join(" ".join(line.split()) + "\n" for line in lines)
-        status = HTTPStatus.OK if is_good else HTTPStatus.SERVICE_UNAVAILABLE
-        return status, _TEXT, text.encode("utf-8", "backslashreplace")
-
-
-def _described(health: PipelineHealth) -> dict[str, object]:
-    return {
-        "name": health.pipeline,
-        "state": health.state.value,
-        "reason": health.reason,
-        "since_ms": round(health.since_s * 1000),
-    }
-
-
-class _Server(TCPServer):
+class _Server(WSGIServer):
     """Few connections at a time, each for a short time, each in a thread of its own."""
 
     allow_reuse_address = True  # a restart must not wait for the kernel to forget the old connections
     request_queue_size = MAX_CONNECTIONS
 
-    def __init__(self, listen: str, host: str, port: int, pages: _Pages) -> None:
-        self.pages = pages
+    def __init__(self, listen: str, host: str, port: int, pages: Pages) -> None:
         self._open: dict[socket.socket, float] = {}
         self._lock = threading.Lock()
         try:
             family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
             self.address_family = family
             super().__init__(address, _Handler)  # type: ignore[arg-type] # typeshed knows IPv4 addresses alone
+            self.set_app(pages)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise ConflictError(
@@ -171,9 +119,15 @@ class _Server(TCPServer):
                     hint="stop the other process, or set service: http: listen to another port (0 takes a free one)",
                 ) from error
             raise NotFoundError(
-                f'can not listen on "{listen}": {error.strerror or error}',
+                f'cannot listen on "{listen}": {error.strerror or error}',
                 hint="set service: http: listen to an address of this machine and a port of 1024 or above",
             ) from error
+
+    def server_bind(self) -> None:
+        """Bind the address, without the look-up of its name that the library makes."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+        self.setup_environ()
 
     def process_request(self, request: socket.socket | tuple[bytes, socket.socket], client_address: object) -> None:
         """Answer in a thread, or hang up when there are too many."""
@@ -222,49 +176,16 @@ def _hang_up(request: socket.socket) -> None:
         request.shutdown(socket.SHUT_RDWR)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """GET, and nothing of a request but its path."""
+class _Handler(WSGIRequestHandler):
+    """One request of a connection, answered by the pages."""
 
     timeout = SILENCE_S
     server_version = "attr2hbase"
     sys_version = ""
 
-    def __init__(self, request: socket.socket, client_address: object, server: BaseServer) -> None:
-        assert isinstance(server, _Server)  # noqa: S101 for mypy: socketserver hands its own server
-        self._pages = server.pages
-        super().__init__(request, client_address, server)
-
-    def parse_request(self) -> bool:
-        """Refuse every method but GET here, before it is looked for among the methods of this class."""
-        if not super().parse_request():
-            return False
-        if self.command != "GET":
-            self._send(HTTPStatus.METHOD_NOT_ALLOWED, _TEXT, b"only GET is answered\n")
-            return False
-        return True
-
-    def do_GET(self) -> None:
-        """Answer with the page of the path."""
-        try:
-            status, content_type, content = self._pages.page(self.path.partition("?")[0])
-        except Exception as error:  # noqa: BLE001 a page that fails must not take a thread's traceback to stderr
-            _log.warning("page failed", path=self.path, error=repr(error))
-            status, content_type, content = HTTPStatus.INTERNAL_SERVER_ERROR, _TEXT, b"this page failed; see the log\n"
-        self._send(status, content_type, content)
-
-    def _send(self, status: HTTPStatus, content_type: str, content: bytes) -> None:
-        self.close_connection = True
-        self.send_response(status)
-        self.send_header("Content-Type", content_type)
-        self.send_header("Content-Length", str(len(content)))
-        self.send_header("Cache-Control", "no-store")
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.send_header("Connection", "close")
-        if status is HTTPStatus.METHOD_NOT_ALLOWED:
-            self.send_header("Allow", "GET")
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content)
+    def get_stderr(self) -> TextIO:
+        """A text that is dropped: pages log their errors, so only clients that disconnect or are too slow come here."""
+        return io.StringIO()
 
     def log_message(self, *_message: object) -> None:
         """Nothing: probes come every few seconds."""

@@ -1,116 +1,129 @@
 """Kafka on the driver: where a pipeline starts, whether its checkpoint fits, and the group that follows it."""
 
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, PositionLostError
-from ingest.config.model import Pipeline
+from ingest.api import ConfigError, ConflictError, Example, IngestError, NotFoundError, PositionLostError, Source
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
-from ingest.observe.metrics import Metrics
-from ingest.service.group import GroupFollower, kafka_offsets, leave_topics
-from ingest.service.topics import KnownTopics, TopicMadeAgainError
-from ingest.sources.kafka import KafkaSource, Start, default_group
-from ingest.spark.batch_time import BatchTimes
-from ingest.spark.checkpoint import Checkpoint
+from ingest.service.group import OffsetCommitter, kafka_offsets, leave_topics
+from ingest.service.sources import DriverContext
+from ingest.service.topics import TopicIds, TopicRecreatedError
+from ingest.sources.kafka import KafkaSourceSettings, Start, default_group
 from ingest.spark.jars import connector_jars
-from ingest.spark.reading import Frame, Session, read_kafka
-from ingest.spark.session import is_submitted
+
+if TYPE_CHECKING:  # `describe` shows this source and needs no Spark
+    from ingest.spark.streaming.reading import Frame, Session
 
 
-class LiveKafka:
+class KafkaSource(Source[KafkaSourceSettings]):
     """
-    A Kafka source of a running pipeline; see `ingest.service.sources.LiveSource`.
+    Read topics of a Kafka cluster.
 
-    Args:
-        start_from: `run --start-from`: group, earliest, latest or a time; None for the source's own `start`.
+    Only committed records of transactions are read. Offsets are acknowledged after the events are durable, and then
+    committed to the consumer group, so that ordinary tools show the lag.
     """
 
-    def __init__(
-        self,
-        pipeline: Pipeline,
-        source: KafkaSource,
-        checkpoint: Checkpoint,
-        times: BatchTimes,
-        start_from: str | None,
-        metrics: Metrics,
-    ) -> None:
-        self._pipeline = pipeline
-        self._source = source
-        self._checkpoint = checkpoint
-        self._times = times
-        self._start_from = start_from
-        self._metrics = metrics
-        self._known = KnownTopics(checkpoint.folder)
-        self._follower: GroupFollower | None = None
+    kind = "kafka"
+    takes_start = True
+    examples = (
+        Example("one topic", settings="{brokers: 'localhost:9092', topics: [ticks]}"),
+        Example(
+            "all topics of a kind, encrypted, from a given time",
+            settings=(
+                "{brokers: ['k1:9093', 'k2:9093'], topics_pattern: 'app-.*', start: 2026-01-31T12:00:00Z, "
+                "security: {tls: {}, sasl: {mechanism: scram_sha_512, username: ingest, password: '${secret:kafka}'}}}"
+            ),
+        ),
+    )
+
+    def __init__(self, settings: KafkaSourceSettings, context: DriverContext) -> None:
+        super().__init__(settings, context)
+        self._checkpoint = context.checkpoint
+        self._times = context.times
+        self._metrics = context.metrics
+        self._known = TopicIds(context.checkpoint.folder)
+        self._committer: OffsetCommitter | None = None
         self._start: Start | None = None
 
     @property
     def group(self) -> str:
         """The consumer group that acknowledged offsets are committed to."""
-        return self._source.group or default_group(self._pipeline.name)
+        return self.settings.group or default_group(self.context.pipeline)
 
-    @property
-    def jars(self) -> list[Path]:
-        """Spark's Kafka connector; spark-submit brings its own."""
-        return [] if is_submitted() else connector_jars()
+    @classmethod
+    def jars(cls) -> list[Path]:
+        """Spark's Kafka connector."""
+        return connector_jars()
 
-    @property
-    def java_properties(self) -> dict[str, str]:
-        """What the Kafka client needs to be told by way of its JVM."""
-        return self._source.security.java_properties()
+    @classmethod
+    def look(cls, settings: KafkaSourceSettings) -> str:
+        """How many topics and partitions there are."""
+        with KafkaAdmin(settings) as admin:
+            partitions = admin.partitions(_topics(settings, admin))
+        if not partitions:
+            raise NotFoundError(f'no topic is named as "{settings.topics_pattern}"')
+        return f"{_counted(len(partitions), 'topic')}, {_counted(sum(partitions.values()), 'partition')}"
 
-    def frame(self, session: Session) -> Frame:
-        """The stream of records, after the checks of a start."""
-        with KafkaAdmin(self._source) as admin:
+    def identity(self) -> Mapping[str, str]:
+        """The cluster, and the topics or their pattern; looks first for a place to start from."""
+        with KafkaAdmin(self.settings) as admin:
             cluster = admin.cluster_id()
-            pattern = self._source.topics_pattern
-            topics = self._source.topics or admin.topics_matching(pattern or "")
+            topics = _topics(self.settings, admin)
+        if self._start is None:
+            self._start = self._first_start(topics)
+        pattern = self.settings.topics_pattern
+        return {"cluster": cluster, "topics": f"pattern {pattern}" if pattern is not None else ",".join(sorted(topics))}
+
+    def frame(self, session: "Session") -> "Frame":
+        """The stream of records, once topics and positions are known to be the checkpoint's."""
+        from ingest.spark.streaming.reading import read_kafka
+
+        with KafkaAdmin(self.settings) as admin:
+            topics = _topics(self.settings, admin)
             partitions = admin.partitions(topics)
-            if self._start is None:
-                self._start = self._first_start(topics)
-            named = f"pattern {pattern}" if pattern is not None else ",".join(sorted(topics))
-            self._checkpoint.claim({"source": "kafka", "cluster": cluster, "topics": named})
             self._check_topics(admin, topics)
             self._check_positions(admin, topics)
-        if self._follower is None:
-            self._follower = GroupFollower(
-                pipeline=self._pipeline.name,
+        if self._committer is None:
+            self._committer = OffsetCommitter(
+                pipeline=self.context.pipeline,
                 group=self.group,
-                connection=self._source,
+                connection=self.settings,
                 checkpoint=self._checkpoint,
                 metrics=self._metrics,
                 topics=topics,
                 known=self._known,
                 times=self._times,
             )
-            self._follower.start()
-        return read_kafka(session, self._source, self._start, partitions)
+            self._committer.start()
+        return read_kafka(session, self.settings, self._start or self.settings.start, partitions)
 
-    def lost(self) -> IngestError | None:
-        """A topic that was deleted and made again while it was read."""
-        return None if self._follower is None else self._follower.lost
+    def data_loss(self) -> IngestError | None:
+        """A topic that was deleted and recreated while it was read."""
+        return None if self._committer is None else self._committer.data_loss()
 
-    def away(self) -> str | None:
-        """What the cluster does instead of answering; asked by the follower, since Spark's readers wait for minutes."""
-        return None if self._follower is None else self._follower.away()
+    def unavailable(self) -> str | None:
+        """Why cluster or leaders give no answer; found by the committer, since Spark's readers wait for minutes."""
+        return None if self._committer is None else self._committer.unavailable()
 
     def close(self) -> None:
         """Commit what was acknowledged to the group."""
-        if self._follower is not None:
-            self._follower.close()
+        if self._committer is not None:
+            self._committer.close()
 
     def _check_topics(self, admin: KafkaAdmin, topics: list[str]) -> None:
         """Refuse offsets of topics that are gone, though others have their names now."""
         try:
             self._known.check(admin.topic_ids(topics))
-        except TopicMadeAgainError as error:
-            with closing(GroupOffsets(self._source, self.group)) as group:
+        except TopicRecreatedError as error:
+            with closing(GroupOffsets(self.settings, self.group)) as group:
                 leave_topics(group, error.topics, self._checkpoint, self._times)
             raise
 
     def _check_positions(self, admin: KafkaAdmin, topics: list[str]) -> None:
-        """Refuse to go on behind records that the topic dropped before they were read, and say which."""
+        """Refuse to resume behind records that the topic dropped before they were read, and say which."""
         newest = self._checkpoint.newest_commit()
         position = self._checkpoint.first_offsets() if newest is None else self._checkpoint.end_offsets(newest)
         reached = kafka_offsets(position)
@@ -120,7 +133,7 @@ class LiveKafka:
         if gone:
             raise PositionLostError(
                 f"topics the checkpoint has offsets of are gone: {', '.join(gone)}",
-                hint=f'to go on with the others move "{self._checkpoint.folder}" away and run '
+                hint=f'to resume with the others move "{self._checkpoint.folder}" away and run '
                 "'ingest run --start-from group'",
             )
         lost = [
@@ -132,33 +145,34 @@ class LiveKafka:
         if lost:
             raise PositionLostError(
                 f"records that were not read yet are gone: {', '.join(lost)}",
-                hint="look at the topic's retention; to go on with what is left, move "
+                hint="look at the topic's retention; to resume with what is left, move "
                 f"\"{self._checkpoint.folder}\" away and run 'ingest run --start-from earliest'",
             )
 
     def _first_start(self, topics: list[str]) -> Start:
         """Where a checkpoint without batches begins; refuses what would lose or repeat events silently."""
         if self._checkpoint.exists:
-            if self._start_from is not None:
+            if self.context.start_from is not None:
                 raise ConflictError(
-                    f'pipeline "{self._pipeline.name}" has a checkpoint and goes on there, not at "{self._start_from}"',
+                    f'pipeline "{self.context.pipeline}" has a checkpoint and resumes there, '
+                    f'not at "{self.context.start_from}"',
                     hint=f'leave --start-from out, or move "{self._checkpoint.folder}" away first',
                 )
-            return self._source.start
-        with closing(GroupOffsets(self._source, self.group)) as group:
+            return self.settings.start
+        with closing(GroupOffsets(self.settings, self.group)) as group:
             kept = group.kept(topics)
         committed = {part: one.offset for part, one in kept.items()}
-        if self._start_from is None:
+        if self.context.start_from is None:
             if committed:
                 raise NotFoundError(
                     f'group "{self.group}" has acknowledged offsets, but there is no checkpoint '
                     f'in "{self._checkpoint.folder}"',
-                    hint="restore the folder, or say where to go on: "
+                    hint="restore the folder, or say where to resume: "
                     "'ingest run --start-from group|earliest|latest|TIME'",
                 )
-            return self._source.start
-        self._times.rise_above(one.note for one in kept.values())
-        if self._start_from == "group":
+            return self.settings.start
+        self._times.start_after(one.note for one in kept.values())
+        if self.context.start_from == "group":
             if not committed:
                 raise NotFoundError(
                     f'group "{self.group}" has no offsets',
@@ -170,6 +184,14 @@ class LiveKafka:
                 offsets.setdefault(topic, {})[partition] = offset
             return Start("offsets", offsets=offsets, text="group")
         try:
-            return Start.parse(self._start_from, self._pipeline.timezone)
+            return Start.parse(self.context.start_from, self.context.timezone)
         except ValueError as error:
             raise ConfigError(str(error), hint="--start-from takes group, earliest, latest or a time") from error
+
+
+def _topics(settings: KafkaSourceSettings, admin: KafkaAdmin) -> list[str]:
+    return settings.topics or admin.topics_matching(settings.topics_pattern or "")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,12 +1,17 @@
-"""How a service is told to end: the first signal asks it to finish, the second to let go at once."""
+"""Signals of a service: the first SIGTERM or SIGINT asks it to finish, the second to end at once; SIGHUP is logged."""
 
+import queue
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from ingest.observe.logs import logger
+
 INTERRUPTED = 130  # the exit code shells give a process ended by SIGINT
+
+_log = logger(__name__)
 
 
 class Stop:
@@ -30,16 +35,36 @@ class Stop:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Listen to SIGTERM and SIGINT until the block ends; only in the main thread."""
+        """Listen to SIGTERM, SIGINT and SIGHUP until the block ends; only in the main thread."""
 
         def handle(number: int, _frame: FrameType | None) -> None:
             if number == signal.SIGINT:
                 self.exit_code = INTERRUPTED
             self.ask()
 
-        earlier = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
-        try:
-            yield
-        finally:
-            for number, handler in earlier.items():
-                signal.signal(number, handler)
+        with _logged_hangups() as hang_up:
+            handlers = {signal.SIGTERM: handle, signal.SIGINT: handle, signal.SIGHUP: hang_up}
+            earlier = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+            try:
+                yield
+            finally:
+                for number, handler in earlier.items():
+                    signal.signal(number, handler)
+
+
+@contextmanager
+def _logged_hangups() -> Iterator[Callable[[int, FrameType | None], None]]:
+    """A handler that logs each signal from a thread: the main thread may hold the locks of the log when it runs."""
+    hang_ups: queue.SimpleQueue[bool] = queue.SimpleQueue()  # its `put` may interrupt itself
+
+    def log() -> None:
+        while hang_ups.get():
+            _log.info("SIGHUP is ignored: reload is not available yet", hint="restart to apply a changed file")
+
+    thread = threading.Thread(target=log, name="hang-ups", daemon=True)
+    thread.start()
+    try:
+        yield lambda _number, _frame: hang_ups.put(True)
+    finally:
+        hang_ups.put(False)
+        thread.join()

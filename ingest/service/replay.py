@@ -1,20 +1,44 @@
 """Records through a pipeline without Spark, into its real stores: how dead letters are run again."""
 
-import shutil
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
+from hashlib import sha256
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
-from ingest.api import Record, RecordPlace
-from ingest.build import live_task, plan_of
+from ingest.api import Record, RecordPlace, TaskSpec
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
-from ingest.dead_letters.replay import Components
-from ingest.receipt import Receipt, RefusedRows, Verdict, gather_refused
-from ingest.service.stores import driver_stores, family_registry, incoming_folder
-from ingest.task import Assignment
-from sinks.delivery import deliver
+from ingest.dead_letters.replay import Components, ReplayStoppedError
+from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
+from ingest.pipeline.task import Task
+from ingest.plan.assemble import live_task, plan_of
+from ingest.receipt import Counts, Receipt
+from ingest.service.stores import committers_of, driver_stores
+
+T = TypeVar("T")
+
+
+class _Once(LoopHost):
+    """Runs tasks in this process, and gives up where a service would wait: a person waits for the answer."""
+
+    def __init__(self, task: Task, records: Sequence[Record]) -> None:
+        self._task = task
+        self._records = records
+
+    def run_tasks(self, spec: TaskSpec, *, on_one_slot: bool) -> Sequence[Receipt]:  # noqa: ARG002 - there is one slot
+        """One task."""
+        return [self._task.run(self._records, spec)]
+
+    def until_possible(self, action: Callable[[], T]) -> T:
+        """What the action gives."""
+        return action()
+
+    def blocked(self, code: str, message: str, attempts: int) -> None:  # noqa: ARG002 - the first one ends it
+        """Give up."""
+        raise ReplayStoppedError(message, code=code)
 
 
 class Replayer:
@@ -27,22 +51,16 @@ class Replayer:
 
     def __init__(self, configuration: Configuration, pipeline: Pipeline, catalog: Catalog) -> None:
         self._configuration = configuration
-        self._plan = plan_of(configuration, pipeline, catalog)
+        self._plan = replace(plan_of(configuration, pipeline, catalog), is_replay=True)
         self._opened = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:
-            self._stores = driver_stores(self._configuration, [self._plan], opened)
-            for store in self._stores.values():
-                store.open()
-            self._families = family_registry(self._configuration, self._plan, self._stores)
-            self._incoming = {
-                name: incoming_folder(self._configuration, name, self._plan.pipeline) / "replay"
-                for name, store in self._stores.items()
-                if store.capabilities.written_by_driver
-            }
-            for folder in self._incoming.values():
-                opened.callback(shutil.rmtree, folder, ignore_errors=True)
+            stores = driver_stores(self._configuration, [self._plan], opened)
+            self._committers = committers_of(self._configuration, self._plan, stores, folder="replay")
+            for committer in self._committers.values():
+                opened.callback(committer.close)
+                committer.recover()
             self._task = live_task(self._plan)
             opened.callback(self._task.close)
             self._opened = opened.pop_all()
@@ -63,34 +81,16 @@ class Replayer:
 
     def __call__(
         self, records: Sequence[Record], batch_time_ms: int, only: Mapping[RecordPlace, frozenset[str]]
-    ) -> Receipt:
-        """Run records at a batch time, each into the sinks it is for; what the receipt says is durable, is."""
-        refused: dict[str, RefusedRows] = {}
-        while True:
-            receipt = self._task.run(records, self._assignment(batch_time_ms, only, refused))
-            match receipt.verdict:
-                case Verdict.NEEDS_FAMILIES:
-                    self._families.create_needed([receipt])
-                case Verdict.REFUSED:
-                    gather_refused(refused, [receipt])
-                case Verdict.DURABLE:
-                    for name in self._incoming:
-                        with self._stores[name].held() as store:
-                            deliver(store, [file for file in receipt.handed if file.store == name])
-                    return receipt
-                case _:
-                    return receipt
-
-    def _assignment(
-        self, batch_time_ms: int, only: Mapping[RecordPlace, frozenset[str]], refused: Mapping[str, RefusedRows]
-    ) -> Assignment:
-        return Assignment(
-            batch_time_ms=batch_time_ms,
-            incoming={name: str(folder) for name, folder in self._incoming.items()},
-            families=self._families.known(),
-            compressions=self._families.compressions(),
-            closed=self._families.closed(),
-            refused=refused,
-            only=only,
-            are_apart=True,
+    ) -> tuple[Counts, list[bytes]]:
+        """Run records at a batch time, each into the sinks it is for; what is counted as stored is durable."""
+        return run_until_durable(
+            MicroBatch(_name(records, batch_time_ms), batch_time_ms, f"{time.monotonic_ns()}", only, are_apart=True),
+            self._committers,
+            _Once(self._task, records),
         )
+
+
+def _name(records: Sequence[Record], batch_time_ms: int) -> str:
+    """The same for the same records: a part of the letters of a batch is another batch than all of them."""
+    places = sha256(repr([record.place for record in records]).encode()).hexdigest()
+    return f"{batch_time_ms}-{places[:16]}"

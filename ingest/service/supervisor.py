@@ -1,4 +1,4 @@
-"""Runs the pipelines of a configuration until they end or are told to: states, back-off, restart, drain."""
+"""Runs the pipelines of a configuration until they end or a signal stops them: states, back-off, restart, drain."""
 
 import threading
 import time
@@ -10,17 +10,18 @@ from ingest.api import Disposition, IngestError, PositionLostError
 from ingest.observe.health import State
 from ingest.observe.logs import logger
 from ingest.service.lifecycle import Stop
-from ingest.service.watch import PipelineWatch
-from ingest.spark.query import PipelineQuery
+from ingest.service.observer import PipelineObserver
+from ingest.service.pipeline import LivePipeline
+from ingest.spark.streaming.query import PipelineQuery
 
 POLL_S = 0.1  # between looks at the queries: a pipeline that ended is noticed, a signal acted on
 RESTART_S = (1.0, 2.0, 5.0, 10.0, 30.0)  # before a query that failed is started again; the last one repeats
 ONCE_FAILURES = 3  # starts that a `--once` run without any batch is given: somebody waits for it
-SLOW_S = 120.0  # a step of a batch that takes longer is taken for stuck; a store that is away is told of within 10 s
+SLOW_S = 120.0  # a step of a batch that takes longer is taken for stuck; an unavailable store is reported within 10 s
 SILENT_S = 10.0  # without an answer of the JVM: blocked; it collects garbage in less
-START_STOP_S = 5.0  # what a start that goes on gets on a stop
+START_STOP_S = 5.0  # what a start that has not returned gets on a stop
 CLOCK_STEP_S = 5.0  # by which a clock has to go back at once, to be more than a correction
-BLOCKED_STOP_S = 2.0  # what a blocked batch gets on a stop: it can not finish, an operator wants the process gone
+BLOCKED_STOP_S = 2.0  # what a blocked batch gets on a stop: it cannot finish, an operator wants the process gone
 
 _log = logger(__name__)
 
@@ -31,26 +32,14 @@ class Member:
     One pipeline under supervision.
 
     Attributes:
-        start: starts the query, again after a failure.
-        close: the last commit of group offsets, then letting go; called once.
-        lost: why the source can not be read on, which Spark may never notice; None while it can.
-        away: why it does not answer, which Spark notices after minutes; None while it does.
-        every_s: pause between starts of batches. Spark waits for a time of day, so a clock that is set back makes the
-            pause longer by as much.
-        stuck_at: when such a pause has surely been too long, unless there are more than so many `batches` by then.
+        stuck_at: when a pause between batches has surely been too long, unless there are more than so many `batches` by
+            then. Spark waits for a time of day, so a clock that is set back makes the pause longer by as much.
         acknowledged: batches, when it failed last; a query that has made progress since starts its back-off anew.
         has_started: it was started once, so what a start needs was there.
         has_looked: it was started to look at a source that lost something; it is not, for the same loss again.
     """
 
-    name: str
-    query: PipelineQuery
-    watch: PipelineWatch
-    start: Callable[[], None]
-    close: Callable[[], None]
-    lost: Callable[[], IngestError | None] = lambda: None
-    away: Callable[[], str | None] = lambda: None
-    every_s: float = 0.0
+    pipeline: LivePipeline
     stuck_at: float | None = None
     batches: int = 0
     failures: int = 0
@@ -61,13 +50,28 @@ class Member:
     over: bool = False
     error: BaseException | None = None
 
+    @property
+    def name(self) -> str:
+        """Of the pipeline."""
+        return self.pipeline.name
+
+    @property
+    def query(self) -> PipelineQuery:
+        """Of the pipeline."""
+        return self.pipeline.query
+
+    @property
+    def observer(self) -> PipelineObserver:
+        """Of the pipeline."""
+        return self.pipeline.observer
+
 
 class Supervisor:
     """
     Keeps pipelines going; each fails, restarts and ends for itself.
 
     Args:
-        once: whether the pipelines read what is there and end; then one that can not even start is not waited for.
+        once: whether the pipelines read what is there and end; then one that cannot even start is not waited for.
         is_alive: whether Spark's JVM still is; one that does not answer is.
         silent_s: for how long it has not answered.
         wall_s: the clock that may be set.
@@ -113,7 +117,7 @@ class Supervisor:
             silence = f"Spark's Java process has not answered for {SILENT_S:g} s" if is_silent else None
             for member in self._members:
                 if not member.over:
-                    member.watch.silent(silence)
+                    member.observer.silent(silence)
                     if silence is None:
                         self._look_at(member)
         self._end()
@@ -122,10 +126,10 @@ class Supervisor:
     def _start(self, member: Member) -> None:
         member.restart_at = None
         try:
-            is_started = self._start_unless_stopped(member.start)
+            is_started = self._start_unless_stopped(member.pipeline.start)
         except IngestError as error:
             self._failed(member, error)
-        except Exception as error:  # noqa: BLE001 - whatever Spark or a disk says: the other pipelines go on
+        except Exception as error:  # noqa: BLE001 - whatever Spark or a disk says: the other pipelines run
             if member.failures or member.has_started:
                 self._failed(member, error)
             else:
@@ -164,17 +168,17 @@ class Supervisor:
         ahead_s = self._wall_s() - time.monotonic()
         if ahead_s < self._ahead_s - CLOCK_STEP_S:
             for member in self._members:
-                if member.every_s:
-                    member.stuck_at = time.monotonic() + 2 * member.every_s + 1.0
+                if member.pipeline.every_s:
+                    member.stuck_at = time.monotonic() + 2 * member.pipeline.every_s + 1.0
                     # a batch that has begun already ends yet, and waits for a time of before
-                    member.batches = member.watch.totals.batches + 1
+                    member.batches = member.observer.totals.batches + 1
         self._ahead_s = ahead_s
 
     def _look_at(self, member: Member) -> None:
-        lost = member.lost()
-        if lost is not None:
+        data_loss = member.pipeline.data_loss()
+        if data_loss is not None:
             member.query.stop()
-            self._give_up(member, lost)
+            self._give_up(member, data_loss)
             return
         if member.restart_at is not None:
             if time.monotonic() >= member.restart_at:
@@ -182,7 +186,7 @@ class Supervisor:
             return
         if member.stuck_at is not None and time.monotonic() >= member.stuck_at and member.query.is_idle():
             member.stuck_at = None
-            if member.watch.totals.batches <= member.batches:
+            if member.observer.totals.batches <= member.batches:
                 _log.warning("the clock was set back, the query starts again", pipeline=member.name)
                 member.query.interrupt()
                 member.restart_at = time.monotonic()
@@ -193,56 +197,56 @@ class Supervisor:
         error = member.query.failure()
         if error is None:
             member.over = True
-            member.watch.ends(State.STOPPED)
+            member.observer.ends(State.STOPPED)
         else:
             self._failed(member, error)
 
     def _watch_over(self, member: Member) -> None:
-        """What a running query does not tell by itself."""
+        """Report what a running query does not report itself."""
         is_slow = member.query.step_s() > SLOW_S
-        member.watch.slow(f"a step of the micro-batch has been at work for over {SLOW_S:g} s" if is_slow else None)
-        away = member.away()
-        member.watch.source(away)
-        if away is not None:
+        member.observer.slow(f"a step of the micro-batch has been at work for over {SLOW_S:g} s" if is_slow else None)
+        unavailable = member.pipeline.unavailable()
+        member.observer.source(unavailable)
+        if unavailable is not None:
             return
-        if not member.watch.is_blocked:
+        if not member.observer.is_blocked:
             if member.query.is_reading():
-                member.watch.reading()
+                member.observer.reading()
         elif member.query.is_waiting():
-            # started again, and no record has come that could tell
-            member.watch.running()
+            # started again, and no record has come that could show it
+            member.observer.running()
 
     def _failed(self, member: Member, error: BaseException) -> None:
-        acknowledged = member.watch.totals.batches
+        acknowledged = member.observer.totals.batches
         if acknowledged > member.acknowledged:
             member.acknowledged, member.failures, member.has_looked = acknowledged, 0, False
         if isinstance(error, PositionLostError) and not member.has_looked:
-            # a start looks at the source itself, and tells what is lost better than Spark's text does
+            # a start looks at the source itself, and names what is lost better than Spark's text does
             member.has_looked = True
             self._start(member)
             return
         if isinstance(error, IngestError) and error.disposition is not Disposition.RETRY:
             self._give_up(member, error)
             return
-        if self._once and member.failures + 1 >= ONCE_FAILURES and not member.watch.totals.batches:
+        if self._once and member.failures + 1 >= ONCE_FAILURES and not member.observer.totals.batches:
             self._give_up(member, error)
             return
         wait_s = RESTART_S[min(member.failures, len(RESTART_S) - 1)]
         member.failures += 1
         member.restart_at = time.monotonic() + wait_s
         code = error.code if isinstance(error, IngestError) else "query_failed"
-        member.watch.blocked(code, f"{error}; the query starts again in {wait_s:g} s")
+        member.observer.blocked(code, f"{error}; the query starts again in {wait_s:g} s")
 
     def _give_up(self, member: Member, error: BaseException) -> None:
         member.over = True
         member.error = error
-        member.watch.ends(State.FAILED, str(error))
+        member.observer.ends(State.FAILED, str(error))
         _log.error("pipeline failed", pipeline=member.name, reason=str(error))
 
     def _end(self) -> None:
         running = [member for member in self._members if not member.over]
         for member in running:
-            member.watch.ends(State.STOPPING)
+            member.observer.ends(State.STOPPING)
             _log.info("pipeline stops", pipeline=member.name)
         deadline = time.monotonic() + self._stop_timeout_s
         for member in running:
@@ -250,17 +254,15 @@ class Supervisor:
         failpoint.point("drain")()
         for member in running:
             while not member.query.drained() and time.monotonic() < deadline and not self._stop.at_once.is_set():
-                if member.watch.is_blocked and not member.query.wait_drained(BLOCKED_STOP_S):
+                if member.observer.is_blocked and not member.query.wait_drained(BLOCKED_STOP_S):
                     break
                 member.query.wait_drained(POLL_S)
             if not member.query.drained():
                 _log.warning("batch abandoned, it runs again after a restart", pipeline=member.name)
-        threads = [threading.Thread(target=member.query.stop, daemon=True) for member in running]
+        threads = [threading.Thread(target=member.pipeline.stop, daemon=True) for member in self._members]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        for member in self._members:
-            member.close()
-            if not member.over:
-                member.watch.ends(State.STOPPED)
+        for member in running:
+            member.observer.ends(State.STOPPED)

@@ -22,26 +22,20 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cache
 
-from ingest.api import DecodeError, DecorateError, Event, Origin, Priority, Record, WriteOnceEvent
+from ingest.api import (
+    DecodeError,
+    DecorateError,
+    Event,
+    Format,
+    Origin,
+    Priority,
+    Record,
+    Tombstones,
+    WriteOnceEvent,
+)
 from ingest.api.notation import from_notation
 from ingest.formats.headers import take_core_fields
 from ingest.formats.json_text import attributes_of, read_json, write_json
-
-
-class Format(StrEnum):
-    """How a record's value holds an event."""
-
-    RAW = "raw"
-    JSON = "json"
-    FLUME_AVRO = "flume_avro"
-
-
-class Tombstones(StrEnum):
-    """What becomes of records without a value."""
-
-    DROP = "drop"
-    ERROR = "error"
-    DELETE = "delete"
 
 
 class Existing(StrEnum):
@@ -60,7 +54,7 @@ class Decoder:
 
     Args:
         format: how a value holds an event.
-        existing: `error` makes events whose attributes can not be set again.
+        existing: `error` makes events whose attributes cannot be set again.
         max_event_bytes: largest value of a record.
         tombstones: what becomes of a record without a value.
 

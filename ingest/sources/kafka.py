@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated, ClassVar
+from typing import Annotated
 from zoneinfo import ZoneInfo
 
 from pydantic import (
@@ -17,9 +17,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from ingest.api import ByteSize, Example, Stability, option
+from ingest.api import ByteSize, Decoding, Format, SourceSettings, Tombstones, option
 from ingest.kafka.settings import KafkaConnection
-from ingest.sources.decoding import Format, Tombstones
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _MAX_OFFSET = 2**63 - 1
@@ -119,26 +118,8 @@ def default_group(pipeline: str) -> str:
     return f"attr2hbase-{pipeline}"
 
 
-class KafkaSource(KafkaConnection):
-    """
-    Read topics of a Kafka cluster.
-
-    Only committed records of transactions are read. Offsets are acknowledged after the events are durable, and then
-    committed to the consumer group, so that ordinary tools show the lag.
-    """
-
-    kind: ClassVar[str] = "kafka"
-    stability: ClassVar[Stability] = Stability.STABLE
-    examples: ClassVar[tuple[Example, ...]] = (
-        Example("one topic", settings="{brokers: 'localhost:9092', topics: [ticks]}"),
-        Example(
-            "all topics of a kind, encrypted, from a given time",
-            settings=(
-                "{brokers: ['k1:9093', 'k2:9093'], topics_pattern: 'app-.*', start: 2026-01-31T12:00:00Z, "
-                "security: {tls: {}, sasl: {mechanism: scram_sha_512, username: ingest, password: '${secret:kafka}'}}}"
-            ),
-        ),
-    )
+class KafkaSourceSettings(KafkaConnection, SourceSettings):
+    """Options of the kafka source."""
 
     topics: list[Topic] | None = option("Topics to read.", default=None, example=["ticks"], min_length=1)
     topics_pattern: str | None = option(
@@ -185,7 +166,7 @@ class KafkaSource(KafkaConnection):
         return group
 
     @model_validator(mode="after")
-    def _has_topics(self) -> "KafkaSource":
+    def _has_topics(self) -> "KafkaSourceSettings":
         if self.topics is None and self.topics_pattern is None:
             raise PydanticCustomError("missing_field", 'kafka needs "topics" or "topics_pattern"')
         if self.topics is not None and self.topics_pattern is not None:
@@ -193,3 +174,43 @@ class KafkaSource(KafkaConnection):
                 "conflict", '"topics" and "topics_pattern" exclude each other', {"option": "topics_pattern"}
             )
         return self
+
+    @property
+    def decoding(self) -> Decoding:
+        """As the options say."""
+        return Decoding(self.format, self.max_event_bytes, self.tombstones)
+
+    @property
+    def summary(self) -> str:
+        """The topics, or their pattern."""
+        return ", ".join(self.topics_by_name) or str(self.topics_pattern)
+
+    @property
+    def topics_by_name(self) -> tuple[str, ...]:
+        """Those of `topics`."""
+        return tuple(self.topics or ())
+
+    def reads_topic(self, topic: str) -> bool:
+        """Whether `topics` lists it or the pattern matches it."""
+        if self.topics_pattern is not None:
+            return re.fullmatch(self.topics_pattern, topic) is not None
+        return topic in self.topics_by_name
+
+    @property
+    def consumer_group(self) -> tuple[str, str] | None:
+        """The group, where it is known: a pipeline's name gives the default."""
+        return None if self.group is None else (self.brokers, self.group)
+
+    @property
+    def max_records_per_batch(self) -> int:
+        """`max_events_per_batch`."""
+        return self.max_events_per_batch
+
+    @property
+    def keeps_batch_times(self) -> bool:
+        """Beside the offsets of the consumer group."""
+        return True
+
+    def java_properties(self) -> dict[str, str]:
+        """Those of the connection's security."""
+        return self.security.java_properties()

@@ -48,7 +48,7 @@ def translated(error: BaseException) -> IngestError | None:
     disk = _DISK.search(text)
     if disk is not None:
         number = errno.EIO if disk["full"] is None else errno.ENOSPC
-        return unusable("Spark or one of its tasks can not write", number, _sentence(text, disk.start()))
+        return unusable("Spark or one of its tasks cannot write", number, _sentence(text, disk.start()))
     lost = _LOST.search(text)
     if lost is not None:
         return PositionLostError(

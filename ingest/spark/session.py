@@ -2,21 +2,22 @@
 
 import contextlib
 import os
+import re
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from ingest.api import ConfigError, NotFoundError
 from ingest.observe.drain import caught_stderr
-from ingest.spark.asking import JVM_GONE
-from ingest.spark.files_reader import FilesSource
-from ingest.spark.rows import ARROW_BYTES, ARROW_ROWS
+from ingest.spark.streaming.files_reader import FilesDataSource
+from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS
+from ingest.spark.streaming.timed_caller import JVM_GONE
 
 REQUIRED = {
     "spark.sql.session.timeZone": "UTC",
@@ -48,6 +49,9 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
 }
 
+_REDACTION = "spark.redaction.regex"
+DEFAULT_REDACTION = "(?i)secret|password|token|access[.]?key"  # Spark's own
+
 STOP_S = 5.0  # Spark stops in a second
 
 DEFAULT_MASTER = "local[*,4]"  # plain local[*] gives up when one worker process is killed
@@ -59,6 +63,7 @@ def open_session(
     master: str | None,
     driver_memory_bytes: int | None,
     conf: Mapping[str, str],
+    secret_names: Collection[str],
     jars: Sequence[Path],
     java_properties: Mapping[str, str],
 ) -> SparkSession:
@@ -67,6 +72,16 @@ def open_session(
 
     Under spark-submit (SPARK_ENV_LOADED is set and a gateway waits) the JVM already runs: master, memory and jars
     were given there and are left alone.
+
+    Args:
+        name: of the application.
+        master: DEFAULT_MASTER when None.
+        driver_memory_bytes: Spark's default when None.
+        conf: Spark's settings.
+        secret_names: those of `conf` whose values hold a secret: they are on no command line, and Spark's interface and
+            event log show stars for them.
+        jars: for driver and executors.
+        java_properties: system properties of their JVMs.
 
     Raises:
         ConfigError: the configuration sets a Spark setting the pipelines depend on.
@@ -79,8 +94,9 @@ def open_session(
             )
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(name)
-    settings = DEFAULTS | dict(conf) | REQUIRED
+    settings = {"spark.app.name": name} | DEFAULTS | dict(conf) | REQUIRED
+    if secret_names:
+        settings[_REDACTION] = _redaction(settings.get(_REDACTION, DEFAULT_REDACTION), secret_names)
     if not is_submitted():
         chosen = master or DEFAULT_MASTER
         if chosen.startswith("local"):
@@ -89,18 +105,20 @@ def open_session(
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         add_properties(settings, "spark.driver.extraJavaOptions", quiet_properties() | dict(java_properties))
         add_properties(settings, "spark.executor.extraJavaOptions", java_properties)
-        builder = builder.master(chosen)
+        settings["spark.master"] = chosen
         if driver_memory_bytes is not None:
             # in KiB: Java, which gets it as it is, knows no suffix for bytes
-            builder = builder.config("spark.driver.memory", f"{driver_memory_bytes // 1024}k")
+            settings["spark.driver.memory"] = f"{driver_memory_bytes // 1024}k"
         if jars:
-            builder = builder.config("spark.jars", ",".join(str(jar) for jar in jars))
-    for key, value in settings.items():
-        builder = builder.config(key, value)
+            settings["spark.jars"] = ",".join(str(jar) for jar in jars)
     interrupted = signal.getsignal(signal.SIGINT)
     try:
         with caught_stderr():
-            session = builder.getOrCreate()
+            # PySpark puts all settings that it has by then on the command line of Java
+            SparkContext._ensure_initialized(  # noqa: SLF001 - there is no public way to start Java alone
+                conf=SparkConf().setAll([each for each in settings.items() if each[0] not in secret_names])
+            )
+            session = SparkSession.builder.config(map=dict(settings)).getOrCreate()
     except PySparkRuntimeError as error:
         raise NotFoundError(
             f"Spark's Java process did not start: {error}",
@@ -110,19 +128,26 @@ def open_session(
         # PySpark takes SIGINT for itself and drops all jobs; ours lets the running batch finish first
         signal.signal(signal.SIGINT, interrupted)
     if not is_submitted():
-        _leave_sigterm_to_us(session.sparkContext)
-    session.dataSource.register(FilesSource)
+        _leave_signals_to_us(session.sparkContext)
+    session.dataSource.register(FilesDataSource)
     return session
 
 
-def _leave_sigterm_to_us(context: SparkContext) -> None:
-    """
-    Make our JVM deaf to SIGTERM, which systemd and `timeout` send to all processes: the running batch needs it.
+def _redaction(pattern: str, secret_names: Collection[str]) -> str:
+    """A pattern for the names Spark hides, with some more; Hadoop's settings lose their prefix before Spark asks."""
+    names = sorted(re.escape(name.removeprefix("spark.hadoop.")) for name in secret_names)
+    return "|".join([pattern, *names])
 
-    It ends when its standard input does, and that is ours, however we end.
+
+def _leave_signals_to_us(context: SparkContext) -> None:
+    """
+    Make our JVM ignore SIGTERM and SIGHUP, which systemd, `timeout` and a terminal send to all processes.
+
+    The running batch needs the JVM. It ends when its standard input does, and that is ours, however we end.
     """
     java = context._jvm.sun.misc  # type: ignore[union-attr]  # noqa: SLF001 - PySpark does this for SIGINT alone
-    java.Signal.handle(java.Signal("TERM"), java.SignalHandler.SIG_IGN)
+    for name in ("TERM", "HUP"):
+        java.Signal.handle(java.Signal(name), java.SignalHandler.SIG_IGN)
 
 
 def quiet_properties() -> dict[str, str]:

@@ -3,15 +3,23 @@ The test kit, for this product and for plugins.
 
     decorators    DecoratorContract: what every decorator must do; a suite to inherit from
     stores        StoreContract: what every store must do; a new store subclasses it with a StoreFixture of its own
+    sources       SourceContract: what every source must do, as far as no server is needed
+    sinks         SinkContract: what every sink that is a destination of its own must do
     cells         rows, mutations and scans for property tests of stores
-    purity        whether a call asks for clocks or chance, and is the same in every process
+    purity        whether a call uses clocks or randomness, and gives the same in every process
     events        events for tests
-    shares        the events of a share through a decorator
+    splits        the events of a split through a decorator
 
 Needs pytest, and for stores hypothesis: `pip install 'attr2hbase[testing]'`.
 """
 
 import pytest
 
-# a suite that is inherited tells as much of what differs as one that stands in a test file
-pytest.register_assert_rewrite("ingest.testing.decorators", "ingest.testing.stores", "ingest.testing.tables")
+# so that a failed assertion of an inherited suite shows the difference, as in a test file
+pytest.register_assert_rewrite(
+    "ingest.testing.decorators",
+    "ingest.testing.sinks",
+    "ingest.testing.sources",
+    "ingest.testing.stores",
+    "ingest.testing.tables",
+)

@@ -1,4 +1,4 @@
-"""Rows, mutations and scans for property tests: few names, so that they meet."""
+"""Rows, mutations and scans for property tests: few names, so that they often coincide."""
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -8,7 +8,7 @@ from ingest.api import Delete, Mutation, Put, Scan
 EXAMPLES = settings(
     max_examples=25,
     deadline=None,
-    # a store is shared by the examples on purpose: each writes below a prefix of its own
+    # the examples share a store on purpose: each writes under a prefix of its own
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
 )
 ROWS = st.sampled_from([b"a", b"a\x00", b"a\xff", b"b"])
@@ -47,7 +47,7 @@ def put(row: bytes, at: int, *, wal: bool = True, **columns: bytes) -> Put:
 
 
 def below(prefix: bytes, mutation: Mutation) -> Mutation:
-    """The same mutation of a row below a prefix, with columns of its own."""
+    """The same mutation for the row with a prefix, with a copy of its columns."""
     if isinstance(mutation, Put):
         return Put(prefix + mutation.row, dict(mutation.columns), mutation.timestamp_ms)
     return Delete(prefix + mutation.row, mutation.timestamp_ms, mutation.family, mutation.qualifier)

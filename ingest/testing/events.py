@@ -1,15 +1,12 @@
-"""Events and settings for tests, made with few words."""
+"""Events and settings for tests."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import chdir, contextmanager, suppress
+from contextlib import chdir, contextmanager
 from dataclasses import replace
-from enum import Enum
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar, get_args
-
-from pydantic import ValidationError
+from typing import Any, TypeVar
 
 from ingest.api import Event, Example, Model, Origin, Priority, WriteOnceEvent
 from ingest.api.notation import name_to_bytes
@@ -66,7 +63,7 @@ def event_of(  # noqa: PLR0913 - the fields of an event
 
 
 def event_before(example: Example) -> Event:
-    """The event an example begins with."""
+    """The event before an example."""
     return event_of(
         example.body,
         example.attributes,
@@ -80,7 +77,7 @@ def event_before(example: Example) -> Event:
 
 
 def events_earlier(example: Example) -> list[Event]:
-    """The events before that one in its share."""
+    """The previous events of its split."""
     return [
         event_before(replace(example, body=body, offset=example.offset + number, earlier=()))
         for number, body in enumerate(example.earlier)
@@ -88,7 +85,7 @@ def events_earlier(example: Example) -> list[Event]:
 
 
 def event_after(example: Example) -> Event:
-    """The event an example of a decorator ends with."""
+    """The event after an example of a decorator."""
     event = event_before(example)
     for name, value in example.after.items():
         if value is None:
@@ -103,7 +100,7 @@ def event_after(example: Example) -> Event:
 
 
 def events_after(example: Example) -> list[Event]:
-    """The events an example ends with: one for a decorator, any number for a fan-out."""
+    """The events after an example: at most one for a decorator, any number for a fan-out."""
     if example.dropped:
         return []
     if example.made is None:
@@ -119,7 +116,7 @@ def events_after(example: Example) -> list[Event]:
 
 
 def fields_of(event: Event) -> tuple[object, ...]:
-    """All there is of an event but its place, to be compared; the order of attributes does not count."""
+    """All fields of an event except its origin, for comparison; the order of attributes does not count."""
     return (
         event.body,
         sorted(event.attributes.items()),
@@ -133,7 +130,7 @@ def fields_of(event: Event) -> tuple[object, ...]:
 
 
 def random_events(count: int = 200, *, seed: int = 1) -> Iterator[Event]:
-    """Events of all kinds, the same ones for the same seed: texts that formats know, and bytes that none does."""
+    """Events of all kinds, the same for the same seed: texts in the formats of decorators, and arbitrary bytes."""
     random = Random(seed)  # noqa: S311 - test data
     for number in range(count):
         names = random.sample(_NAMES, random.randrange(len(_NAMES)))
@@ -153,28 +150,17 @@ def random_events(count: int = 200, *, seed: int = 1) -> Iterator[Event]:
 
 def settings_of(model: type[M], text: str = "{}", *, timezone: str = "UTC") -> M:
     """
-    Options as a pipeline file gives them, from their YAML text.
+    Options from their YAML text, as in a pipeline file.
 
     Raises:
-        pydantic.ValidationError: the options are not the component's.
+        pydantic.ValidationError: the component does not have these options.
     """
     return model.model_validate(_content(text), context={"timezone": timezone})
 
 
-def settings_with_cases(model: type[M], text: str) -> Iterator[M]:
-    """The options that a text gives, and the same with each choice that goes with them for an option `on_CASE`."""
-    yield settings_of(model, text)
-    for name, field in model.model_fields.items():
-        kinds = (field.annotation, *get_args(field.annotation))
-        choices = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Enum)]
-        for choice in (member.value for kind in choices for member in kind if name.startswith("on_")):
-            with suppress(ValidationError):
-                yield model.model_validate({**_content(text), name: choice}, context={"timezone": "UTC"})
-
-
 @contextmanager
 def files_of(examples: Iterable[Example]) -> Iterator[None]:
-    """Be in a folder with the files that examples name, if there are any, while their component is in use."""
+    """Change to a folder with the files that examples name, if there are any, for the time of the block."""
     files = {name: content for example in examples for name, content in example.files.items()}
     if not files:
         yield

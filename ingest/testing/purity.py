@@ -1,4 +1,4 @@
-"""Whether a call keeps to what it is given: no clock, no chance, and the same in every process."""
+"""Whether a call depends only on its arguments: no clock, no randomness, the same result in every process."""
 
 import gc
 import hashlib
@@ -9,32 +9,32 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 
 from ingest.api import Event, EventError
-from ingest.plugin import class_at
+from ingest.plugins.loader import class_at
 from ingest.testing.events import event_before, fields_of, files_of, random_events, settings_of
-from ingest.testing.shares import AnyDecorator, share_of
+from ingest.testing.splits import AnyDecorator, outcomes_of_split
 
-# what builtin functions say they are; code in Python ends in one of them
-CLOCKS_AND_CHANCE = {
+# names of builtin functions; Python code calls one of them in the end
+CLOCKS_AND_RANDOMNESS = {
     *(f"time.{name}" for name in ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "clock_gettime")),
     *(f"datetime.{name}" for name in ("now", "utcnow", "today")),
     *("date.today", "posix.urandom", "posix.getpid", "posix.getrandom", "_random.random", "_random.getrandbits"),
     *("Random.random", "Random.getrandbits", "_uuid.generate_time_safe"),
 }
 _OTHERWISE = {"PYTHONHASHSEED": "20110603", "TZ": "Asia/Tokyo", "LC_ALL": "C"}
-"""What must not matter, in another process: the order of sets, the zone of the machine, its language."""
+"""Environment of another process that must not change a result: order of sets, time zone and language."""
 
 
-def asked_for(call: Callable[[], object]) -> set[str]:
-    """Clocks and chance that a call asks for, however deep."""
-    asked = set()
+def impurities_of(call: Callable[[], object]) -> set[str]:
+    """The clocks and random generators that a call uses, at any depth."""
+    found = set()
 
     def profile(_frame: FrameType, event: str, function: object) -> None:
         if event == "c_call":
             name = getattr(function, "__qualname__", "")
             module = getattr(function, "__module__", None)
-            asked.update({name, f"{module}.{name}"} & CLOCKS_AND_CHANCE)
+            found.update({name, f"{module}.{name}"} & CLOCKS_AND_RANDOMNESS)
 
-    # what other libraries hang into the collector of garbage would be taken for the call's own
+    # callbacks that other libraries register with the garbage collector would be counted as calls
     gc.disable()
     sys.setprofile(profile)
     try:
@@ -42,11 +42,11 @@ def asked_for(call: Callable[[], object]) -> set[str]:
     finally:
         sys.setprofile(None)
         gc.enable()
-    return asked
+    return found
 
 
 def outcome(call: Callable[[], object]) -> object:
-    """What a call gave, or the error an event got of it."""
+    """The result of a call, or the error of its event."""
     try:
         return call()
     except EventError as error:
@@ -54,15 +54,15 @@ def outcome(call: Callable[[], object]) -> object:
 
 
 def decorated(decorator: AnyDecorator, event: Event) -> object:
-    """What came out of a share of one event, as plain values."""
-    (found,) = share_of(decorator, [event])
+    """The events that came out of a split of one event, as plain values."""
+    (found,) = outcomes_of_split(decorator, [event])
     if isinstance(found, EventError):
         raise found
     return [(*fields_of(each), list(each.attributes)) for each in found]
 
 
 def uses(kind: type[AnyDecorator]) -> Iterator[Callable[[], object]]:
-    """A call for each example's options and each of many odd events; good until the next one is asked for."""
+    """A call for each example's options and each of many unusual events; valid until the next one is taken."""
     with files_of(kind.examples):
         for example in kind.examples:
             decorator = kind(settings_of(kind.settings_class(), example.settings))
@@ -71,21 +71,21 @@ def uses(kind: type[AnyDecorator]) -> Iterator[Callable[[], object]]:
 
 
 def digest(kind: type[AnyDecorator]) -> str:
-    """One text for all that a decorator does with its examples and with odd events."""
+    """A digest of all outcomes of a decorator for its examples and for unusual events."""
     return hashlib.sha256(repr([outcome(use) for use in uses(kind)]).encode()).hexdigest()
 
 
 def digest_elsewhere(kind: type[AnyDecorator]) -> str:
     """
-    The digest another process comes to, with another seed, zone and language.
+    The digest that another process computes, with another hash seed, zone and language.
 
     The class must be importable by the name of its module.
     """
     environment = os.environ | _OTHERWISE | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     command = [sys.executable, "-m", __name__, f"{kind.__module__}:{kind.__qualname__}"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - ourselves
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - this module
     if done.returncode:
-        raise AssertionError(f"another process can not use {command[-1]}: {done.stderr}")
+        raise AssertionError(f"another process cannot use {command[-1]}: {done.stderr}")
     return done.stdout
 
 

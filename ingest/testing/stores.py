@@ -1,15 +1,15 @@
 """
-What every store must do, as tests.
+The contract of every store, as tests.
 
-A store is checked with a subclass and a fixture that knows how to make it::
+A store is checked with a subclass and a fixture that creates it::
 
     class TestMyStore(StoreContract):
         @pytest.fixture
         def kit(self, tmp_path):
             return MyFixture(tmp_path)
 
-Tests are passed over by what `capabilities` says, never by the name of a store. Every test makes a table of its own
-with a name from the fixture, so one server may serve them all.
+Tests are skipped by `capabilities`, never by the name of a store. Every test creates a table of its own with a name
+from the fixture, so all may use one server.
 """
 # this module is tests: asserts, names that say what they check, and numbers written a few lines above
 # ruff: noqa: S101, D102, PLR2004
@@ -32,8 +32,8 @@ from ingest.api import (
 from ingest.clock import now_ms
 from ingest.testing.cells import EXAMPLES, MUTATIONS, SCANS, below, put
 from ingest.testing.tables import AnyStore, StoreFixture, TableContract, scanned
-from sinks.fold import Fold
 from sinks.memory import MemoryStore
+from sinks.writing.fold import Fold
 
 __all__ = ["AnyStore", "StoreContract", "StoreFixture", "scanned"]
 
@@ -42,7 +42,7 @@ _numbers = itertools.count()
 
 
 class StoreContract(TableContract):
-    """Subclass it, name the subclass `Test…`, and give it a `kit` fixture."""
+    """Subclass it, name the subclass `Test…`, and define a fixture `kit` that returns a `StoreFixture`."""
 
     # versions, time, deletes
 
@@ -69,7 +69,7 @@ class StoreContract(TableContract):
         ]
         assert [cell.timestamp_ms for cell in (store.get(table, b"r", versions=2) or row).cells] == [5, 5, 4]
 
-    def test_cells_vanish_by_age(self, kit: StoreFixture, store: AnyStore) -> None:
+    def test_cells_expire_after_their_time_to_live(self, kit: StoreFixture, store: AnyStore) -> None:
         table = self.make(kit, store, FamilySpec(b"f", ttl_s=3600), FamilySpec(b"g"))
         now = now_ms()
         old = now - 2 * 3600 * 1000
@@ -166,9 +166,9 @@ class StoreContract(TableContract):
         store.apply(table, [put(key, 1, f_q=b"1")])
         assert [row.key for row in scanned(store, table)] == [key]
 
-    # questions
+    # reads
 
-    def test_get_of_what_is_not_there(self, store: AnyStore, table: str) -> None:
+    def test_get_of_missing_rows_and_columns(self, store: AnyStore, table: str) -> None:
         store.apply(table, [put(b"r", 1, f_q=b"1")])
         assert store.get(table, b"absent") is None
         assert store.get(table, b"r", columns=[b"f:absent"]) is None
@@ -193,14 +193,14 @@ class StoreContract(TableContract):
         assert keys(Scan(limit=2, reverse=True)) == [b"c1", b"b2"]
         assert keys(Scan(start=b"x")) == []
 
-    def test_scan_goes_on_over_pages(self, store: AnyStore, table: str) -> None:
+    def test_scan_continues_over_pages(self, store: AnyStore, table: str) -> None:
         keys = [b"%04d" % number for number in range(100)]
         store.apply(table, [put(key, 1, f_q=key) for key in keys])
         assert [row.key for row in store.scan(table, Scan(page_rows=7))] == keys
         assert [row.key for row in store.scan(table, Scan(page_rows=7, reverse=True))] == keys[::-1]
         assert [row.key for row in store.scan(table, Scan(page_rows=7, limit=20))] == keys[:20]
 
-    def test_unfinished_scan_hinders_nothing(self, store: AnyStore, table: str) -> None:
+    def test_unfinished_scan_blocks_no_write_or_other_scan(self, store: AnyStore, table: str) -> None:
         store.apply(table, [put(b"%02d" % number, 1, f_q=b"1") for number in range(10)])
         scan = iter(store.scan(table, Scan(page_rows=2)))
         assert next(scan).key == b"00"
@@ -213,7 +213,7 @@ class StoreContract(TableContract):
     def test_agrees_with_the_reference(
         self, store: AnyStore, table: str, calls: list[list[Mutation]], scans: list[Scan]
     ) -> None:
-        """Whatever is written, it reads as in the memory store; each example below a prefix of its own."""
+        """Reads give the same as in the memory store; each example writes under a prefix of its own."""
         prefix = b"%08d/" % next(_numbers)
         reference = MemoryStore()
         reference.open()
@@ -255,7 +255,7 @@ class StoreContract(TableContract):
         assert [row.key for row in scanned(store, table)] == [b"r", b"t", b"u"]
         assert [row.key for row in scanned(kit.reopened(store), table)] == [b"r", b"t", b"u"]
 
-    def test_readers_see_what_was_acknowledged(self, kit: StoreFixture, store: AnyStore, table: str) -> None:
+    def test_readers_see_acknowledged_writes(self, kit: StoreFixture, store: AnyStore, table: str) -> None:
         reader = kit.reader(store)
         try:
             for number in range(10):

@@ -1,4 +1,4 @@
-"""What every store must do with tables and families, as tests; see `ingest.testing.stores`."""
+"""The part of the store contract about tables and families, as tests; see `ingest.testing.stores`."""
 # this module is tests: asserts, names that say what they check, and numbers written a few lines above
 # ruff: noqa: S101, D102
 
@@ -36,14 +36,14 @@ _numbers = itertools.count()
 
 
 class StoreFixture(ABC):
-    """How the contract gets at one store."""
+    """Creates, reopens and cleans up one store for the contract."""
 
     @abstractmethod
     def store(self) -> AnyStore:
-        """The store, not open; the same data behind every one that is made."""
+        """The store, not open; all stores of a fixture have the same data."""
 
     def reader(self, store: AnyStore) -> AnyStore:
-        """What another reader uses while `store` is open for writing; open. The same object where there is no other."""
+        """An open store for another reader while `store` is open for writing; `store` itself if there is no other."""
         return store
 
     def reopened(self, store: AnyStore) -> AnyStore:
@@ -56,8 +56,8 @@ class StoreFixture(ABC):
         """A name no table has yet."""
         return f"contract_{time.time_ns()}_{next(_numbers)}"
 
-    def clean(self) -> None:  # noqa: B027 - most have nothing to do
-        """Undo what the fixture did; called after the store was closed."""
+    def clean(self) -> None:  # noqa: B027 - most need no clean-up
+        """Remove what the fixture created; called after the store was closed."""
 
 
 def scanned(store: AnyStore, table: str, scan: Scan | None = None) -> list[Row]:
@@ -70,7 +70,7 @@ class TableContract:
 
     @pytest.fixture
     def kit(self) -> StoreFixture:
-        """How to get at the store."""
+        """The fixture of the store; a subclass defines it."""
         raise NotImplementedError
 
     @pytest.fixture
@@ -129,7 +129,7 @@ class TableContract:
         assert store.families(table) == frozenset([b"f", b"g", b"h"])
         assert store.get(table, b"r") == Row(b"r", (Cell(b"f", b"q", 1, b"1"), Cell(b"h", b"q", 2, b"2")))
 
-    def test_table_is_described_as_it_was_asked_for(self, kit: StoreFixture, store: AnyStore) -> None:
+    def test_table_is_described_as_it_was_requested(self, kit: StoreFixture, store: AnyStore) -> None:
         plain, special = FamilySpec(b"b"), FamilySpec(b"a", versions=3, ttl_s=60, compression="gz", bloom="rowcol")
         table = self.make(kit, store, plain, special)
         assert store.describe_table(table) == TableSpec(table, (special, plain))
@@ -171,7 +171,7 @@ class TableContract:
             pytest.param(Delete(b"r", 1, b"unknown", b"q"), id="delete, column of an unknown family"),
         ],
     )
-    def test_what_can_never_be_written_is_rejected(self, store: AnyStore, table: str, never: Mutation) -> None:
+    def test_invalid_mutation_is_rejected(self, store: AnyStore, table: str, never: Mutation) -> None:
         with pytest.raises(WriteRejectedError):
             store.apply(table, [never])
         assert scanned(store, table) == []

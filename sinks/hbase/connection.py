@@ -1,4 +1,4 @@
-"""How the Thrift server is reached: one connection, always with a time-out, made anew when it is broken or stale."""
+"""One connection to the Thrift server, always with a time-out, replaced when it is broken or stale."""
 
 import contextlib
 import time
@@ -22,14 +22,14 @@ THRIFT_PROTOCOLS = {"binary": TBinaryProtocol, "compact": TCompactProtocol}
 
 MAX_IDLE_S = 50.0
 """
-The server closes a connection that was silent for 60 s, and the call that follows would fail.
+The server closes a connection that was idle for 60 s, and the next call would fail.
 
-Where it closes earlier that is seen before the call, but not where something on the way forgets the connection.
+An earlier close is detected before the call, but not if a device on the network path drops the connection.
 """
 
 
 class Client(TClient):
-    """A Thrift client that also takes a message made elsewhere."""
+    """A Thrift client that also sends prepared messages."""
 
     def send(self, method: str, message: bytes) -> Any:
         """
@@ -61,10 +61,10 @@ class _ThriftConnection(happybase.Connection):  # type: ignore[misc]  # untyped
 
 class Connection:
     """
-    The way to one Thrift server.
+    The connection to one Thrift server.
 
-    Called by one thread. A call that breaks the connection drops it; the next one connects again. Nothing is repeated
-    here: whether a call may be is for the caller to know.
+    Called by one thread. A call that breaks the connection drops it; the next one connects again. It retries nothing:
+    only the caller knows whether a call may be repeated.
     """
 
     def __init__(self, settings: HBaseSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -81,22 +81,22 @@ class Connection:
         Connect.
 
         Raises:
-            StoreUnavailableError: nobody is there.
+            StoreUnavailableError: the server cannot be reached.
         """
         self._is_open = True
         self._live()
 
     def close(self) -> None:
-        """Let go; fine to call twice or without open."""
+        """Close the connection; may be called twice or without open."""
         self._is_open = False
         self._drop()
 
     def call(self, ask: Callable[[Any], T], *, table: str | None = None) -> T:
         """
-        The answer of a Thrift client to a question.
+        The result of a call of a Thrift client.
 
         Args:
-            ask: is given the `Client` of the interface `Hbase`.
+            ask: makes the call with the `Client` of the interface `Hbase`.
             table: for messages.
 
         Raises:
@@ -112,7 +112,7 @@ class Connection:
             self._abort()
             raise translated(error, table=table, where=self.where, has_answered=self._has_answered) from error
         except BaseException:
-            self._abort()  # interrupted half way: the answer to this call would be taken for that to the next
+            self._abort()  # interrupted half way: the next call would read the answer to this one
             raise
         self._answered()
         return answer
@@ -145,7 +145,7 @@ class Connection:
 
     def _drop(self) -> None:
         if self._connection is not None:
-            with contextlib.suppress(*CONNECTION_ERRORS):  # it may be broken, which is why it goes
+            with contextlib.suppress(*CONNECTION_ERRORS):  # it may be broken, and is dropped for that reason
                 self._connection.close()
             self._connection = None
 

@@ -3,9 +3,9 @@ Mutations as calls of the Thrift interface.
 
 One call, `mutateRowsTs`, carries puts of many rows, or deletes of many rows, all of one time: the server does the puts
 of a call before its deletes whatever their order, so the two never share one. The WAL flag goes with every cell, and
-the server takes that of a row's last one, so it never differs within a call either.
+the server applies the flag of a row's last cell, so all cells of a call have one flag.
 
-What the server would refuse, without saying which row it was, is found before anything is sent.
+The server does not say which row it refuses, so rows it would refuse are found before anything is sent.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,13 +17,13 @@ from sinks.hbase.message import Binary, Compact, Messages
 from sinks.hbase.settings import HBaseSettings, Protocol, Transport
 
 MAX_CALL_BYTES = {Transport.BUFFERED: 16 * 1024 * 1024, Transport.FRAMED: 1_500_000}
-"""Where a call is cut; a buffered server has no limit, only memory."""
+"""Size at which a call is cut; a buffered server has no limit but its memory."""
 
 MAX_FRAME_BYTES = 2 * 1024 * 1024
 """A framed server closes the connection at a larger message, by default; a row above `MAX_CALL_BYTES` goes alone."""
 
 CELL_OVERHEAD_BYTES = 23
-"""What HBase counts beside row key, column and value: 24 of lengths, time and type, without the colon."""
+"""Bytes that HBase counts beside row key, column and value: 24 of lengths, time and type, without the colon."""
 
 _WIRES = {Protocol.BINARY: Binary, Protocol.COMPACT: Compact}
 
@@ -58,7 +58,7 @@ class Encoder:
         Args:
             table: they are for.
             mutations: of any kinds, times and WAL flags.
-            families: gives those of the table, which a delete of a whole row names one by one.
+            families: returns those of the table, which a delete of a whole row names one by one.
 
         Raises:
             WriteRejectedError: at once, with the indexes of all that can never be written.
@@ -103,7 +103,7 @@ class Encoder:
         if not 0 < len(mutation.row) <= MAX_ROW_KEY_BYTES:
             raise _RefusalError(f"row key of {len(mutation.row)} bytes; HBase takes 1 to {MAX_ROW_KEY_BYTES}")
         if not 0 <= mutation.timestamp_ms <= MAX_TIME_MS:
-            raise _RefusalError(f"{mutation.timestamp_ms} is no time a cell can have")
+            raise _RefusalError(f"{mutation.timestamp_ms} is not a time that a cell can have")
         if isinstance(mutation, Delete):
             row = self._messages.delete(mutation.row, _deleted(mutation, families), wal=mutation.wal)
         elif mutation.columns:
@@ -139,13 +139,13 @@ def _deleted(delete: Delete, families: Sequence[bytes]) -> Sequence[bytes]:
     if family is None:
         return families
     if not family or b":" in family or len(family) > MAX_FAMILY_BYTES:
-        raise _RefusalError(f"{shown(family)} is no family")
+        raise _RefusalError(f"{shown(family)} is not a family")
     return (family if delete.qualifier is None else family + b":" + delete.qualifier,)
 
 
 def _check_column(column: bytes) -> None:
     colon = column.find(b":")
     if colon < 1:  # -1: there is none; 0: no family
-        raise _RefusalError(f"{shown(column)} is no column; write family:qualifier")
+        raise _RefusalError(f"{shown(column)} is not a column; write family:qualifier")
     if colon > MAX_FAMILY_BYTES:
         raise _RefusalError(f"family of {colon} bytes; HBase takes 1 to {MAX_FAMILY_BYTES}")

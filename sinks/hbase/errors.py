@@ -1,12 +1,12 @@
 """
-The one table from what goes wrong at a Thrift server to our errors.
+The one table from errors of a Thrift server to ours.
 
-HBase answers with the text of a Java stack trace, so exception names in that text decide. What the text lacks are row
-keys: which row was refused is never said.
+HBase answers with the text of a Java stack trace, so exception names in that text decide. The text has no row keys: it
+never says which row was refused.
 
-That HBase calls an exception final says little: a table that is read only or over its quota is final to it, and yet
-every row is good. What is about rows is named here, and only that is rejected; what is about the table, the rights or
-the cluster is refused, and waits for people; what has no row in the table counts as not available, and waits too.
+HBase also marks exceptions as final when every row is good, as for a table that is read only or over its quota. So this
+table decides: an exception about rows rejects them; one about the table, permissions or the cluster blocks until an
+operator acts; one that the table does not list counts as unavailable, and blocks too.
 
 The unit tests hold the text of each row, taken from a live HBase but where the README beside the texts says otherwise.
 """
@@ -33,10 +33,10 @@ from ingest.api import (
 from sinks.hbase.thrift1 import AlreadyExists, HBaseIOError, IllegalArgument
 
 DRIVER_ERRORS = (HBaseIOError, IllegalArgument, AlreadyExists, TApplicationException)
-"""What the server answers instead of a result; the connection is still good."""
+"""Answers of the server in place of a result; the connection is still good."""
 
 CONNECTION_ERRORS = (TTransportException, TProtocolException, OSError, EOFError)
-"""The connection is broken, or nobody knows what is still to come on it."""
+"""The connection is broken, or may still carry an old answer."""
 
 _DO_THEY_MATCH = "do `transport`, `protocol` and `port` match the server's?"
 _MAX_REASON_CHARS = 300  # letters of a server's text in a message of ours
@@ -65,13 +65,13 @@ class Rule(NamedTuple):
 
 
 RULES = (
-    # first those whose text holds bytes of the rows themselves: nobody may write another row of the table into them
+    # first those whose text holds bytes of the rows themselves: those bytes must not match another entry
     Rule(
         "too_large",
         r"size too large|DoNotRetryIOException: Cell(?:\[| with size)|RequestTooBigException|RowTooBigException",
         WriteRejectedError,
         "cell too large: {reason}",
-        "the store's `max_cell_bytes` finds it before it is sent",
+        "set the store's `max_cell_bytes` to refuse such cells before they are sent",
     ),
     # the server that was asked no longer has the row: its table was split meanwhile
     Rule(
@@ -129,7 +129,7 @@ RULES = (
         r"|UnknownServiceException|UnknownProtocolException|CorruptHFileException|FallbackDisallowedException"
         r"|java\.lang\.(?:NoSuch\w+|NoClassDefFound|OutOfMemory)Error",
         StoreRefusedError,
-        "the Thrift server and its cluster do not get along: {reason}",
+        "the Thrift server and its cluster are incompatible: {reason}",
     ),
     Rule(
         "busy",
@@ -151,7 +151,7 @@ RULES = (
     ),
     Rule(
         "final",
-        # but not their parent, DoNotRetryIOException: with it alone a cluster also tells of its own troubles
+        # but not their parent, DoNotRetryIOException: a cluster also uses it alone for problems of its own
         r"IllegalArgument|InvalidFamilyOperation|ConstraintException|CoprocessorException",
         WriteRejectedError,
         "refused: {reason}",
@@ -159,7 +159,7 @@ RULES = (
     Rule("other", r"", StoreUnavailableError, "not available: {reason}"),
 )
 
-_FRAME = re.compile(r"^\s+at .*\n?", re.MULTILINE)  # where in Java's code it was, not what
+_FRAME = re.compile(r"^\s+at .*\n?", re.MULTILINE)  # a place in Java's code, not a reason
 _WRAPPING = re.compile(r"^\S*RetriesExhaustedWithDetailsException: ")
 
 
@@ -173,7 +173,8 @@ def translated(
         error: one of `DRIVER_ERRORS` or `CONNECTION_ERRORS`.
         table: what the call was about.
         where: host and port, for messages about the connection.
-        has_answered: whether a call was ever answered there; else it may be no Thrift server, or speak otherwise.
+        has_answered: whether a call was ever answered there; else it may not be a Thrift server, or use another
+            protocol.
     """
     if isinstance(error, TApplicationException):
         if error.type != TApplicationException.INTERNAL_ERROR:
@@ -181,8 +182,8 @@ def translated(
                 f"{where} does not know the calls of HBase's Thrift server: {text_of(error)}",
                 hint="is it a Thrift2 server, or an old one?",
             )
-        # not about a row: what a Thrift server fails on for the sake of one is found before it is sent
-        return StoreRefusedError(f"the Thrift server could not work with a call: {text_of(error)}")
+        # not about a row: rows that make a Thrift server fail are found before they are sent
+        return StoreRefusedError(f"the Thrift server could not process a call: {text_of(error)}")
     if isinstance(error, AlreadyExists):
         return StoreError(f'table "{table}" exists')
     if isinstance(error, IllegalArgument | HBaseIOError):
@@ -199,22 +200,21 @@ def error_of(text: str, table: str) -> IngestError:
 
 
 def schema_error(error: IngestError) -> IngestError:
-    """The error for a change of tables rather than a write: what is rejected is the configuration's wish."""
+    """The error for a change of tables rather than a write: a rejection is one of the configuration."""
     return SchemaError(error.message, hint=error.hint) if isinstance(error, WriteRejectedError) else error
 
 
 def rule_for(text: str, table: str) -> Rule:
-    """The first rule whose pattern is in the text; the last takes all."""
+    """The first rule whose pattern is in the text; the last matches any text."""
     words = _FRAME.sub("", text)
     return next(rule for rule in RULES if re.search(rule.seen.replace("{table}", re.escape(table)), words))
 
 
 def read_error(error: IngestError) -> IngestError:
     """
-    The error for a question rather than a write: a table that is missing is not there, and nothing is rejected.
+    The error for a read rather than a write: a missing table is not found, and nothing is rejected.
 
-    A server that can not work with a question is not well itself, for the questions are always the same few; a pipeline
-    waits for that.
+    Reads are always the same few calls, so a server that cannot process one is faulty itself; the pipeline blocks.
     """
     if isinstance(error, StoreRefusedError) and error.code == "no_table":
         return NotFoundError(error.message, hint=error.hint)
@@ -234,10 +234,10 @@ def text_of(error: Exception) -> str:
 def _connection_error(error: Exception, where: str, hint: str | None) -> StoreUnavailableError:
     if isinstance(error, TTransportException) and error.type == TTransportException.NOT_OPEN:
         return StoreUnavailableError(
-            f"nobody can be reached at {where}", hint="is the HBase Thrift server running there?"
+            f"no server can be reached at {where}", hint="is the HBase Thrift server running there?"
         )
     if isinstance(error, TimeoutError):
-        return StoreUnavailableError(f"no answer from {where} in time; the call may still be carried out", hint=hint)
+        return StoreUnavailableError(f"no answer from {where} in time; the call may still execute", hint=hint)
     if isinstance(error, TProtocolException):
         return StoreUnavailableError(
             f"{where} does not answer as a Thrift server would: {text_of(error)}", hint=_DO_THEY_MATCH

@@ -1,9 +1,9 @@
 """
 The message of `mutateRowsTs`, joined from bytes that are prepared once for each column.
 
-happybase's own way is an object for each cell, filled and written field by field. Here all that comes before a value
-(the end of the cell before it, whether it is a delete, the column) is one bytes object, kept for as long as the column
-is in use; a row is those, lengths and values, joined. What is sent is byte for byte the same.
+happybase creates an object for each cell and writes it field by field. Here all bytes before a value (the end of the
+cell before it, whether it is a delete, the column) is one bytes object, kept for as long as the column is in use; a row
+joins those, lengths and values. The message is byte for byte the same.
 """
 
 from abc import ABC, abstractmethod
@@ -13,14 +13,14 @@ from thriftpy2.thrift import TMessageType
 
 METHOD = "mutateRowsTs"
 
-_MAX_COLUMNS = 4096  # kept for each kind of cell; where columns come from the data there is no end to them
+_MAX_COLUMNS = 4096  # kept for each kind of cell; a bound, since columns come from the data
 _MAX_COLUMN_BYTES = 512  # of those that are kept
 _MAX_SIZES = 4096
 
 
 class Wire(ABC):
     """
-    How one of Thrift's protocols writes what the message is made of.
+    How one of Thrift's protocols writes the parts of the message.
 
     The fields of each of its structs are numbered from 1 without a gap.
     """
@@ -126,7 +126,7 @@ class Messages:
     Makes the messages of one connection; called by one thread.
 
     Args:
-        check: raises for what is no column of a put; asked once for each that is kept.
+        check: raises for a name that is not a column of a put; called once for each that is kept.
     """
 
     def __init__(self, wire: Wire, check: Callable[[bytes], object]) -> None:
@@ -149,7 +149,7 @@ class Messages:
             parts.append(sizes[len(value)])
             parts.append(value)
         if count:
-            parts[4] = parts[4][len(cells.end) :]  # before the first there is none to be ended
+            parts[4] = parts[4][len(cells.end) :]  # the first cell has none before it to end
             parts.append(cells.end)
         parts.append(self._wire.stop)
         return b"".join(parts)
@@ -163,7 +163,7 @@ class Messages:
         return self._text + self._sizes[len(row)] + row + self._wire.structs(2, len(columns)) + written + ends
 
     def envelope(self, table: bytes, count: int, timestamp_ms: int) -> tuple[bytes, bytes]:
-        """What stands before and after that many rows."""
+        """The bytes before and after that many rows."""
         wire = self._wire
         before = wire.call(METHOD, 0) + self._text + wire.size(len(table)) + table + wire.structs(2, count)
         return before, wire.number(3, timestamp_ms) + wire.no_attributes + wire.stop
@@ -182,7 +182,7 @@ class Messages:
 
 
 class _Cells(dict[bytes, bytes]):
-    """Column -> what stands before its value, the end of the cell before included."""
+    """Column -> the bytes before its value, including the end of the cell before."""
 
     def __init__(self, wire: Wire, check: Callable[[bytes], object], *, is_delete: bool, wal: bool) -> None:
         super().__init__()

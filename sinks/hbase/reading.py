@@ -1,8 +1,8 @@
 """
 Rows out of the answers of a Thrift server.
 
-The old interface gives the newest version of each cell; older ones only for one column at a time. A row of which
-several versions are asked for costs one call more for each of its cells.
+The old interface gives the newest version of each cell; older ones only for one column at a time. Reading several
+versions of a row takes one more call for each of its cells.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from sinks.hbase.errors import read_error
 from sinks.hbase.schema import described
 from sinks.hbase.thrift1 import IllegalArgument, TScan
 
-_MAX_PAGE_ROWS = 10_000  # of one call, whatever was asked for: both ends keep it in memory
+_MAX_PAGE_ROWS = 10_000  # of one call, whatever the limit: client and server keep it in memory
 
 
 class Reader:
@@ -54,16 +54,16 @@ class Reader:
         return tuple(sorted(map(described, found.values()), key=lambda family: family.name))
 
     def splits(self, table: str) -> tuple[bytes, ...]:
-        """Row keys at which regions of a table begin, but for the first region."""
+        """Row keys at which the regions of a table start, except for the first region."""
         regions = self._ask(table, lambda client: client.getTableRegions(table.encode()))
         return tuple(sorted(region.startKey for region in regions if region.startKey))
 
     def locate(self, table: str, rows: Sequence[bytes]) -> None:
         """
-        Let the server find the regions of a table if it could not by one of these keys.
+        Make the server load the regions of a table if it could not locate one by these keys.
 
-        To look a region up it makes a key of table, row key and 16 bytes more, which may not be longer than a row key;
-        regions it knows already need no looking up.
+        To locate a region it builds a key of table, row key and 16 more bytes, which must not be longer than a row key
+        allows; regions it has cached need no lookup.
         """
         longest = MAX_ROW_KEY_BYTES - len(table.encode()) - 16
         if any(len(row) > longest for row in rows):
@@ -89,7 +89,7 @@ class Reader:
 
     def scan(self, table: str, scan: Scan) -> Iterator[Row]:
         """
-        Rows of a range, asked for by pages.
+        Rows of a range, read page by page.
 
         Raises:
             NotFoundError: there is no such table.
@@ -100,7 +100,7 @@ class Reader:
             return
         with contextlib.closing(self._rows(table, scan, columns, start, stop)) as found:
             made = (self._row(table, key, cells, scan.versions) for key, cells in found)
-            # of some rows all cells go between the two calls
+            # the cells of some rows are deleted between the two calls
             yield from islice((row for row in made if row is not None), scan.limit)
 
     def _rows(
@@ -121,7 +121,7 @@ class Reader:
                 except StoreError as error:
                     if not _is_gone(error):
                         raise
-                    scanner = None  # the server forgets scanners that rest for long; go on after the last row
+                    scanner = None  # the server drops scanners that are idle for long; continue after the last row
                     continue
                 if not page:
                     return
@@ -130,7 +130,7 @@ class Reader:
                     if (scan.reverse and row < start) or (stop is not None and row > stop):
                         return
                     if row in (last, stop):
-                        continue  # where a reverse scan begins: HBase counts that key in
+                        continue  # the start of a reverse scan: HBase includes that key
                     last = row
                     yield row, found.columns
         finally:
@@ -156,7 +156,7 @@ class Reader:
         return int(opened)
 
     def _forget(self, scanner: int) -> None:
-        with contextlib.suppress(StoreError):  # it goes by itself when it has rested for long enough
+        with contextlib.suppress(StoreError):  # the server closes it after a time without calls
             self._connection.call(lambda client: client.scannerClose(scanner))
 
     def _row(self, table: str, row: bytes, columns: dict[bytes, Any], versions: int) -> Row | None:
@@ -174,10 +174,10 @@ class Reader:
 
     def _known(self, table: str, columns: Sequence[bytes] | None) -> Sequence[bytes] | None:
         """
-        What to ask for: columns of families that exist, and none of a family that is asked for whole.
+        Columns to request: those of families that exist, and none of a family that is requested as a whole.
 
-        HBase refuses the whole question for a family that does not exist, and takes a family that comes with one of its
-        columns for that column alone.
+        HBase refuses the whole request if a family does not exist, and returns only the column if a request names a
+        family and one of its columns.
         """
         if columns is None:
             return None
@@ -198,10 +198,10 @@ class Reader:
 
 def _range(start: bytes, stop: bytes | None, last: bytes | None, *, reverse: bool) -> tuple[bytes | None, bytes | None]:
     """
-    Where HBase begins and ends for the range [start, stop), going on after the last row seen.
+    The bounds to give HBase for the range [start, stop), continuing after the last row seen.
 
-    A reverse scan begins at its larger end, which HBase counts in, and ends before its smaller one, which it leaves
-    out: so it begins at `stop` and ends at some key below `start`, and the rows too many are dropped by the caller.
+    A reverse scan starts at the larger key, which HBase includes, and ends at the smaller one, which HBase excludes. So
+    it starts at `stop` and ends at some key below `start`; the caller drops the excess rows.
     """
     if not reverse:
         return (start if last is None else last + b"\0") or None, stop
@@ -217,5 +217,5 @@ def _below(key: bytes) -> bytes | None:
 
 
 def _is_gone(error: StoreError) -> bool:
-    """Whether a scanner is no longer known; also after the connection was made anew."""
+    """Whether the server no longer knows a scanner; also after a reconnect."""
     return isinstance(error.__cause__, IllegalArgument) and not isinstance(error, StoreUnavailableError)

@@ -1,8 +1,8 @@
 """
-How tables and families come to be, and how families are changed.
+How tables and families are created, and how families are altered.
 
-The old Thrift interface makes tables, without splits, and changes none; Thrift2 does both. Where neither can, the error
-says what to type into the hbase shell.
+The old Thrift interface creates tables without split points, and alters none; Thrift2 does both. If neither can, the
+error has the command for the hbase shell.
 """
 
 import re
@@ -20,8 +20,8 @@ from sinks.hbase.settings import HBaseSettings, Thrift2Settings, Transport
 from sinks.hbase.sockets import Socket
 from sinks.hbase.thrift1 import ColumnDescriptor
 
-_NOT_PLAIN = re.compile(rb"[^ -~]|['\"\\#]")  # what the shell, which is Ruby, reads as something else
-_FOREVER_S = 2**31 - 1  # HBase's own way to say that cells never vanish
+_NOT_PLAIN = re.compile(rb"[^ -~]|['\"\\#]")  # characters that the shell, which is Ruby, would interpret
+_FOREVER_S = 2**31 - 1  # HBase's TTL for cells that never expire
 _HAVE_FIELDS = frozenset(
     b"BLOCKCACHE BLOCKSIZE BLOOMFILTER CACHE_BLOOMS_ON_WRITE CACHE_DATA_ON_WRITE CACHE_INDEX_ON_WRITE COMPRESSION "
     b"COMPRESS_TAGS DATA_BLOCK_ENCODING DFS_REPLICATION EVICT_BLOCKS_ON_CLOSE IN_MEMORY KEEP_DELETED_CELLS "
@@ -34,10 +34,10 @@ _DEFAULTS = {b"INDEX_BLOCK_ENCODING": b"NONE"}
 
 def create_table(connection: Connection, spec: TableSpec) -> None:
     """
-    Make a table through the old interface.
+    Create a table through the old interface.
 
     Raises:
-        StoreError: it could not be made.
+        StoreError: it could not be created.
     """
     # every value is given: the interface's own defaults are three versions, no bloom filter and no block cache
     descriptors = [
@@ -55,7 +55,7 @@ def create_table(connection: Connection, spec: TableSpec) -> None:
 
 
 def described(descriptor: Any) -> FamilySpec:
-    """A family as the old interface tells it."""
+    """A family as the old interface describes it."""
     ttl_s = descriptor.timeToLive
     return FamilySpec(
         name=descriptor.name.rstrip(b":"),
@@ -67,7 +67,7 @@ def described(descriptor: Any) -> FamilySpec:
 
 
 def shell_create(spec: TableSpec) -> str:
-    """The hbase shell's command that makes the table."""
+    """The hbase shell's command that creates the table."""
     parts = [_quoted(spec.name.encode()), *(_shell_family(family) for family in spec.families)]
     if spec.splits:
         parts.append(f"SPLITS => [{', '.join(_quoted(split) for split in spec.splits)}]")
@@ -80,7 +80,7 @@ def shell_alter(table: str, families: list[FamilySpec]) -> str:
 
 
 def shell_change(table: str, family: FamilySpec) -> str:
-    """The hbase shell's command that changes a family; what it does not name stays as it is."""
+    """The hbase shell's command that alters a family; attributes it does not name stay as they are."""
     return f"alter {_quoted(table.encode())}, {_shell_family(family, forever='FOREVER')}"
 
 
@@ -90,7 +90,7 @@ def _shell_family(family: FamilySpec, *, forever: str | None = None) -> str:
 
     Args:
         family: what it should be.
-        forever: how to say that cells never vanish; None leaves it out, as that is what a new family does.
+        forever: the TTL of cells that never expire; None leaves it out, since that is the default of a new family.
     """
     parts = [f"NAME => {_quoted(family.name)}", f"VERSIONS => {family.versions}"]
     if family.ttl_s is not None:
@@ -129,10 +129,10 @@ class Thrift2:
 
     def create_table(self, spec: TableSpec) -> None:
         """
-        Make a table with its splits.
+        Create a table with its split points.
 
         Raises:
-            StoreError: it could not be made.
+            StoreError: it could not be created.
         """
         descriptor = self._interface.TTableDescriptor(
             tableName=self._name(spec.name), columns=[self._family(family) for family in spec.families]
@@ -143,8 +143,9 @@ class Thrift2:
         """
         Add a family to a live table.
 
-        One a call, 0.6 s each (seen, HBase 2.6.1). `modifyTable` added eight in 0.65 s, but is given the whole table,
-        so it could take away what somebody else adds meanwhile; of eight calls at a time one was refused as concurrent.
+        One family per call, 0.6 s each (measured, HBase 2.6.1). `modifyTable` added eight in 0.65 s, but replaces the
+        whole descriptor, so it could remove a family that another client adds meanwhile; of eight concurrent calls one
+        was refused.
 
         Raises:
             StoreError: it could not be added.
@@ -153,10 +154,10 @@ class Thrift2:
 
     def change_family(self, table: str, family: FamilySpec) -> None:
         """
-        Change a family of a live table; all that a specification does not say stays as the table has it.
+        Alter a family of a live table; attributes that the specification does not name stay as they are.
 
         Raises:
-            StoreError: it could not be changed.
+            StoreError: it could not be altered.
         """
         self._call(lambda client: self._change(client, table, family), table)
 
@@ -168,7 +169,7 @@ class Thrift2:
         if self._settings.transport is Transport.FRAMED:
             after = self._without_attributes(before, table, family)
         else:
-            # they are all there is to know, so that no field is needed that was never set
+            # the attributes are complete, so fields that were never set are not needed
             kept = {"attributes": before.attributes, "configuration": before.configuration}
             after = self._interface.TColumnFamilyDescriptor(name=family.name, **kept)
         wanted = self._family(family)
@@ -177,7 +178,7 @@ class Thrift2:
         client.modifyColumnFamily(self._name(table), after)
 
     def _without_attributes(self, descriptor: Any, table: str, family: FamilySpec) -> Any:
-        """The descriptor by its fields alone: of attributes in a frame the server takes the whole frame (2.6.1)."""
+        """The descriptor by its fields alone: in a frame the server reads each attribute as the whole frame (2.6.1)."""
         attributes = (descriptor.attributes or {}).items() - _DEFAULTS.items()
         if others := sorted(name for name, _ in attributes if name not in _HAVE_FIELDS):
             command = shell_change(table, family)
@@ -220,7 +221,7 @@ class Thrift2:
         except self._interface.TIOError as error:
             raise schema_error(error_of(error.message or "", table)) from error
         except TApplicationException as error:
-            raise StoreRefusedError(f"the Thrift2 server at {where} could not work with a call: {error}") from error
+            raise StoreRefusedError(f"the Thrift2 server at {where} could not process a call: {error}") from error
         except CONNECTION_ERRORS as error:
             # each call has a connection of its own
             raise translated(error, where=where, has_answered=False) from error

@@ -1,9 +1,13 @@
-"""What can be set about HBase; imports nothing heavy, so checking a file stays quick."""
+"""Settings of the HBase store; imports nothing heavy, so checking a file stays quick."""
 
 from enum import StrEnum
 from typing import Self
 
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
+
 from ingest.api import ByteSize, Duration, Model, StoreSettings, option
+from ingest.formats.addresses import is_this_machine
 
 
 class Transport(StrEnum):
@@ -27,6 +31,12 @@ class Thrift2Settings(Model):
     port: int = option("Port of the Thrift2 server.", ge=1, le=65535, example=9091)
 
 
+class ThriftSecurity(Model):
+    """How a connection to HBase is protected: it has no TLS, so only to this machine, unless `insecure: true`."""
+
+    insecure: bool = option("True allows Thrift servers on other machines.", default=False)
+
+
 class HBaseSettings(StoreSettings):
     """Options of the hbase store."""
 
@@ -34,7 +44,7 @@ class HBaseSettings(StoreSettings):
     port: int = option("Port of the HBase Thrift server.", default=9090, ge=1, le=65535)
     timeout: Duration = option(
         "How long a call may take. Keep it above the Thrift server's own retries (about 128s with HBase's defaults): "
-        "a call that was given up may still be carried out.",
+        "a timed-out call is not cancelled and may still execute.",
         default="180s",
         gt=0,
     )
@@ -56,11 +66,29 @@ class HBaseSettings(StoreSettings):
         gt=0,
     )
     thrift2: Thrift2Settings | None = option(
-        "A Thrift2 server beside it (same transport and protocol): lets families of live tables be added and changed, "
-        "and tables be made with splits.",
+        "A Thrift2 server beside it (same transport and protocol): needed to add and alter families of live tables, "
+        "and to create tables with split points.",
         default=None,
         example={"host": "hbase1", "port": 9091},
     )
+    security: ThriftSecurity = option(
+        "A connection to a Thrift server has no TLS.", default={}, example={"insecure": True}
+    )
+
+    @model_validator(mode="after")
+    def _is_protected(self) -> Self:
+        if self.security.insecure:
+            return self
+        hosts = {"host": self.host} | ({"thrift2": self.thrift2.host} if self.thrift2 is not None else {})
+        for name, host in hosts.items():
+            if not is_this_machine(host):
+                raise PydanticCustomError(
+                    "conflict",
+                    'Thrift server "{host}" is on another machine and there is no TLS; connect to a TLS proxy on this '
+                    "machine, or add security: {insecure: true} if the network is trusted",
+                    {"host": host, "option": name},
+                )
+        return self
 
     @property
     def worker_connections(self) -> int:
@@ -73,12 +101,17 @@ class HBaseSettings(StoreSettings):
         return 1 << 20
 
     @property
-    def why_no_families(self) -> tuple[str, str] | None:
-        """Through the first Thrift server alone none can be made."""
+    def creates_tables(self) -> bool:
+        """Never: tables are created by `ingest table apply`."""
+        return False
+
+    @property
+    def unsupported_reason(self) -> tuple[str, str] | None:
+        """The first Thrift server alone cannot create any."""
         if self.thrift2 is not None:
             return None
         return "has no `thrift2`", "add `thrift2: {host: …, port: …}` to the store"
 
-    def impatient(self, timeout_s: float) -> Self:
-        """The same, but no call waits for longer."""
+    def with_timeout(self, timeout_s: float) -> Self:
+        """The same, with this as the longest time-out of a call."""
         return self.model_copy(update={"timeout": min(self.timeout, timeout_s)})

@@ -8,19 +8,19 @@ import struct
 from thriftpy2.transport import TSocket, TTransportException
 
 _CONNECT_S = 10.0
-"""A machine that is there answers at once; waiting as long as for a call would only hide that none is."""
+"""A running machine accepts a connection at once; a longer wait would only hide that there is none."""
 _AT_ONCE = struct.pack("ii", 1, 0)
-"""Linger for no time: what is unsent is thrown away, and the peer is told that the connection broke."""
+"""Linger for no time: unsent bytes are discarded, and the peer gets a reset."""
 
 
 class Socket(TSocket):
     """
-    Reaches a host by any of its addresses, old or new kind; the driver's own takes the first of the old kind.
+    Connects to any address of a host, IPv4 or IPv6; the driver's own socket takes the first IPv4 address.
 
-    The name is looked up at every opening, so a server that moved is found again.
+    The name is resolved at every open, so a server that moved is found again.
 
     Args:
-        timeout_s: longest wait for an answer; a connection is waited for less.
+        timeout_s: longest wait for an answer; the wait for a connection is shorter.
     """
 
     def __init__(self, host: str, port: int, timeout_s: float) -> None:
@@ -46,7 +46,7 @@ class Socket(TSocket):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing has come since the last answer: the end of the connection would have, or a late answer."""
+        """Whether nothing arrived since the last answer; the end of the connection or a late answer would have."""
         if self.sock is None:
             return False
         waiting = select.poll()
@@ -57,8 +57,8 @@ class Socket(TSocket):
         """
         Close, and send nothing more.
 
-        After a time-out a part of the call may still wait here for its way to the server. Closed properly it would
-        arrive once the way is free, and be carried out after calls that were made later.
+        After a time-out a part of the call may still be in the send buffer. A normal close would deliver it once the
+        network recovers, and the server would execute it after later calls.
         """
         if self.sock is not None:
             with contextlib.suppress(OSError):

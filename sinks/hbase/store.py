@@ -28,7 +28,7 @@ from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.thrift1 import AlreadyExists
 
 _DIAGNOSIS_S = 5.0
-"""How long a failed write may ask for its reason: a server that is well knows at once."""
+"""How long a failed write may take to find its reason; a healthy server answers at once."""
 
 
 class HBaseStore(Store[HBaseSettings]):
@@ -36,11 +36,11 @@ class HBaseStore(Store[HBaseSettings]):
     Tables of an HBase cluster, through its Thrift server.
 
     A row is written whole by one put; a delete and a put of one row are two calls, so a reader may see the time between
-    them. With a time-out the outcome is unknown: HBase may carry the call out later.
+    them. After a time-out the outcome is unknown: HBase may execute the call later.
 
-    Where HBase asks who may what, the user of the Thrift server needs the rights R, W and C on the tables: without C
-    nobody is told their families. A table that is missing, disabled, read only or over its quota of space, and a user
-    without rights, block a pipeline until that is mended; they cost no event.
+    If HBase checks permissions, the user of the Thrift server needs R, W and C on the tables; C to list their families.
+    A table that is missing, disabled, read only or over its space quota, or missing permissions, block the pipeline
+    until an operator acts; no event fails.
     """
 
     kind = "hbase"
@@ -62,7 +62,7 @@ class HBaseStore(Store[HBaseSettings]):
         self._connection.open()
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._connection.close()
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
@@ -81,15 +81,15 @@ class HBaseStore(Store[HBaseSettings]):
                 raise self._disabled(table) or error from error.__cause__
 
     def get(self, table: str, row: bytes, *, columns: Sequence[bytes] | None = None, versions: int = 1) -> Row | None:
-        """One row; with several versions, a call more for each of its cells."""
+        """One row; several versions take one more call for each of its cells."""
         return self._reader.get(table, row, columns, versions)
 
     def scan(self, table: str, scan: Scan) -> Iterator[Row]:
-        """Rows of a range; with several versions, a call more for each cell."""
+        """Rows of a range; several versions take one more call for each cell."""
         return self._reader.scan(table, scan)
 
     def ensure_table(self, spec: TableSpec) -> None:
-        """Make what is missing; families of a live table and splits need `thrift2`."""
+        """Create what is missing; families of a live table and split points need `thrift2`."""
         known = self.families(spec.name)
         if known is None:
             self._create(spec)
@@ -100,7 +100,7 @@ class HBaseStore(Store[HBaseSettings]):
         if self._thrift2 is None:
             names = shown(*(family.name for family in missing))
             raise _by_hand(
-                f'no family {names} in table "{spec.name}", and the Thrift server can not add one',
+                f'no family {names} in table "{spec.name}", and the Thrift server cannot add one',
                 shell_alter(spec.name, missing),
             )
         for family in missing:
@@ -108,13 +108,13 @@ class HBaseStore(Store[HBaseSettings]):
                 self._thrift2.add_family(spec.name, family)
             except SchemaError:
                 if family.name not in (self.families(spec.name) or ()):
-                    raise  # else another one has added it meanwhile
+                    raise  # else another client has added it meanwhile
 
     def change_family(self, table: str, family: FamilySpec) -> None:
-        """Change a family of a live table; needs `thrift2`."""
+        """Alter a family of a live table; needs `thrift2`."""
         if self._thrift2 is None:
             raise _by_hand(
-                f'family {shown(family.name)} of table "{table}" differs, and the Thrift server can not change it',
+                f'family {shown(family.name)} of table "{table}" differs, and the Thrift server cannot alter it',
                 shell_change(table, family),
             )
         try:
@@ -125,7 +125,7 @@ class HBaseStore(Store[HBaseSettings]):
             raise
 
     def describe_table(self, name: str) -> TableSpec | None:
-        """The table's families and where its regions begin."""
+        """The table's families and its split points."""
         try:
             return TableSpec(name, self._reader.described(name), self._reader.splits(name))
         except NotFoundError:
@@ -152,8 +152,8 @@ class HBaseStore(Store[HBaseSettings]):
         return tuple(sorted(families))
 
     def _disabled(self, table: str) -> StoreRefusedError | None:
-        """The better reason when a write got no answer: HBase waits for the regions of a disabled table."""
-        question = Connection(self.settings.impatient(_DIAGNOSIS_S))
+        """The reason when a write got no answer: HBase waits for the regions of a disabled table."""
+        question = Connection(self.settings.with_timeout(_DIAGNOSIS_S))
         try:
             question.open()
             enabled = question.call(lambda client: client.isTableEnabled(table.encode()), table=table)
@@ -168,10 +168,10 @@ class HBaseStore(Store[HBaseSettings]):
     def _create(self, spec: TableSpec) -> None:
         if spec.splits and self._thrift2 is None:
             raise _by_hand(
-                f'table "{spec.name}" has splits, and the Thrift server can not make them', shell_create(spec)
+                f'table "{spec.name}" has split points, and the Thrift server cannot create them', shell_create(spec)
             )
         if not spec.families:
-            raise SchemaError(f'table "{spec.name}" has no family, and HBase makes no table without one')
+            raise SchemaError(f'table "{spec.name}" has no family, and HBase creates no table without one')
         try:
             if spec.splits and self._thrift2 is not None:
                 self._thrift2.create_table(spec)
@@ -182,7 +182,7 @@ class HBaseStore(Store[HBaseSettings]):
         except StoreError as error:
             if not isinstance(error.__cause__, AlreadyExists):
                 raise
-            self.ensure_table(spec)  # another one has made it meanwhile
+            self.ensure_table(spec)  # another client has created it meanwhile
 
 
 def _by_hand(message: str, command: str) -> SchemaError:

@@ -1,1 +1,1 @@
-"""From an event to a mutation: what a sink's options decide, without any store."""
+"""From an event to a mutation, by a sink's options and without any store."""

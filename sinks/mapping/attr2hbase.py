@@ -1,37 +1,39 @@
-"""Attributes named `2hb_family:qualifier` become cells: columns and families are made by the data."""
+"""Attributes named `2hb_family:qualifier` become cells: the data defines columns and families."""
 
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Self
 
 from pydantic import field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import Event, Example, MappingError, option
-from ingest.api.names import Remembered
+from ingest.api import Event, Example, MappingError, OptionPath, option
 from ingest.api.notation import name_to_bytes
+from ingest.decorating.names import BoundedMemo
+from ingest.expressions import Template
 from sinks.mapping.guards import NameGuard, refuse_own_families
-from sinks.mapping.mapper import Mapped, Mapper, SinkSettings, Skipped
+from sinks.mapping.mapper import Mapped, Mapper, MapperSettings, Skipped
 from sinks.mapping.mutations import mutation_maker
 from sinks.mapping.tables import TableTemplate
 from sinks.mapping.values import PRIORITY_BYTES, time_bytes
 
-_MAX_NAMES = 20_000  # prepared columns; names come from the data, so there must be an end
+_MAX_NAMES = 20_000  # prepared columns; a bound, since names come from the data
 _NO_ROW_KEY = Skipped("no_row_key")
 
 
 class OnMissingKey(StrEnum):
-    """What an event without a row key leads to."""
+    """What happens to an event without a row key."""
 
     DROP = "drop"
     ERROR = "error"
 
 
-class Attr2HBaseSettings(SinkSettings):
+class Attr2HBaseSettings(MapperSettings):
     """Options of the attr2hbase sink."""
 
     table: TableTemplate = option("Table that events go to; a template.", example="mytable")
     attr_prefix: str = option(
-        "Attributes that begin so become cells, and the one named exactly so is the row key; may be empty.",
+        "Prefix of cell attributes; the attribute equal to the prefix is the row key. May be empty.",
         default="2hb_",
     )
     sys_family: str | None = option(
@@ -44,8 +46,38 @@ class Attr2HBaseSettings(SinkSettings):
         "Column, `family:qualifier`, for the body when it is not empty.", default=None, example="raw:line"
     )
     on_missing_key: OnMissingKey = option(
-        "An event without a row key: `drop` counts it under no_row_key, `error` fails it.", default="drop", strict=False
+        "An event without a row key: it fails (`error`), or `drop` counts it under no_row_key.",
+        default="error",
+        strict=False,
     )
+
+    @property
+    def table_template(self) -> Template:
+        """The option `table`."""
+        return self.table
+
+    @property
+    def cell_prefix(self) -> str:
+        """The option `attr_prefix`."""
+        return self.attr_prefix
+
+    @property
+    def adds_cells(self) -> bool:
+        """Whether there are system cells, or a cell of the body."""
+        return self.sys_family is not None or self.write_body is not None
+
+    @property
+    def keeps_bare_names(self) -> bool:
+        """Whether there is a `sys_family`, which takes them."""
+        return self.sys_family is not None
+
+    def named_families(self) -> Iterator[tuple[OptionPath, str]]:
+        """Those of the system cells and of the body too."""
+        if self.sys_family is not None:
+            yield ("sys_family",), self.sys_family
+        if self.write_body is not None:
+            yield ("write_body",), self.write_body.partition(":")[0]
+        yield from super().named_families()
 
     @property
     def own_families(self) -> frozenset[bytes]:
@@ -59,7 +91,7 @@ class Attr2HBaseSettings(SinkSettings):
     @classmethod
     def _family(cls, family: str | None) -> str | None:
         if family is not None and ":" in family:
-            raise PydanticCustomError("wrong_type", '"{family}" is no name of a family', {"family": family})
+            raise PydanticCustomError("wrong_type", '"{family}" is not the name of a family', {"family": family})
         return family or None
 
     @field_validator("write_body")
@@ -67,7 +99,7 @@ class Attr2HBaseSettings(SinkSettings):
     def _column(cls, column: str | None) -> str | None:
         if column and [bool(part) for part in column.split(":")] != [True, True]:
             raise PydanticCustomError(
-                "wrong_type", '"{column}" is no column; write family:qualifier, both of them', {"column": column}
+                "wrong_type", '"{column}" is not a column; write family:qualifier, both of them', {"column": column}
             )
         return column or None
 
@@ -81,13 +113,13 @@ class Attr2HBaseSettings(SinkSettings):
 
 class Attr2HBase(Mapper[Attr2HBaseSettings]):
     """
-    Write the attributes that say where they belong.
+    Write attributes to the cells that their names give.
 
-    The attribute named exactly as the prefix is the row key. Every longer name that begins with the prefix is a cell:
-    the rest is split at its first colon into family and qualifier. A rest without both goes to `sys_family` under its
-    whole name, or, without one, is passed over. Of equal columns the later one stays: system cells, then the body,
-    then attributes in their order. An event without any cell is nothing to send. A tombstone that reaches the sink
-    (source option `tombstones: delete`) deletes the row its key names.
+    The attribute equal to the prefix is the row key. Every longer name that starts with the prefix is a cell: the rest
+    is split at its first colon into family and qualifier. A rest without both goes to `sys_family` under its whole
+    name, or, without one, is passed over. Of equal columns the later one stays: system cells, then the body, then
+    attributes in their order. An event without cells is dropped as no_cells. A tombstone that reaches the sink (source
+    option `tombstones: delete`) deletes the row its key names.
 
     Source: Flume sink `attr2hbase`.
     """
@@ -114,10 +146,10 @@ class Attr2HBase(Mapper[Attr2HBaseSettings]):
         self._sys_columns = tuple((self._sys_family or b"") + name for name in (b":timestamp", b":host", b":priority"))
         self._body_column = None if settings.write_body is None else settings.write_body.encode()
         self._names = NameGuard(settings.families, settings.columns)
-        self._columns = Remembered(self._column_of, max_keys=_MAX_NAMES)
+        self._columns = BoundedMemo(self._column_of, max_keys=_MAX_NAMES)
         self._mutation_of = mutation_maker(settings, settings.table, self._cells)
 
-    def map(self, event: Event, batch_time_ms: int) -> Mapped | Skipped:
+    def map(self, event: Event, batch_time_ms: int) -> tuple[Mapped] | Skipped:
         """One put, or one delete, of the row the event names."""
         row = event.attributes.get(self._prefix)
         if row is None:
@@ -126,7 +158,7 @@ class Attr2HBase(Mapper[Attr2HBaseSettings]):
             raise MappingError(
                 f'no attribute "{self._prefix}" for the row key',
                 code="no_row_key",
-                hint="say `on_missing_key: drop` if such events are none of this sink",
+                hint="set `on_missing_key: drop` if this sink should skip such events",
             )
         return self._mutation_of(row, event, batch_time_ms)
 
@@ -150,7 +182,7 @@ class Attr2HBase(Mapper[Attr2HBaseSettings]):
         return cells
 
     def _column_of(self, name: str) -> bytes:
-        """The column of an attribute, b"" when it is none."""
+        """The column of an attribute, b"" if it has none."""
         if not name.startswith(self._prefix) or name == self._prefix:
             return b""
         rest = name_to_bytes(name.removeprefix(self._prefix))

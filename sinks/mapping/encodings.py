@@ -1,4 +1,4 @@
-"""How the text that a template gives becomes the bytes of a cell."""
+"""How the text of a template becomes the bytes of a cell."""
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -11,7 +11,7 @@ Encode = Callable[[bytes], bytes]
 
 
 class Encoding(StrEnum):
-    """What the bytes of a value are."""
+    """Encodings of a value."""
 
     UTF8 = "utf8"
     RAW = "raw"

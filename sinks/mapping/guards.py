@@ -1,4 +1,4 @@
-"""What may become a row key, a family, a column or a cell time, whatever the data says."""
+"""Limits of HBase and of the options on row keys, families, columns and cell times."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
@@ -6,12 +6,9 @@ from typing import NamedTuple
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from ingest.api import MAX_FAMILY_BYTES, MAX_ROW_KEY_BYTES, MAX_TIME_MS, MappingError
+from ingest.api import MAX_ROW_KEY_BYTES, MAX_TIME_MS, MappingError, family_rejection
 from ingest.api.notation import name_from_bytes
-from sinks.mapping.mapper import ColumnOptions, FamilyOptions, SinkSettings
-
-_ILLEGAL_IN_FAMILY = frozenset([*range(0x20), 0x7F, *b":/\\"])
-_RESERVED_FAMILY = b"recovered.edits"  # a folder of HBase's own beside the families
+from sinks.mapping.mapper import ColumnOptions, FamilyOptions, MapperSettings
 
 
 class BadName(NamedTuple):
@@ -24,14 +21,14 @@ class BadName(NamedTuple):
 
 def check_row_key(row: bytes) -> None:
     """
-    Refuse a row key that HBase has no place for.
+    Refuse a row key that HBase does not allow.
 
     Raises:
         MappingError: it is empty or too long.
     """
     if not row:
         raise MappingError(
-            "the row key is empty", code="empty_row_key", hint="give its template a part that every event has"
+            "the row key is empty", code="empty_row_key", hint="give its template a part that no event lacks"
         )
     if len(row) > MAX_ROW_KEY_BYTES:
         raise MappingError(
@@ -43,21 +40,21 @@ def check_row_key(row: bytes) -> None:
 
 def check_time(timestamp_ms: int) -> None:
     """
-    Refuse a cell time that HBase has no place for.
+    Refuse a cell time that HBase does not allow.
 
     Raises:
         MappingError: it is negative or too large.
     """
     if not 0 <= timestamp_ms <= MAX_TIME_MS:
         raise MappingError(
-            f"{timestamp_ms} ms is no time of a cell",
+            f"{timestamp_ms} ms is not a time of a cell",
             code="bad_timestamp",
-            hint="set a time after 1970, or say `timestamp: batch`",
+            hint="set a time after 1970, or set `timestamp: batch`",
         )
 
 
 class NameGuard:
-    """Which families and columns may be written; asked once for each name, so it may take its time."""
+    """Which families and columns may be written; called once for each name, so it may be slow."""
 
     def __init__(self, families: FamilyOptions, columns: ColumnOptions) -> None:
         self._allow = None if families.allow is None else frozenset(name.encode() for name in families.allow)
@@ -77,16 +74,10 @@ class NameGuard:
         return family + b":" + qualifier
 
     def looked_at(self, family: bytes, qualifier: bytes) -> BadName | None:
-        """Why an event with this column can not be written; None when it can."""
+        """Why an event with this column cannot be written; None if it can."""
         shown = name_from_bytes(family)
-        if (
-            not 0 < len(family) <= MAX_FAMILY_BYTES
-            or family.startswith(b".")
-            or family == _RESERVED_FAMILY
-            or not _ILLEGAL_IN_FAMILY.isdisjoint(family)
-        ):
-            hint = f"1 to {MAX_FAMILY_BYTES} bytes, no dot before them, none of : / \\ and no control characters"
-            return BadName("bad_family_name", f"{shown!r} can not be the name of a family", hint)
+        if (hint := family_rejection(family)) is not None:
+            return BadName("bad_family_name", f"{shown!r} cannot be the name of a family", hint)
         if (self._allow is not None and family not in self._allow) or family in self._deny:
             message = f'the family "{shown}" may not be written by this sink'
             return BadName("family_not_allowed", message, "see `families: allow` and `deny`")
@@ -96,7 +87,7 @@ class NameGuard:
         return None
 
 
-def refuse_own_families(settings: SinkSettings, places: Iterable[tuple[tuple[str | int, ...], bytes]]) -> None:
+def refuse_own_families(settings: MapperSettings, places: Iterable[tuple[tuple[str | int, ...], bytes]]) -> None:
     """
     Check the families that a sink's own options name.
 
@@ -105,7 +96,7 @@ def refuse_own_families(settings: SinkSettings, places: Iterable[tuple[tuple[str
         places: path of each option, and the family it names.
 
     Raises:
-        ValidationError: they can not exist, or `families` keeps the sink from writing them.
+        ValidationError: they cannot exist, or `families` forbids the sink to write them.
     """
     # `name_pattern` is for names out of events
     guard = NameGuard(settings.families, settings.columns.model_copy(update={"name_pattern": None}))

@@ -1,29 +1,29 @@
-"""Cells that the options list one by one: family, qualifier, value and encoding of each."""
+"""Cells listed in the options: family, qualifier, value and encoding of each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import NamedTuple, Self
 
 from pydantic import field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import Event, Example, ExpressionError, MappingError, Model, option
-from ingest.api.choices import OnMissing
-from ingest.api.names import Remembered
+from ingest.api import Event, Example, ExpressionError, Finding, MappingError, Model, OptionPath, option
 from ingest.api.notation import name_from_bytes
+from ingest.decorating.choices import OnMissing
+from ingest.decorating.names import BoundedMemo
 from ingest.expressions import Template
 from sinks.mapping.encodings import ENCODERS, Encode, Encoding
 from sinks.mapping.guards import NameGuard, check_row_key, refuse_own_families
-from sinks.mapping.mapper import Mapped, Mapper, SinkSettings, Skipped
+from sinks.mapping.mapper import Mapped, Mapper, MapperSettings, Skipped, constant_text
 from sinks.mapping.mutations import mutation_maker
 from sinks.mapping.tables import TableTemplate
 
-_MAX_NAMES = 20_000  # prepared columns of a cell; names come from the data, so there must be an end
+_MAX_NAMES = 20_000  # prepared columns of a cell; a bound, since names come from the data
 _NO_ROW_KEY = Skipped("no_row_key")
 
 
 class OnMissingInKey(StrEnum):
-    """What an attribute the row key names, but the event does not have, leads to."""
+    """What happens if the row key names an attribute that the event does not have."""
 
     ERROR = "error"
     DROP = "drop"
@@ -36,7 +36,7 @@ class RowKey(Model):
     template: Template = option("Template of the row key.", example="%{key}-%{nanos}")
     on_missing: OnMissingInKey = option(
         "When the template names an attribute the event does not have: the event fails (`error`), `drop` counts it "
-        "under no_row_key, `empty` goes on with empty text, so that many events may share a row.",
+        "under no_row_key, the name expands to `empty` text, so many events may be written to one row.",
         default="error",
         strict=False,
     )
@@ -59,8 +59,8 @@ class CellOptions(Model):
     qualifier: Template = option("Template of the qualifier; may give nothing.", example="value")
     value: Template = option("Template of the value.", example="%{body}")
     encoding: Encoding = option(
-        "What the text of the value becomes: its bytes as they are (`utf8`; `raw` says that they are no text), a "
-        "big-endian number of 4 or 8 bytes (`int32`, `int64`, `float64`), or the bytes it spells (`hex`, `base64`).",
+        "Encoding of the value: its bytes as they are (`utf8`; `raw` if they are not text), a big-endian number of 4 "
+        "or 8 bytes (`int32`, `int64`, `float64`), or the bytes it spells (`hex`, `base64`).",
         default="utf8",
         strict=False,
     )
@@ -82,7 +82,7 @@ class CellOptions(Model):
         return self
 
 
-class HBaseSettings(SinkSettings):
+class HBaseSettings(MapperSettings):
     """Options of the hbase sink."""
 
     table: TableTemplate = option("Table that events go to; a template.", example="metrics")
@@ -98,8 +98,40 @@ class HBaseSettings(SinkSettings):
     def _not_the_template_alone(cls, row_key: object) -> object:
         if isinstance(row_key, str):
             hint = {"hint": 'write row_key: {template: "…"}'}
-            raise PydanticCustomError("wrong_type", "row_key wants a mapping, not the template alone", hint)
+            raise PydanticCustomError("wrong_type", "row_key must be a mapping, not the template alone", hint)
         return row_key
+
+    @property
+    def table_template(self) -> Template:
+        """The option `table`."""
+        return self.table
+
+    def row_key_template(self) -> tuple[OptionPath, frozenset[str]]:
+        """The template of `row_key`."""
+        return ("row_key", "template"), self.row_key.template.references
+
+    def named_families(self) -> Iterator[tuple[OptionPath, str]]:
+        """Those of the cells too, where they are the same for every event."""
+        for index, cell in enumerate(self.cells):
+            if family := constant_text(cell.family):
+                yield ("cells", index, "family"), family
+        yield from super().named_families()
+
+    def findings(self) -> Iterator[Finding]:
+        """Also warns of cells that a later one always replaces."""
+        yield from super().findings()
+        later: dict[tuple[str, str], int] = {}
+        for index, cell in reversed(list(enumerate(self.cells))):
+            family, qualifier = constant_text(cell.family), constant_text(cell.qualifier)
+            if family is None or qualifier is None:
+                continue
+            if (family, qualifier) in later:
+                message = f'the cell "{family}:{qualifier}" is always replaced by a later one of the same column'
+                see = ("cells", later[family, qualifier], "family")
+                path = ("cells", index, "family")
+                yield Finding(path, message, kind="replaced_cell", is_error=False, see=see)
+            elif cell.on_missing is not OnMissing.UNSET:
+                later[family, qualifier] = index
 
     @property
     def own_families(self) -> frozenset[bytes]:
@@ -147,7 +179,8 @@ class HBase(Mapper[HBaseSettings]):
     Write the cells that the options list.
 
     Row key, families, qualifiers and values are templates; every event becomes one row with the same cells, whatever
-    attributes it has besides. What a value can not become, text in an `int64` for example, fails the event. Bytes stay
+    attributes it has besides. A value that its encoding cannot represent, such as text in an `int64`, fails the event.
+    Bytes stay
     bytes: what a template puts in is not changed. A tombstone that reaches the sink (source option
     `tombstones: delete`) deletes the row its key names.
 
@@ -189,7 +222,7 @@ class HBase(Mapper[HBaseSettings]):
         self._listed = tuple(_ready(cell, names) for cell in settings.cells)
         self._mutation_of = mutation_maker(settings, settings.table, self._cells)
 
-    def map(self, event: Event, batch_time_ms: int) -> Mapped | Skipped:
+    def map(self, event: Event, batch_time_ms: int) -> tuple[Mapped] | Skipped:
         """One put, or one delete, of the row the event names."""
         row = self._row_of(event)
         return _NO_ROW_KEY if row is None else self._mutation_of(row, event, batch_time_ms)
@@ -205,7 +238,7 @@ class HBase(Mapper[HBaseSettings]):
                 try:
                     value = encode(value)
                 except ExpressionError as error:
-                    hint = None if value else "say `on_missing: unset` if not every event has it"
+                    hint = None if value else "set `on_missing: unset` if some events lack it"
                     raise MappingError(f"the cell {name}: {error.message}", code=error.code, hint=hint) from error
             cells[column or column_of(names)] = value
         return cells
@@ -215,7 +248,7 @@ def _no_row_key(name: str) -> MappingError:
     return MappingError(
         f'no attribute "{name}" for the row key',
         code="no_row_key",
-        hint="say `on_missing: drop` if such events are none of this sink",
+        hint="set `on_missing: drop` if this sink should skip such events",
     )
 
 
@@ -227,7 +260,7 @@ def _ready(cell: CellOptions, names: NameGuard) -> _Cell:
         return MappingError(
             f'no attribute "{missing}" for the cell {name}',
             code="no_attribute",
-            hint="say `on_missing: unset` if there may be events without it",
+            hint="set `on_missing: unset` if some events lack it",
         )
 
     family_of, qualifier_of, value_of = (
@@ -250,12 +283,12 @@ def _ready(cell: CellOptions, names: NameGuard) -> _Cell:
 
 
 def _told(template: Template) -> str:
-    """For messages: not as it is written, for a key of a function in it may be a secret."""
+    """For messages: not the template itself, since an argument of a function in it may be a secret."""
     return "…" if template.constant is None else name_from_bytes(template.constant)
 
 
 def _column_of(names: NameGuard) -> Callable[[_Names], bytes]:
-    columns = Remembered[_Names, bytes](lambda pair: names.column(*pair), max_keys=_MAX_NAMES)
+    columns = BoundedMemo[_Names, bytes](lambda pair: names.column(*pair), max_keys=_MAX_NAMES)
     known = columns.known
 
     def column_of(pair: _Names) -> bytes:

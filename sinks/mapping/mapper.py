@@ -1,13 +1,25 @@
-"""What a sink is: a pure function from an event to one mutation of one table, and the options every sink has."""
+"""What a sink of a store is: a pure function from an event to mutations, and the options every such sink has."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from typing import ClassVar, Generic, NamedTuple, Self, TypeVar, final
 
 from pydantic import field_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import ByteSize, Event, Example, Model, Mutation, Settings, Stability, option
+from ingest.api import (
+    ByteSize,
+    Event,
+    Example,
+    Finding,
+    Model,
+    Mutation,
+    OptionPath,
+    SinkSettings,
+    Stability,
+    option,
+)
 from ingest.api.component import settings_class_of
 from ingest.expressions import Condition, Pattern, Template
 
@@ -84,8 +96,8 @@ class Rule(Model):
                 raise PydanticCustomError("wrong_type", "delete is `row`, `{family: cf}` or `{column: 'cf:q'}`")
 
 
-class SinkSettings(Settings):
-    """Options every sink has."""
+class MapperSettings(SinkSettings):
+    """Options every sink of a mapper has."""
 
     store: str | None = option(
         "Name of a store under `stores`; may be left out when there is one.", default=None, example="logs"
@@ -109,35 +121,100 @@ class SinkSettings(Settings):
     columns: ColumnOptions = option("Limits on columns.", default={})
 
     @property
+    def store_name(self) -> str:
+        """The option `store`."""
+        return self.store or ""
+
+    def with_store(self, name: str) -> Self:
+        """The same, with this `store`."""
+        return self.model_copy(update={"store": name})
+
+    @property
+    def table_template(self) -> Template | None:
+        """The template of the table; None where the options have none."""
+        return None
+
+    @property
+    def table_text(self) -> str | None:
+        """The template as it is written."""
+        return None if self.table_template is None else self.table_template.text
+
+    @property
     def fixed_table(self) -> str | None:
-        """The table when it is the same for every event, None when events name it."""
-        table: Template | None = getattr(self, "table", None)
-        return None if table is None or table.constant is None else table.constant.decode()
+        """The table when the template reads nothing of an event."""
+        return None if self.table_template is None else constant_text(self.table_template)
+
+    @property
+    def has_event_time(self) -> bool:
+        """Whether `timestamp` is `event`."""
+        return self.timestamp is Timestamp.EVENT
+
+    @property
+    def on_unknown_family(self) -> str | None:
+        """As `families` says."""
+        return self.families.on_unknown
 
     @property
     def own_families(self) -> frozenset[bytes]:
         """Families that the options themselves name; events do not ask for them, so they count against no limit."""
         return frozenset()
 
+    def named_families(self) -> Iterator[tuple[OptionPath, str]]:
+        """Those of `rules`, and those that `families` allows and denies."""
+        for index, rule in enumerate(self.rules):
+            match rule.delete:
+                case {"family": family}:
+                    yield ("rules", index, "delete", "family"), family
+                case {"column": column}:
+                    yield ("rules", index, "delete", "column"), column.partition(":")[0]
+        for name, families in (("allow", self.families.allow or ()), ("deny", self.families.deny)):
+            for index, family in enumerate(families):
+                yield ("families", name, index), family
+
+    def has_rule_for(self, family: str) -> bool:
+        """Whether it is denied, or only listed ones are allowed."""
+        return self.families.allow is not None or family in self.families.deny
+
+    def findings(self) -> Iterator[Finding]:
+        """Families both allowed and denied; rules that do nothing, or come after one that always holds."""
+        for family in sorted(set(self.families.allow or ()) & set(self.families.deny)):
+            path = ("families", "deny", self.families.deny.index(family))
+            yield Finding(path, f'family "{family}" is both allowed and denied')
+        is_sure = False
+        for index, rule in enumerate(self.rules):
+            if is_sure:
+                message = "an earlier rule holds for every event"
+                yield Finding(("rules", index), message, kind="unreachable_step")
+            if rule.write_to_wal is None and rule.delete is None:
+                message = 'a rule needs "write_to_wal" or "delete"'
+                yield Finding(("rules", index), message, kind="missing_field")
+            is_sure = is_sure or rule.when.constant is True
+
+
+def constant_text(template: Template) -> str | None:
+    """The text of a template that reads nothing of an event; None for all others."""
+    return None if template.constant is None else template.constant.decode(errors="replace")
+
 
 Mapped = tuple[str, Mutation]
-"""An event as a mutation, and the table it is for."""
+"""A table and a mutation of it."""
 
 
+@final
 class Skipped(NamedTuple):
     """An event that becomes nothing, on purpose."""
 
     reason: str
 
 
-S = TypeVar("S", bound=SinkSettings)
+S = TypeVar("S", bound=MapperSettings)
 
 
 class Mapper(ABC, Generic[S]):
     """
-    One event in, one mutation or none out; pure.
+    One event in, its mutations out; pure.
 
-    Constructed once a worker process and sink. The same event and batch time give the same mutation, always.
+    Constructed once a worker process and sink. The same event and batch time give the same mutations, always.
     """
 
     kind: ClassVar[str]
@@ -148,14 +225,17 @@ class Mapper(ABC, Generic[S]):
         self.settings = settings
 
     @classmethod
-    def settings_class(cls) -> type[SinkSettings]:
+    def settings_class(cls) -> type[MapperSettings]:
         """The options of this sink."""
-        return settings_class_of(cls, SinkSettings)
+        return settings_class_of(cls, MapperSettings)
 
     @abstractmethod
-    def map(self, event: Event, batch_time_ms: int) -> Mapped | Skipped:
+    def map(self, event: Event, batch_time_ms: int) -> Sequence[Mapped] | Skipped:
         """
-        The mutation an event stands for, with a row key and a time that HBase has a place for (see `mutation_maker`).
+        The mutations an event stands for, of one table or of several, as a data row and an index row.
+
+        Each has a row key and a time that HBase has a place for (see `mutation_maker`). An event whose mutations cannot
+        all be written is refused, or passed over, as a whole; rows of several tables do not become visible together.
 
         Raises:
             MappingError: this event can not be written by this sink.

@@ -1,11 +1,11 @@
-"""What every sink does once it knows the row: deletes, tombstones, the WAL switch, the time, limits, the table."""
+"""What all sinks of a mapper share: deletes, tombstones, the WAL flag, the time, limits, the table."""
 
 from collections.abc import Callable
 
 from ingest.api import MAX_ROW_KEY_BYTES, Event, Put
 from ingest.expressions import Template
 from sinks.mapping.guards import check_row_key, check_time, size_guard
-from sinks.mapping.mapper import Mapped, SinkSettings, Skipped, Timestamp
+from sinks.mapping.mapper import Mapped, MapperSettings, Skipped, Timestamp
 from sinks.mapping.rules import WHOLE_ROW, Target, treatment_of
 from sinks.mapping.tables import TableNames
 
@@ -13,14 +13,13 @@ _NO_CELLS = Skipped("no_cells")
 
 
 def mutation_maker(
-    settings: SinkSettings, table: Template, cells: Callable[[Event], dict[bytes, bytes]]
-) -> Callable[[bytes, Event, int], Mapped | Skipped]:
+    settings: MapperSettings, table: Template, cells: Callable[[Event], dict[bytes, bytes]]
+) -> Callable[[bytes, Event, int], tuple[Mapped] | Skipped]:
     """
-    What gives the mutation of a row; all that the options say is decided here.
+    A function that builds the mutation of a row; the options are evaluated here, once.
 
-    Row key and time are checked by what this gives, where every mapper's mutations come from, and nowhere later: before
-    the cells are asked for, and also where events are only explained. A store still refuses what it can not hold,
-    whoever sends it.
+    That function checks row key and time, for every mapper, before it requests the cells, and also under `explain`. A
+    store still refuses what it cannot hold.
 
     Args:
         settings: of the sink.
@@ -28,8 +27,8 @@ def mutation_maker(
         cells: the columns and values of an event; asked only when they are written. It may raise MappingError.
 
     Returns:
-        (row key, event, time of the batch) -> one put, or one delete; it raises MappingError when the event can not be
-        written.
+        (row key, event, time of the batch) -> a tuple of one put, or of one delete; it raises MappingError when the
+        event cannot be written.
     """
     check_sizes = size_guard(settings.columns)
     to_wal = settings.write_to_wal
@@ -38,7 +37,7 @@ def mutation_maker(
     names = TableNames(table)
     one_table = names.constant
 
-    def mutation_of(row: bytes, event: Event, batch_time_ms: int) -> Mapped | Skipped:
+    def mutation_of(row: bytes, event: Event, batch_time_ms: int) -> tuple[Mapped] | Skipped:
         if not 0 < len(row) <= MAX_ROW_KEY_BYTES:
             check_row_key(row)
         if of_event:
@@ -51,12 +50,12 @@ def mutation_maker(
         if event.tombstone:
             target = WHOLE_ROW
         if target is not None:
-            return one_table or names.of(event), target.delete(row, batch_time_ms, wal=wal)
+            return ((one_table or names.of(event), target.delete(row, batch_time_ms, wal=wal)),)
         found = cells(event)
         if not found:
             return _NO_CELLS
         if check_sizes is not None:
             check_sizes(found)
-        return one_table or names.of(event), Put(row, found, batch_time_ms, wal)
+        return ((one_table or names.of(event), Put(row, found, batch_time_ms, wal)),)
 
     return mutation_of

@@ -1,4 +1,4 @@
-"""Which table an event goes to."""
+"""The table that an event is written to."""
 
 import re
 from typing import Annotated
@@ -7,12 +7,12 @@ from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Event, MappingError
-from ingest.api.names import Remembered
 from ingest.api.notation import name_from_bytes
+from ingest.decorating.names import BoundedMemo
 from ingest.expressions import Template
 
 _LEGAL = re.compile(rb"(?!hbase:)(?:[A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_MAX_NAMES = 1_000  # remembered names; they come from the data, so there must be an end
+_MAX_NAMES = 1_000  # remembered names; a bound, since they come from the data
 
 
 class TableNames:
@@ -25,7 +25,7 @@ class TableNames:
 
     def __init__(self, template: Template) -> None:
         self._render = template.render
-        self._names = Remembered(self._checked, max_keys=_MAX_NAMES)
+        self._names = BoundedMemo(self._checked, max_keys=_MAX_NAMES)
         self.constant = None if template.constant is None else template.constant.decode()
 
     @staticmethod
@@ -45,7 +45,7 @@ class TableNames:
     def _checked(self, data: bytes) -> str:
         if not self.is_legal(data):
             raise MappingError(
-                f"the name made for the table, {name_from_bytes(data)!r}, is none",
+                f"the template gives {name_from_bytes(data)!r}, which is not the name of a table",
                 code="bad_table_name",
                 hint="a table is NAME or NAMESPACE:NAME, each of letters, digits, _ . - and with no . or - first",
             )
@@ -54,7 +54,7 @@ class TableNames:
 
 def _legal(table: Template) -> Template:
     if table.constant is not None and not TableNames.is_legal(table.constant):
-        raise PydanticCustomError("wrong_type", '"{table}" is no name of a table', {"table": table.text})
+        raise PydanticCustomError("wrong_type", '"{table}" is not the name of a table', {"table": table.text})
     return table
 
 

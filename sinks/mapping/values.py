@@ -1,4 +1,4 @@
-"""How what is no text in an event becomes the bytes of a cell."""
+"""How parts of an event that are not text become the bytes of a cell."""
 
 import struct
 
@@ -19,5 +19,5 @@ def time_bytes(timestamp_ms: int) -> bytes:
     try:
         return _pack(timestamp_ms)
     except struct.error as error:
-        message = f"the time {timestamp_ms} ms has no 64 bits"
-        raise MappingError(message, code="bad_timestamp", hint="set a time that has") from error
+        message = f"the time {timestamp_ms} ms does not fit into 64 bits"
+        raise MappingError(message, code="bad_timestamp", hint="set a time that fits") from error

@@ -1,4 +1,4 @@
-"""The folder of RocksDB: taken by one writer, followed by readers, written to in one piece."""
+"""The folder of RocksDB: locked by one writer, followed by readers, written to atomically."""
 
 import os
 import socket
@@ -12,7 +12,7 @@ from rocksdict import AccessType, IngestExternalFileOptions, Rdict, WriteBatch, 
 
 from ingest.api import FamilySpec, LifecycleError, NotFoundError
 from ingest.durable import on_disk
-from sinks.rocksdb import descriptors, neighbours, tables
+from sinks.rocksdb import descriptors, small_files, tables
 from sinks.rocksdb.errors import OWNER, is_from_rocksdb, translated
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ class Opened(NamedTuple):
     An open database.
 
     Attributes:
-        records: table -> family -> what it should be.
+        records: table -> family -> its specification.
         column_families: name of a table's column family -> its reader; RocksDB stays open as long as one of them lives.
     """
 
@@ -36,11 +36,11 @@ class Database:
     """
     One folder, as its writer or as a reader.
 
-    After an error nothing that RocksDB had in memory is trusted: the next use opens anew.
+    After an error the content of RocksDB's memory is not trusted: the next use opens the database again.
 
     Args:
-        path: made when it is missing, by a writer.
-        sync: whether writes with the log wait for the disk.
+        path: created by a writer if missing.
+        sync: whether writes with the log are synced.
     """
 
     def __init__(self, path: Path, *, sync: bool, read_only: bool) -> None:
@@ -61,17 +61,17 @@ class Database:
         self._unlogged.disable_wal = True  # type: ignore[method-assign, assignment]
 
     def open(self) -> None:
-        """Take the folder, or begin to follow who has it."""
+        """Lock the folder, or start to follow its writer."""
         self._is_wanted = True
         self.opened()
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Release the folder."""
         self._is_wanted = False
         self._let_go()
 
     def opened(self) -> Opened:
-        """The database, as far as it is known."""
+        """The open database, without catching up."""
         if not self._is_wanted:
             raise LifecycleError("the rocksdb store is not open")
         if self._opened is None:
@@ -100,7 +100,7 @@ class Database:
         return self.opened()
 
     def guarded(self, call: Callable[[], T]) -> T:
-        """Do something with RocksDB; its errors become ours."""
+        """Call RocksDB; its errors become ours."""
         try:
             return call()
         except Exception as error:
@@ -110,7 +110,7 @@ class Database:
             raise translated(error, self.path) from error
 
     def write(self, table: str, batch: WriteBatch, *, logged: bool) -> None:
-        """Make a batch for one table durable, all of it or nothing."""
+        """Make a batch for one table durable, atomically."""
         opened = self.writable()
         root = opened.root
 
@@ -122,19 +122,19 @@ class Database:
         self.guarded(write)
 
     def remember(self, key: bytes, value: bytes) -> None:
-        """Write a record that outlives the process, but not always the machine."""
+        """Write a record that survives a crash of the process, but not always of the machine."""
         root = self.writable().root
         self.guarded(lambda: root.put(key, value, self._unsynced))
 
     def take(self, table: str, file: Path) -> None:
-        """Make a sorted file part of a table, all of it or nothing; it stays where it is."""
+        """Ingest a sorted file into a table, atomically; the file stays where it is."""
         opened = self.writable()
         options = IngestExternalFileOptions()
         taken = file
         with on_disk(file):
             second = file.with_name(f"{file.name}.taken")
             second.unlink(missing_ok=True)
-            # RocksDB takes a second name for its own; where there can be none, it copies the file
+            # RocksDB makes a hard link to the file; without one it copies the file
             with suppress(OSError):
                 second.hardlink_to(file)
                 options.set_move_files(True)
@@ -143,21 +143,21 @@ class Database:
         self.guarded(lambda: reader.ingest_external_file([str(taken)], options))
 
     def join_neighbours(self, table: str) -> None:
-        """Make large files of small ones that lie side by side; done now and then, as files are taken."""
+        """Merge adjacent small files into large ones; done once for a number of ingested files."""
         left = self._until_look.get(table, 0)
-        self._until_look[table] = (left or neighbours.LOOK_EVERY) - 1
+        self._until_look[table] = (left or small_files.LOOK_EVERY) - 1
         if left == 0:
             reader = self.writable().column_families[tables.column_family(table)]
-            self.guarded(lambda: neighbours.join(reader))
+            self.guarded(lambda: small_files.join(reader))
 
     def add_families(self, table: str, missing: list[FamilySpec]) -> None:
-        """Make families, and the table with them."""
+        """Create families, and the table with them."""
         opened = self.writable()
         specs = {**opened.records.get(table, {}), **{family.name: family for family in missing}}
         name = tables.column_family(table)
 
         def make() -> None:
-            # it is there already when a process was killed before it remembered the table
+            # it exists already if a process was killed before it wrote the table's record
             if name not in opened.column_families:
                 opened.column_families[name] = opened.root.create_column_family(name, tables.table_options())
             tables.compress(opened.column_families[name], specs.values())
@@ -187,7 +187,7 @@ class Database:
         except Exception as error:
             if not is_from_rocksdb(error):
                 raise
-            # the writer removed a file meanwhile: begin to follow anew
+            # the writer removed a file meanwhile: follow again from the start
             return False
 
     def _attach(self) -> Opened:
@@ -196,7 +196,7 @@ class Database:
         options = tables.database_options(max_open)
         exists = (self.path / "CURRENT").exists()
         if self.read_only and not exists:
-            raise NotFoundError(f'there is no store at "{self.path}"', hint="it comes to be with the first write")
+            raise NotFoundError(f'there is no store at "{self.path}"', hint="the first write creates it")
         names = Rdict.list_cf(str(self.path), options) if exists else []
         access = AccessType.read_write()
         if self.read_only:
@@ -223,7 +223,7 @@ class Database:
             if not self.read_only:
                 (self.path / OWNER).unlink(missing_ok=True)
             for part in (*opened.column_families.values(), opened.root):
-                # this flushes, which fails when the disk did; what was acknowledged is in the log or in a file already
+                # this flushes, which fails if the disk failed; acknowledged writes are in the log or in a file already
                 with suppress(Exception):
                     part.close()
             opened.column_families.clear()

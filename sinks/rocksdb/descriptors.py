@@ -1,29 +1,29 @@
-"""How many files RocksDB may have open at a time: it must not take what the process needs for all else."""
+"""How many files RocksDB may have open at a time: a part of the limit that sockets, logs and Spark use too."""
 
 import resource
 from pathlib import Path
 
 MAX_OPEN = 4_096
-"""Of one store; what is read beyond that is opened again each time, which costs far less than what is read."""
+"""Of one store; further files are opened again for each read, which costs far less than the read."""
 MIN_OPEN = 20
-"""RocksDB makes no smaller number of it."""
+"""RocksDB allows no smaller number."""
 ALL = -1
 """No bound, as RocksDB writes it."""
 
 
 def raise_limit() -> None:
-    """Let this process have as many open files as the system allows it."""
+    """Raise this process's limit of open files to what the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         except (ValueError, OSError):
-            # some systems name a limit that they do not give; what there was goes on to hold
+            # some systems report a limit that they do not grant; the old one remains in force
             return
 
 
 def max_open() -> int:
-    """For a store of this process: a quarter, for there may be others, and beside them sockets, logs and Spark."""
+    """For a store of this process: a quarter of the limit, since there may be several stores."""
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if soft == resource.RLIM_INFINITY:
         return MAX_OPEN
@@ -34,7 +34,7 @@ def max_open_of_reader(path: Path) -> int:
     """
     The same for a store that another process writes.
 
-    Its writer removes files, which a reader can go on to read while it has them open: so it has all, where it can.
+    A reader can still read a file that the writer removed while it has it open: so it opens all, if it can.
     """
     bound = max_open()
     count = sum(1 for _ in path.glob("*.sst"))

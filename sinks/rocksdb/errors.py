@@ -1,4 +1,4 @@
-"""From what RocksDB says to what we do about it: the one table."""
+"""The one table from RocksDB's errors to ours."""
 
 import errno
 from pathlib import Path
@@ -22,12 +22,12 @@ _NO_FOLDER = (errno.EEXIST, errno.ENOTDIR, errno.ENOENT, errno.ENAMETOOLONG, err
 
 
 def is_from_rocksdb(error: Exception) -> bool:
-    """Whether RocksDB or the file system said so; the package has no class of its own for that."""
+    """Errors of RocksDB or the file system; the package has no class of its own for them."""
     return type(error) is Exception or isinstance(error, (OSError, DbClosedError))
 
 
 def number_of(text: str) -> int:
-    """The system's number (errno) for what RocksDB says of a file: no room, too many open, or a disk that fails."""
+    """The errno for RocksDB's text about a file: no space, too many open files, or an I/O error."""
     lowered = text.lower()
     if any(words in lowered for words in ("no space left", "quota", "file too large", "max allowed space")):
         return errno.ENOSPC
@@ -38,10 +38,10 @@ def number_of(text: str) -> int:
 
 def translated(error: Exception, path: Path) -> IngestError:
     """
-    Our error for one of RocksDB's; it gives all of them as plain exceptions with a text.
+    Our error for one of RocksDB's, which are all plain exceptions with a text.
 
-    A full disk heals, and files are closed again, so both are waited for. Any other failure of the disk is final: after
-    a failed sync nobody knows what the disk holds, and a second sync that succeeds proves nothing.
+    A full disk gets free space, and open files are closed again, so both are retried. Any other failure of the disk is
+    final: after a failed sync the content of the disk is unknown, and a second sync that succeeds proves nothing.
     """
     text = str(error)
     lowered = text.lower()
@@ -52,7 +52,7 @@ def translated(error: Exception, path: Path) -> IngestError:
         )
     number = number_of(text)
     if number != errno.EIO:
-        what = "no space left" if number == errno.ENOSPC else "no more files can be open"
+        what = "no space left" if number == errno.ENOSPC else "too many open files for another one"
         return unusable(f'{what} for the store "{path}"', number, text)
     if "permission denied" in lowered or "read-only file system" in lowered:
         return StoreRefusedError(f'the store "{path}" may not be written: {text}', hint="check who owns the folder")
@@ -60,7 +60,7 @@ def translated(error: Exception, path: Path) -> IngestError:
         return StoreBusyError(f'the store "{path}" is busy: {text}')
     if isinstance(error, OSError) and error.errno in _NO_FOLDER:
         return NotFoundError(
-            f'no folder can be made at "{path}": {error.strerror}',
+            f'cannot create the folder "{path}": {error.strerror}',
             hint="the store needs a folder of its own: is a file in its place, or in that of a folder above it?",
         )
     return IntegrityError(

@@ -32,12 +32,12 @@ def encode_text(data: bytes) -> bytes:
 
 
 def decode_text(data: bytes) -> bytes:
-    """The bytes again, of a text without its end."""
+    """The original bytes of a text without its end."""
     return data.replace(b"\x00\xff", b"\x00")
 
 
 def encode_time(timestamp_ms: int) -> bytes:
-    """A time so that later ones come first."""
+    """A time as bytes, so that later ones sort first."""
     return _TIME.pack(_INVERT - timestamp_ms)
 
 

@@ -1,4 +1,4 @@
-"""A table of an open database: what writing to it needs, and how much in it nobody can read."""
+"""A table of an open database, and the estimate of its garbage."""
 
 from typing import cast
 
@@ -8,27 +8,27 @@ from ingest.api import LifecycleError, NoTableError
 from sinks.rocksdb.database import Opened
 from sinks.rocksdb.keys import cell_column
 from sinks.rocksdb.reading import Cursor
-from sinks.rocksdb.sweep import Gauge
+from sinks.rocksdb.sweep import GarbageEstimate
 from sinks.rocksdb.tables import column_family
 
 MAX_PREPARED = 50_000
-"""Columns whose key parts are kept; data that makes more columns of its own pays for encoding them again."""
+"""Columns whose key parts are kept; those of further columns are encoded again each time."""
 
 
 class OpenTable:
     """
-    One table, ready to be written to, until its families change or the database is opened anew.
+    One table, ready for writes until its families change or the database is opened again.
 
     Attributes:
-        specs: family -> what it should be.
+        specs: family -> its specification.
         shortest_ttl_s: the shortest time to live of a family, None when all live for ever.
-        gauge: what is remembered of its cells.
+        gauge: estimate of the cells that no read returns.
 
     Raises:
         NoTableError: there is no such table.
     """
 
-    def __init__(self, opened: Opened, name: str, gauge: Gauge) -> None:
+    def __init__(self, opened: Opened, name: str, gauge: GarbageEstimate) -> None:
         if name not in opened.records:
             raise NoTableError(f'there is no table "{name}"')
         self.name = name
@@ -49,11 +49,11 @@ class OpenTable:
         return self._held()[0]
 
     def let_go(self) -> None:
-        """Forget all handles: the folder stays locked as long as one lives, if only in a traceback."""
+        """Drop all handles: the folder stays locked while one exists, even in a traceback."""
         self._handles = None
 
     def cursor(self) -> Cursor:
-        """An iterator over the table; it keeps the database open while it lives."""
+        """An iterator over the table; it keeps the database open while it exists."""
         return cast("Cursor", self._held()[1].iter())
 
     def prepared(self) -> dict[bytes, bytes]:
@@ -64,7 +64,7 @@ class OpenTable:
 
     def prepare(self, column: bytes) -> bytes:
         """
-        The same for a column that was not seen before.
+        The same for a new column.
 
         Raises:
             KeyError: there is no such family, or no colon.

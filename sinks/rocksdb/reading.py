@@ -1,4 +1,4 @@
-"""Cells out of the iterator of a table."""
+"""Reads cells from the iterator of a table."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
@@ -9,20 +9,20 @@ from sinks.rocksdb.keys import CELL, COLUMNS, END, after, column_head, decode_te
 PAGE_BYTES = 8 << 20
 """A page of a scan ends early at this size, so that large values do not add up in memory."""
 STEPS_BEFORE_SEEK = 16
-"""Old versions passed one by one before the iterator jumps: a seek costs about as much as this many steps."""
+"""Old versions passed one by one before the iterator seeks: a seek costs about as much as this many calls of `next`."""
 
 
 class Cursor(Protocol):
-    """The part of RocksDB's iterator that is used here."""
+    """The methods of RocksDB's iterator that are used here."""
 
     def valid(self) -> bool:
-        """Whether it stands at a key."""
+        """Whether it is at a key."""
 
     def key(self) -> bytes:
-        """Where it stands."""
+        """The current key."""
 
     def value(self) -> bytes:
-        """What is there."""
+        """The current value."""
 
     def next(self) -> None:
         """To the next key."""
@@ -37,14 +37,14 @@ class Cursor(Protocol):
         """To the last key."""
 
     def status(self) -> None:
-        """Raises what it met in the place of a key; the next seek forgets it."""
+        """Raises the iterator's error, if any; the next seek clears it."""
 
 
 def at_key(cursor: Cursor) -> bool:
     """
-    Whether a cursor stands at a key.
+    Whether a cursor is at a key.
 
-    At a damaged block it stands nowhere, as it does at the end; then this raises what RocksDB says of the block.
+    At a damaged block it is at no key, as at the end; this then raises RocksDB's error.
     """
     if cursor.valid():
         return True
@@ -54,13 +54,13 @@ def at_key(cursor: Cursor) -> bool:
 
 class Part(NamedTuple):
     """
-    One family of a table as a question needs it.
+    One family of a table, for one read.
 
     Attributes:
-        text: its name as it stands in keys.
+        text: its name as encoded in keys.
         qualifiers: None for the whole family.
-        oldest_ms: cells before that are too old.
-        versions: how many are wanted of a cell, at most as many as the family keeps.
+        oldest_ms: older cells have expired.
+        versions: how many to return of a cell, at most as many as the family keeps.
     """
 
     spec: FamilySpec
@@ -72,7 +72,7 @@ class Part(NamedTuple):
 
 class Question(NamedTuple):
     """
-    A table's cursor, and what is wanted of each row.
+    A table's cursor, and the parts of each row to read.
 
     Attributes:
         parts: sorted by family.
@@ -138,13 +138,13 @@ def row_at(question: Question, key: bytes) -> Row | None:
 
 
 def last_row(cursor: Cursor) -> bytes:
-    """The last row of a table as it stands in keys; empty when there is none."""
+    """The last row of a table as encoded in keys; empty if there is none."""
     cursor.seek_to_last()
     return row_head(cursor.key()) if at_key(cursor) else b""
 
 
 def _cells(question: Question, head: bytes) -> Iterator[Cell]:
-    """What is visible of one row; the cursor stands at the row's first key, and ends in it or after."""
+    """The visible cells of one row; the cursor is at the row's first key, and ends in the row or after it."""
     cursor = question.cursor
     for part in question.parts:
         family = head + part.text
@@ -187,7 +187,7 @@ def _column(cursor: Cursor, part: Part, column: bytes, qualifier: bytes, floor: 
             yield Cell(part.spec.name, qualifier, at, cursor.value())
         steps += 1
         if steps % STEPS_BEFORE_SEEK == 0 and (found == part.versions or at < floor):
-            # every kind is 0 or 1, so nothing of this column comes after that
+            # every kind is 0 or 1, so this column has no key after that
             cursor.seek(column + (b"\x01" if key[kind_at] != CELL else b"\x02"))
         else:
             cursor.next()

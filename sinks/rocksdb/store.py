@@ -24,13 +24,13 @@ from ingest.api import (
 from ingest.api.notation import shown
 from ingest.clock import now_ms
 from sinks.rocksdb import table_file
-from sinks.rocksdb.ages import NEVER, Ages
 from sinks.rocksdb.database import Database
+from sinks.rocksdb.expiry import NEVER, ExpiryIndex
 from sinks.rocksdb.keys import encode_text
 from sinks.rocksdb.open_table import OpenTable
 from sinks.rocksdb.reading import Cursor, Part, Question, last_row, page_of, row_at
 from sinks.rocksdb.settings import RocksDBSettings
-from sinks.rocksdb.sweep import DELETE_KEPT_MS, Gauge, Kept, count_superseded, slice_of
+from sinks.rocksdb.sweep import DELETE_KEPT_MS, GarbageEstimate, RetentionRule, count_superseded, slice_of
 from sinks.rocksdb.table_file import Note
 from sinks.rocksdb.tables import column_family, gauge_key, strongest
 from sinks.rocksdb.writing import batch_of
@@ -40,18 +40,18 @@ class RocksDBStore(FileStore[RocksDBSettings]):
     """
     Tables in a folder, one column family of RocksDB for each table.
 
-    One process writes; RocksDB's own lock keeps a second one out, and the file OWNER beside it says who has it. Any
-    number of other processes read at the same time: each question sees all that was acknowledged before it.
+    One process writes; RocksDB's own lock keeps a second writer out, and the file OWNER beside it names the writer. Any
+    number of other processes read at the same time: each read sees all writes that were acknowledged before it.
 
     Durable: with the WAL on, a write ends with one sync (`sync: true`). One without WAL is in a file of its own before
     it is acknowledged; one that mixes both is written with the WAL. So a killed process leaves no torn row either way.
-    A write is there in one piece, and nothing of it when a mutation is refused.
+    A write is atomic, and is refused as a whole if one mutation is refused.
 
-    Cells nobody can read any more are removed in slices, after writes.
+    Cells that no read returns any more are removed in slices, after writes.
 
     Args:
         read_only: for a reader beside the writer.
-        clock_ms: what time it is, for the age of cells.
+        clock_ms: the current time, for the age of cells.
     """
 
     kind = "rocksdb"
@@ -65,7 +65,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         self._clock_ms = clock_ms
         self._generation = -1
         self._open_tables: dict[str, OpenTable] = {}
-        self._gauges: dict[str, Gauge] = {}
+        self._gauges: dict[str, GarbageEstimate] = {}
 
     @classmethod
     def reader(cls, settings: RocksDBSettings) -> Self:
@@ -73,18 +73,18 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         return cls(settings, read_only=True)
 
     def open(self) -> None:
-        """Take the folder, or begin to read beside the one who has it."""
+        """Lock the folder, or start to follow its writer."""
         self._database.open()
 
     def close(self) -> None:
-        """Let go of the folder."""
-        # handles keep RocksDB open, so they go first
+        """Release the folder."""
+        # handles keep RocksDB open, so they are dropped first
         self._forget()
         self._gauges.clear()
         self._database.close()
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
-        """Write mutations in one piece, then look after what nobody can read any more."""
+        """Write mutations atomically, then sweep a slice of the table if that is due."""
         found = self._open_table(table)
         batch, logged, cells = batch_of(mutations, found, self._clock_ms())
         self._count(found, cells, found.gauge.sample_of(mutations))
@@ -93,13 +93,13 @@ class RocksDBStore(FileStore[RocksDBSettings]):
             batch.put(gauge_key(table), gauge)
         self._write(table, batch, logged=logged)
         if not logged:
-            # without the log only the table is flushed, and the gauge is not in it
+            # without the log only the table is flushed, which does not hold the estimate
             with self._forgetting():
                 self._database.remember(gauge_key(table), gauge)
         self._look_after(found)
 
     def file_compression(self, table: str) -> str:
-        """That of the family which asks for most: a file holds all of them."""
+        """The strongest compression of the families: a file holds all of them."""
         specs = self._database.current().records.get(table)
         if specs is None:
             raise NotFoundError(f'there is no table "{table}"')
@@ -110,14 +110,14 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         return table_file.write(path, puts, compression).packed()
 
     def take_file(self, table: str, path: str, note: bytes) -> None:
-        """Make the file one of the table's, under a second name, so that it can be taken again."""
+        """Ingest the file into the table through a hard link, so that it can be ingested again."""
         found = self._open_table(table)
         cells, named, samples = Note.of(note)
         unknown = named.difference(found.specs)
         if unknown:
             raise WriteRejectedError(
                 f'there is no family {shown(*sorted(unknown))} in table "{table}"',
-                hint="start again: the events are checked anew against the families that are there",
+                hint="restart the service: the events are checked again against the families that exist",
             )
         self._count(found, cells, samples)
         with self._forgetting():
@@ -147,7 +147,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
                 start = page[-1].key + b"\0"
 
     def ensure_table(self, spec: TableSpec) -> None:
-        """Make the table and its families where they are missing."""
+        """Create the table and its families if they are missing."""
         existing = self._database.writable().records.get(spec.name)
         missing = {family.name: family for family in spec.families if family.name not in (existing or {})}
         if existing is None or missing:
@@ -155,18 +155,18 @@ class RocksDBStore(FileStore[RocksDBSettings]):
                 self._database.add_families(spec.name, list(missing.values()))
 
     def change_family(self, table: str, family: FamilySpec) -> None:
-        """Give a family other options; what is in files already is compressed anew when they are compacted."""
+        """Give a family other options; existing files get the new compression when they are compacted."""
         if family.name not in self._database.writable().records.get(table, {}):
             raise SchemaError(f'there is no family {shown(family.name)} in table "{table}"')
         found = self._open_table(table)
-        # cells may expire sooner now; said first, as nobody would look for them when a crash came between
-        found.gauge.ages = Ages(0, self._last_row(found))
+        # cells may expire sooner now; recorded first, since after a crash in between no sweep would look for them
+        found.gauge.expiry = ExpiryIndex(0, self._last_row(found))
         self._remember(found)
         with self._forgetting():
             self._database.change_family(table, family)
 
     def describe_table(self, name: str) -> TableSpec | None:
-        """The table's families, as they were asked for; bloom filters are ignored here."""
+        """The table's families, as they were declared; bloom filters are ignored here."""
         specs = self._database.current().records.get(name)
         return None if specs is None else TableSpec(name, tuple(spec for _, spec in sorted(specs.items())))
 
@@ -180,7 +180,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         return tuple(sorted(self._database.current().records))
 
     def _count(self, table: OpenTable, cells: int, samples: Sequence[Mutation]) -> None:
-        """Let the table's gauge know what is about to be written."""
+        """Count mutations that are about to be written in the table's estimate."""
         gauge = table.gauge
         gauge.count(cells, samples, table.specs)
         with self._forgetting():
@@ -221,7 +221,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         return removed
 
     def _remember(self, table: OpenTable, batch: WriteBatch | None = None) -> None:
-        """Write the gauge of a table, with what is in a batch."""
+        """Write the estimate of a table, with the batch that is written."""
         batch = batch or WriteBatch(raw_mode=True)
         batch.put(gauge_key(table.name), table.gauge.record())
         self._write(table.name, batch, logged=True)
@@ -232,17 +232,17 @@ class RocksDBStore(FileStore[RocksDBSettings]):
 
     @contextmanager
     def _forgetting(self) -> Iterator[None]:
-        """After an error the database is opened anew, which it can not while a handle of ours keeps it open."""
+        """After an error the database is opened again, which fails while a handle keeps it open."""
         try:
             yield
         except BaseException:
             self._forget()
-            # nor is it known what of it was written
+            # it is not known either which part of the estimate was written
             self._gauges.clear()
             raise
 
     def _page(self, table: str, scan: Scan, bounds: tuple[bytes, bytes | None], left: int | None) -> list[Row]:
-        """The next rows. The cursors end with the call: they would keep RocksDB open while the caller has the rows."""
+        """The next rows. The cursors end with the call: they would keep RocksDB open while the caller uses the rows."""
         wanted = scan.page_rows if left is None else min(left, scan.page_rows)
         return self._database.guarded(
             lambda: page_of(self._question(table, scan.columns, scan.versions), bounds, wanted, reverse=scan.reverse)
@@ -277,10 +277,10 @@ class RocksDBStore(FileStore[RocksDBSettings]):
             self._generation = self._database.generation
         found = self._open_tables.get(name)
         if found is None:
-            gauge = self._gauges.get(name) or Gauge.of(opened.root.get(gauge_key(name)), self._clock_ms())
+            gauge = self._gauges.get(name) or GarbageEstimate.of(opened.root.get(gauge_key(name)), self._clock_ms())
             found = self._open_tables[name] = OpenTable(opened, name, gauge)
             if name not in self._gauges:
-                gauge.ages.top = self._last_row(found)
+                gauge.expiry.top = self._last_row(found)
                 self._gauges[name] = gauge
         return found
 
@@ -291,9 +291,9 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         self._generation = -1
 
 
-def _kept(spec: FamilySpec, now: int) -> Kept:
+def _kept(spec: FamilySpec, now: int) -> RetentionRule:
     ttl_ms = NEVER if spec.ttl_s is None else spec.ttl_s * 1000
-    return Kept(spec.versions, _oldest_ms(spec, now), now - DELETE_KEPT_MS, ttl_ms)
+    return RetentionRule(spec.versions, _oldest_ms(spec, now), now - DELETE_KEPT_MS, ttl_ms)
 
 
 def _oldest_ms(spec: FamilySpec, now: int) -> int:

@@ -1,18 +1,18 @@
 """
-Removes what nobody can read any more: versions beyond what a family keeps, hidden and expired cells, old deletes.
+Removes keys that no read returns any more: versions beyond what a family keeps, hidden and expired cells, old deletes.
 
 RocksDB keeps every version, for the time is part of the key, and offers no filter for its own compaction here. Looking
 at each cell as it is written would cost a read each. So one row of each hundred that are written is looked at: how many
 of its cells push out an older version tells how fast those gather, whatever the order of keys. When they are estimated
-to be a quarter of all cells, the table is walked through once, in slices between writes.
+to be a quarter of all cells, the whole table is swept once, in slices between writes.
 
 A slice looks at three times as many cells as were written since the last one. So a store holds at most about a third
-more cells than are readable, and data that is only added to is never walked.
+more cells than are readable, and a table without updates is never swept.
 
-Expired cells are looked for when a quarter of the shortest time to live has passed, where there are some (see `Ages`).
-Where keys rise with time they are a quarter of the readable ones at most, and cost little. Where rows of every age lie
-side by side each walk is one through all rows: they are about a third of the readable ones there, and more than half
-for a while when the first of them expire.
+Expired cells are looked for when a quarter of the shortest time to live has passed, if there are any (`ExpiryIndex`).
+Where keys rise with time they are a quarter of the readable ones at most, and cost little. Where rows of every age are
+mixed each sweep reads all rows: they are about a third of the readable ones there, and more than half for a while when
+the first of them expire.
 """
 
 import json
@@ -22,7 +22,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from ingest.api import FamilySpec, Mutation, Put
-from sinks.rocksdb.ages import NEVER, Ages
+from sinks.rocksdb.expiry import NEVER, ExpiryIndex
 from sinks.rocksdb.keys import (
     CELL,
     COLUMNS,
@@ -37,21 +37,21 @@ from sinks.rocksdb.reading import Cursor, at_key
 
 SAMPLE_EVERY = 100
 MIN_SUPERSEDED = 100_000
-"""Cells; below that a walk is not worth its while."""
+"""Cells; a smaller table is not swept."""
 SHARE = 0.25
 SLICE_KEYS = 100_000
-"""Looked at in one slice, at least: about a tenth of a second."""
+"""Least number of keys of a slice: about a tenth of a second."""
 PACE = 3
-"""Cells that are looked at for each that is written, while a walk is under way."""
+"""Keys that a sweep reads for each cell that is written."""
 DELETE_KEPT_MS = 24 * 3600 * 1000
-"""A delete hides cells that are written after it with an earlier time; so long after it they no longer come."""
+"""How long a delete is kept, since it hides cells that are written after it with an earlier time."""
 TTL_CHECK_MS = 3600 * 1000
-"""A table is walked for expired cells alone no more often than this."""
+"""Least time between two sweeps for expired cells alone."""
 
 
-class Kept(NamedTuple):
+class RetentionRule(NamedTuple):
     """
-    What a family keeps.
+    Retention of a family.
 
     Attributes:
         ttl_ms: how long a cell lives; `NEVER` for one that does not expire.
@@ -65,11 +65,11 @@ class Kept(NamedTuple):
 
 class Slice(NamedTuple):
     """
-    What was done in a slice.
+    The result of a slice.
 
     Attributes:
         removed: how many keys.
-        after: where to go on: at a row, within one, or None at the end.
+        after: where the next slice starts: at a row, within one, or None at the end.
         expires_ms: when the first of the cells that stay expires.
     """
 
@@ -79,17 +79,17 @@ class Slice(NamedTuple):
 
 
 @dataclass(slots=True)
-class Gauge:
+class GarbageEstimate:
     """
-    How many cells of a table nobody can read, estimated, and when to walk through it.
+    An estimate of the cells of a table that no read returns, and when to sweep it.
 
     Attributes:
-        cells: of the table, as found by the last walk and written since.
-        superseded: how many of them nobody can read.
-        walked_ms: when the last walk began, or the table.
-        resume: where the walk goes on; None while there is none.
+        cells: of the table, as found by the last sweep and written since.
+        superseded: how many of them no read returns.
+        walked_ms: when the last sweep started, or the table was created.
+        resume: where the sweep continues; None while there is none.
         ages: when cells expire.
-        sampled_rows: how many rows the samples were taken of; another beginning after each restart.
+        sampled_rows: how many rows the samples were taken of; starts at another number after each restart.
         passed: see `count_superseded`.
     """
 
@@ -97,7 +97,7 @@ class Gauge:
     superseded: int = 0
     walked_ms: int = 0
     resume: bytes | None = None
-    ages: Ages = field(default_factory=Ages)
+    expiry: ExpiryIndex = field(default_factory=ExpiryIndex)
     sampled_rows: int = 0
     passed: dict[int, int] = field(default_factory=dict)
     _written: int = 0
@@ -105,16 +105,16 @@ class Gauge:
     _seen_at_start: int = 0
     _removed: int = 0
     _row_expires_ms: int = NEVER
-    """When the first cell expires of what was found in the row that the walk is in, and before."""
+    """When the first cell expires in the row that the sweep has reached, and before it."""
 
     @classmethod
-    def of(cls, record: bytes | None, now_ms: int) -> "Gauge":
-        """What was remembered; without a record, a table that begins now."""
+    def of(cls, record: bytes | None, now_ms: int) -> "GarbageEstimate":
+        """The estimate from its record; without a record, that of a new table."""
         if record is None:
             return cls(walked_ms=now_ms)
         cells, superseded, walked_ms, *more = json.loads(record)
         earliest_ms, *walk = more or [0]
-        gauge = cls(cells, superseded, walked_ms, ages=Ages(earliest_ms))
+        gauge = cls(cells, superseded, walked_ms, expiry=ExpiryIndex(earliest_ms))
         gauge.sampled_rows = cells  # any number that differs from restart to restart
         if walk:
             resume, gauge._for_expired, gauge._seen_at_start, gauge._removed = walk
@@ -123,9 +123,9 @@ class Gauge:
         return gauge
 
     def record(self) -> bytes:
-        """What to remember over a restart: a walk goes on then, but where cells expire is told of the whole alone."""
+        """The record for a restart: a sweep resumes then, but the expiry is kept for the whole table alone."""
         walk = [] if self.resume is None else [self.resume.hex(), self._for_expired, self._seen_at_start, self._removed]
-        return json.dumps([self.cells, self.superseded, self.walked_ms, self.ages.earliest_ms, *walk]).encode()
+        return json.dumps([self.cells, self.superseded, self.walked_ms, self.expiry.earliest_ms, *walk]).encode()
 
     def sample_of(self, mutations: Sequence[Mutation]) -> Sequence[Mutation]:
         """One of each hundred rows that are written, also over many short calls."""
@@ -142,36 +142,36 @@ class Gauge:
         lives = {name: spec.ttl_s * 1000 for name, spec in specs.items() if spec.ttl_s is not None}
         if lives:
             puts = [put for put in samples if isinstance(put, Put)]
-            self.ages.wrote(cells, [(encode_text(put.row), put.timestamp_ms + _life_of(put, lives)) for put in puts])
+            self.expiry.wrote(cells, [(encode_text(put.row), put.timestamp_ms + _life_of(put, lives)) for put in puts])
 
     def start_if_due(self, *, ttl_s: int | None, now_ms: int) -> None:
-        """Begin to walk through the table, where that is worth it."""
-        # a clock that was ahead once must not put off what is due until it is right
+        """Start a sweep of the table if it is due."""
+        # a clock that was ahead once must not delay a sweep until it is right
         self.walked_ms = min(self.walked_ms, now_ms)
         if self.superseded >= max(MIN_SUPERSEDED, SHARE * self.cells):
             self.start(now_ms)
         elif (
             ttl_s is not None
             and now_ms - self.walked_ms >= max(TTL_CHECK_MS, ttl_s * 250)
-            and self.ages.earliest_ms < now_ms
+            and self.expiry.earliest_ms < now_ms
         ):
             self.start(now_ms, for_expired=True)
 
     def start(self, now_ms: int, *, for_expired: bool = False) -> None:
-        """Begin to walk through all of the table, or where something has expired."""
+        """Start a sweep of the whole table, or of the ranges with expired cells."""
         self.resume = b""
         self.walked_ms = now_ms
         self._for_expired = for_expired
-        # what is superseded where nothing has expired stays
+        # superseded cells of ranges without expired ones stay
         self._seen_at_start = 0 if for_expired else self.superseded
         self._removed = 0
         self._row_expires_ms = NEVER
 
     def next_span(self, now_ms: int) -> tuple[bytes, bytes | None] | None:
-        """Where the walk goes on, and where it stops; None when there is nothing more."""
+        """Start and stop of the next slice; None if the sweep is at its end."""
         if self.resume is None:
             return None
-        return self.ages.expired(self.resume, now_ms) if self._for_expired else (self.resume, None)
+        return self.expiry.expired(self.resume, now_ms) if self._for_expired else (self.resume, None)
 
     @property
     def slice_keys(self) -> int:
@@ -179,7 +179,7 @@ class Gauge:
         return max(SLICE_KEYS, PACE * self._written)
 
     def went_on(self, first: bytes, done: Slice, now_ms: int) -> None:
-        """A slice is done; the last one has nowhere to go on."""
+        """Take note of a finished slice."""
         self._tell_ages(first, done)
         self._removed += done.removed
         self._written = 0
@@ -188,17 +188,17 @@ class Gauge:
             self.ended()
 
     def _tell_ages(self, first: bytes, done: Slice) -> None:
-        """Whole rows: what is written is told of by rows alone, so no stretch may begin within one."""
+        """Whole rows: writes are recorded by row, so no range may start within one."""
         begin = row_head(first) if first else b""
         end = None if done.after is None else row_head(done.after)
         expires_ms = min(self._row_expires_ms, done.expires_ms)
         if end is None or end > begin:
-            self.ages.walked(begin, end, expires_ms)
+            self.expiry.walked(begin, end, expires_ms)
             expires_ms = NEVER if done.after == end else done.expires_ms
         self._row_expires_ms = expires_ms
 
     def ended(self) -> None:
-        """There is nothing more to look at."""
+        """End the sweep."""
         self.resume = None
         self.cells = max(0, self.cells - self._removed)
         self.superseded -= self._seen_at_start
@@ -206,30 +206,30 @@ class Gauge:
 
 def place_in_hundred(number: int, start: int = 0) -> int:
     """
-    Which row of a hundred is looked at.
+    The number of the row of a hundred that is sampled.
 
     One that differs and follows no rule of the rows: in calls of one shape a fixed place shows the same rows again and
     again, and never the others.
 
     Args:
         number: of the hundred; in the first one it is the first row, unless there is a start.
-        start: another one for other rows, where hundreds are numbered anew.
+        start: another one for other rows, where the hundreds are numbered from 0 again.
     """
     return crc32(number.to_bytes((number.bit_length() + 7) // 8), start) % SAMPLE_EVERY
 
 
 def slice_of(
     cursor: Cursor,
-    families: Mapping[bytes, Kept],
+    families: Mapping[bytes, RetentionRule],
     span: tuple[bytes, bytes | None],
     limit: int,
     remove: Callable[[bytes], None],
 ) -> Slice:
     """
-    Remove what can go of about `limit` keys; a slice ends at the end of a column, or of a family that was deleted.
+    Remove the garbage among about `limit` keys; a slice ends at the end of a column, or of a family that was deleted.
 
-    A delete goes only with what it hides, so it is decided before the cells of its row and they all go in one slice:
-    a slice has no bound but a column's versions, and a row's cells where the family was deleted in it.
+    A delete is removed together with the cells it hides. It precedes them, so all are removed in one slice, whose size
+    is bounded only by the versions of a column, and by the cells of a row whose family was deleted.
 
     Args:
         cursor: over the table.
@@ -241,7 +241,7 @@ def slice_of(
     cursor.seek(span[0])
     stop = span[1]
     row = head = column = b""
-    kept = Kept(0, 0, 0, NEVER)
+    kept = RetentionRule(0, 0, 0, NEVER)
     is_deleted = False
     floor = row_floor = found = count = removed = 0
     expires_ms = NEVER
@@ -293,7 +293,7 @@ def count_superseded(
     samples: Iterable[Mutation], cursor: Cursor, specs: Mapping[bytes, FamilySpec], passed: dict[int, int]
 ) -> int:
     """
-    About how many cells nobody can read once all that the samples were taken of is written; looks at these.
+    About how many cells the sampled mutations will supersede; reads the samples' rows.
 
     Args:
         samples: rows about to be written.
@@ -307,7 +307,8 @@ def count_superseded(
         if isinstance(mutation, Put):
             for column in mutation.columns:
                 versions = specs[column.partition(b":")[0]].versions
-                # counting many takes a step each: so the fewer columns are counted, and each of them for the others
+                # counting takes one call per version: so of long columns only some are counted, and stand for the
+                # others
                 every = -(-versions // SAMPLE_EVERY)
                 passed[every] = passed.get(every, 0) + 1
                 if passed[every] < every:

@@ -1,4 +1,4 @@
-"""Puts as a sorted file that RocksDB takes in as it is; made by tasks, taken by the driver."""
+"""Puts as a sorted file that RocksDB ingests as it is; tasks write it, the driver ingests it."""
 
 from collections.abc import Callable, Sequence
 from operator import itemgetter
@@ -18,7 +18,7 @@ from sinks.rocksdb.tables import file_options
 
 class Note(NamedTuple):
     """
-    What the driver is told of a file.
+    A task's note to the driver about a file.
 
     Attributes:
         cells: in it.
@@ -56,10 +56,10 @@ def write(path: str, puts: Sequence[Put], compression: str) -> Note:
     """
     Write puts of one table as one file; of two values for one cell the later one counts.
 
-    RocksDB leaves files of neighbours as they are, so one that should be compressed is so from the beginning.
+    RocksDB does not rewrite files that overlap no others, so the file is compressed when it is written.
 
     Raises:
-        StoreUnavailableError: the disk has no room, or the process too many files open.
+        StoreUnavailableError: the disk is full, or the process has too many open files.
         IntegrityError: the disk fails.
     """
     shapes = _Shapes()
@@ -71,7 +71,7 @@ def write(path: str, puts: Sequence[Put], compression: str) -> Note:
     except Exception as error:
         if not is_from_rocksdb(error):
             raise
-        raise unusable(f'"{path}" can not be written', number_of(str(error)), str(error)) from error
+        raise unusable(f'"{path}" cannot be written', number_of(str(error)), str(error)) from error
     families = frozenset(column.partition(b":")[0] for shape in shapes for column in shape)
     return Note(cells, families, _samples(puts))
 
@@ -110,7 +110,7 @@ def _fill(add: Callable[[bytes, bytes], None], puts: Sequence[Put], shapes: _Sha
 
 
 def _merged(head: bytes, puts: Sequence[Put], shapes: _Shapes) -> list[tuple[bytes, bytes]]:
-    """What several puts leave in one row."""
+    """The result of several puts of one row."""
     cells: dict[bytes, bytes] = {}
     for put in puts:
         time = encode_time(put.timestamp_ms)

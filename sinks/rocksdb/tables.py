@@ -1,4 +1,4 @@
-"""Which tables and families there are: one RocksDB column family for each table, and a record of what it should be."""
+"""Tables and families: one RocksDB column family for each table, and a record of its specification."""
 
 import json
 from collections.abc import Iterable
@@ -44,8 +44,8 @@ def database_options(max_open: int) -> Options:
     options.set_max_open_files(max_open)
     options.create_if_missing(True)
     options.create_missing_column_families(True)
-    # a log that ends in the middle of a record is what a killed process leaves; damage before its end is refused, where
-    # RocksDB's default would pass over all that follows it, and nobody would know
+    # a killed process leaves a log that ends in the middle of a record; damage before its end is refused, since
+    # RocksDB's default would silently skip all records after it
     options.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
     options.set_db_write_buffer_size(ALL_BUFFERS_BYTES)
     options.set_max_background_jobs(2)
@@ -62,19 +62,19 @@ def table_options() -> Options:
 
 
 def file_options(compression: str) -> Options:
-    """Options of a file that is made for a table."""
+    """Options of a file that is written for a table."""
     options = table_options()
     options.set_compression_type(_COMPRESSIONS[compression][1]())
     return options
 
 
 def strongest(specs: Iterable[FamilySpec]) -> str:
-    """The compression of the family that asks for most."""
+    """The strongest compression of the families."""
     return max((spec.compression for spec in specs), key=list(_COMPRESSIONS).index, default="none")
 
 
 def compress(table: Rdict, specs: Iterable[FamilySpec]) -> None:
-    """Let an open table compress the files it writes from now on; that is forgotten when it is closed."""
+    """Set the compression of new files of an open table; valid until it is closed."""
     table.set_options({"compression": _COMPRESSIONS[strongest(specs)][0]})
 
 
@@ -89,7 +89,7 @@ def gauge_key(table: str) -> bytes:
 
 
 def write_record(database: Rdict, table: str, families: dict[bytes, FamilySpec], options: WriteOptions) -> None:
-    """Remember what a table should be."""
+    """Write the record of a table."""
     content = {
         quote_from_bytes(spec.name): {
             "versions": spec.versions,
@@ -107,7 +107,7 @@ def read_records(database: Rdict) -> dict[str, dict[bytes, FamilySpec]]:
     Every table with its families.
 
     Raises:
-        IntegrityError: the store has another format, or a record can not be read.
+        IntegrityError: the store has another format, or a record cannot be read.
     """
     found = database.get(FORMAT_KEY)
     if found is not None and found != FORMAT:
@@ -124,7 +124,7 @@ def read_records(database: Rdict) -> dict[str, dict[bytes, FamilySpec]]:
             content = json.loads(cursor.value())["families"]
             specs = [FamilySpec(name=unquote_to_bytes(family), **options) for family, options in content.items()]
         except (ValueError, TypeError, KeyError) as error:
-            raise IntegrityError(f'the record of table "{name}" can not be read: {error}') from error
+            raise IntegrityError(f'the record of table "{name}" cannot be read: {error}') from error
         tables[name] = {spec.name: spec for spec in specs}
         cursor.next()
     return tables

@@ -10,7 +10,7 @@ from ingest.api import (
     Delete,
     Mutation,
     WriteRejectedError,
-    why_never,
+    rejection_reason,
 )
 from sinks.rocksdb.keys import (
     column_delete_suffix,
@@ -28,7 +28,7 @@ def batch_of(mutations: Sequence[Mutation], table: OpenTable, now_ms: int) -> tu
     Args:
         mutations: of one table.
         table: where they go.
-        now_ms: what a delete has as the time at which it was written.
+        now_ms: the time at which deletes are written.
 
     Raises:
         WriteRejectedError: some can never be written; nothing was.
@@ -87,6 +87,6 @@ def _delete(batch: WriteBatch, head: bytes, delete: Delete, table: OpenTable, wr
 
 
 def _rejection(mutations: Sequence[Mutation], table: OpenTable) -> WriteRejectedError:
-    """What is wrong, with every mutation that is."""
-    reasons = {index: reason for index, one in enumerate(mutations) if (reason := why_never(one, table.specs))}
+    """The rejection, with the indexes of all refused mutations."""
+    reasons = {index: reason for index, one in enumerate(mutations) if (reason := rejection_reason(one, table.specs))}
     return WriteRejectedError(next(iter(reasons.values()), "a mutation was refused"), indexes=sorted(reasons))

@@ -104,7 +104,7 @@ def built() -> Path:
         raise RuntimeError("benthos is built by Go, which is not here: install it, or leave the part out")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "go.mod").write_text(_GO_MOD)
-    # a library in it reaches into the runtime of Go, which newer versions of Go allow only when told
+    # a library in it reaches into the runtime of Go, which newer versions of Go allow only with this flag
     flags = ["-mod=mod", "-buildvcs=false", "-ldflags=-checklinkname=0"]
     command = [go, "build", *flags, "-o", "benthos", f"{_MODULE}/cmd/benthos"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

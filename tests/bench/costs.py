@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from ingest.api import Decorator, Event, EventError, Example, FanOut, Held
+from ingest.api import Buffered, Decorator, Event, EventError, Example, FanOut
 from ingest.catalog import Catalog
 from ingest.testing.events import event_before, files_of, settings_of
 from tests.bench.timing import LOOPS, measured
@@ -23,16 +23,17 @@ Case = tuple[Callable[[Event], object], Callable[[], Event]]
 def decorators(loops: int = LOOPS) -> dict[str, float]:
     """Decorator -> ns an event, for the case that costs most: an example of its own, or its options on a line."""
     catalog = Catalog()
-    return {name: _cost(catalog.load("decorators", name), loops) for name in catalog.names("decorators")}
+    return {name: cost(catalog.load("decorators", name), loops) for name in catalog.names("decorators")}
 
 
-def told(figures: dict[str, float]) -> str:
+def slow_decorators(figures: dict[str, float]) -> str:
     """Which of them take longer than they should."""
     slow = [name for name, cost in sorted(figures.items()) if cost > SLOW_NS]
     return f"Over {SLOW_NS // 1000} µs: {', '.join(slow) or 'none'}."
 
 
-def _cost(component: type[Any], loops: int) -> float:
+def cost(component: type[Any], loops: int) -> float:
+    """Nanoseconds that a decorator takes for the hardest of its examples that passes."""
     rough = {
         (number, body): measured(*case, loops=_ROUGHLY)
         for number, example in enumerate(component.examples)
@@ -61,6 +62,6 @@ def _call(decorator: Decorator[Any] | FanOut[Any]) -> Callable[[Event], object]:
 
     def made(event: Event) -> object:
         answer = decorator.decorate(event)
-        return answer if isinstance(answer, Held) else list(answer)
+        return answer if isinstance(answer, Buffered) else list(answer)
 
     return made

@@ -9,14 +9,14 @@ from typing import Any
 import psutil
 
 from ingest.api import Event, Record
-from ingest.build import live_chain, live_decoder, live_mappers, plan_of
 from ingest.catalog import Catalog
 from ingest.config import load
-from sinks.buffer import Chunk, WriteBuffer
+from ingest.plan.assemble import live_chain, live_decoder, live_mappers, plan_of
 from sinks.hbase.connection import Connection
 from sinks.hbase.encoding import Encoder
 from sinks.hbase.message import METHOD
 from sinks.hbase.settings import HBaseSettings
+from sinks.writing.buffer import Chunk, WriteBuffer
 from tests.bench.flume import Flume
 from tests.bench.rungs import TASKS, product
 from tests.bench.watching import Processes, Sample, follow, processes_of
@@ -183,8 +183,8 @@ class HBaseRungs:
             record = Record(self._topic, index % self._partitions, index // self._partitions, None, line, BATCH_MS)
             for outcome in chain(decode(record)):
                 if isinstance(outcome, Event):
-                    mapped = mapper.map(outcome, BATCH_MS)
-                    buffer.add(*mapped)
+                    for mapped in mapper.map(outcome, BATCH_MS):
+                        buffer.add(*mapped)
             while chunks:
                 yield from self._calls(encoder, chunks.pop())
         buffer.flush()

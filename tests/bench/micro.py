@@ -5,7 +5,7 @@ from thriftpy2.transport import TBufferedTransport
 
 from ingest.api import Event, OnError, Put
 from ingest.catalog import Catalog
-from ingest.chain import Chain, Step
+from ingest.pipeline.chain import BoundDecorator, Chain
 from sinks.hbase.connection import Client
 from sinks.hbase.encoding import Encoder
 from sinks.hbase.message import METHOD
@@ -114,5 +114,5 @@ def chain_of_four() -> float:
     for name, options in CHAIN_OF_FOUR:
         component = catalog.load("decorators", name)
         settings = component.settings_class().model_validate(options)
-        steps.append(Step(component(settings), name, None, OnError.DEAD_LETTER))
+        steps.append(BoundDecorator(component(settings), name, None, OnError.DEAD_LETTER))
     return 1e9 / measured(Chain(steps).run, lambda: Event(BODY, {}, key=b"k1"))

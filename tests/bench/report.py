@@ -16,13 +16,13 @@ LOG = Path(__file__).resolve().parents[2] / "docs" / "bench" / "changes.md"
 _TOP = """\
 # Performance
 
-Made by `make bench` from `docs/bench/latest.json` and `docs/bench/changes.md`; do not edit. Ratios between rungs carry
-over to other machines, the figures themselves do not.
+`make bench` writes this page from `docs/bench/latest.json` and `docs/bench/changes.md`; do not edit it. Ratios between
+stages carry over to other machines, the figures themselves do not.
 
-Machine: {cpu}, Python {python}, PySpark {pyspark}. What has several runs has them in turn, and the
-median is told. Each run and each peer has the first half of its events to become warm; what comes after counts.
+Machine: {cpu}, Python {python}, PySpark {pyspark}. Several runs of a part take turns with the other parts, and the page
+shows the median. Each run and each peer warms up on the first half of its events; only the second half counts.
 
-Settings in force, the same in README.md: {settings}.
+The benchmark refuses to run with other settings than [these](#settings-in-force).
 
 {measured}
 
@@ -47,11 +47,18 @@ _RUNGS = """\
 {events:,} access-log lines of about 170 bytes, 4 partitions, one regex with nine groups, nine cells a row.
 
 {table}
-`read`: Spark reads Kafka and keeps nothing. `python`: records handed to Python. `decode`: made events. `chain`:
-decorated. `map`: made cells. `encode`: made files. `rocksdb`: `ingest run`, everything durable and acknowledged; `ttl`:
-cells that vanish after 30 days; `rows written again`: 50,000 rows in all, each written thirty times. Each has a JVM of
-its own. The server is Kafka. `benthos`: Benthos 4.27, the peer of `chain`, reads the topic, does the same regex, and
-writes JSON into a file without a sync.
+Each stage from `read` to `rocksdb` includes the ones before it and has a JVM of its own; the server is Kafka.
+
+- `read`: Spark reads Kafka and discards the records.
+- `python`: Spark sends the records to Python.
+- `decode`: records become events.
+- `chain`: the decorators run.
+- `map`: events become cells.
+- `encode`: cells become staged files.
+- `rocksdb`: `ingest run`, everything durable and acknowledged. `ttl`: cells expire after 30 days. `rows written again`:
+  50,000 rows in all, each written thirty times.
+- `benthos`: Benthos 4.27, the peer of `chain`, reads the topic, runs the same regex, and writes JSON into a file
+  without a sync.
 """
 
 _HBASE = """\
@@ -59,21 +66,23 @@ _HBASE = """\
 
 ![Kafka to HBase, beside its peers](bench/hbase.svg)
 
-{events:,} of the same lines into an emptied table, WAL on but where it says no WAL. A body of 1 KB or 10 KB is the
-line, padded; of those there are 400 MB.
+{events:,} of the same lines into an emptied table, with the WAL on unless a row says no WAL. A body of 1 KB
+or 10 KB is the padded line; 400 MB of these are written.
 
 {table}
-`hbase`: `ingest run`, a connection for each of the two tasks at work. `ceiling`: the same rows as ready-made Thrift
-bytes, by as many connections. `flume`: Flume 1.11, Kafka source, two HBase2 sinks with the regex serializer. The
-servers are Kafka, HBase and its Thrift server, on the same two cores; Flume speaks to HBase itself and leaves the
-Thrift server alone, so `together` is what to compare.
+- `hbase`: `ingest run`, two tasks at a time, each with one connection to HBase's Thrift server.
+- `ceiling`: the same rows as prepared Thrift bytes, over as many connections.
+- `flume`: Flume 1.11, Kafka source, two HBase2 sinks with the regex serializer.
+
+The servers are Kafka, HBase and its Thrift server, on the same two cores. Flume calls HBase without the Thrift server,
+so compare `together`.
 """
 
 _THREADS = """\
-### Who has the CPU on the way to HBase
+### CPU by process and thread, to HBase
 
-Seconds a million events, of the run in the middle, by process and by what its threads are for; what is under 0.3 in
-all of them is in `all` only.
+Seconds a million events in the median run, by process and purpose of its threads. A purpose below 0.3 in all columns is
+in `all` only.
 
 | process | threads | {rungs} |
 |---|---|{rules}
@@ -81,17 +90,17 @@ all of them is in `all` only.
 """
 
 _LATENCY = """\
-## From produced to readable
+## Latency from produced to readable
 
-In HBase, with events coming at a share of the rate above; one event every 50 ms is looked for until it can be read.
+Into HBase, at a fraction of the rate above. Every 50 ms the benchmark looks for one event until it can read it.
 
-| share | events/s | events looked for | p50 s | p90 s | p99 s | worst s |
+| rate | events/s | events looked for | p50 s | p90 s | p99 s | worst s |
 |---|---:|---:|---:|---:|---:|---:|
 {rows}
 """
 
 _SCALE = """\
-## What grows
+## Scaling
 
 Into RocksDB, one run each.
 
@@ -109,15 +118,15 @@ _SOAK = """\
 _COSTS = {
     "decorators_ns": (
         "Decorators",
-        "The hardest of its examples and of its options on a line of 200 bytes, one core, chain overhead apart.",
+        "The slowest of its examples and options on a line of 200 bytes, one core, without the overhead of the chain.",
         "decorator",
     ),
     "sinks_ns": ("Sinks", "An event to its cells, without a store, one core.", "sink"),
     "writes_ns": (
         "Writes to HBase",
         (
-            "A row of nine cells as a Thrift message, checked, as far as the socket; one core. `prepared` is what the "
-            "store does, `thriftpy2's objects` what a client without it would do, unchecked."
+            "A row of nine cells as a checked Thrift message, up to the socket; one core. `prepared` is the store's "
+            "way, `thriftpy2's objects` that of a plain client, unchecked."
         ),
         "protocol and way",
     ),
@@ -127,13 +136,12 @@ _COSTS = {
 def page(result: dict[str, Any]) -> str:
     """docs/performance.md of a run."""
     machine = result["machine"]
-    settings = ", ".join(f"`{name}` {value}" for name, value in result["settings"].items())
     lines = "\n".join(_goal(goal) for goal in result["goals"])
     runs: dict[str, list[str]] = {}
     for part, at in sorted(result["measured"].items()):
         runs.setdefault(at, []).append(f"`{part}`")
     measured = "\n".join(f"- measured at {at}: {', '.join(parts)}" for at, parts in runs.items())
-    parts = [_TOP.format(**machine, settings=settings, goals=lines, measured=measured)]
+    parts = [_TOP.format(**machine, goals=lines, measured=measured)]
     if "rungs" in result:
         parts.append(_RUNGS.format(events=result["events"], table=_table("rung", result["rungs"])))
     if "hbase" in result:
@@ -155,7 +163,7 @@ def page(result: dict[str, Any]) -> str:
     for key, (title, text, what) in _COSTS.items():
         if key in result:
             rows = "\n".join(f"| {name} | {cost:,.0f} |" for name, cost in sorted(result[key].items()))
-            slow = f" {costs.told(result[key])}" if key == "decorators_ns" else ""
+            slow = f" {costs.slow_decorators(result[key])}" if key == "decorators_ns" else ""
             parts.append(f"## {title}\n\n{text}{slow}\n\n| {what} | ns |\n|---|---:|\n{rows}\n")
     if LOG.exists():
         parts.append(LOG.read_text())
@@ -166,7 +174,7 @@ def laid_over(earlier: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]
     """
     A run with what an earlier one on such a machine measured and it did not.
 
-    Goals come from one run each, so no ratio is of figures of two; only those that are goals now are told.
+    Goals come from one run each, so no ratio is of figures of two; only current goals are reported.
     """
     if earlier["machine"]["cpu"] != result["machine"]["cpu"]:
         return result
@@ -175,8 +183,8 @@ def laid_over(earlier: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]
         if part in whole:
             whole[part] = earlier.get(part, {}) | result.get(part, {})
     before = {goal["name"]: goal for goal in earlier["goals"]}
-    told = [before.get(goal["name"], goal) if goal["figure"] is None else goal for goal in result["goals"]]
-    return whole | {"goals": told}
+    reported = [before.get(goal["name"], goal) if goal["figure"] is None else goal for goal in result["goals"]]
+    return whole | {"goals": reported}
 
 
 def pictures(result: dict[str, Any]) -> dict[str, str]:
@@ -227,10 +235,10 @@ def _threads(rungs: dict[str, Shares]) -> list[str]:
     }
     rows = []
     for process in dict.fromkeys(process for process, _ in everything):
-        told = [kind for at, kind in everything if (at, kind) in counts and at == process]
+        reported = [kind for at, kind in everything if (at, kind) in counts and at == process]
         whole = {rung: run.get(process, {}) for rung, run in rungs.items()}
         rows.append(_used(process, "all", [sum(kinds.values()) for kinds in whole.values()]))
-        rows.extend(_used("", kind, [kinds.get(kind, 0.0) for kinds in whole.values()]) for kind in told)
+        rows.extend(_used("", kind, [kinds.get(kind, 0.0) for kinds in whole.values()]) for kind in reported)
     names = list(rungs)
     return [_THREADS.format(rungs=" | ".join(names), rules="---:|" * len(names), rows="\n".join(rows))]
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Observation, SparkSession, functions
 
-from ingest.build import plan_of
 from ingest.catalog import Catalog
 from ingest.config import load
+from ingest.plan.assemble import plan_of
 from ingest.spark.jars import fetch
-from ingest.spark.reading import read_kafka
 from ingest.spark.session import close_session, open_session
+from ingest.spark.streaming.reading import read_kafka
 from tests.bench import benthos, stages
 from tests.bench.watching import Processes, Sample, follow, ours
 from tests.bench.workload import PIPELINE, Workload, written
@@ -136,7 +136,15 @@ def product(folder: Path, content: dict[str, Any], events: int, servers: Process
 def open_spark() -> SparkSession:
     """Spark for a stage."""
     master = f"local[{TASKS},4]"
-    return open_session("bench", master=master, driver_memory_bytes=2 << 30, conf={}, jars=fetch(), java_properties={})
+    return open_session(
+        "bench",
+        master=master,
+        driver_memory_bytes=2 << 30,
+        conf={},
+        secret_names=(),
+        jars=fetch(),
+        java_properties={},
+    )
 
 
 class _Seen:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ingest.api import Event
-from ingest.build import Plan, live_chain, live_decoder, live_mappers, live_task
-from ingest.receipt import Verdict
-from ingest.spark.rows import records_of
-from ingest.task import Assignment, Task
+from ingest.api import Batch, Event, TaskSpec
+from ingest.pipeline.task import Task
+from ingest.plan.assemble import Plan, live_chain, live_decoder, live_mappers, live_task
+from ingest.receipt import TaskStatus
+from ingest.spark.streaming.rows import records_of
+from sinks.writing.messages import Prepared
 from tests.bench.workload import FAMILY, STORE, TABLE
 
 SCHEMA = "events long"
@@ -60,12 +61,9 @@ def _encoded(plan: bytes, batches: Iterable[pa.RecordBatch]) -> int:
     if plan not in _tasks:
         _tasks[plan] = live_task(pickle.loads(plan))  # noqa: S301 - our own plan
     with tempfile.TemporaryDirectory() as folder:
-        assignment = Assignment(
-            batch_time_ms=_BATCH_MS,
-            incoming={STORE: str(Path(folder) / "incoming")},
-            families={(STORE, TABLE): frozenset([FAMILY.encode()])},
-        )
-        receipt = _tasks[plan].run(records_of(batches), assignment)
-    if receipt.verdict is not Verdict.DURABLE:
-        raise RuntimeError(f"{receipt.verdict}: {receipt.message}")
+        prepared = Prepared(str(Path(folder) / "incoming"), {TABLE: frozenset([FAMILY.encode()])})
+        spec = TaskSpec(Batch(str(_BATCH_MS), _BATCH_MS, "1"), prepared={STORE: prepared.packed()})
+        receipt = _tasks[plan].run(records_of(batches), spec)
+    if receipt.status is not TaskStatus.DURABLE:
+        raise RuntimeError(f"{receipt.status}: {receipt.message}")
     return receipt.counts.stored

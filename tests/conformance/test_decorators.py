@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from decorators import BUILTIN
+from decorators import ALIASES, BUILTIN, FOR_IMPORTS
 from ingest.testing.decorators import DecoratorContract
 
 
@@ -30,7 +30,17 @@ class TestBuiltIn(DecoratorContract):
 
 @pytest.mark.parametrize("name", BUILTIN)
 def test_the_file_is_named_as_in_yaml(name):
-    assert (load(BUILTIN[name]).kind, BUILTIN[name].split(":")[0]) == (name, f"decorators.{name}")
+    file = ALIASES.get(name, name)
+    assert (load(BUILTIN[name]).kind, BUILTIN[name].split(":")[0]) == (name, f"decorators.{file}")
+
+
+@pytest.mark.parametrize(("name", "decorator"), ALIASES.items())
+def test_an_alias_has_the_code_of_its_decorator(name, decorator):
+    assert load(BUILTIN[name]).decorate is load(BUILTIN[decorator]).decorate
+
+
+def test_what_is_for_imports_is_built_in():
+    assert BUILTIN.keys() >= FOR_IMPORTS
 
 
 def test_the_table_is_sorted():

@@ -19,10 +19,10 @@ import pytest
 import decorators
 import sinks
 from ingest.expressions import FUNCTIONS, Template
-from ingest.plugin import class_at
+from ingest.plugins.loader import class_at
 from ingest.testing import purity
 from ingest.testing.events import event_before, random_events, settings_of
-from ingest.testing.purity import asked_for, outcome
+from ingest.testing.purity import impurities_of, outcome
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -64,7 +64,7 @@ def test_two_processes_give_the_same() -> None:
 
 
 def test_nothing_asks_for_a_clock_or_for_chance() -> None:
-    found = {name: asked for name, call in uses() if (asked := asked_for(call))}
+    found = {name: used for name, call in uses() if (used := impurities_of(call))}
     assert found == {}
 
 
@@ -79,7 +79,7 @@ def test_nothing_asks_for_a_clock_or_for_chance() -> None:
     ],
 )
 def test_one_that_asks_is_found(code: str) -> None:
-    assert asked_for(lambda: exec(code, {}))  # noqa: S102 - the lines above != set()
+    assert impurities_of(lambda: exec(code, {}))  # noqa: S102 - the lines above != set()
 
 
 if __name__ == "__main__":

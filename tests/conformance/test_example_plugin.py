@@ -1,29 +1,46 @@
-"""The example of a plugin, installed into an environment where nothing of the source tree is in reach."""
+"""The examples of plugins, installed into an environment where nothing of the source tree is in reach."""
 
 import json
 import shutil
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from tests.support.environments import ROOT, environment_with, run_in, wheel_of
 
-EXAMPLE = ROOT / "deploy" / "examples" / "plugin"
+EXAMPLES = ROOT / "deploy" / "examples"
+
+
+class Example(NamedTuple):
+    """A folder of `deploy/examples`, and what its package adds."""
+
+    folder: str
+    room: str
+    name: str
+    provider: str
+
+
+GEOHASH = Example("plugin", "decorators", "geohash", "attr2hbase-geohash 1.0.0")
+PARQUET = Example("parquet-sink", "sinks", "parquet", "attr2hbase-parquet 1.0.0")
+
+pytestmark = pytest.mark.parametrize("example", [GEOHASH, PARQUET], ids=lambda example: example.folder)
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    ours = wheel_of(ROOT, tmp_path_factory.mktemp("ours"))
-    plugin = wheel_of(EXAMPLE, tmp_path_factory.mktemp("plugin"))
-    return environment_with(tmp_path_factory.mktemp("second") / "venv", ours, plugin)
+    """An environment with the packages of all examples."""
+    projects = [ROOT, *(EXAMPLES / example.folder for example in (GEOHASH, PARQUET))]
+    wheels = [wheel_of(project, tmp_path_factory.mktemp("wheel")) for project in projects]
+    return environment_with(tmp_path_factory.mktemp("second") / "venv", *wheels)
 
 
 @pytest.fixture
-def copy(tmp_path: Path) -> Path:
+def copy(tmp_path: Path, example: Example) -> Path:
     """All of the example but its code, which is to come from the environment."""
-    folder = tmp_path / "plugin"
-    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("src", "__pycache__", "data"))
+    folder = tmp_path / example.folder
+    shutil.copytree(EXAMPLES / example.folder, folder, ignore=shutil.ignore_patterns("src", "__pycache__", "data"))
     return folder
 
 
@@ -33,18 +50,14 @@ def test_its_own_suite_passes_there(installed: Path, copy: Path) -> None:
     assert "skipped" not in said
 
 
-def test_it_is_found_and_named(installed: Path, copy: Path) -> None:
+def test_it_is_found_and_named(installed: Path, copy: Path, example: Example) -> None:
     ingest = installed / "bin" / "ingest"
-    (entry,) = [
-        each for each in json.loads(run_in(copy, ingest, "--output", "json", "describe")) if each["name"] == "geohash"
-    ]
-    assert (entry["room"], entry["provider"]) == ("decorators", "attr2hbase-geohash 1.0.0")
+    described = json.loads(run_in(copy, ingest, "--output", "json", "describe"))
+    (entry,) = [each for each in described if each["name"] == example.name]
+    assert (entry["room"], entry["provider"]) == (example.room, example.provider)
     found = json.loads(run_in(copy, ingest, "--output", "json", "validate", "pipeline.yaml"))
-    assert found == {
-        "valid": True,
-        "problems": [],
-        "plugins": [{"room": "decorators", "name": "geohash", "provider": "attr2hbase-geohash 1.0.0"}],
-    }
+    plugin = {"room": example.room, "name": example.name, "provider": example.provider}
+    assert found == {"valid": True, "problems": [], "plugins": [plugin]}
 
 
 def test_its_pipeline_passes_its_tests(installed: Path, copy: Path) -> None:

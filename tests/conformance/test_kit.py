@@ -128,35 +128,6 @@ class Moving(Good):
         return kept
 
 
-class PromisingSettings(FaultySettings):
-    """Options."""
-
-    def surely_sets(self):
-        return frozenset([f"attribute:{self.name}"])
-
-
-class Promising(Good):
-    """Says that it surely sets its attribute, and does so."""
-
-    @classmethod
-    def settings_class(cls):
-        return PromisingSettings
-
-
-class Forgetful(Promising):
-    """The same, and sets nothing for some bodies."""
-
-    def decorate(self, event):
-        return event.body == b"a:b::" or super().decorate(event)
-
-
-class Sparing(Promising):
-    """The same, but what is there already stays."""
-
-    def decorate(self, event):
-        return self.settings.name in event.attributes or super().decorate(event)
-
-
 @pytest.mark.parametrize(
     ("test", "decorator", "error"),
     [
@@ -164,10 +135,8 @@ class Sparing(Promising):
         ("test_examples_are_true", Mumbling, AssertionError),
         ("test_an_event_that_fails_is_unchanged", HalfDone, AssertionError),
         ("test_any_bytes_do_not_crash_it", Crashing, UnicodeDecodeError),
-        ("test_it_surely_sets_what_it_says", Forgetful, AssertionError),
-        ("test_it_surely_sets_what_it_says", Sparing, AssertionError),
-        ("test_what_it_leaves_is_an_event", Untyped, TypeError),
-        ("test_it_asks_for_no_clock_and_no_chance", AskingTime, AssertionError),
+        ("test_its_output_is_a_valid_event", Untyped, TypeError),
+        ("test_it_uses_no_clock_and_no_randomness", AskingTime, AssertionError),
         ("test_it_is_pure", Remembering, AssertionError),
         ("test_events_share_nothing", Sharing, AssertionError),
         ("test_it_keeps_the_rest_of_the_event", Moving, AssertionError),
@@ -175,7 +144,7 @@ class Sparing(Promising):
     ids=lambda value: value.__name__ if isinstance(value, type) else value,
 )
 def test_fault_is_found(test, decorator, error):
-    getattr(DecoratorContract(), test)(Promising if issubclass(decorator, Promising) else Good)
+    getattr(DecoratorContract(), test)(Good)
     with pytest.raises(error):
         getattr(DecoratorContract(), test)(decorator)
 
@@ -200,7 +169,7 @@ class TestShout(DecoratorContract):
     [
         ((), ""),
         (("event.body.upper()", "b''.join(sorted(set(event.body.split())))"), "test_examples_are_true"),
-        (("event.body.upper()", "bytes(str({'a', 'b', 'c', 'd'}), 'ascii')"), "test_another_process_gives_the_same"),
+        (("event.body.upper()", "bytes(str(set('abcdefghijklmnop')), 'ascii')"), "test_another_process_gives_the_same"),
     ],
     ids=["none", "another result", "order of a set"],
 )
@@ -216,7 +185,8 @@ def test_three_lines_are_a_suite_elsewhere(tmp_path, change, failed):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "."],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        # by chance the suite's other process might order a set as this one does
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "0"},
         capture_output=True,
         text=True,
         check=False,

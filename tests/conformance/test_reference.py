@@ -7,14 +7,14 @@ import pytest
 
 from deploy.docs.generate import measured, pages
 from ingest.api import Settings
-from ingest.catalog import ROOMS, Catalog
-from ingest.cli.pages import page_of
+from ingest.catalog import COMPONENT_TYPES, Catalog
 from ingest.config import load
+from ingest.reference.pages import page_of
 from ingest.testing.events import files_of
 
 CATALOG = Catalog(with_packages=False)
 WRITTEN = dict(pages(measured()))
-COMPONENTS = [(room, name) for room in ROOMS for name in CATALOG.names(room)]
+COMPONENTS = [(room, name) for room in COMPONENT_TYPES for name in CATALOG.names(room)]
 FILE = """\
 version: 1
 secrets: {{exec: [echo]}}

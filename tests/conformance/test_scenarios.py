@@ -32,16 +32,15 @@ def prepared(scenario: Scenario, folder: Path) -> WithoutSpark:
 def test_scenario_without_spark(scenario: Scenario, tmp_path: Path) -> None:
     pipeline = prepared(scenario, tmp_path)
     records = records_of(scenario.records)
-    receipt = pipeline.run(records, TIME_MS)
+    counts, dead_letters = pipeline.run(records, TIME_MS)
     first = table_of(pipeline.store, scenario.name, versions=10)
     assert {key: {b"%s:%s" % cell[:2]: cell.value for cell in cells} for key, cells in first.items()} == scenario.rows
     assert {cell.timestamp_ms for cells in first.values() for cell in cells} <= {TIME_MS}
-    letters = [DeadLetter.from_json(line) for line in receipt.dead_letters]
+    letters = [DeadLetter.from_json(line) for line in dead_letters]
     assert {letter.record.offset: letter.code for letter in letters} == scenario.letters
     assert len(letters) == len(scenario.letters)
     assert {letter.record.offset: letter.component for letter in letters}.items() >= scenario.refused_by.items()
     assert [letter.record for letter in letters] == [records[letter.record.offset] for letter in letters]
-    counts = receipt.counts
     assert (counts.read, counts.stored, dict(counts.dropped)) == (
         len(records),
         scenario.stored,

@@ -9,10 +9,10 @@ import pytest
 
 from decorators import BUILTIN
 from ingest.api import EventError, Model
-from ingest.api import choices as shared_choices
+from ingest.decorating import choices as shared_choices
 from ingest.expressions import Template
 from ingest.testing.events import event_of, fields_of, files_of, settings_of
-from ingest.testing.shares import share_of
+from ingest.testing.splits import outcomes_of_split
 from tests.support.reads import Reads
 
 SAID_OTHERWISE = {
@@ -100,7 +100,7 @@ def test_a_name_of_shared_choices_is_theirs_alone():
 
 @pytest.mark.parametrize("name", WITHOUT_ON_MISSING)
 def test_an_absent_source(name):
-    """It is an error where no option says more; else what the option for sources that can not be read says."""
+    """It is an error where no option says more; else what the option for sources that cannot be read says."""
     options = options_of(name)
     option = next((option for option in NOT_READ if option in options), None)
     became = {"error": "no_attribute", "keep": [fields_of(event_of("x"))], "drop": []}
@@ -174,5 +174,5 @@ def without_source(name, **options):
 
 def outcome(kind, settings):
     """What becomes of an event: a code, or what comes out."""
-    (found,) = share_of(kind(settings), [event_of("x")])
+    (found,) = outcomes_of_split(kind(settings), [event_of("x")])
     return found.code if isinstance(found, EventError) else [fields_of(event) for event in found]

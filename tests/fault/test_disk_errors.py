@@ -1,5 +1,5 @@
 """
-F40: a disk that says EIO when it is told to sync. Nothing that was not synced is given out as durable, and nothing is
+F40: a disk that returns EIO for a sync. Nothing that was not synced is given out as durable, and nothing is
 synced a second time in the hope that it works.
 """
 
@@ -26,7 +26,7 @@ def tried(call):
 """
 WRITERS = {
     "times": """
-from ingest.spark.batch_time import BatchTimes
+from ingest.spark.streaming.batch_time import BatchTimes
 times = BatchTimes(folder / "times", lambda: 5)
 switch.touch()
 print(tried(lambda: times.of(0)))
@@ -34,7 +34,7 @@ switch.unlink()
 print(sorted(path.name for path in (folder / "times").iterdir()))
 """,
     "identity": """
-from ingest.spark.checkpoint import Checkpoint
+from ingest.spark.streaming.checkpoint import Checkpoint
 checkpoint = Checkpoint(folder)
 switch.touch()
 print(tried(lambda: checkpoint.claim({"source": "kafka"})))

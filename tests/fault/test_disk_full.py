@@ -1,6 +1,6 @@
 """
 F37: no room left where something of the service is written. Where it matters nothing is acknowledged until there is
-room again, and then it goes on by itself; where it does not, nobody notices.
+room again, and then the pipeline resumes by itself; where it does not, nobody notices.
 """
 
 from collections.abc import Callable, Iterator
@@ -86,7 +86,7 @@ def test_f37_full_log_is_not_noticed(ledger_run, small_disk: MakeDisk) -> None:
     proof = disk.fill(disk.folder / "service.log")
     run.produce(5_000)
     run.wait_acknowledged()
-    lost = run.service.metric("ingest_log_lines_lost_total")
+    lost = run.service.metric("ingest_log_lines_dropped_total")
     assert lost > 0
     run.proven(f"{proof}, {lost:.0f} lines lost")
     disk.free()

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.ledger.fixture import LedgerRuns
 from tests.support.ledger.run import LedgerRun
-from tests.support.memory import KINDS, Memory, told, watched
+from tests.support.memory import KINDS, Memory, described, watched
 from tests.support.proxy import Proxy
 from tests.support.servers import HBase
 from tests.support.waiting import reached
@@ -49,9 +49,13 @@ def test_hbase_away_for_minutes_under_load(ledger_run: LedgerRuns, hbase: HBase)
     run.wait_acknowledged(timeout_s=600)
     run.service.wait_for(lambda: run.service.metric("ingest_lag_records", pipeline=run.pipeline) == 0, "no lag")
     assert run.service.pid == pid
-    run.proven(f"HBase, pid {stopped}, away for {MINUTES} minutes; minute 1: {told(first)}; {MINUTES}: {told(last)}")
+    run.proven(
+        f"HBase, pid {stopped}, away for {MINUTES} minutes; minute 1: {described(first)}; {MINUTES}: {described(last)}"
+    )
     for kind in KINDS:
-        assert last[kind] - first[kind] <= first[kind] * MAX_GROWTH, f"{kind}: {told(first)}, then {told(last)}"
+        assert last[kind] - first[kind] <= first[kind] * MAX_GROWTH, (
+            f"{kind}: {described(first)}, then {described(last)}"
+        )
     run.finish()
 
 
@@ -97,7 +101,9 @@ def test_slow_store_and_a_backlog(ledger_run: LedgerRuns, proxy: Proxy) -> None:
     largest = max(sum(each.ends.values()) - sum(each.starts.values()) for each in batches)
     assert largest <= batch
     for kind in KINDS:
-        assert late[kind] <= early[kind] * (1 + MAX_GROWTH), f"{kind}: {told(early)}, then {told(late)}"
-    run.proven(f"{turns} calls of 50 ms in {took_s:.0f} s; largest batch {largest}; {told(early)}; later {told(late)}")
+        assert late[kind] <= early[kind] * (1 + MAX_GROWTH), f"{kind}: {described(early)}, then {described(late)}"
+    run.proven(
+        f"{turns} calls of 50 ms, {took_s:.0f} s; largest batch {largest}; {described(early)}; later {described(late)}"
+    )
     proxy.heal()
     run.finish(timeout_s=600)

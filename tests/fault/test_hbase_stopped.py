@@ -1,4 +1,4 @@
-"""HBase goes away under load: the pipeline says so, waits, ends when told to, and loses nothing."""
+"""HBase becomes unavailable under load: the pipeline reports it, blocks, obeys a stop, and loses nothing."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,7 +45,7 @@ class Load:
         self.service.wait_for_state("running", PIPELINE)
 
     def assert_blocked_soon(self) -> None:
-        """It is told within 15 s that nothing goes on, and that this is no reason to kill the process."""
+        """Within 15 s it reports `blocked`, and that this is no reason to kill the process."""
         self.service.wait_for_state("blocked", PIPELINE, TOLD_WITHIN_S)
         assert self.service.get("/readyz")[0] == 503
         assert self.service.get("/livez")[0] == 200

@@ -48,7 +48,7 @@ def _state(run: LedgerRun) -> tuple[str, str]:
 
 
 def test_table_missing_disabled_and_dropped(ledger_run: LedgerRuns, hbase: HBase, admin: Admin) -> None:
-    """F13: each blocks and names the table; each goes on once it is mended."""
+    """F13: each blocks and names the table; each resumes once the table is repaired."""
     # HBase lets a write to a disabled table wait for longer than a task has patience
     run = ledger_run("F13 table missing, disabled, dropped", store="hbase", store_options={"timeout": "20s"})
     families = [name.decode() for name in FAMILIES]

@@ -1,6 +1,6 @@
 """
 F15, F31: the broker is gone, frozen or slow; dead letters have nowhere to go. The pipeline says so, waits, passes over
-nothing, and goes on by itself.
+nothing, and resumes by itself.
 """
 
 from collections.abc import Iterator
@@ -77,7 +77,7 @@ def test_broker_killed_and_frozen(kafka: Kafka, ledger_run: LedgerRuns) -> None:
         kafka.pause()
         blocked_at(run)
         kafka.resume()
-        run.proven("broker frozen until told blocked")
+        run.proven("broker frozen until blocked was reported")
         goes_on(run)
     run.finish()
 
@@ -93,7 +93,7 @@ def test_broker_behind_a_slow_line(slow_kafka: Kafka, proxy: Proxy, ledger_run: 
     run.proven(f"{proxy.counts.down_bytes} bytes at 100 kB/s, {proxy.counts.turns} answers 0.2 s late")
     proxy.behave(stalled=True)
     blocked_at(run)
-    run.proven("line stalled until told blocked")
+    run.proven("line stalled until blocked was reported")
     proxy.heal()
     goes_on(run)
     run.finish()

@@ -1,7 +1,7 @@
 """
 F16, F17, F19, F21, F23, F32, F43, F44: what a topic may do to a pipeline that reads it. Partitions are added,
 transactions end either way or not at all, records are odd, the same event is there twice, a row is written from two
-partitions; topics are made again, records taken, and a stream is nothing but poison. All in one service.
+partitions; topics are recreated, records deleted, and a stream is nothing but poison. All in one service.
 """
 
 import time
@@ -188,7 +188,7 @@ def test_what_a_topic_may_do(kafka: Kafka, ledger_run: LedgerRuns) -> None:
     seconds = time.monotonic() - started
     tell("F44 one row from two partitions", f"{SHARED_ROWS} rows", seconds, stored=UPDATES * 2)
     proof = f"ids of {len(MADE_AGAIN)} topics changed"
-    tell("F17 topics made again while read", proof, seconds, stored=READ * (len(MADE_AGAIN) + 1))
+    tell("F17 topics recreated while read", proof, seconds, stored=READ * (len(MADE_AGAIN) + 1))
     tell("F19 records taken while read", f"log begins at {KEPT_FROM}", seconds, stored=gone.start, lost=len(gone))
     tell("F32 nothing but poison", f"{letters} letters of {MIN_EVENTS} allowed", seconds, dead=letters)
 

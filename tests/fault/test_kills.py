@@ -102,7 +102,7 @@ class KilledService:
         assert hbase_older_versions(self._hbase, self._tables[TO_HBASE], times, self._found(TO_HBASE)) == {}
 
     def _kill_worker(self) -> None:
-        """Spark runs the task again: the service goes on by itself."""
+        """Spark runs the task again: the service continues by itself."""
         inside = self._is_inside()
         for worker in self.service.workers()[:1]:
             with suppress(ProcessLookupError):  # they end by themselves too

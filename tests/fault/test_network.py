@@ -9,7 +9,7 @@ import pytest
 from tests.support.ledger.fixture import LedgerRuns
 from tests.support.ledger.run import LedgerRun, merged
 from tests.support.local import free_ports
-from tests.support.memory import told, watched
+from tests.support.memory import described, watched
 from tests.support.proxy import Proxy, Way
 from tests.support.servers import HBase
 from tests.support.service import ROOT
@@ -138,7 +138,7 @@ def test_half_open_under_load(ledger_run: LedgerRuns, proxy: Proxy) -> None:
 @pytest.mark.slow
 @pytest.mark.seeds(1)
 def test_thrift_server_frozen(ledger_run: LedgerRuns, hbase: HBase) -> None:
-    """SIGSTOP: its connections stay, the system goes on accepting new ones for it, and nothing answers."""
+    """SIGSTOP: its connections stay, the kernel still accepts new ones for it, and nothing answers."""
     run = ledger_run("F04 Thrift server frozen", store="hbase", store_options={"timeout": "5s"})
     run.produce(1_000)
     run.start()
@@ -176,7 +176,7 @@ def test_resets_all_the_time(ledger_run: LedgerRuns, proxy: Proxy) -> None:
 @pytest.mark.seeds(1)
 @pytest.mark.parametrize("seconds", [1, 20, 120])
 def test_stall(ledger_run: LedgerRuns, proxy: Proxy, seconds: int) -> None:
-    """The network stands still, then goes on with what it holds; the time-out is longer, as by default."""
+    """The network stalls, then delivers what it holds; the time-out is longer, as by default."""
     run = started(ledger_run, f"F06 stall of {seconds} s", proxy, timeout="180s")
     connections = proxy.counts.connections
     with run.produce_in_background(300):
@@ -230,9 +230,9 @@ def test_slow_network(ledger_run: LedgerRuns, proxy: Proxy, name: str, manner: d
     third_s = (end_s - begin_s) / 3
     early = memory.between(begin_s, begin_s + third_s)
     late = memory.between(end_s - third_s, end_s)
-    assert late["workers"] < early["workers"] * 1.2 + 20, f"{told(early)}; then {told(late)}"
+    assert late["workers"] < early["workers"] * 1.2 + 20, f"{described(early)}; then {described(late)}"
     size = proxy.counts.up_bytes - before
-    run.proven(f"{size} B in {end_s - begin_s:.0f} s; {told(early)}; later {told(late)}")
+    run.proven(f"{size} B in {end_s - begin_s:.0f} s; {described(early)}; later {described(late)}")
     run.finish()
 
 
@@ -299,7 +299,8 @@ def test_host_name_with_another_address(ledger_run: LedgerRuns, hbase: HBase, tm
     target = hbase.host, hbase.port
     with Proxy(target) as old, Proxy(target, host="127.0.0.2", port=old.port) as new:
         run = ledger_run("F08 another address", store="hbase", hbase_port=old.port)
-        run.service.write(merged(run.content(), {"stores": {"store": {"hbase": {"host": NAME, "timeout": "20s"}}}}))
+        store = {"host": NAME, "timeout": "20s", "security": {"insecure": True}}
+        run.service.write(merged(run.content(), {"stores": {"store": {"hbase": store}}}))
         file.write_text(old.host)
         run.start(env={"PYTHONPATH": f"{modules}:{ROOT}"})
         with run.produce_in_background(500):

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import ConflictError, Record
-from ingest.dead_letters.envelope import DeadLetter
+from ingest.api import ConflictError
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.marks import Marks
-from ingest.spark.batch_time import BatchTimes
-from ingest.spark.checkpoint import Checkpoint
+from ingest.durable.lease import Lease
+from ingest.durable.marker import Marker
+from ingest.spark.streaming.batch_time import BatchTimes
+from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.disk_faults import DiskFaults
 from tests.support.power_cut import RETURNED, State, states
 from tests.support.service import environment
@@ -23,7 +24,7 @@ from tests.support.service import environment
 TIMES = (1_000, 1_002, 5_000)
 WRITERS = {
     "times": """
-from ingest.spark.batch_time import BatchTimes
+from ingest.spark.streaming.batch_time import BatchTimes
 clock = iter((1_000, 900, 5_000))
 times = BatchTimes(folder / "times", lambda: next(clock))
 for number in range(3):
@@ -31,18 +32,33 @@ for number in range(3):
     returned()
 """,
     "identity": """
-from ingest.spark.checkpoint import Checkpoint
+from ingest.spark.streaming.checkpoint import Checkpoint
 checkpoint = Checkpoint(folder / "checkpoints" / "p")
 checkpoint.lock()
 checkpoint.claim({"source": "kafka", "topics": "ticks"})
 returned()
 """,
     "letters": """
+from ingest.api import Record
+from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters
-from tests.fault.test_power_cut import letters
 queue = FileDeadLetters(folder, "p")
-for names in ("ab", "c", ""):
-    queue.publish(letters(names), 7, 1_000)
+for bodies in ("ab", "c", ""):
+    letters = [
+        DeadLetter(
+            record=Record("ticks", 0, number, None, body.encode(), 5),
+            fan_out=0,
+            attributes={},
+            pipeline="p",
+            component="split",
+            code="decorate",
+            message="no",
+            batch_time_ms=1_000,
+            fingerprint="f",
+        ).to_json()
+        for number, body in enumerate(bodies)
+    ]
+    queue.publish(letters, 7, 1_000)
     returned()
 """,
     "marks": """
@@ -53,6 +69,31 @@ for position in ("0:1", "0:2", "0:3"):
     marks.add({position: Mark(ReplayOutcome.REPLAYED, 5)})
     returned()
 """,
+    "marker": """
+from ingest.durable.marker import Marker
+Marker(folder / "done").write(b"all")
+returned()
+""",
+    "marker of a writer that was killed": """
+import os
+from ingest.durable.marker import Marker
+with (folder / ".done").open("wb") as file:
+    file.write(b"all")
+    file.flush()
+    os.fsync(file.fileno())
+(folder / ".done").rename(folder / "done")
+Marker(folder / "done").write(b"all")
+returned()
+""",
+    "lease": """
+from ingest.durable.lease import Lease
+for owner in range(3):
+    lease = Lease(folder / "lease", owner=str(owner), valid_ms=10, now_ms=lambda: 5)
+    lease.take()
+    returned()
+    lease.renew()
+    lease.release()
+""",
 }
 HEAD = """
 import os, sys
@@ -62,24 +103,6 @@ def returned():
     with (folder / "returned").open("ab", buffering=0) as file:
         file.write(b".")
 """
-
-
-def letters(names: str) -> list[bytes]:
-    """Dead letters with these bodies."""
-    return [
-        DeadLetter(
-            record=Record("ticks", 0, number, None, name.encode(), 5),
-            fan_out=0,
-            attributes={},
-            pipeline="p",
-            component="split",
-            code="decorate",
-            message="no",
-            batch_time_ms=1_000,
-            fingerprint="f",
-        ).to_json()
-        for number, name in enumerate(names)
-    ]
 
 
 def times_hold(folder: Path, state: State) -> None:
@@ -112,9 +135,26 @@ def marks_hold(folder: Path, state: State) -> None:
     assert {f"0:{number}" for number in range(1, state.returned + 1)} <= found
 
 
+def marker_holds(folder: Path, state: State) -> None:
+    assert Marker(folder / "done").read() in ([b"all"] if state.returned else [None, b"all"])
+
+
+def fences_rise(folder: Path, state: State) -> None:
+    later = Lease(folder / "lease", owner="later", valid_ms=10, now_ms=lambda: 1_000)
+    assert later.take() > state.returned
+
+
 @pytest.mark.parametrize(
     ("what", "holds"),
-    [("times", times_hold), ("identity", identity_holds), ("letters", letters_hold), ("marks", marks_hold)],
+    [
+        ("times", times_hold),
+        ("identity", identity_holds),
+        ("letters", letters_hold),
+        ("marks", marks_hold),
+        ("marker", marker_holds),
+        ("marker of a writer that was killed", marker_holds),
+        ("lease", fences_rise),
+    ],
 )
 def test_f27_power_cut_between_any_two_calls(
     tmp_path: Path, disk_faults: DiskFaults, what: str, holds: Callable[[Path, State], None]

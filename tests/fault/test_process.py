@@ -1,6 +1,6 @@
 """
-F33, F39, F41, F42: what goes wrong around a process: its clock, those who watch it, its log, a step that hangs, a Java
-process that hangs. The pipeline goes on, or says why not.
+F33, F39, F41, F42: what goes wrong around a process: its clock, those who watch it, its log, a decorator that hangs, a
+Java process that hangs. The pipeline continues, or says why not.
 """
 
 import contextlib
@@ -125,7 +125,7 @@ def jump(run: LedgerRun, clock: JumpingClock, shift_s: int) -> None:
     jvm = run.service.jvm()
     assert jvm is not None
     ours = {run.service.pid, jvm.pid}
-    run.service.wait_for(lambda: ours <= clock.told(shift_s), f"a clock {shift_s} s off", timeout_s=30)
+    run.service.wait_for(lambda: ours <= clock.shifted(shift_s), f"a clock {shift_s} s off", timeout_s=30)
     run.proven(f"clock {shift_s:+} s for driver and JVM")
 
 
@@ -187,12 +187,12 @@ def test_jvm_that_hangs_is_told_goes_on_and_keeps_no_stop_away(ledger_run: Ledge
         assert jvm is not None
         jvm.send_signal(signal.SIGSTOP)
         run.service.wait_for_state("blocked", run.pipeline)
-        assert "jvm_silent" in run.service.get("/readyz")[1]
+        assert "jvm_unresponsive" in run.service.get("/readyz")[1]
         assert run.service.get("/livez")[0] == 200
         jvm.send_signal(signal.SIGCONT)
         run.service.wait_for_state("running", run.pipeline)
         run.service.wait_for_batches(2, run.pipeline)
-        run.proven(f"JVM {jvm.pid} stopped until told, and let go on")
+        run.proven(f"JVM {jvm.pid} stopped until reported, then resumed")
         jvm.send_signal(signal.SIGSTOP)
         run.service.wait_for_state("blocked", run.pipeline)
         assert run.service.stop(45) == 0, run.service.last_lines()

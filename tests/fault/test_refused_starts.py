@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support.killed_at import killed_at
-from tests.support.ledger.events import Fate
+from tests.support.ledger.events import Outcome
 from tests.support.ledger.observed import rocksdb_rows
 from tests.support.ledger.run import LedgerRun, merged
 from tests.support.service import environment
@@ -66,12 +66,12 @@ def repaired(run: LedgerRun) -> Iterator[Path]:
         copy.rename(folder)
 
 
-def refused(run: LedgerRun, code: int, *told: str, arguments: Sequence[str] = ()) -> None:
+def refused(run: LedgerRun, code: int, *said: str, arguments: Sequence[str] = ()) -> None:
     """A start ends with this code and says all of this, and leaves the checkpoint alone."""
     before = content(checkpoint_of(run))
     result = ended(run, *arguments)
     assert result.returncode == code, result.stderr
-    for words in told:
+    for words in said:
         assert words in result.stderr
     assert content(checkpoint_of(run)) == before
 
@@ -138,7 +138,7 @@ def test_refused_starts_of_one_service(ledger_run) -> None:
     assert f"is in use by pid {run.service.pid}" in refused_by.stderr
     run.proven("second instance: exit 4")
     run.produce(1_000)
-    run.wait_acknowledged()  # the first goes on
+    run.wait_acknowledged()  # the first still runs
     assert run.service.stop() == 0
     for what in ("zero-length", "bit flipped", "commit ahead of offsets"):
         damaged(run, what)
@@ -211,7 +211,7 @@ def test_f28_changes_that_keep_the_offsets_are_allowed_and_said(ledger_run) -> N
     run.wait_acknowledged()
     assert run.service.stop() == 0
     numbers = range(first, run.producer.sent)
-    kept = {run.events.row(0, number) for number in numbers if run.events.fate(0, number) is Fate.STORED}
+    kept = {run.events.row(0, number) for number in numbers if run.events.fate(0, number) is Outcome.STORED}
     for name in ("second", "third"):
         rows, _ = rocksdb_rows(run.store_folder, name)
         assert rows.keys() == kept

@@ -1,6 +1,6 @@
 """
-F03: SIGTERM and SIGINT under load, once and twice. The running batch is finished, acknowledged and told to the group,
-or it is abandoned and runs again; the exit code says which signal it was.
+F03: SIGTERM and SIGINT under load, once and twice. The running batch is finished, acknowledged and committed to the
+group, or it is abandoned and runs again; the exit code says which signal it was.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ def send(run: LedgerRun, signals: Sequence[signal.Signals]) -> None:
         os.kill(run.service.pid, number)
 
 
-def told(run: LedgerRun, signals: Sequence[signal.Signals], code: int) -> None:
+def stopped(run: LedgerRun, signals: Sequence[signal.Signals], code: int) -> None:
     """Start, give the signals under load, and see how it ends."""
     checkpoint = run.service.checkpoint(run.pipeline)
     run.start()
@@ -98,9 +98,9 @@ def test_f03_sigterm_to_all_processes(ledger_run) -> None:
 def test_f03_signals_under_load(ledger_run) -> None:
     run: LedgerRun = ledger_run("F03 signals", batch_size=250)
     run.produce(EVENTS)
-    told(run, [signal.SIGTERM], 0)
-    told(run, [signal.SIGINT], 130)
-    told(run, [signal.SIGINT, signal.SIGINT], 130)
+    stopped(run, [signal.SIGTERM], 0)
+    stopped(run, [signal.SIGINT], 130)
+    stopped(run, [signal.SIGINT, signal.SIGINT], 130)
     run.service.write(with_source(run, max_events_per_batch=EVENTS))
     run.start()
     run.finish(max_redelivered=3 * 250)

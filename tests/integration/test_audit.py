@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import Cell
+from ingest.api import Cell, Scan
 from tests.support.audit import assert_holds, assert_same_table, hbase_older_versions, hbase_table
 from tests.support.checkpoint import Acknowledged
 from tests.support.servers import HBase
@@ -60,4 +60,4 @@ def test_acknowledged_batches_are_read_from_a_checkpoint(tmp_path: Path) -> None
     ticks = Ticks("t", 7, 2)
     assert sorted(ticks.numbers(batch.starts, batch.ends)) == [0, 1, 2]
     assert ticks.ends == {0: 4, 1: 3}
-    assert len(ticks.expected(checkpoint, "x")._tables["x"].rows) == 3
+    assert len(list(ticks.expected(checkpoint, "x").scan("x", Scan()))) == 3

@@ -1,39 +1,14 @@
 """What the README tells a newcomer to type, from an empty folder to rows in a table."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.support.commands import ANY_PORT, Folder
 from tests.support.names import unique
 
 if TYPE_CHECKING:
     from tests.support.servers import Kafka
-
-INGEST = Path(sys.executable).with_name("ingest")
-# the endpoint's usual port may be taken on this machine
-ANY_PORT = '\nservice: {http: {listen: "127.0.0.1:0"}}\nspark: {master: "local[2,4]"}\n'
-
-
-class Folder:
-    """An empty folder and the commands typed in it."""
-
-    def __init__(self, path: Path, **environment: str) -> None:
-        self.path = path
-        self.environment = os.environ | environment
-
-    def __call__(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [INGEST, *arguments], cwd=self.path, env=self.environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == code, done.stdout + done.stderr
-        return done
-
-    def add(self, text: str) -> None:
-        with (self.path / "pipeline.yaml").open("a") as file:
-            file.write(text)
 
 
 def test_files_to_rows(tmp_path: Path) -> None:

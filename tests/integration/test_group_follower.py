@@ -1,4 +1,4 @@
-"""The group of a pipeline at a real broker: what it is told of an idle topic, and of one that was made again."""
+"""The group of a pipeline at a real broker: its commits for an idle topic, and for one that was recreated."""
 
 import json
 from collections.abc import Iterator
@@ -14,10 +14,10 @@ from kafka.structs import OffsetAndMetadata
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.settings import KafkaConnection
 from ingest.observe.metrics import Metrics
-from ingest.service.group import AWAY_S, LAG_S, RECOMMIT_S, GroupFollower
-from ingest.service.topics import KnownTopics
-from ingest.spark.batch_time import BatchTimes
-from ingest.spark.checkpoint import Checkpoint
+from ingest.service.group import LAG_S, RECOMMIT_S, UNAVAILABLE_S, OffsetCommitter
+from ingest.service.topics import TopicIds
+from ingest.spark.streaming.batch_time import BatchTimes
+from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.names import unique
 from tests.support.servers import Kafka
 from tests.support.waiting import reached
@@ -26,7 +26,7 @@ LIMIT_S = 20.0
 
 
 class Followed:
-    """A checkpoint with one acknowledged batch, a follower of it, and a clock that moves when told to."""
+    """A checkpoint with one acknowledged batch, a follower of it, and a clock that the test moves."""
 
     def __init__(self, kafka: Kafka, folder: Path) -> None:
         self.kafka = kafka
@@ -36,8 +36,8 @@ class Followed:
         self._folder = folder
         self.acknowledge(0, {0: 1, 1: 1})
         self.metrics = Metrics(["p"], process=False)
-        self.known = KnownTopics(folder)
-        self.follower = GroupFollower(
+        self.known = TopicIds(folder)
+        self.follower = OffsetCommitter(
             pipeline="p",
             group=self.group,
             connection=KafkaConnection.model_validate({"brokers": kafka.brokers}),
@@ -92,7 +92,7 @@ def test_offsets_of_an_idle_topic_are_committed_anew_twice_a_day(followed: Follo
     kafka.produce(followed.topic, ["d"] * 10)
 
     def lags() -> bool:
-        followed.pass_time(LAG_S)  # a look that the broker did not answer is made again at the next time
+        followed.pass_time(LAG_S)  # a check that the broker did not answer is repeated the next time
         return followed.lags(11)
 
     assert reached(lags, LIMIT_S)
@@ -105,11 +105,11 @@ def test_offsets_are_not_committed_to_a_topic_that_was_made_again(followed: Foll
     followed.wait_for({0: 1, 1: 1})
     make_again(kafka, followed.topic, partitions=2)
     kafka.produce(followed.topic, ["e"] * 20)
-    with kafka.admin() as admin:  # as if it was made again between the follower's look and its commit
+    with kafka.admin() as admin:  # as if it was recreated between the follower's check and its commit
         admin.alter_group_offsets(followed.group, {TopicPartition(followed.topic, 0): OffsetAndMetadata(5, "", None)})
     followed.acknowledge(1, {0: 7, 1: 8})
-    assert reached(lambda: followed.follower.lost is not None, LIMIT_S)
-    assert f'topic "{followed.topic}" was deleted and made again' in str(followed.follower.lost)
+    assert reached(lambda: followed.follower.data_loss() is not None, LIMIT_S)
+    assert f'topic "{followed.topic}" was deleted and recreated' in str(followed.follower.data_loss())
     followed.wait_for({})
     followed.acknowledge(2, {0: 8, 1: 9})
     followed.follower.close()
@@ -129,11 +129,11 @@ def test_the_group_goes_on_in_the_other_topics_where_they_were(followed: Followe
 def test_a_broker_that_does_not_answer_is_told_until_it_does(followed: Followed, kafka: Kafka) -> None:
     followed.wait_for({0: 1, 1: 1})
     kafka.pause()
-    assert followed.follower.away() is None
-    followed.pass_time(AWAY_S)
-    assert reached(lambda: "Kafka" in (followed.follower.away() or ""), LIMIT_S)
+    assert followed.follower.unavailable() is None
+    followed.pass_time(UNAVAILABLE_S)
+    assert reached(lambda: "Kafka" in (followed.follower.unavailable() or ""), LIMIT_S)
     kafka.resume()
-    assert reached(lambda: followed.follower.away() is None, LIMIT_S)
+    assert reached(lambda: followed.follower.unavailable() is None, LIMIT_S)
 
 
 def make_again(kafka: Kafka, topic: str, *, partitions: int) -> None:

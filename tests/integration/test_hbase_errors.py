@@ -1,4 +1,4 @@
-"""What HBase does not take: found before it is sent where it can be, told apart from what passes where it can not."""
+"""What HBase refuses: found before it is sent if possible, else separated from what HBase accepts."""
 
 import io
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ from ingest.api import (
     StoreRefusedError,
     WriteRejectedError,
 )
+from sinks.hbase.connection import Connection
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from sinks.hbase.thrift1 import BatchMutation, ThriftMutation
@@ -107,11 +108,14 @@ class TestLimits:
         ids=["no_key", "long_key", "no_colon", "no_family", "long_family"],
     )
     def test_sent_all_the_same_they_are_refused_as_a_whole(
-        self, store: HBaseStore, table: str, mutation: BatchMutation
+        self, hbase: HBase, store: HBaseStore, table: str, mutation: BatchMutation
     ) -> None:
+        connection = Connection(HBaseSettings(host=hbase.host, port=hbase.port))
+        connection.open()
         rows = [BatchMutation(row=b"good", mutations=[ThriftMutation(column=b"cf:q", value=b"1")]), mutation]
-        with pytest.raises(StoreRefusedError, match="could not work with a call"):
-            store._connection.call(lambda client: client.mutateRowsTs(table.encode(), rows, 5, {}))
+        with pytest.raises(StoreRefusedError, match="could not process a call"):
+            connection.call(lambda client: client.mutateRowsTs(table.encode(), rows, 5, {}))
+        connection.close()
         assert list(store.scan(table, Scan())) == []
 
     def test_a_cell_may_have_10_mib_and_no_byte_more(self, hbase: HBase, store: HBaseStore, table: str) -> None:

@@ -3,9 +3,11 @@
 import socket
 from collections.abc import Iterator
 
+import psutil
 import pytest
 
 from ingest.api import Put, Scan, StoreUnavailableError, WriteRejectedError
+from sinks.hbase.connection import Connection
 from sinks.hbase.encoding import MAX_FRAME_BYTES, Encoder
 from sinks.hbase.message import METHOD
 from sinks.hbase.settings import HBaseSettings
@@ -81,17 +83,24 @@ def test_a_row_may_fill_a_frame_and_one_byte_more_never_leaves(
     # the limit is the server's own
     (beyond,) = Encoder(settings_of(framed_port, transport="buffered")).calls(table, [over], tuple)
     assert len(beyond.message) == MAX_FRAME_BYTES + 1
+    connection = Connection(settings_of(framed_port))
+    connection.open()
     with pytest.raises(StoreUnavailableError, match="broke"):
-        store._connection.call(lambda client: client.send(METHOD, beyond.message))
+        connection.call(lambda client: client.send(METHOD, beyond.message))
+    connection.close()
     store.apply(table, [small])
 
 
-def test_a_connection_closed_by_the_server_costs_no_call(store: HBaseStore, table: str) -> None:
+def test_a_connection_closed_by_the_server_costs_no_call(store: HBaseStore, framed_port: int, table: str) -> None:
+    def connections() -> dict[int, str]:
+        found = psutil.Process().net_connections("tcp")
+        return {each.laddr.port: each.status for each in found if each.raddr and each.raddr.port == framed_port}
+
     store.apply(table, [Put(b"before", {b"cf:q": b"1"}, 5)])
-    first = store._connection._connection
-    assert reached(lambda: not first.socket.is_quiet, 30)
+    (first,) = connections()
+    assert reached(lambda: connections() == {first: psutil.CONN_CLOSE_WAIT}, 30)
     store.apply(table, [Put(b"after", {b"cf:q": b"1"}, 5)])
-    assert store._connection._connection is not first
+    assert first not in connections()
     assert [row.key for row in store.scan(table, Scan())] == [b"after", b"before"]
 
 

@@ -100,7 +100,7 @@ class TestTables:
 class TestConnection:
     def test_nobody_listens(self, hbase: HBase) -> None:
         store = HBaseStore(settings_of(hbase, port=free_ports(1)[0]))
-        with pytest.raises(StoreUnavailableError, match="nobody can be reached"):
+        with pytest.raises(StoreUnavailableError, match="no server can be reached"):
             store.open()
 
     def test_time_out_then_the_connection_is_made_anew(self, hbase: HBase, table: str) -> None:
@@ -122,7 +122,7 @@ class TestConnection:
         hbase.kill("thrift")
         with pytest.raises(StoreUnavailableError):
             store.get(table, b"r")
-        with pytest.raises(StoreUnavailableError, match="nobody can be reached"):
+        with pytest.raises(StoreUnavailableError, match="no server can be reached"):
             store.get(table, b"r")
         hbase.start()
         found = store.get(table, b"r")

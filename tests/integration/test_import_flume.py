@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.integration.test_first_five_minutes import ANY_PORT, Folder
+from tests.support.commands import ANY_PORT, Folder
 from tests.support.servers import Given, HBase, Kafka
 
 FLOW = (

@@ -12,7 +12,7 @@ import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * What kafka-python can not send, for tests: every codec, headers without a value. Reads a command a line, with bytes in
+ * What kafka-python cannot send, for tests: every codec, headers without a value. Reads a command a line, with bytes in
  * base64 and "-" for null; answers all but "record" with a line that begins with "ok" or "error". Run from its source.
  */
 public final class KafkaSender {

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from ingest.api import Record
-from ingest.spark.rows import COLUMNS
+from ingest.spark.streaming.rows import COLUMNS
 
 HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
 

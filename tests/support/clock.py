@@ -1,15 +1,29 @@
-"""A clock that jumps while a service runs: `shim/clock.c` between its processes and libc, the Java process too."""
+"""Clocks under a test's control: one that is passed to the code, one for the processes of a service."""
 
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Generic, TypeVar
 
 SOURCE = Path(__file__).parent / "shim" / "clock.c"
 
 
+T = TypeVar("T", int, float)
+
+
+class Clock(Generic[T]):
+    """A clock that stands still; the test sets `now`, in the unit that the code under test expects."""
+
+    def __init__(self, now: T) -> None:
+        self.now = now
+
+    def __call__(self) -> T:
+        return self.now
+
+
 class JumpingClock:
     """
-    The compiled shim, and by how much the time of day is wrong.
+    The time of day of a service, the Java process too: `shim/clock.c` stands between its processes and libc.
 
     Args:
         folder: for the library, the shift and what the shim notes; made when missing.
@@ -18,8 +32,8 @@ class JumpingClock:
     def __init__(self, folder: Path) -> None:
         self._library = folder / "clock.so"
         self._shift = folder / "shift"
-        self._told = folder / "told"
-        self._told.mkdir(parents=True)
+        self._shifted = folder / "shifted"
+        self._shifted.mkdir(parents=True)
         self.jump(0)
         command = ["cc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-O1", "-o", str(self._library)]
         # no compiler is an error and no skip: a fault that was not injected proves nothing
@@ -27,7 +41,7 @@ class JumpingClock:
 
     def environment(self) -> Mapping[str, str]:
         """Variables for the process whose clock jumps, and all that descend from it."""
-        return {"LD_PRELOAD": str(self._library), "CLOCK_SHIFT": str(self._shift), "CLOCK_LOG": str(self._told)}
+        return {"LD_PRELOAD": str(self._library), "CLOCK_SHIFT": str(self._shift), "CLOCK_LOG": str(self._shifted)}
 
     def jump(self, shift_s: int) -> None:
         """From now on the time of day is so many seconds ahead of what it is, or behind."""
@@ -35,6 +49,6 @@ class JumpingClock:
         fresh.write_text(f"{shift_s}\n")
         fresh.replace(self._shift)
 
-    def told(self, shift_s: int) -> set[int]:
-        """Processes that were last told a time so wrong."""
-        return {int(file.name) for file in self._told.iterdir() if file.read_text().strip() == str(shift_s)}
+    def shifted(self, shift_s: int) -> set[int]:
+        """Processes whose last time was shifted by this much."""
+        return {int(file.name) for file in self._shifted.iterdir() if file.read_text().strip() == str(shift_s)}

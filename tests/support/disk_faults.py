@@ -23,7 +23,7 @@ class Act:
 
 class DiskFaults:
     """
-    The compiled shim and what it was told to do.
+    The compiled shim and its orders.
 
     Args:
         folder: for the library, its log and its switch.
@@ -56,7 +56,7 @@ class DiskFaults:
         self._switch.unlink(missing_ok=True)
 
     def acts(self, what: str | None = None) -> list[Act]:
-        """What the shim did and saw, in order; also while it goes on."""
+        """What the shim did and saw, in order; also while it runs."""
         if not self._log.exists():
             return []
         whole = self._log.read_text().rpartition("\n")[0]

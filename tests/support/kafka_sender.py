@@ -1,4 +1,4 @@
-"""What kafka-python can not send: records in every codec, headers without a value, by Kafka's own client."""
+"""What kafka-python cannot send: records in every codec, headers without a value, by Kafka's own client."""
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence

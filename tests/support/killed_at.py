@@ -29,7 +29,7 @@ class Failpoint:
 
     @property
     def file(self) -> Path:
-        """Made when the point is reached; a held process goes on when it is removed."""
+        """Created when the point is reached; a held process continues when it is removed."""
         return self._folder / self.point
 
     @property

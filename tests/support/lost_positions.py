@@ -1,5 +1,5 @@
 """
-Pipelines that lose their place in a topic: it is made again under its name, or records go before they are read; and one
+Pipelines that lose their place in a topic: it is recreated under its name, or records go before they are read; and one
 whose stream is nothing but poison. They run in any service, beside others that do not care.
 """
 
@@ -19,7 +19,7 @@ from tests.support.service import Service
 from tests.support.waiting import reached
 
 READ = 20
-"""Records of a topic before it is made again."""
+"""Records of a topic before it is recreated."""
 MADE_AGAIN = {"fewer": READ // 2, "equal": READ, "more": READ * 2, "pattern": READ * 2}
 """Pipeline -> records of the topic that replaces its own."""
 TAKEN, KEPT_FROM, SMALL_BATCH = 600, 500, 5
@@ -85,7 +85,7 @@ class LostPositions:
         self.service.wait_for(lambda: self.reached("taken") > 0, "some of what will be taken is read")
 
     def strike(self) -> None:
-        """Records go, topics are made again."""
+        """Records are deleted, topics are recreated."""
         with self.kafka.admin() as admin:  # what retention does
             admin.delete_records({TopicPartition(self.topics["taken"], 0): KEPT_FROM})
         assert self.reached("taken") < KEPT_FROM / 2, "they were to be taken before they were read"
@@ -113,7 +113,7 @@ class LostPositions:
         """F17, F19, F32: what each says is what happened; which offsets are lost, how many dead letters there are."""
         for name in MADE_AGAIN:
             topic = self.topics[name]
-            assert f'topic "{topic}" was deleted and made again' in reasons[name]
+            assert f'topic "{topic}" was deleted and recreated' in reasons[name]
             assert f"--start-from {'group' if name == 'pattern' else 'earliest'}" in reasons[name]
             # offsets of the new topic are nobody's
             assert self.kafka.committed(self.groups[name], topic) == {}

@@ -73,7 +73,7 @@ def watched(service: Service) -> Iterator[Memory]:
         thread.join()
 
 
-def told(memory: dict[str, float]) -> str:
+def described(memory: dict[str, float]) -> str:
     """In words."""
     return ", ".join(f"{kind} {size:.0f} MiB" for kind, size in memory.items())
 

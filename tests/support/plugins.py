@@ -1,4 +1,4 @@
-"""Plugins for tests: a module with one step, and an installed package made of nothing but its metadata."""
+"""Plugins for tests: a module with one decorator, and an installed package made of nothing but its metadata."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def shout(kind: str) -> str:
 
 
 def pipeline(step: str, plugins: str = "") -> str:
-    """A pipeline file with one step of a plugin, and a test that wants the body louder."""
+    """A pipeline file with one decorator of a plugin, and a test that wants the body louder."""
     return PIPELINE.replace("STEP", step).replace("PLUGINS", plugins)
 
 

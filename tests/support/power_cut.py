@@ -106,6 +106,8 @@ class _Disk:
                 self._now[act.path].content += bytes.fromhex(act.more)
             case "rename":
                 self._change(_Change(act.more, self._now[act.path], instead_of=act.path))
+            case "link":
+                self._change(_Change(act.more, self._now[act.path]))
             case "unlink":
                 self._change(_Change(act.path, None))
             case "sync" if act.path in self._now and not self._now[act.path].is_folder:

@@ -36,7 +36,7 @@ class Manner:
     How connections are treated from now on; the defaults spoil nothing.
 
     Attributes:
-        stalled: nothing is passed on either way; it is kept, and goes on its way later.
+        stalled: nothing is passed on either way; it is kept, and delivered later.
         swallowed: what the client sends is thrown away. A connection that lost something this way never works again.
         turn_delay_s: how long each answer waits before its first byte.
         bytes_per_s: of each connection and way; None for as fast as it goes.

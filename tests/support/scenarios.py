@@ -139,6 +139,7 @@ SCENARIOS = (
         {},
         decorators=({"value": {"attribute": "2hb_", "value": "r", "when": "%{body} == 'b'"}},),
         dropped={"no_row_key": 1, "no_cells": 1},
+        sink={"on_missing_key": "drop"},
     ),
     Scenario(
         "an_empty_key_can_not_be_a_row",

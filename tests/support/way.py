@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from ingest.receipt import RefusedRows
 from sinks.mapping.mapper import Mapper
-from sinks.mutator import BufferedMutator
-from sinks.writer import Writer
+from sinks.writing.messages import RefusedRows
+from sinks.writing.mutator import BufferedMutator
+from sinks.writing.writer import Writer
 
 
 class Way:
@@ -13,12 +13,12 @@ class Way:
 
     def __init__(self, mapper: Mapper[Any], mutator: BufferedMutator) -> None:
         self.begin, self.flush, self.close = mutator.begin, mutator.flush, mutator.close
-        self.end_of_partition = mutator.end_of_partition
+        self.split_end = mutator.split_end
         self.write = Writer(mapper, mutator).write
         self._mutator = mutator
 
     @property
-    def needs_families(self) -> dict[tuple[str, str], set[bytes]]:
+    def needs_families(self) -> dict[str, set[bytes]]:
         """Those that the round met and that have to be made."""
         return self._mutator.families.needed
 

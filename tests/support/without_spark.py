@@ -1,19 +1,54 @@
-"""A micro-batch from records to rows without Spark: the task as a worker runs it, and a memory store as its driver."""
+"""A micro-batch from records to rows without Spark: the real task and loop, and a store with its driver's half."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
-from ingest.api import Record
-from ingest.build import live_task, plan_of
+from ingest.api import Batch, Record, Store, TaskSpec
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
-from ingest.receipt import Receipt, Verdict
-from ingest.task import Assignment, Task
-from sinks.delivery import deliver
-from sinks.driver_store import DriverStore
-from sinks.families import FamilyRegistry
+from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
+from ingest.pipeline.task import Task
+from ingest.plan.assemble import live_task, plan_of
+from ingest.receipt import Counts, Receipt
 from sinks.memory import MemoryStore
+from sinks.writing.driver_store import DriverStore
+from sinks.writing.families import FamilyRegistry
+from sinks.writing.messages import Prepared, StoreResult
+from sinks.writing.staged import apply_staged
+from sinks.writing.store_committer import StoreCommitter
 from tests.support.servers import Given
+
+T = TypeVar("T")
+
+
+def spec_of(batch_time_ms: int, *, attempt: str = "", prepared: Mapping[str, Prepared] | None = None) -> TaskSpec:
+    """What a driver would specify for a task, without options that a test does not need."""
+    packed = {name: message.packed() for name, message in (prepared or {}).items()}
+    return TaskSpec(Batch(str(batch_time_ms), batch_time_ms, attempt), prepared=packed)
+
+
+def apply_results(store: Store, receipt: Receipt, name: str = "logs") -> None:
+    """Apply what a task staged for a store."""
+    staged = StoreResult.unpacked(receipt.results[name].payload).staged
+    apply_staged(store, [] if staged is None else [staged])
+
+
+class OneTask(LoopHost):
+    """Runs all records in one task of this process; a blocked task fails the test."""
+
+    def __init__(self, task: Task, records: Sequence[Record]) -> None:
+        self.task = task
+        self.records = records
+
+    def run_tasks(self, spec: TaskSpec, *, on_one_slot: bool) -> Sequence[Receipt]:
+        return [self.task.run(self.records, spec)]
+
+    def until_possible(self, action: Callable[[], T]) -> T:
+        return action()
+
+    def blocked(self, code: str, message: str, attempts: int) -> None:
+        raise AssertionError(f"blocked: {code}: {message}")
 
 
 class WithoutSpark:
@@ -21,42 +56,24 @@ class WithoutSpark:
     One pipeline of a configuration whose only store is in memory.
 
     Args:
-        incoming: folder for what the task hands over.
+        incoming: folder for what the task stages.
     """
 
     def __init__(self, configuration: Configuration, pipeline: str, incoming: Path) -> None:
-        self._store_name = next(iter(configuration.stores))
-        self._incoming = incoming
+        name = next(iter(configuration.stores))
         self.task: Task = live_task(plan_of(configuration, configuration.pipelines[pipeline], Catalog()))
         self.store = MemoryStore()
         self.store.open()
-        declared = {(table.store, name): table.spec() for name, table in configuration.tables.items()}
+        declared = {name: table.spec() for name, table in configuration.tables.items()}
         for spec in declared.values():
             self.store.ensure_table(spec)
-        self._families = FamilyRegistry(
-            {self._store_name: DriverStore(self.store)}, declared, {(self._store_name, None): 20}, {}
-        )
+        driver = DriverStore(self.store)
+        self._committers = {name: StoreCommitter(driver, FamilyRegistry(driver, declared, {None: 20}, {}), incoming)}
 
-    def run(self, records: Sequence[Record], batch_time_ms: int) -> Receipt:
-        """One micro-batch of one partition, until it is durable."""
-        while True:
-            receipt = self.task.run(records, self._assignment(batch_time_ms))
-            match receipt.verdict:
-                case Verdict.DURABLE:
-                    deliver(self.store, receipt.handed)
-                    return receipt
-                case Verdict.NEEDS_FAMILIES:
-                    self._families.create_needed([receipt])
-                case _:
-                    raise AssertionError(f"{receipt.verdict}: {receipt.code}: {receipt.message}")
-
-    def _assignment(self, batch_time_ms: int) -> Assignment:
-        return Assignment(
-            batch_time_ms=batch_time_ms,
-            incoming={self._store_name: str(self._incoming)},
-            families=self._families.known(),
-            closed=self._families.closed(),
-        )
+    def run(self, records: Sequence[Record], batch_time_ms: int) -> tuple[Counts, list[bytes]]:
+        """One micro-batch of one task, until it is durable: its counts and dead letters."""
+        micro_batch = MicroBatch(str(batch_time_ms), batch_time_ms, "1")
+        return run_until_durable(micro_batch, self._committers, OneTask(self.task, records))
 
 
 def records_of(given: Sequence[Given], topic: str = "topic") -> list[Record]:

@@ -61,7 +61,7 @@ class KafkaServer:
         Start the process; `wait` follows.
 
         Raises:
-            ServerError: Java, Maven or the jars are missing, or the data can not be formatted.
+            ServerError: Java, Maven or the jars are missing, or the data cannot be formatted.
         """
         if self.is_running:
             return

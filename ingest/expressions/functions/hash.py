@@ -92,7 +92,7 @@ FUNCTIONS = (
     ),
     Function(
         "hmac_sha256",
-        "The digest with a key (HMAC, SHA-256): equal for equal values, and who lacks the key can not check a guess.",
+        "The digest with a key (HMAC, SHA-256): equal for equal values, and who lacks the key cannot check a guess.",
         _hmac,
         (_VALUE, Parameter("key", Kind.TEXT, "the key, such as '${secret:pepper}'", minimum=1), _FORM),
         (

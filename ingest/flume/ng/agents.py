@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ingest.config import Kind, Place, Problem, Severity
+from ingest.config.components import NOT_IMPORTED
 from ingest.flume.ng.clusters import Clusters
 from ingest.flume.ng.groups import Failover, failovers
-from ingest.flume.ng.interceptors import is_of_plugin, steps_of
+from ingest.flume.ng.interceptors import steps_of
 from ingest.flume.ng.kafka import (
     GROUP_OF_FLUME,
     group_for_others,
     header_steps,
+    is_kafka,
     kafka_channel,
     kafka_source,
     offsets_for,
@@ -18,14 +20,17 @@ from ingest.flume.ng.kafka import (
 from ingest.flume.ng.known import OF_KAFKA_CHANNEL, OF_KAFKA_SOURCE, OF_SERIALIZERS, OF_SINK, not_needed
 from ingest.flume.ng.properties import Options, Property
 from ingest.flume.ng.selectors import MULTIPLEXING, kind_of, selection
-from ingest.flume.ng.serializers import ASYNC_TYPES, TYPES, PipelineEnd, end_of, refuse_serializer, serializer_of
+from ingest.flume.ng.serializers import ASYNC_TYPES, PipelineEnd, end_of, is_imported
+from ingest.flume.ng.staying import Staying, staying
 from ingest.flume.ng.variables import Variables
 from ingest.flume.original import Original
 from ingest.flume.pipelines.document import Component, Pipeline, Verbatim
 from ingest.flume.pipelines.report import Entry, Outcome
-from ingest.spelling import did_you_mean
+from ingest.suggest import did_you_mean
 
 _KEPT = "Kafka keeps events, and the checkpoint what was read: nothing is lost in a crash"
+_DRAIN = "before the switch stop its sources, wait until {} is 0, then stop the agent"
+_NO_DRAIN = "its topic is what is read; stop the agent before the switch: the offsets of the group say where it stopped"
 _NO_BACKUP = "events wait in Kafka while the store is away, so no backup is needed"
 _APART_OF_SOURCES = ("interceptors", "selector")
 _OF_SINK = (*OF_SINK, *(f"serializer.{name}" for name in OF_SERIALIZERS))
@@ -46,18 +51,15 @@ class Agents:
         self._variables = Variables(original, {key: found.value for key, found in properties.items()})
         self._zone = zone
         self._groups: dict[tuple[str, str], list[Pipeline]] = {}  # brokers and group -> who would read as it
+        self._staying: list[Staying] = []
         self._clusters = Clusters()
         self._told: set[str] = set()  # prefixes of what is in the report
-        self._of_plugins: list[Options] = []  # sinks with serializers that are not imported
         self.entries: list[Entry] = []
 
     def pipelines(self) -> list[Pipeline]:
         """The pipelines; none when the original has problems."""
         names = dict.fromkeys(key.partition(".")[0] for key in self._properties if "." in key)
         found = [pipeline for name in names for pipeline in self._agent(name)]
-        if not found:
-            for options in self._of_plugins:
-                refuse_serializer(options)
         if not found and not self._original.has_errors:
             hint = "sinks of the types hbase and hbase2 are imported"
             self._original.error(Kind.MISSING_FIELD, 0, "there is no HBase sink in this file", hint)
@@ -102,6 +104,8 @@ class Agents:
                 self._second(options, name, same)
                 continue
             found += self._of_sink(agent, name, self._options(f"{agent}.sinks.{name}."), channel)
+        backups = {name for group in groups for name in (*group.ranked[1:], *group.never)}
+        self._staying += staying(agent, backups, self._options)
         if found:
             keys = (f"{agent}.{name}" for name in ("sources", "channels", "sinks"))
             said = [comment for key in keys if key in self._properties for comment in self._properties[key].comments]
@@ -114,35 +118,37 @@ class Agents:
         return found
 
     def _channels(self, agent: str, lists: Options) -> dict[str, str]:
-        """The sinks that are imported, with the channels they take from; tells of the others."""
+        """The sinks that are imported, with the channels they take from; the report has the others."""
         found = {}
         for name in lists.words("sinks"):
             options = self._options(f"{agent}.sinks.{name}.")
             written = options.text("type")
-            kind = written.rpartition(".")[2].lower()
-            if kind not in TYPES:
-                is_async = kind in ASYNC_TYPES
+            if is_imported(options):
+                found[name] = options.text("channel")
+            else:
+                is_async = written.rpartition(".")[2].lower() in ASYNC_TYPES
                 why = "it is not imported: write it as hbase2" if is_async else "only HBase sinks are imported"
                 self._entry(Outcome.LEFT_OUT, options, f"sink {name} ({written})", "", why)
-            elif not serializer_of(options):
-                self._of_plugins.append(options)
-                why = f"the serializer {options.text('serializer')} is not imported"
-                self._entry(Outcome.LEFT_OUT, options, f"sink {name}", "", why)
-            else:
-                found[name] = options.text("channel")
         return found
 
     def _of_failover(self, agent: str, group: Failover, channels: dict[str, str]) -> str:
         """Take out of the sinks those that only wait for another one to fail; what there is to say of the group."""
         heads: dict[str, str] = {}
         first, of_group = group.ranked[0], f"the failover group {group.name}"
+        if group.tied:
+            message = (
+                f"{', '.join(group.tied)} of {of_group} have one priority or none: {first}, the first listed, counts"
+            )
+            hint = "give the sink that is meant a higher priority; which one Flume ran depended on their names"
+            self._options(f"{agent}.sinkgroups.{group.name}.").warn("sinks", message, hint)
         for name in [*group.ranked, *group.never]:
             if name not in channels:
                 continue
             options = self._options(f"{agent}.sinks.{name}.")
             why = ""
             if name in group.never:
-                why = f"Flume never ran it: {group.never[name]} has its priority in {of_group}"
+                before = group.never[name]
+                why = f"it has the priority of {before}, which is listed before it in {of_group}: Flume ran one"
             elif heads.setdefault(channels[name], name) != name:
                 why = f"{heads[channels[name]]} goes before it in {of_group}: {_NO_BACKUP}"
             elif name != first:
@@ -156,7 +162,7 @@ class Agents:
         return f"each gets all of its channel: {', '.join(heads.values()) or 'none that is imported'}"
 
     def _leave_out_rest(self, agent: str, lists: Options) -> None:
-        """Tell of what belongs to none of the pipelines."""
+        """Report what belongs to none of the pipelines."""
         for name in lists.words("sources"):
             options = self._options(f"{agent}.sources.{name}.")
             if options.prefix in self._told:
@@ -198,24 +204,22 @@ class Agents:
         for known in ("type", "channel"):
             options.text(known)
         end = end_of(options)
-        store, cluster = self._clusters.of(options, agent)
-        unused = not_needed(options, "an HBase sink", _OF_SINK)
-        end.sink.options = {"store": store, **end.sink.options}
-        of_store = f"store {store} is the Thrift server of the cluster {cluster}"
-        notes = [of_store, *end.notes, *([f"not needed: {', '.join(unused)}"] if unused else [])]
-        self._entry(Outcome.TRANSLATED, options, f"sink {name}", end.sink.kind, "; ".join(notes))
+        if end.sink.kind != NOT_IMPORTED:
+            self._of_hbase(agent, name, options, end)
         sources = self._options(f"{agent}.").words("sources")
         feeding = [each for each in sources if channel in self._options(f"{agent}.sources.{each}.").words("channels")]
         held = self._options(f"{agent}.channels.{channel}.")
-        if _kind(held.text("type")) == "kafka" and not any(self._is_kafka(agent, each) for each in feeding):
+        is_topic = is_kafka(held)
+        if is_topic and not any(is_kafka(self._options(f"{agent}.sources.{each}.")) for each in feeding):
             return [self._from_channel(agent, name, held, feeding, end)]
-        self._entry(Outcome.REPLACED, held, f"channel {channel} ({held.text('type')})", "kafka and checkpoint", _KEPT)
+        why = f"{_KEPT}; {_DRAIN.format('the lag of its group' if is_topic else 'its ChannelSize')}"
+        self._entry(Outcome.REPLACED, held, f"channel {channel} ({held.text('type')})", "kafka and checkpoint", why)
         if not feeding and channel:
             fed = {word for each in sources for word in self._options(f"{agent}.sources.{each}.").words("channels")}
             hint = did_you_mean(channel, fed)
             options.error(Kind.UNKNOWN_REFERENCE, "channel", f'no source feeds the channel "{channel}"', hint)
         if not feeding and len(sources) == 1:
-            feeding, channel = sources, ""  # what is wrong in it is told too
+            feeding, channel = sources, ""  # what is wrong in it is reported too
         found = []
         for each in feeding:
             own = f"{agent}-{name}" if len(feeding) == 1 else f"{agent}-{each}-{name}"
@@ -224,18 +228,24 @@ class Agents:
             found.append(made)
         return found
 
-    def _is_kafka(self, agent: str, source: str) -> bool:
-        return _kind(self._options(f"{agent}.sources.{source}.").text("type")) == "kafka"
+    def _of_hbase(self, agent: str, name: str, options: Options, end: PipelineEnd) -> None:
+        """Give a sink its store, and the report what became of it."""
+        store, cluster = self._clusters.of(options, agent)
+        unused = not_needed(options, "an HBase sink", _OF_SINK)
+        end.sink.options = {"store": store, **end.sink.options}
+        of_store = f"store {store} is the Thrift server of the cluster {cluster}"
+        notes = [of_store, *end.notes, *([f"not needed: {', '.join(unused)}"] if unused else [])]
+        self._entry(Outcome.TRANSLATED, options, f"sink {name}", end.sink.kind, "; ".join(notes))
 
     def _from_channel(self, agent: str, name: str, held: Options, feeding: list[str], end: PipelineEnd) -> Pipeline:
         source = kafka_channel(held)
         held.text("type")
         held.below("kafka.producer.")
         not_needed(held, "a Kafka channel", OF_KAFKA_CHANNEL)
-        self._entry(Outcome.TRANSLATED, held, "channel (kafka)", "kafka", "its topic is what is read")
+        self._entry(Outcome.TRANSLATED, held, "channel (kafka)", "kafka", _NO_DRAIN)
         for each in feeding:
             options = self._options(f"{agent}.sources.{each}.")
-            why = "it fills the topic of the channel, its interceptors included, and has to go on with that"
+            why = "it fills the topic of the channel, its interceptors included, and must continue to do so"
             self._entry(Outcome.LEFT_OUT, options, f"source {each} ({options.text('type')})", "", why)
         return self._pipeline(f"{agent}-{name}", source, end.steps, end)
 
@@ -245,8 +255,8 @@ class Agents:
         selector = self._options(f"{options.prefix}selector.")
         is_selected = kind_of(selector) == MULTIPLEXING
         steps: list[Component] = []
-        is_kafka = _kind(written) == "kafka"
-        if is_kafka:
+        is_of_kafka = is_kafka(options)
+        if is_of_kafka:
             source = kafka_source(options)
             made = header_steps(options)
             unused = not_needed(options, "a Kafka source", OF_KAFKA_SOURCE)
@@ -261,7 +271,7 @@ class Agents:
                 steps += self._of_interceptor(each, its)
             else:
                 self._without_type(each, options, its)
-        chosen = selection(selector, channel, is_kafka=is_kafka) if channel else []
+        chosen = selection(selector, channel, is_kafka=is_of_kafka) if channel else []
         if is_selected:
             outcome = Outcome.TRANSLATED if chosen else Outcome.LEFT_OUT
             why = "" if chosen else f"it sends every event to {channel}"
@@ -277,13 +287,9 @@ class Agents:
     def _of_interceptor(self, name: str, options: Options) -> list[Component]:
         written = options.text("type")
         what = f"interceptor {name} ({written})"
-        if is_of_plugin(options):
-            why = "decorators of your own in Python take the place of a plugin; one belongs here"
-            self._entry(Outcome.LEFT_OUT, options, what, "", why)
-            message = f"the interceptor {name} is left out: what it did to events is not done"
-            options.warn("type", message, "write a decorator of your own in Python", Kind.UNKNOWN_COMPONENT)
-            return [Component("", {}, [*options.comments(), f"left out: {what}: {why}"])]
         found = steps_of(options)
+        if any(step.options.get("class") == written for step in found if step.kind == NOT_IMPORTED):
+            return found  # all of it is to be written by hand
         said = options.comments()
         why = "; ".join(comment for step in found for comment in step.comments if comment not in said)
         by = ", ".join(step.kind for step in found)
@@ -293,7 +299,10 @@ class Agents:
     def _stub(self, own: str, options: Options, name: str, written: str) -> Component:
         why = "sources other than Kafka's are not imported; have the events sent to this topic"
         self._entry(Outcome.REPLACED, options, f"source {name} ({written})", f"kafka topic {own}", why)
-        said = [*options.comments(), f"Flume read {name} ({written}); this is a stub: name the topic with those events"]
+        said = [
+            *options.comments(),
+            f"Flume read {name} ({written}); the topic is assumed: name the one that has those events",
+        ]
         found: dict[str, object] = {"brokers": Verbatim("${KAFKA:localhost:9092}"), "topics": [own]}
         return Component("kafka", found, said, self._original.place(options.at("type")))
 
@@ -313,19 +322,33 @@ class Agents:
         message = f'pipeline {name} reads as the group "{own}", without offsets: "{group}" is that of {first}'
         hint = f"before the first start copy them, with the agent stopped: {' && '.join(map(' '.join, commands))}"
         place = source.place or Place("", 1, 1)
-        self._original.problems.append(Problem(Kind.CONFLICT, place, message, hint, Severity.WARNING))
+        self._original.problems.append(Problem(Kind.NOT_AS_FLUME, place, message, hint, Severity.WARNING))
         said = [comment for comment in source.comments if comment != GROUP_OF_FLUME]
         said.append(f"Flume's group is that of {first}; before the first start copy its offsets, the agent stopped:")
         said += [line for tool, rest in commands for line in (f"{tool} \\", rest)]
         return replace(source, options={**source.options, "group": own}, comments=said)
 
     def _tell_of_groups(self) -> None:
-        """Say over the source with Flume's group that others need its offsets too."""
-        for first, *others in self._groups.values():
+        """Say over the source with Flume's group that others need its offsets too, and who cannot keep it."""
+        for (brokers, group), (first, *others) in self._groups.items():
+            for stays in self._staying:
+                if stays.group == (self._variables.written(brokers), self._variables.written(group)):
+                    self._warn_of_shared(first, group, stays)
             if others:
                 names = ", ".join(other.name for other in others)
                 said = [group_for_others(names) if each == GROUP_OF_FLUME else each for each in first.source.comments]
                 first.source = replace(first.source, comments=said)
+
+    def _warn_of_shared(self, first: Pipeline, group: str, stays: Staying) -> None:
+        """Warn that a pipeline and an agent would read as one group."""
+        message = (
+            f'the group "{group}" also feeds what stays in Flume: {stays.sinks} of agent {stays.agent}; while an agent '
+            f"reads as it, pipeline {first.name} cannot commit its offsets"
+        )
+        own = f"{group}-{stays.agent}-flume"
+        commands = " && ".join(map(" ".join, offsets_for(first.source, own)))
+        hint = f"there set kafka.consumer.group.id = {own}, and copy the offsets with the agent stopped: {commands}"
+        self._original.warning(stays.at, message, hint)
 
     def _entry(self, outcome: Outcome, options: Options, original: str, by: str, why: str) -> None:
         self._told.add(options.prefix)
@@ -334,9 +357,3 @@ class Agents:
 
 def _without_store(sink: Component) -> Component:
     return replace(sink, options={name: value for name, value in sink.options.items() if name != "store"})
-
-
-def _kind(written: str) -> str:
-    """The short name of a source or channel, of its alias or its class."""
-    name = written.rpartition(".")[2].lower()
-    return name.removesuffix("source").removesuffix("channel")

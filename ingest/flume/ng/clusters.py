@@ -2,7 +2,7 @@
 HBase clusters that sinks of Flume 1 wrote to: each is a store.
 
 Source: HBase2Sink of Flume 1.11: `zookeeperQuorum` and `znodeParent` go before what the hbase-site.xml of the agent
-says.
+says; with `kerberosPrincipal` and `kerberosKeytab` it logs in.
 """
 
 import re
@@ -12,11 +12,17 @@ from dataclasses import dataclass, field
 from ingest.config import Place
 from ingest.flume.ng.properties import Options
 from ingest.flume.pipelines.document import Component
-from ingest.flume.pipelines.stores import FIRST_STORE, OF_TABLES, hbase_store
+from ingest.flume.pipelines.stores import FIRST_STORE, NOTHING_NEEDED, OF_TABLES, hbase_store
 
 _NO_PART_OF_A_NAME = re.compile(r"[^a-z0-9]+")
 _MAX_HOST_CHARS = 60  # in the name of a store
 _OF_SITE = "site"
+_KERBEROS = ("kerberosPrincipal", "kerberosKeytab")
+_UNREACHABLE = "the cluster demands Kerberos, which the Thrift connection of this store does not support"
+_GATEWAY = (
+    "run an HBase Thrift server that logs in itself (hbase.thrift.kerberos.principal, hbase.thrift.keytab.file), leave "
+    "hbase.thrift.security.qop unset, and let only this service reach its port"
+)
 _Key = tuple[frozenset[str], str]
 
 
@@ -29,6 +35,7 @@ class _Cluster:
         words: which one it is.
         is_of_site: the file says nothing of it.
         agents: with sinks that write to it.
+        has_kerberos: Flume logged in to it with Kerberos.
     """
 
     name: str
@@ -36,6 +43,7 @@ class _Cluster:
     is_of_site: bool
     place: Place
     agents: set[str] = field(default_factory=set)
+    has_kerberos: bool = False
 
 
 class Clusters:
@@ -50,7 +58,10 @@ class Clusters:
         known = self._known.values()
         return {
             each.name: hbase_store(
-                each.name, OF_TABLES if each.is_of_site and len(known) == 1 else each.words, each.place
+                each.name,
+                OF_TABLES if each.is_of_site and len(known) == 1 else each.words,
+                each.place,
+                f"{_UNREACHABLE}: {_GATEWAY}" if each.has_kerberos else NOTHING_NEEDED,
             )
             for each in known
         }
@@ -71,6 +82,10 @@ class Clusters:
             message = f'agent {agent} has an hbase-site.xml of its own, as {others} has; here they share "{found.name}"'
             options.warn("type", message, "where those name different clusters, give each a store")
         found.agents.add(agent)
+        logins = [name for name in _KERBEROS if options.raw(name)]
+        if logins:
+            found.has_kerberos = True
+            options.warn(logins[0], _UNREACHABLE, _GATEWAY)
         return found.name, found.words
 
     def _name(self, servers: list[str]) -> str:

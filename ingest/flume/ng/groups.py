@@ -3,11 +3,12 @@ Sink groups of Flume 1 that are a failover: which of their sinks got events.
 
 Source: FailoverSinkProcessor and FlumeConfiguration of Flume 1.11: the sink of the highest priority runs until it
 fails. A priority that is missing, or no number, is -1, -2 and so on; of two sinks with one priority the second never
-runs; a sink is in one group. What comes first there is decided by hash tables of Java.
+runs; a sink is in one group. Flume takes sinks and groups in the order of a Java hash table; here they go in the order
+of the file.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ingest.flume.ng.properties import Options
@@ -15,7 +16,6 @@ from ingest.flume.ng.properties import Options
 _FAILOVER = "failover"
 _NUMBER = re.compile(r"[+-]?[0-9]{1,10}")
 _INT = range(-(2**31), 2**31)
-_SMALLEST_TABLE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,13 @@ class Failover:
     Attributes:
         ranked: its sinks, the one that goes first in front.
         never: sinks that never ran -> the one whose priority they have.
+        tied: those that could have gone first in Flume, where there are several; the one that goes first in front.
     """
 
     name: str
     ranked: Sequence[str]
     never: dict[str, str]
+    tied: Sequence[str] = ()
 
 
 def failovers(agent: Options, options_of: Callable[[str], Options]) -> list[Failover]:
@@ -43,9 +45,9 @@ def failovers(agent: Options, options_of: Callable[[str], Options]) -> list[Fail
     """
     found = []
     free = set(agent.words("sinks"))
-    for name in _as_java_goes(agent.words("sinkgroups")):
+    for name in dict.fromkeys(agent.words("sinkgroups")):
         options = options_of(name)
-        sinks = [sink for sink in _as_java_goes(options.words("sinks")) if sink in free]
+        sinks = [sink for sink in dict.fromkeys(options.words("sinks")) if sink in free]
         free -= set(sinks)
         kind = options.text("processor.type").rpartition(".")[2].lower().removesuffix("sinkprocessor")
         if sinks and kind == _FAILOVER:
@@ -54,38 +56,18 @@ def failovers(agent: Options, options_of: Callable[[str], Options]) -> list[Fail
 
 
 def _failover(name: str, sinks: Sequence[str], group: Options) -> Failover:
-    by_priority: dict[int, str] = {}
-    never = {}
-    missing = 0
+    by_priority: dict[int, list[str]] = {}
+    unranked: list[str] = []
     for sink in sinks:
         text = group.text(f"processor.priority.{sink}")
         if _NUMBER.fullmatch(text) and int(text) in _INT:
             priority = int(text)
         else:
-            priority = missing = missing - 1
-        first = by_priority.setdefault(priority, sink)
-        if first != sink:
-            never[sink] = first
-    return Failover(name, [by_priority[priority] for priority in sorted(by_priority, reverse=True)], never)
-
-
-def _as_java_goes(names: Iterable[str]) -> list[str]:
-    """
-    Names in the order in which a hash table of Java gives them; exact for up to eleven.
-
-    Source: the documentation of String.hashCode, and HashMap of Java 8: a table of a power of two, at most three
-    quarters full.
-    """
-    own = list(dict.fromkeys(names))
-    size = _SMALLEST_TABLE
-    while len(own) > size * 3 // 4:
-        size *= 2
-
-    def place(name: str) -> int:
-        code = 0
-        units = name.encode("utf-16-be", "surrogatepass")
-        for high, low in zip(units[::2], units[1::2], strict=True):
-            code = (31 * code + 256 * high + low) % 2**32
-        return (code ^ code >> 16) % size
-
-    return sorted(own, key=place)
+            unranked.append(sink)
+            priority = -len(unranked)
+        by_priority.setdefault(priority, []).append(sink)
+    ranked = [by_priority[priority] for priority in sorted(by_priority, reverse=True)]
+    never = {sink: first for first, *others in ranked for sink in others}
+    first = ranked[0]
+    tied = list(dict.fromkeys([*first, *unranked])) if set(first) & set(unranked) else first
+    return Failover(name, [same[0] for same in ranked], never, tied if len(tied) > 1 else ())

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ingest.api.notation import name_from_bytes, name_to_bytes
 from ingest.config import Kind
+from ingest.config.components import NOT_IMPORTED
 from ingest.expressions import Pattern
 from ingest.expressions.grammar import quoted
 from ingest.flume.escapes import literal
@@ -17,21 +18,18 @@ from ingest.flume.ng.kafka import absent
 from ingest.flume.ng.known import OF_INTERCEPTORS, not_needed
 from ingest.flume.ng.properties import Options
 from ingest.flume.patterns import UntranslatableError, in_full, pattern_of, replacement_of
-from ingest.flume.pipelines.document import Component, Verbatim
-from ingest.spelling import did_you_mean
+from ingest.flume.pipelines.document import Component, Verbatim, not_imported
+from ingest.formats.date_letters import JAVA_READ
+from ingest.suggest import did_you_mean
 
 Steps = list[tuple[str, dict[str, object], str]]
-"""Kind, options and a note of each step."""
+"""Kind, options and a note of each decorator."""
 
 _MILLIS = "RegexExtractorInterceptorMillisSerializer"
 _PASS_THROUGH = ("", "DEFAULT", "RegexExtractorInterceptorPassThroughSerializer")
-_JODA = {
-    "yyyy": "%Y", "YYYY": "%Y", "yy": "%y", "MM": "%m", "M": "%m", "MMM": "%b", "MMMM": "%B", "dd": "%d", "d": "%d",
-    "HH": "%H", "H": "%H", "hh": "%I", "h": "%I", "mm": "%M", "m": "%M", "ss": "%S", "s": "%S", "SSS": "%f",
-    "a": "%p", "Z": "%z", "ZZ": "%z", "EEE": "%a", "EEEE": "%A", "DDD": "%j",
-}  # fmt: skip
 _SAME_PART = {"B": "b", "A": "a"}
 _PARTS = {"%Y": "year", "%m": "month", "%d": "day"}
+_INSTEAD = "write a decorator of your own in Python that does what it did, or remove this one"
 _TEXT = "flume.text."  # begins the names of attributes that hold texts until they are dates
 _OWN_TIME = "flume.time"
 _JODA_TOKEN = re.compile(r"'((?:[^']|'')*)'|(([A-Za-z])\3*)|([^A-Za-z']+)|(')")
@@ -80,6 +78,7 @@ def _regex_filter(options: Options) -> Steps:
 def _regex_extractor(options: Options) -> Steps:
     pattern = _pattern(options, "regex", "")
     names: list[str] = []
+    by_hand: Steps = []
     dates: dict[str, _Date | None] = {}
     for each in options.words("serializers"):
         name = options.text(f"serializers.{each}.name")
@@ -90,9 +89,9 @@ def _regex_extractor(options: Options) -> Steps:
         if kind == _MILLIS:
             dates[name] = _date(options, f"serializers.{each}.pattern")
         elif kind not in _PASS_THROUGH:
-            options.error(
-                Kind.UNKNOWN_COMPONENT, f"serializers.{each}.type", f'the serializer "{kind}" is not imported'
-            )
+            options.below(f"serializers.{each}.")
+            instead = f"write a decorator that makes of the attribute {name} what the serializer made of it"
+            by_hand.append((NOT_IMPORTED, {"class": options.text(f"serializers.{each}.type"), "instead": instead}, ""))
     if not names:
         options.error(Kind.MISSING_FIELD, "type", "a regex_extractor needs serializers")
     if pattern is None or not names:
@@ -104,7 +103,7 @@ def _regex_extractor(options: Options) -> Steps:
     found = {name: date for name, date in dates.items() if date is not None and used.count(name) == 1}
     targets = [_TEXT + name if name in found else name for name in used]
     steps: Steps = [("regex", {"pattern": pattern.text, "attributes": targets}, note)]
-    return _in_milliseconds(steps, found) if found else steps
+    return [*(_in_milliseconds(steps, found) if found else steps), *by_hand]
 
 
 def _in_milliseconds(extracted: Steps, dates: Mapping[str, "_Date"]) -> Steps:
@@ -186,10 +185,10 @@ def _date(options: Options, key: str) -> _Date | None:
 def _strptime(joda: str) -> str | None:
     pieces = []
     for literal_text, letters, _, plain, unclosed in _JODA_TOKEN.findall(joda):
-        if unclosed or (letters and letters not in _JODA):
+        if unclosed or (letters and letters not in JAVA_READ):
             return None
         pieces.append(
-            _JODA[letters] if letters else (plain or literal_text.replace("''", "'") or "'").replace("%", "%%")
+            JAVA_READ[letters] if letters else (plain or literal_text.replace("''", "'") or "'").replace("%", "%%")
         )
     return "".join(pieces) or None
 
@@ -275,26 +274,22 @@ _ORIGINS = {
 """Name of an interceptor -> option of ours -> which of its settings says it."""
 
 
-def is_of_plugin(options: Options) -> bool:
-    """Whether an interceptor is a class that Flume did not bring."""
-    written = options.text("type")
-    return "." in written and _name(written) not in _KNOWN
-
-
 def _name(written: str) -> str:
     return _CLASSES.get(written.rpartition(".")[2].partition("$")[0], written.lower())
 
 
 def steps_of(options: Options) -> list[Component]:
-    """The steps an interceptor becomes; problems go to the original."""
+    """The decorators an interceptor becomes; problems go to the original."""
     written = options.text("type")
     name = _name(written)
     translate = _KNOWN.get(name)
+    place = options.original.place(options.at("type"))
+    if translate is None and "." in written:
+        return [not_imported(written, _INSTEAD, options.comments(), place)]
     if translate is None:
         hint = did_you_mean(written, _KNOWN) or "write a decorator of your own in Python, or take it out"
         options.error(Kind.UNKNOWN_COMPONENT, "type", f'the interceptor "{written}" is not imported', hint)
         return []
-    place = options.original.place(options.at("type"))
     origins = options.origins({(ours,): theirs for ours, theirs in _ORIGINS.get(name, {}).items()})
     made = [Component(kind, found, [note] if note else [], place, origins) for kind, found, note in translate(options)]
     not_needed(options, f"the interceptor {name}", OF_INTERCEPTORS.get(name, ()))

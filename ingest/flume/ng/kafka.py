@@ -13,7 +13,8 @@ from ingest.config import Kind
 from ingest.config.nodes import Path
 from ingest.flume.ng.properties import Options
 from ingest.flume.pipelines.document import Component, Origin, Verbatim
-from ingest.kafka.settings import ClientOption, is_this_machine
+from ingest.formats.addresses import is_this_machine
+from ingest.kafka.settings import ClientOption
 
 _CLIENT_OPTIONS = frozenset(get_args(ClientOption))
 _SPLIT = re.compile(r"\s*,\s*|\s+")
@@ -21,10 +22,11 @@ _MECHANISMS = {"PLAIN": "plain", "SCRAM-SHA-256": "scram_sha_256", "SCRAM-SHA-51
 CORE_FIELDS = ("host", "priority", "nanos")
 """Headers that are parts of the event here, and no attributes."""
 
-GROUP_OF_FLUME = "the group is Flume's: `ingest run --start-from group` goes on where Flume has stopped"
+GROUP_OF_FLUME = "the group is Flume's: `ingest run --start-from group` resumes where Flume stopped"
 """What is said over a source that reads as the group that Flume read as."""
 
 _TOOL = "kafka-consumer-groups.sh --bootstrap-server"
+_GROUP = "flume"
 _CONSUMER = "kafka.consumer."
 _ORIGINS = {
     "brokers": ("brokerList", "kafka.bootstrap.servers"),
@@ -35,6 +37,20 @@ _READ_ALREADY = (
     "security.protocol", "sasl.mechanism", "sasl.jaas.config", "sasl.kerberos.service.name", "group.id",
     "auto.offset.reset",
 )  # fmt: skip
+
+
+def is_kafka(options: Options) -> bool:
+    """Whether a source or channel is one of Kafka, by its alias or its class."""
+    name = options.text("type").rpartition(".")[2].lower()
+    return name.removesuffix("source").removesuffix("channel") == "kafka"
+
+
+def group_of(options: Options) -> tuple[str, str]:
+    """Brokers and consumer group of a Kafka source or channel, as Flume read them."""
+    brokers = options.raw("kafka.bootstrap.servers") or options.raw("brokerList")
+    group = options.raw(f"{_CONSUMER}group.id") or options.raw("groupId") or _GROUP
+    brokers = ",".join(part for part in _SPLIT.split(brokers) if part)
+    return brokers.replace("${env:", "${"), group.replace("${env:", "${")
 
 
 def kafka_source(options: Options) -> Component:
@@ -61,8 +77,8 @@ def kafka_source(options: Options) -> Component:
 def group_for_others(names: str) -> str:
     """What is said over it when pipelines of these names need the group's offsets too."""
     return (
-        f"the group is Flume's: once its offsets are copied for {names}, as is told there, "
-        "`ingest run --start-from group` goes on where Flume has stopped"
+        f"the group is Flume's: once its offsets are copied for {names}, as is written there, "
+        "`ingest run --start-from group` resumes where Flume stopped"
     )
 
 
@@ -100,7 +116,7 @@ def kafka_channel(options: Options) -> Component:
     _consumer(options, found, begins)
     if options.is_true("parseAsFlumeEvent", default=True):
         found["format"] = "flume_avro"
-    said = [*options.comments(), "the topic of the channel, which others go on filling", GROUP_OF_FLUME]
+    said = [*options.comments(), "the topic of the channel, which others continue to fill", GROUP_OF_FLUME]
     names = {**_ORIGINS, "topics": ("topic", "kafka.topic")}
     return Component("kafka", found, said, options.original.place(options.at("type")), _origins(options, names))
 
@@ -130,7 +146,7 @@ def _either(options: Options, name: str, former: str) -> str:
 
 def _consumer(options: Options, found: dict[str, object], begins: str) -> None:
     consumer = options.below(_CONSUMER)
-    found["group"] = _either(options, f"{_CONSUMER}group.id", "groupId") or "flume"
+    found["group"] = _either(options, f"{_CONSUMER}group.id", "groupId") or _GROUP
     found["start"] = "earliest" if options.text(f"{_CONSUMER}auto.offset.reset", begins) == "earliest" else "latest"
     security = _security(options, str(found["brokers"]))
     if security:
@@ -192,14 +208,14 @@ def _sasl(options: Options) -> dict[str, object]:
 
 
 def _login(options: Options, name: str) -> str:
-    """A part of what a client logs in with; of the others, which are no part of the file, nothing is told."""
+    """A part of what a client logs in with; the others are no part of the file."""
     login = "kafka.consumer.sasl.jaas.config"
     match = re.search(rf'\b{name}\s*=\s*"([^"]*)"', options.raw(login))
     return options.variables.opened(match[1], options.at(login)) if match else ""
 
 
 def header_steps(options: Options) -> list[Component]:
-    """Steps that give an event the headers Flume's source gave it, and no others."""
+    """Decorators that give an event the headers Flume's source gave it, and no others."""
     place = options.original.place(options.at("type"))
     mapping = {name: options.text(f"header.{name}") for name in options.below("header.")}
     topic = options.text("topicHeader", "topic") if options.is_true("setTopicHeader", default=True) else ""
@@ -210,7 +226,7 @@ def header_steps(options: Options) -> list[Component]:
         "offset": "offset",
     }
     is_raw = not options.is_true("useFlumeEventFormat", default=False)
-    said = ["headers become columns: those that Flume's Kafka source gave an event, and those it was told to map"]
+    said = ["the headers that Flume's Kafka source gave an event, and those that it was configured to map"]
     steps: list[Component] = []
     moved = {header: name for name, header in mapping.items() if header not in CORE_FIELDS}
     if is_raw:

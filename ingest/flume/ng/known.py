@@ -9,11 +9,11 @@ from collections.abc import Collection
 
 from ingest.config import Kind
 from ingest.flume.ng.properties import Options
-from ingest.spelling import did_you_mean
+from ingest.suggest import did_you_mean
 
 OF_SINK = (
-    "batchSize", "coalesceIncrements", "enableWal", "kerberosKeytab", "kerberosPrincipal", "maxConsecutiveFails",
-    "serializer", "timeout", "znodeParent", "zookeeperQuorum",
+    "batchSize", "coalesceIncrements", "enableWal", "maxConsecutiveFails", "serializer", "timeout", "znodeParent",
+    "zookeeperQuorum",
 )  # fmt: skip
 OF_SERIALIZERS = (
     "charset", "colNames", "depositHeaders", "incrementColumn", "incrementRow", "payloadColumn", "regex",
@@ -32,12 +32,12 @@ OF_INTERCEPTORS = {"remove_header": ("fromListSeparator",), "search_replace": ("
 
 def not_needed(options: Options, owner: str, known: Collection[str]) -> list[str]:
     """
-    Settings that nobody asked for though Flume knew them; a warning tells of each that it did not know either.
+    Settings that were not read though Flume knew them; a warning names each that it did not know either.
 
     Args:
-        options: of which nothing will be asked any more.
+        options: of which nothing will be read any more.
         owner: what they belong to, for messages.
-        known: settings of Flume that are not asked for, or not always.
+        known: settings of Flume that are not read, or not always.
     """
     unused = options.unused()
     for name in unused:

@@ -62,7 +62,7 @@ def properties_of(original: Original) -> dict[str, Property]:
         head = line[: separator.end() if separator else len(key)]
         value = _unescaped(line[len(head) :]).strip()
         name = _unescaped(key)
-        if _SECRET.search(name):  # one whose name goes on in the next line is hidden with it
+        if _SECRET.search(name):  # one whose name continues in the next line is hidden with it
             original.hide(at + len(head) * original.text.startswith(head, at), end)
         if name in found:
             original.warning(at, f'"{name}" stands twice; the last one counts, as it did')
@@ -75,7 +75,7 @@ def properties_of(original: Original) -> dict[str, Property]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, int, str]]:
-    """Start and end of lines, and what is in them; those that a backslash continues are one; comments never go on."""
+    """Start and end of lines, and what is in them; those a backslash continues are one; comments do not continue."""
     joined, start = "", -1
     at = 0
     for line in _LINE.findall(text):
@@ -156,7 +156,7 @@ class Options:
         return self.text(name).split()
 
     def below(self, name: str) -> dict[str, str]:
-        """All options whose names go on after this, as they are written."""
+        """All options whose names begin with this, without it, as they are written."""
         begin = self.prefix + name
         keys = [key for key in self.properties if key.startswith(begin)]
         self._asked |= {key.removeprefix(self.prefix) for key in keys}
@@ -187,11 +187,11 @@ class Options:
         return [name for name in rest if not name.startswith(self.apart)] if self.apart else rest
 
     def asked(self) -> frozenset[str]:
-        """Names of options that somebody asked for, whether they are there or not."""
+        """Names of options that were read, whether they are there or not."""
         return frozenset(self._asked)
 
     def unused(self) -> list[str]:
-        """Names of options that nobody asked for."""
+        """Names of options that were not read."""
         return [name for name in self.names() if name not in self._asked]
 
     def error(self, kind: Kind, name: str, message: str, hint: str = "") -> None:
@@ -200,12 +200,12 @@ class Options:
             return
         self.original.error(kind, self.at(name), message, hint)
 
-    def warn(self, name: str, message: str, hint: str = "", kind: Kind = Kind.CONFLICT) -> None:
+    def warn(self, name: str, message: str, hint: str = "", kind: Kind = Kind.NOT_AS_FLUME) -> None:
         """Note what the reader should look at."""
         self.original.warning(self.at(name), message, hint, kind)
 
     def warn_of_bytes(self, name: str, expression: str) -> None:
-        """Tell of what is a character in a regular expression of Java, and a byte in ours."""
+        """Warn of what is a character in a regular expression of Java, and a byte in ours."""
         note = one_byte_in(expression)
         if note:
             self.warn(name, note, ONE_CHARACTER)

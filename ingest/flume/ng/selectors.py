@@ -28,7 +28,7 @@ def _below(options: Options, name: str) -> list[tuple[str, str]]:
 
 def selection(options: Options, channel: str, *, is_kafka: bool) -> list[Component]:
     """
-    The step that keeps what the selector sends to a channel; none when it sends all there.
+    The decorator that keeps what the selector sends to a channel; none when it sends all there.
 
     Args:
         options: of the selector.
@@ -39,13 +39,13 @@ def selection(options: Options, channel: str, *, is_kafka: bool) -> list[Compone
     if kind == _REPLICATING:
         return []
     if kind != MULTIPLEXING:
-        hint = "take it out of the file and choose events with a `filter` step"
+        hint = "take it out of the file and choose events with the decorator `filter`"
         options.error(Kind.UNKNOWN_COMPONENT, "type", f'the selector "{options.text("type")}" is not imported', hint)
         return []
     header = options.text("header", _HEADER)
     if header in CORE_FIELDS and not is_kafka:
         message = f'a selector by the header "{header}" is not imported: here that is a part of the event'
-        options.error(Kind.CONFLICT, "header", message, "take it out of the file and write a `filter` step")
+        options.error(Kind.CONFLICT, "header", message, "take it out of the file and write a decorator `filter`")
         return []
     mapped = {value: names.split() for value, names in _below(options, "mapping.")}
     optional = {value for value, names in _below(options, "optional.") if channel in names.split()}

@@ -12,8 +12,8 @@ from ingest.expressions import Pattern
 from ingest.flume.escapes import literal
 from ingest.flume.ng.properties import Options
 from ingest.flume.patterns import UntranslatableError, in_full
-from ingest.flume.pipelines.document import Component
-from ingest.spelling import nearest
+from ingest.flume.pipelines.document import Component, not_imported
+from ingest.suggest import closest
 
 TYPES = ("hbase", "hbase2", "hbasesink", "hbase2sink")
 """Names and classes of the sinks, in small letters: Flume took them in any."""
@@ -33,13 +33,20 @@ _KEYS = {
     "random": ("%{uuid()}", "made of the record's place, so that a replay gives the same row; Flume's were random"),
     "uuid": ("%{uuid()}", "made of the record's place, so that a replay gives the same row; Flume's were random"),
 }
+_CELLS_INSTEAD = (
+    "write decorators that set the attribute 2hb_ (the row key) and attributes 2hb_FAMILY:QUALIFIER (the cells) "
+    "as the serializer did"
+)
+_SINK_INSTEAD = (
+    "write a sink attr2hbase, hbase or one of your own, or remove this pipeline where the sink stays in Flume"
+)
 _DEFAULT_KEY = "%{timestamp}-%{origin()}"
 
 
 @dataclass(slots=True)
 class PipelineEnd:
     """
-    What an HBase sink of Flume becomes: our steps and our sink, at the end of a pipeline.
+    What an HBase sink of Flume becomes: our decorators and our sink, at the end of a pipeline.
 
     Attributes:
         deposits_headers: every header becomes a column.
@@ -52,30 +59,31 @@ class PipelineEnd:
     notes: list[str] = field(default_factory=list)
 
 
-def serializer_of(options: Options) -> str:
-    """The class of the sink's serializer, without its package; "" for one that is not imported."""
-    name = options.text("serializer", _SIMPLE[0]).rpartition(".")[2]
-    return name if name in (*_SIMPLE, *_REGEX) else ""
+def is_imported(options: Options) -> bool:
+    """Whether a sink is part of the pipelines: an HBase sink, or one of a class that Flume did not bring."""
+    return options.text("type").rpartition(".")[2].lower() in TYPES or _is_of_plugin(options)
 
 
-def refuse_serializer(options: Options) -> None:
-    """Note that a sink has a serializer that is not imported."""
-    written = options.text("serializer")
-    hint = f"there are {_SIMPLE[0]} and {_REGEX[0]}; write decorators of your own for others"
-    options.error(Kind.UNKNOWN_COMPONENT, "serializer", f'the serializer "{written}" is not imported', hint)
+def _is_of_plugin(options: Options) -> bool:
+    package, _, name = options.text("type").rpartition(".")
+    return bool(package) and not package.startswith("org.apache.flume.") and name.lower() not in TYPES
 
 
 def end_of(options: Options) -> PipelineEnd:
-    """The steps and the sink, as far as they are known; problems go to the original."""
+    """The decorators and the sink, as far as they are known; problems go to the original."""
     table, family = options.open_text("table"), options.open_text("columnFamily")
+    is_of_plugin = _is_of_plugin(options)
     for name, value in (("channel", options.text("channel")), ("table", table), ("columnFamily", family)):
-        if not value:
-            near = nearest(name, options.names())
+        if not value and (name == "channel" or not is_of_plugin):
+            near = closest(name, options.names())
             meant = near if near not in (None, name) else None
             hint = f'did you mean it by "{meant}"?' if meant else ""
             options.error(Kind.MISSING_FIELD, meant or "type", f'the sink needs "{name}"', hint)
-    make = _simple if serializer_of(options) in _SIMPLE else _regex
-    made = make(options, table or "t", family or "f")  # of what is missing nothing more is told
+    if is_of_plugin:
+        return _of_plugin(options)
+    name = options.text("serializer", _SIMPLE[0]).rpartition(".")[2]
+    make = _simple if name in _SIMPLE else _regex if name in _REGEX else _by_hand
+    made = make(options, table or "t", family or "f")  # what is missing is reported once
     if not options.is_true("enableWal", default=True):
         made.sink.options = {**made.sink.options, "write_to_wal": False}
     return made
@@ -148,6 +156,22 @@ def _regex(options: Options, table: str, family: str) -> PipelineEnd:
     origins = options.origins({("table",): "table"})
     sink = Component("attr2hbase", {"table": literal(table)}, options.comments(), place, origins)
     return PipelineEnd(steps, sink, deposits, notes)
+
+
+def _by_hand(options: Options, table: str, _family: str) -> PipelineEnd:
+    """For a serializer that is not imported: what it made of an event is for decorators to make."""
+    options.below("serializer.")
+    there = options.original.place(options.at("serializer"))
+    stub = not_imported(options.text("serializer"), _CELLS_INSTEAD, (), there)
+    place, origins = options.original.place(options.at("type")), options.origins({("table",): "table"})
+    sink = Component("attr2hbase", {"table": literal(table)}, options.comments(), place, origins)
+    return PipelineEnd([stub], sink, deposits_headers=True)
+
+
+def _of_plugin(options: Options) -> PipelineEnd:
+    place = options.original.place(options.at("type"))
+    sink = not_imported(options.text("type"), _SINK_INSTEAD, options.comments(), place)
+    return PipelineEnd([], sink, deposits_headers=True)
 
 
 def _pattern(options: Options) -> Pattern | None:

@@ -5,8 +5,8 @@ Variables in values of Flume 1.
 `${KEY}` of the file itself is what stands there. While a value is put into our words each variable is one character
 that no file has, so that nothing else is made of it.
 
-Source: EnvVarResolverProperties of Flume 1.8, which an agent had to be told to use, and MapResolver of Flume 1.10,
-which is always on.
+Source: EnvVarResolverProperties of Flume 1.8, which an agent had to be configured to use, and MapResolver of Flume
+1.10, which is always on.
 """
 
 import re
@@ -61,7 +61,7 @@ class Variables:
         return value
 
     def is_unknown(self, at: int) -> bool:
-        """Whether it was told of a line that its value must be known."""
+        """Whether an error says that the value of a line must be known."""
         return at in self._unknown
 
     def opened(self, value: str, at: int, keep: Collection[str] = (), *, depth: int = 0) -> str:
@@ -131,7 +131,7 @@ class Variables:
         hint = "write the value in its place"
         message = f"{shown(written)} is left as text: {why}"
         place = self._original.place(at)
-        if not any((problem.where, problem.message) == (place, message) for problem in self._original.problems):
+        if not any((problem.location, problem.message) == (place, message) for problem in self._original.problems):
             self._original.warning(at, message, hint)
 
     # marks back into words

@@ -25,7 +25,7 @@ Keywords = Mapping[str, Argument]
 
 
 class BadArgumentError(Exception):
-    """A component can not be translated; the original has the problem."""
+    """A component cannot be translated; the original has the problem."""
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class Arguments:
     """
     The arguments of one component.
 
-    Problems go to the original; what can not go on raises BadArgumentError.
+    Problems go to the original; what cannot go on raises BadArgumentError.
     """
 
     def __init__(self, original: Original, call: Call, keywords: Keywords) -> None:
@@ -74,9 +74,9 @@ class Arguments:
         return f"{self.call.name} has {wanted} argument{plural}, here are {len(self)}"
 
     def ignore_from(self, most: int) -> None:
-        """Tell that Flume took no notice of further arguments."""
+        """Warn that Flume ignored further arguments."""
         if len(self) > most:
-            self.warn(f"{self.call.name} takes no notice of arguments after the first {most}", self.at(most))
+            self.warn(f"{self.call.name} ignores arguments after the first {most}", self.at(most))
 
     def at(self, index: int) -> int:
         """Where an argument stands; the component itself when it was left out."""
@@ -112,10 +112,10 @@ class Arguments:
         return (self.keyword(name) or "").lower() == "true"
 
     def check_keywords(self) -> None:
-        """Tell which keywords Flume took no notice of."""
+        """Warn of the keywords that Flume ignored."""
         for name in self.call.kwargs:
             if name not in self._asked:
-                self.warn(f'{self.call.name} has no keyword "{name}": Flume took no notice of it')
+                self.warn(f'{self.call.name} has no keyword "{name}": Flume ignored it')
 
     def integer(self, index: int, what: str, *, least: int | None = None) -> int:
         """An argument that must be a whole number."""
@@ -163,11 +163,11 @@ class Arguments:
         return found
 
     def warn(self, message: str, at: int | None = None, hint: str = "") -> None:
-        """Tell what the reader should look at."""
+        """Warn of what the reader should look at."""
         self._original.warning(self.call.at if at is None else at, message, hint)
 
     def warn_of(self, *templates: Translated) -> None:
-        """Tell what is odd about expressions."""
+        """Warn of what is odd about expressions."""
         for note in dict.fromkeys(note for template in templates for note in template.notes):
             self.warn(note)
         if any(template.is_zoned for template in templates):
@@ -179,7 +179,7 @@ class Arguments:
 
     def fail(self, kind: Kind, at: int, message: str, hint: str = "") -> NoReturn:
         """
-        Tell what keeps the component from being imported.
+        Report what keeps the component from being imported.
 
         Raises:
             BadArgumentError: always.

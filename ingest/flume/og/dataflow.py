@@ -16,13 +16,15 @@ from ingest.flume.og.lexer import Comment
 from ingest.flume.og.sinks import SINKS, UNKNOWN_BUT_FLUMES
 from ingest.flume.og.tree import Call, Chain, Failover, FanOut, File, Node, Scope, Sink, Text
 from ingest.flume.original import Original
-from ingest.flume.pipelines.document import Component, Pipeline, Verbatim
+from ingest.flume.pipelines.document import Component, Pipeline, Verbatim, not_imported
 from ingest.flume.pipelines.report import Entry, Outcome, shown
-from ingest.spelling import did_you_mean
+from ingest.suggest import did_you_mean
 
 _DEFAULT_NAME = "flume"
 _MAX_BYTES = "32KiB"  # flume.event.max.size.bytes: a longer body was no event
 _COLLECTOR_MS = "30000"
+_DECORATOR_INSTEAD = "write a decorator of your own in Python that does what it did, or remove this one"
+_SINK_INSTEAD = "write a sink attr2hbase, hbase or one of your own, or remove this one where it stays in Flume"
 _BACKUP = "events wait in Kafka while the store is away, so no backup is needed"
 
 
@@ -36,14 +38,14 @@ class _Use:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """Decorators from the source on, and the HBase sink they lead to; None for a sink nobody knows."""
+    """Decorators from the source on, and the HBase sink they lead to; None for a sink that is unknown."""
 
     steps: tuple[_Use, ...]
     sink: _Use | None
 
     @property
-    def places(self) -> tuple[int, ...]:
-        """What tells its steps from those of another way."""
+    def locations(self) -> tuple[int, ...]:
+        """What distinguishes its decorators from those of another way."""
         return tuple(step.call.at for step in self.steps)
 
 
@@ -53,7 +55,7 @@ class DataFlow:
 
     Attributes:
         entries: what became of each part.
-        chains: steps that several pipelines begin with.
+        chains: decorators that several pipelines begin with.
     """
 
     def __init__(self, original: Original, tree: Sink | File, comments: Sequence[Comment], zone: str) -> None:
@@ -96,7 +98,7 @@ class DataFlow:
             return []
         groups: dict[tuple[int, ...], list[_Way]] = {}
         for way in ways:
-            groups.setdefault(way.places, []).append(way)
+            groups.setdefault(way.locations, []).append(way)
         common = _common([group[0] for group in groups.values()]) if len(groups) > 1 else 0
         chain = ""
         if common:
@@ -108,7 +110,7 @@ class DataFlow:
             comments = [] if node is None else [f"node {node.host}"]
             if number > 1:
                 comments = ["this branch reads the topic for itself, as a group of its own"]
-            sinks = [part for way in group if way.sink for part in self._component(way.sink, SINKS[way.sink.call.name])]
+            sinks = [part for way in group if way.sink for part in self._sink(way.sink)]
             options = {"timezone": self._zone, "attributes": {"existing": "error"}}
             source = self._kafka(name, node, is_first=number == 1)
             found.append(Pipeline(own, source, sinks, self._steps(group[0].steps[common:]), options, comments, chain))
@@ -126,11 +128,11 @@ class DataFlow:
             return Component("kafka", options, (), self._original.place(at))
         comments = [*self._said.get(at, ())] if node else []
         if node is None:
-            comments.append("a stub: name the topic that has the events")
+            comments.append("the topic is assumed: name the one that has the events")
         else:
             written = self._shown(node.source)
             why = "sources are not imported; have the events sent to this topic"
-            comments.append(f"Flume read {written}; this is a stub: name the topic that has those events")
+            comments.append(f"Flume read {written}; the topic is assumed: name the one that has those events")
             place = self._original.place(at)
             self.entries.append(Entry(Outcome.REPLACED, place, written, f"kafka topic {name}", why))
         return Component("kafka", options, comments, self._original.place(at))
@@ -161,6 +163,8 @@ class DataFlow:
         hint = UNKNOWN.get(call.name) or did_you_mean(call.name, (*SINKS, *UNKNOWN_BUT_FLUMES))
         if call.name in KEPT or call.name in LEFT_OUT:
             hint = f"{call.name} is a decorator: a sink must follow it"
+        if not hint and any(map(_is_hbase, _calls(self._tree))):  # else it may be no configuration at all
+            return [_Way(steps, _Use(call, keywords))]
         message = f'there is no sink "{call.name}"'
         self._original.error(Kind.UNKNOWN_COMPONENT, call.at, message, hint or "sinks of plugins are not imported")
         return [_Way(steps, None)]
@@ -223,9 +227,17 @@ class DataFlow:
         hint = UNKNOWN.get(call.name) or did_you_mean(call.name, (*KEPT, *LEFT_OUT))
         if call.name in SINKS or call.name in UNKNOWN_BUT_FLUMES:
             hint = f"{call.name} is a sink: nothing may follow it"
-        hint = hint or "decorators of plugins are not imported; write one of your own in Python"
+        if not hint:
+            return [self._by_hand(call, _DECORATOR_INSTEAD)]
         self._original.error(Kind.UNKNOWN_COMPONENT, call.at, f'there is no decorator "{call.name}"', hint)
         return []
+
+    def _sink(self, use: _Use) -> list[Component]:
+        translate = SINKS.get(use.call.name)
+        return self._component(use, translate) if translate else [self._by_hand(use.call, _SINK_INSTEAD)]
+
+    def _by_hand(self, call: Call, instead: str) -> Component:
+        return not_imported(call.name, instead, self._said.get(call.at, ()), self._original.place(call.at))
 
     def _component(self, use: _Use, translate: Callable[[Arguments], Translation]) -> list[Component]:
         call = use.call
@@ -287,8 +299,8 @@ def _calls(tree: Sink | File) -> Iterator[Call]:
 
 
 def _common(ways: Sequence[_Way]) -> int:
-    """How many steps all ways begin with."""
-    first, *others = (way.places for way in ways)
+    """How many decorators all ways begin with."""
+    first, *others = (way.locations for way in ways)
     count = 0
     while count < len(first) and all(count < len(other) and other[count] == first[count] for other in others):
         count += 1

@@ -118,7 +118,7 @@ def _why(text: str, at: int) -> tuple[str, str]:
         return "a number has no sign here", 'quote it: "-1"'
     if text[at] == "'":
         return "single quotes make no strings", "use double quotes"
-    return f"{text[at]!r} can not stand here", ""
+    return f"{text[at]!r} cannot stand here", ""
 
 
 def _comment(written: str) -> str:

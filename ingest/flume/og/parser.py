@@ -140,14 +140,14 @@ class _Parser:
         self._expect("}", f"at the end of {word.text}")
         return Scope(call, body)
 
-    def _sinks(self, separator: str, close: str, where: str) -> tuple[Sink, ...]:
+    def _sinks(self, separator: str, close: str, location: str) -> tuple[Sink, ...]:
         sinks = [self._sink()]
         while True:
             token = self._next()
             if token.kind is TokenKind.SIGN and token.text == close:
                 return tuple(sinks)
             if token.kind is not TokenKind.SIGN or token.text != separator:
-                raise self._unexpected(token, f'"{separator}" or "{close}" {where}')
+                raise self._unexpected(token, f'"{separator}" or "{close}" {location}')
             sinks.append(self._sink())
 
     def _call(self, what: str) -> Call:
@@ -204,7 +204,7 @@ class _Parser:
 
     def _begins_sink(self, token: Token) -> bool:
         if token.kind is TokenKind.RESERVED:
-            return True  # of `true` and `false` the error is told where they stand
+            return True  # the error of `true` and `false` is reported at their place
         return token.kind is TokenKind.NAME or (token.kind is TokenKind.SIGN and token.text in "{[<")
 
     def _peek(self) -> Token:
@@ -221,10 +221,10 @@ class _Parser:
     def _is_sign(self, sign: str) -> bool:
         return self._peek()[:2] == (TokenKind.SIGN, sign)
 
-    def _expect(self, sign: str, where: str, hint: str = "") -> None:
+    def _expect(self, sign: str, location: str, hint: str = "") -> None:
         token = self._next()
         if token.kind is not TokenKind.SIGN or token.text != sign:
-            raise self._unexpected(token, f'"{sign}" {where}', hint)
+            raise self._unexpected(token, f'"{sign}" {location}', hint)
 
     def _unexpected(self, token: Token, wanted: str, hint: str = "") -> ConfigSyntaxError:
         found = (

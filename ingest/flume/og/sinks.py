@@ -44,6 +44,7 @@ def attr2hbase(args: Arguments) -> Translation:
     _buffer(found, args.integer(4, "writeBufferSize") if len(args) > 4 else 0)  # noqa: PLR2004 - its place
     if args.text(5, "true").lower() != "true":
         found.options["write_to_wal"] = False
+    found.options["on_missing_key"] = "drop"  # as Flume did, without a count
     return found
 
 
@@ -63,7 +64,7 @@ def _write_body(args: Arguments, found: Translation, *, has_family: bool) -> Non
     if has_family:
         found.options["write_body"] = ":".join(parts)
         return
-    note = f'the body is not written: without a system family Flume took no notice of "{text}"'
+    note = f'the body is not written: without a system family Flume ignored "{text}"'
     found.notes.append(f"{note}; `write_body: {text}` would write it")
     args.warn(
         note, args.at(2), f"say `write_body: {':'.join(parts)}` in the pipeline to write it, as Flume's guide promised"

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ingest.config import Place
+from ingest.config.components import NOT_IMPORTED
 from ingest.config.nodes import Path
-from ingest.config.writing import flow, literal, plain_or_quoted
+from ingest.config.writing import MAX_PLAIN_KEY, flow, literal, plain_or_quoted
 
 Value = str | int | bool | Sequence["Value"] | Mapping[str, "Value"]
 """What an option can be."""
@@ -41,7 +42,7 @@ class Origin:
 @dataclass(slots=True)
 class Component:
     """
-    A source, step or sink; without a kind only its comments.
+    A source, decorator or sink; without a kind only its comments.
 
     Attributes:
         comments: stand above it.
@@ -54,6 +55,19 @@ class Component:
     comments: Sequence[str] = ()
     place: Place | None = None
     origins: Mapping[Path, Origin] = field(default_factory=dict)
+
+
+def not_imported(name: str, instead: str, comments: Sequence[str], place: Place) -> Component:
+    """
+    A decorator or sink that cannot be translated: `ingest validate` refuses it at its place.
+
+    Args:
+        name: what Flume called it, a class as a rule.
+        instead: what to write in its place.
+        comments: stand above it.
+        place: where the original names it.
+    """
+    return Component(NOT_IMPORTED, {"class": name, "instead": instead}, comments, place)
 
 
 @dataclass(slots=True)
@@ -83,7 +97,7 @@ class Document:
     Attributes:
         stores: by their names.
         head: comment at its top.
-        chains: steps that several pipelines begin with.
+        chains: decorators that several pipelines begin with.
     """
 
     pipelines: Sequence[Pipeline]
@@ -103,7 +117,7 @@ class Written:
     """
 
     text: str
-    places: tuple[Place | None, ...]
+    locations: tuple[Place | None, ...]
     origins: Mapping[Path, Origin]
 
 
@@ -196,10 +210,10 @@ def _block(options: Mapping[str, object], indent: str, place: Place | None) -> I
         line = f"{indent}{plain_or_quoted(name)}: {_flow(value)}"
         if len(line) <= _WIDTH or not value or isinstance(value, str | Verbatim):
             yield line, place
-        elif isinstance(value, Mapping):
+        elif isinstance(value, Mapping) and all(len(plain_or_quoted(key)) <= MAX_PLAIN_KEY for key in value):
             yield f"{indent}{plain_or_quoted(name)}:", place
             yield from _block(value, indent + "  ", place)
-        elif isinstance(value, Sequence):
+        elif isinstance(value, Sequence) and not isinstance(value, Mapping):
             yield f"{indent}{plain_or_quoted(name)}:", place
             for item in value:
                 yield f"{indent}  - {_flow(item)}", place

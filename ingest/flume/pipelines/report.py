@@ -14,6 +14,7 @@ class Outcome(StrEnum):
     TRANSLATED = "translated"
     REPLACED = "replaced"
     LEFT_OUT = "left out"
+    BY_HAND = "by hand"
 
 
 @dataclass(frozen=True, slots=True)

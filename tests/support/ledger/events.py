@@ -33,7 +33,7 @@ _FIXED = (
 )
 
 
-class Fate(StrEnum):
+class Outcome(StrEnum):
     """What the pipeline must make of an event."""
 
     STORED = "stored"
@@ -53,7 +53,7 @@ class Event:
 
     producer: int
     number: int
-    fate: Fate
+    fate: Outcome
     key: bytes
     body: bytes
     headers: Sequence[tuple[str, bytes]]
@@ -106,12 +106,12 @@ class Events:
             producer, number, self.fate(producer, number), self.row(producer, number), body, tuple(headers), digest
         )
 
-    def fate(self, producer: int, number: int) -> Fate:
+    def fate(self, producer: int, number: int) -> Outcome:
         """What must become of the event of that number."""
         if self.dead is not None and number in self.dead:
-            return Fate.DEAD_LETTERED
+            return Outcome.DEAD_LETTERED
         choice = hashlib.shake_256(f"{self.seed}|{producer}|{number}".encode()).digest(16)
-        return {b"P": Fate.DEAD_LETTERED, b"D": Fate.DROPPED}.get(self._class(number, choice), Fate.STORED)
+        return {b"P": Outcome.DEAD_LETTERED, b"D": Outcome.DROPPED}.get(self._class(number, choice), Outcome.STORED)
 
     def code(self, number: int) -> str:
         """Error code of the dead letter the event must become."""

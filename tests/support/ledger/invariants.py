@@ -46,7 +46,7 @@ class Scrape:
         rows_sent: of all attempts.
         attempts: at micro-batches.
         batches: acknowledged ones.
-        retries: calls to the store made again.
+        retries: repeated calls to the store.
     """
 
     read: int = 0

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from tests.support.ledger.audit import SHOWN, BatchIndex, Judgement, Sent, Verdict
-from tests.support.ledger.events import HASH, WINDOW, Events, Fate, cells_of, hash_of
+from tests.support.ledger.events import HASH, WINDOW, Events, Outcome, cells_of, hash_of
 from tests.support.ledger.observed import Found, Key, Letter, Observed, event_of
 from tests.support.ledger.producer import Entry, Status
 
@@ -82,11 +82,11 @@ class _Judge:
             letters = self._observed.letters.get((entry.partition, entry.offset), ())
             if letters:
                 self._dead_lettered(key, fate, letters)
-            elif fate is Fate.STORED:
+            elif fate is Outcome.STORED:
                 writers.setdefault(self._events.row(*key), []).append(key)
             elif not is_due:
                 self.judgement.verdicts[key] = Verdict.PENDING
-            elif fate is Fate.DROPPED:
+            elif fate is Outcome.DROPPED:
                 self.judgement.verdicts[key] = Verdict.DROPPED_BY_RULE
             else:
                 self.judgement.verdicts[key] = Verdict.LOST
@@ -127,7 +127,7 @@ class _Judge:
         entry = self._entries.get(key)
         if entry is None or entry.status is Status.FAIL:
             return Verdict.PHANTOM, f"holds event {key}, which was never written to the topic"
-        if self._events.fate(*key) is not Fate.STORED:
+        if self._events.fate(*key) is not Outcome.STORED:
             return Verdict.PHANTOM, f"holds event {key}, which was to be {self._events.fate(*key)}"
         if entry.hash and entry.hash != found.hash:
             return Verdict.CORRUPT, f"holds event {key} with another hash than was sent"
@@ -164,7 +164,7 @@ class _Judge:
                 self._owners.setdefault(self._events.row(*key), []).append(key)
         return self._owners.get(row, [])
 
-    def _dead_lettered(self, key: Key, fate: Fate, letters: Iterable[Letter]) -> None:
+    def _dead_lettered(self, key: Key, fate: Outcome, letters: Iterable[Letter]) -> None:
         self.judgement.verdicts[key] = Verdict.DLQ
         wrong = self._about_letters(key, fate, letters)
         if wrong:
@@ -172,13 +172,13 @@ class _Judge:
         if self._holders.get(self._events.row(*key)) == key[1]:
             self.judgement.add(Verdict.PHANTOM, f"event {key} is a dead letter and is stored as well")
 
-    def _about_letters(self, key: Key, fate: Fate, letters: Iterable[Letter]) -> str:
+    def _about_letters(self, key: Key, fate: Outcome, letters: Iterable[Letter]) -> str:
         """What is wrong with the letters of an event; empty when nothing is."""
         for letter in letters:
             cells = cells_of(letter.value, letter.headers)
             if cells.get(HASH) != hash_of(cells) or event_of(cells) != key:
                 return f"the dead letter of event {key} does not hold what was sent"
-            is_meant = fate is Fate.DEAD_LETTERED and letter.code == self._events.code(key[1])
+            is_meant = fate is Outcome.DEAD_LETTERED and letter.code == self._events.code(key[1])
             if not is_meant and letter.code not in self._codes:
                 return f"event {key} was to be {fate}, and is a dead letter with code {letter.code}"
         return ""
@@ -213,7 +213,7 @@ class _Judge:
         entry = self._entries.get(key)
         return entry is not None and (
             entry.status is not Status.OK
-            or self._events.fate(*key) is not Fate.STORED
+            or self._events.fate(*key) is not Outcome.STORED
             or self.judgement.verdicts.get(key) is Verdict.DLQ
             or (self._bounds is not None and key not in self.judgement.acknowledged)
         )

@@ -117,7 +117,7 @@ class Places:
 
 class Producer:
     """
-    Sends events in their order, and goes on when the broker comes back.
+    Sends events in their order, and resumes when the broker is back.
 
     Args:
         brokers: where; may be changed between calls.

@@ -128,8 +128,8 @@ def text_table(shown: Iterable[Row]) -> list[str]:
     lines = [(*HEADS, "end")]
     for row in shown:
         end = "FAILED" if row.has_failed else "caught" if row.mutant else "ok"
-        told = f"broken: {row.rules}" if row.wrong else row.cells[1]
-        lines.append((row.cells[0], told, *row.cells[2:], end))
+        outcome = f"broken: {row.rules}" if row.wrong else row.cells[1]
+        lines.append((row.cells[0], outcome, *row.cells[2:], end))
     short = [tuple(cell if len(cell) <= WIDEST else f"{cell[: WIDEST - 1]}…" for cell in line) for line in lines]
     widths = [max(map(len, column)) for column in zip(*short, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in short]
@@ -150,7 +150,7 @@ def fault_table(shown: Sequence[Row]) -> str:
 
 
 def mutant_table(shown: Sequence[Row]) -> str:
-    """For a page: what the product was made to do wrong, and which rules told."""
+    """For a page: what the product was made to do wrong, and which rules found it."""
     lines = [(row.mutant, row.store, f"{row.lost}", f"{row.corrupt}", row.rules) for row in shown]
     heads = ("deliberate bug", "store", "lost", "corrupt", "broken rules")
     return f"{_when(shown)}\n\n{_markdown(heads, dict.fromkeys(lines), numbers=range(2, 4))}"

@@ -11,7 +11,7 @@ from typing import Any
 from tests.support.ledger import report
 from tests.support.ledger.audit import Judgement, Sent, Verdict, settled
 from tests.support.ledger.books import Books, Totals
-from tests.support.ledger.events import Events, Fate
+from tests.support.ledger.events import Events, Outcome
 from tests.support.ledger.invariants import Rule, Scrape, Wrong
 from tests.support.ledger.judging import newest_numbers
 from tests.support.ledger.observed import (
@@ -153,7 +153,7 @@ class LedgerRun:
         self.proven(f"SIGKILL, pid {pid} gone")
 
     def proven(self, what: str) -> None:
-        """Note how it is known that the fault was there; a run that can not tell fails."""
+        """Note how it is known that the fault was there; a run that cannot prove it fails."""
         self._proofs.append(what)
 
     def predict_lost(self, numbers: Collection[int]) -> int:
@@ -162,7 +162,7 @@ class LedgerRun:
         self._predicted |= {
             (0, number)
             for number in numbers
-            if sent.entries[0, number].status is Status.OK and self.events.fate(0, number) is Fate.STORED
+            if sent.entries[0, number].status is Status.OK and self.events.fate(0, number) is Outcome.STORED
         }
         return len(self._predicted)
 
@@ -196,7 +196,7 @@ class LedgerRun:
         Args:
             lost_predicted: how many events have to be lost; `predict_lost` says which.
             exit_code: of the stopped service.
-            metrics: whether /metrics is compared; it can not be where the checkpoint was lost or changed.
+            metrics: whether /metrics is compared; it cannot be where the checkpoint was lost or changed.
             group: whether the group must stand where the checkpoint does.
             max_redelivered: bound on rows sent again, where the fault gives another one.
         """
@@ -270,9 +270,9 @@ class LedgerRun:
         return Books(self.events, self._sent(), self.observed(), frozenset(self.allowed_codes), dict(self._seen))
 
     def _fail(self, wrong: Sequence[Wrong], totals: Totals) -> None:
-        told = [f"{each.rule}: {each.text}" for each in wrong]
-        self._write(totals, told)
-        lines = "\n".join(f"- {each}" for each in told)
+        broken = [f"{each.rule}: {each.text}" for each in wrong]
+        self._write(totals, broken)
+        lines = "\n".join(f"- {each}" for each in broken)
         raise LedgerError(f"{self.fault}, SEED={self.seed}: the ledger does not balance\n{lines}\n{totals}", wrong)
 
     def _write(self, totals: Totals, wrong: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tests.support.checkpoint import Batch
 from tests.support.ledger.audit import Judgement, Sent
-from tests.support.ledger.events import POISON_CODE, WINDOW, Events, Fate
+from tests.support.ledger.events import POISON_CODE, WINDOW, Events, Outcome
 from tests.support.ledger.judging import judge
 from tests.support.ledger.observed import Key, Letter, Observed, Version, found_of
 from tests.support.ledger.producer import Entry, Status
@@ -61,13 +61,13 @@ class World:
         ok = ((entry.partition, entry.offset, key) for key, entry in self.entries.items() if entry.status is Status.OK)
         return {(partition, offset): key for partition, offset, key in ok}
 
-    def number(self, fate: Fate, least: int = WINDOW) -> int:
+    def number(self, fate: Outcome, least: int = WINDOW) -> int:
         """An event with a fate, which is not the last of its row."""
         return next(number for number in range(least, COUNT) if self.events.fate(0, number) is fate)
 
     def referred(self) -> int:
         """A stored event that another stored event names."""
-        stored = [number for number in range(COUNT) if self.events.fate(0, number) is Fate.STORED]
+        stored = [number for number in range(COUNT) if self.events.fate(0, number) is Outcome.STORED]
         return next(number for number in stored if number + WINDOW in stored)
 
     def row(self, number: int) -> bytes:
@@ -100,10 +100,10 @@ class World:
         self.ends[partition] += 1
         self.entries[0, number] = Entry(0, number, "t", partition, offset, event.hash, Status.OK)
         match event.fate:
-            case Fate.STORED:
+            case Outcome.STORED:
                 self.put(number, FIRST_MS + offset // BATCH)
-            case Fate.DEAD_LETTERED:
+            case Outcome.DEAD_LETTERED:
                 letter = Letter(partition, offset, POISON_CODE, FIRST_MS, event.body, event.headers)
                 self.letters[partition, offset] = [letter]
-            case Fate.DROPPED:
+            case Outcome.DROPPED:
                 pass

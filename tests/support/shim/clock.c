@@ -1,10 +1,10 @@
 /*
- * A clock that jumps: what a process is told of the time of day is shifted by the seconds in a file, which may change
+ * A clock that jumps: the time of day that a process reads is shifted by the seconds in a file, which may change
  * while it runs. Other clocks stay true, and so do waits inside libc. Put between a process and libc with LD_PRELOAD by
  * tests/support/clock.py.
  *
  *   CLOCK_SHIFT   file with a number of seconds
- *   CLOCK_LOG     folder that gets a file named for each process that was told a shifted time, with its shift
+ *   CLOCK_LOG     folder that gets a file named for each process that read a shifted time, with its shift
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static long told;
+static long reported;
 
 static long monotonic_ms(void) {
     struct timespec now;
@@ -27,8 +27,8 @@ static long monotonic_ms(void) {
 static void note(long shift) {
     char path[4096], text[32];
     const char *folder = getenv("CLOCK_LOG");
-    if (folder == NULL || shift == told) return;
-    told = shift;
+    if (folder == NULL || shift == reported) return;
+    reported = shift;
     snprintf(path, sizeof path, "%s/%ld", folder, (long)getpid());
     int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0) return;

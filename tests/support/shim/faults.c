@@ -135,6 +135,14 @@ int rename(const char *from, const char *to) {
     return result;
 }
 
+int link(const char *from, const char *to) {
+    char one[PATH_MAX], other[PATH_MAX];
+    const char *source = absolute(from, one), *target = absolute(to, other);
+    int result = REAL(link)(from, to);
+    if (result == 0 && getenv("SHIM_TRACE") != NULL && matches("SHIM_TRACE", target)) say("link", source, target);
+    return result;
+}
+
 int unlink(const char *path) {
     char out[PATH_MAX];
     int result = REAL(unlink)(path);

@@ -18,13 +18,13 @@ from tests.bench.watching import follow
 from tests.bench.workload import COLUMNS, PATTERN, PIPELINE, Workload, written
 
 
-def test_readme_tells_the_settings_in_force():
-    assert durability.differences(durability.in_force(), durability.README.read_text()) == []
+def test_performance_page_documents_the_settings_in_force():
+    assert durability.differences(durability.in_force(), durability.DOCUMENTED.read_text()) == []
 
 
-@pytest.mark.parametrize(("told", "found"), [("| `a: b` | `false` |", "false"), ("", "nothing of it")])
-def test_settings_that_readme_does_not_tell_are_named(told, found):
-    assert durability.differences({"a: b": "true"}, told) == [f"a: b is true, README.md says {found}"]
+@pytest.mark.parametrize(("page", "found"), [("| `a: b` | `false` |", "false"), ("", "nothing")])
+def test_setting_that_differs_from_the_documented_one_is_named(page, found):
+    assert durability.differences({"a: b": "true"}, page) == [f"a: b is true, docs/performance.md says {found}"]
 
 
 def test_goal_is_met_from_its_side():

@@ -31,12 +31,12 @@ class Moody(Decorator[Settings]):
 
 
 def test_what_counts_is_the_hardest_case_that_passes():
-    assert costs._cost(Moody, 3) > 1_000_000
+    assert costs.cost(Moody, 3) > 1_000_000
 
 
 def test_slow_ones_are_named():
-    assert costs.told({"b": 20_001.0, "a": 30_000.0, "c": 20_000.0}) == "Over 20 µs: a, b."
-    assert costs.told({"c": 5.0}) == "Over 20 µs: none."
+    assert costs.slow_decorators({"b": 20_001.0, "a": 30_000.0, "c": 20_000.0}) == "Over 20 µs: a, b."
+    assert costs.slow_decorators({"c": 5.0}) == "Over 20 µs: none."
     assert len(costs.LINE) == 200
 
 

@@ -363,3 +363,17 @@ def test_ten_thousand_lines(form, escaped):
         expected = {name: value for name, value in fields.items() if value != b"-"}
         assert (event.attributes, event.timestamp_ms) == (expected, time_ms)
     assert LINES // 20 < broken < LINES // 5
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('h - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" OK 5', 'at column 53, the format has "%>s" there'),
+        ("h - - 10/Oct/2000", 'at column 5, the format has " [" there'),
+        ('h - - [t] "r" 200 5 more', "at column 20, the format ends there"),
+    ],
+)
+def test_refusal_names_the_column_where_the_line_stops_matching(line, expected):
+    with pytest.raises(DecorateError, match="stops matching") as caught:
+        AccessLog(settings_of(AccessLog.settings_class(), "{formats: common}")).decorate(event_of(line))
+    assert expected in str(caught.value)

@@ -142,8 +142,7 @@ def test_headers(attributes_after, refusal_of):
     assert attributes_after(Avro, single, marked + b"\x02") == {"x": b"1"}
     assert refusal_of(Avro, single, marked[:-1] + b"\x02\x02") == "wrong_schema"
     assert refusal_of(Avro, single, b"\x02") == "bad_avro"
-    confluent = settings_with(schema, "{header: confluent}")
-    assert attributes_after(Avro, confluent, b"\0\0\0\x01\x02\x02") == {"x": b"1"}
+    confluent = settings_with(schema, "{header: confluent, schema_ids: [258]}")
     assert refusal_of(Avro, confluent, b"\x01\0\0\x01\x02\x02") == "bad_avro"
     assert refusal_of(Avro, confluent, b"\0\0\0\x01") == "bad_avro"
     known = settings_with(schema, "{header: confluent, schema_ids: [1, 258]}")
@@ -217,6 +216,7 @@ def test_what_is_no_json_is_no_schema(errors_of, text):
 def test_options_go_together(errors_of):
     assert errors_of(Avro, "{}") == [("conflict", ())]
     assert errors_of(Avro, settings_with(record(), "{schema_ids: [1]}")) == [("conflict", ())]
+    assert errors_of(Avro, settings_with(record(), "{header: confluent}")) == [("missing_field", ())]
 
 
 FIELDS = {

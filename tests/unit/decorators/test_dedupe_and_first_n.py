@@ -1,6 +1,8 @@
-"""The decorators that remember the values of a share: dedupe and first_n."""
+"""The decorators that remember the values of a split: dedupe and first_n."""
 
 from collections import Counter
+from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -8,14 +10,17 @@ from hypothesis import strategies as st
 
 from decorators.dedupe import Dedupe
 from decorators.first_n import FirstN
-from decorators.value import Value
-from ingest.api import OnError, Record, StoreUnavailableError
-from ingest.build import DecoratorPart, Plan, SinkPart, StorePart, live_task
-from ingest.receipt import Verdict
-from ingest.task import Assignment
+from decorators.template import Value
+from ingest.api import Decoding, OnError, Record, StoreUnavailableError
+from ingest.decorating.digests import short
+from ingest.plan.assemble import Plan, live_task
+from ingest.receipt import TaskStatus
 from ingest.testing.events import event_of, settings_of
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.memory import MemorySettings
+from sinks.writing.messages import Prepared
+from tests.support.parts import planned
+from tests.support.without_spark import spec_of
 
 BODIES = st.lists(st.sampled_from([b"a", b"b", b"c", b"", b"x" * 32, b"x" * 33, b"y" * 33, b"x" * 100]))
 
@@ -25,8 +30,8 @@ def made(kind, text):
 
 
 def passed(decorator, bodies):
-    """Which events of a share pass, by their place in it."""
-    decorator.begin()
+    """Indexes of the events of a split that pass."""
+    decorator.split_start()
     return [number for number, body in enumerate(bodies) if decorator.decorate(event_of(body))]
 
 
@@ -47,7 +52,8 @@ class TestDedupe:
             last = max(before for before in range(place) if numbers[before] == number)
             if len(set(numbers[last + 1 : place])) < half:
                 assert place not in found
-        assert len(decorator._new | decorator._old) <= 2 * half
+        known = [number for number in set(numbers) if not deepcopy(decorator).decorate(event_of(b"%d" % number))]
+        assert len(known) <= 2 * half
 
     def test_a_value_that_comes_again_is_one_of_the_last(self):
         assert passed(made(Dedupe, "{max_values: 4}"), [b"a", b"b", b"c", b"d", b"a", b"e", b"a"]) == [0, 1, 2, 3, 5]
@@ -55,10 +61,8 @@ class TestDedupe:
 
     def test_a_digest_is_no_value(self):
         long = b"x" * 33
-        first = made(Dedupe, "{}")
-        first.decorate(event_of(long))
-        (digest,) = first._new
-        assert passed(made(Dedupe, "{}"), [long, digest]) == [0, 1]
+        assert short(long) != long
+        assert passed(made(Dedupe, "{}"), [long, short(long)]) == [0, 1]
 
     def test_any_part_of_the_event_may_decide(self):
         decorator = made(Dedupe, "{by: '%{id}-%{host}'}")
@@ -92,13 +96,12 @@ class TestFirstN:
         assert passed(made(FirstN, f"{{max_events: {n}, by: '%{{body}}'}}"), bodies) == expected
 
     @given(BODIES, st.integers(1, 4))
-    def test_without_a_value_it_is_so_many_of_the_share(self, bodies, n):
+    def test_without_by_it_counts_the_whole_split(self, bodies, n):
         assert passed(made(FirstN, f"{{max_events: {n}}}"), bodies) == list(range(len(bodies)))[:n]
 
     def test_events_of_values_beyond_the_most_pass(self):
         decorator = made(FirstN, "{max_events: 1, by: '%{body}', max_values: 2}")
         assert passed(decorator, [b"a", b"b", b"c", b"c", b"a", b"b"]) == [0, 1, 2, 3]
-        assert len(decorator._counts) == 2
 
     def test_events_without_the_value_pass_and_do_not_count(self):
         decorator = made(FirstN, "{max_events: 1, by: '%{id}'}")
@@ -132,36 +135,35 @@ class TestShares:
         assert passed(decorator, bodies) == passed(made(kind, text), bodies)
 
     def test_a_batch_whose_first_attempt_failed_loses_no_event(self, kind, text, tmp_path):
-        """The attempt fails when all its events are through the step; the next one runs in the same process."""
+        """The attempt fails when all its events have passed the decorator; the next one runs in the same process."""
         records = [Record("t", 0, number, b"k%d" % number, b"%d" % (number % 10), 1_000) for number in range(20)]
         task = live_task(plan(kind, text))
-        assignment = Assignment(5_000, incoming={"logs": str(tmp_path)}, families={("logs", "t"): frozenset({b"f"})})
+        assignment = spec_of(5_000, prepared={"logs": Prepared(str(tmp_path), {"t": frozenset({b"f"})})})
 
         def torn():
             yield from records
             raise StoreUnavailableError("gone")
 
-        assert task.run(torn(), assignment).verdict is Verdict.BLOCKED
+        assert task.run(torn(), assignment).status is TaskStatus.BLOCKED
         receipt = task.run(records, assignment)
-        assert (receipt.verdict, receipt.counts.read, receipt.counts.stored) == (Verdict.DURABLE, 20, 10)
+        assert (receipt.status, receipt.counts.read, receipt.counts.stored) == (TaskStatus.DURABLE, 20, 10)
         assert receipt.counts.dropped == Counter({kind.kind: 10})
 
     def test_partitions_know_nothing_of_each_other(self, kind, text, tmp_path):
         records = [Record("t", partition, 0, b"k%d" % partition, b"same", 1_000) for partition in range(3)]
-        assignment = Assignment(5_000, incoming={"logs": str(tmp_path)}, families={("logs", "t"): frozenset({b"f"})})
+        assignment = spec_of(5_000, prepared={"logs": Prepared(str(tmp_path), {"t": frozenset({b"f"})})})
         assert live_task(plan(kind, text)).run(records, assignment).counts.stored == 3
 
     def test_records_that_did_not_come_together_know_nothing_of_each_other(self, kind, text, tmp_path):
         """Letters of one batch that are replayed: what was chosen once is not dropped for another."""
         records = [Record("t", 0, number, b"k%d" % number, b"same", 1_000) for number in range(3)]
-        assignment = Assignment(
-            5_000, incoming={"logs": str(tmp_path)}, families={("logs", "t"): frozenset({b"f"})}, are_apart=True
-        )
+        together = spec_of(5_000, prepared={"logs": Prepared(str(tmp_path), {"t": frozenset({b"f"})})})
+        assignment = replace(together, are_apart=True)
         assert live_task(plan(kind, text)).run(records, assignment).counts.stored == 3
 
 
 def plan(kind, text):
-    step = DecoratorPart(
+    step = planned(
         kind.kind, f"{kind.__module__}:{kind.__name__}", settings_of(kind.settings_class(), text), OnError.STOP
     )
     value = {"attribute": "2hb_", "value": "%{key}"}, {"attribute": "2hb_f:b", "value": "%{body}"}
@@ -171,13 +173,13 @@ def plan(kind, text):
         fingerprint="f",
         timezone="UTC",
         on_error=OnError.STOP,
-        decoding={},
+        decoding=Decoding(),
         decorators=(step, *(values(**options) for options in value)),
-        sinks=(SinkPart("attr2hbase", "sinks.mapping.attr2hbase:Attr2HBase", sink, OnError.STOP, "logs"),),
-        stores={"logs": StorePart("logs", "sinks.memory:MemoryStore", MemorySettings())},
+        sinks=(planned("attr2hbase", "sinks.mapping.attr2hbase:Attr2HBase", sink, OnError.STOP),),
+        stores={"logs": planned("logs", "sinks.memory:MemoryStore", MemorySettings())},
     )
 
 
 def values(**options):
     settings = Value.settings_class().model_validate(options)
-    return DecoratorPart("value", "decorators.value:Value", settings, OnError.STOP)
+    return planned("value", "decorators.template:Value", settings, OnError.STOP)

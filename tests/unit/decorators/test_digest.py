@@ -5,7 +5,7 @@ from base64 import b64encode
 
 import pytest
 
-from decorators.digest import Algorithm, Digest
+from decorators.hash import Algorithm, Digest
 
 EMPTY_MD5 = "d41d8cd98f00b204e9800998ecf8427e"
 
@@ -48,8 +48,13 @@ def test_existing_attribute_is_an_error_where_written_once(refusal_of):
         ("{algorithm: crc32, attribute: d}", [("enum", ("algorithm",))]),
         ("{algorithm: md5, attribute: d, encoding: octal}", [("enum", ("encoding",))]),
         ("{attribute: d}", [("missing", ("algorithm",))]),
-        ("{algorithm: md5}", [("missing", ("attribute",))]),
+        ("{algorithm: md5}", [("missing", ())]),
     ],
 )
 def test_wrong_options_are_refused(errors_of, settings, expected):
     assert errors_of(Digest, settings) == expected
+
+
+def test_it_takes_all_options_of_hash(attributes_after):
+    settings = "{algorithm: md5, attributes: {s: d}, salt: x, encoding: hex}"
+    assert attributes_after(Digest, settings, b"", {"s": ""})["d"] == b"9dd4e461268c8034f5c8564e155c67a6"

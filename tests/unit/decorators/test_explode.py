@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from decorators.explode import Explode
 from ingest.api import DecorateError, Event, Origin
-from ingest.chain import Chain, Step
+from ingest.pipeline.chain import BoundDecorator, Chain
 from ingest.testing.events import event_of, settings_of
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
@@ -146,7 +146,9 @@ def test_errors(settings, body, code):
 
 def test_each_event_is_its_own_and_keeps_the_rest():
     event = event_of("b", {"s": "[1,2]"}, host="h", key="k", origin=Origin("t", 1, 2))
-    (first, second) = Chain([Step(make("{source: s, attribute: part, number_attribute: n}"), "explode")]).run(event)
+    (first, second) = Chain([BoundDecorator(make("{source: s, attribute: part, number_attribute: n}"), "explode")]).run(
+        event
+    )
     assert isinstance(first, Event)
     assert isinstance(second, Event)
     assert (first.attributes, second.attributes) == (

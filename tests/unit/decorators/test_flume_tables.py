@@ -15,11 +15,12 @@ from pydantic import ValidationError
 
 from ingest.api import Event, Origin, Priority, Put
 from ingest.catalog import Catalog
-from ingest.chain import Chain, Dropped, Failed, Step
 from ingest.expressions import ExpressionSyntaxError, Template
+from ingest.pipeline.chain import BoundDecorator, Chain, Dropped, Failed
 from ingest.testing.events import event_of
 from sinks.mapping.attr2hbase import Attr2HBase, Attr2HBaseSettings
 from sinks.mapping.mapper import Skipped
+from tests.support.mapped import only
 
 TIME_MS = 1_309_275_728_123  # 2011-06-28T15:42:08.123Z, a Tuesday
 BATCH_MS = 1_700_000_000_000
@@ -27,24 +28,24 @@ REFUSED = "refused in the configuration"
 
 
 def chain_of(steps, zone="UTC"):
-    """The steps of YAML text, one a line."""
+    """The decorators of YAML text, one a line."""
     made = []
     for step in yaml.safe_load(steps):
         ((name, options),) = step.items() if isinstance(step, dict) else ((step, None),)
         kind = Catalog().load("decorators", name)
         settings = kind.settings_class().model_validate(options or {}, context={"timezone": zone})
-        made.append(Step(kind(settings), name))
+        made.append(BoundDecorator(kind(settings), name))
     return Chain(made)
 
 
 def outcomes_of(chain, events):
-    chain.begin()
+    chain.split_start()
     outcomes = [outcome for event in events for outcome in chain.run(event)]
-    return outcomes + [outcome for _, late in chain.finish() for outcome in late]
+    return outcomes + [outcome for _, late in chain.split_end() for outcome in late]
 
 
 def became(steps, event, zone="UTC"):
-    """The events that come out, the code of an error, or that the steps are refused."""
+    """The events that come out, the code of an error, or that the decorators are refused."""
     try:
         chain = chain_of(steps, zone)
     except ValidationError:
@@ -320,7 +321,7 @@ def options_of(**options):
 
 def mapped(attributes, body=b"", *, host="h", timestamp_ms=5, **options):
     event = Event(body, attributes, timestamp_ms=timestamp_ms, host=host)
-    return Attr2HBase(options_of(**options)).map(event, BATCH_MS)
+    return only(Attr2HBase(options_of(**options)).map(event, BATCH_MS))
 
 
 def columns(attributes, body=b"", **options):
@@ -432,7 +433,12 @@ def test_attr2hbase_body(body, options, is_written):
                 ),
             ),
         ),
-        ('attr2hbase("t","sysFam")', {"other": b"val0"}, {"sys_family": "sysFam"}, Skipped("no_row_key")),
+        (
+            'attr2hbase("t","sysFam")',
+            {"other": b"val0"},
+            {"sys_family": "sysFam", "on_missing_key": "drop"},
+            Skipped("no_row_key"),
+        ),
         ('attr2hbase("t","")', {"2hb_": b"rk"}, {"sys_family": ""}, Skipped("no_cells")),
         (
             'attr2hbase("t","","","2hb_","0","yes")',

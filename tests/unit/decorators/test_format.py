@@ -1,7 +1,7 @@
 """The format decorator."""
 
-from decorators.format import Format
 from decorators.split import Split
+from decorators.template import Format
 from ingest.testing.events import event_of, settings_of
 
 

@@ -129,14 +129,14 @@ def test_many_addresses_do_not_fill_the_memory(path, monkeypatch):
     assert len(decorator._entries.known) <= 4
 
 
-def test_a_new_database_is_taken_when_a_share_begins(tmp_path):
+def test_a_changed_database_is_read_when_a_split_starts(tmp_path):
     path = tmp_path / "x.mmdb"
     write(path, database({"81.0.0.0/8": {"country": {"iso_code": "GB"}}}))
     decorator = make(path)
     assert after(decorator, "81.0.0.1") == {"c": b"GB"}
     write(path, database({"81.0.0.0/8": {"country": {"iso_code": "FR"}}}))
     assert after(decorator, "81.0.0.1") == {"c": b"GB"}
-    decorator.begin()
+    decorator.split_start()
     assert after(decorator, "81.0.0.1") == {"c": b"FR"}
 
 
@@ -148,13 +148,13 @@ def test_a_file_that_is_written_over_changes_nothing_before(tmp_path):
     assert after(decorator, "81.2.69.1") == {"c": b"GB"}
 
 
-def test_a_broken_database_stops_a_share_and_no_event(tmp_path):
+def test_broken_database_fails_the_split_and_no_event(tmp_path):
     path = tmp_path / "x.mmdb"
     write(path, database(NETWORKS))
     decorator = make(path)
     write(path, database(NETWORKS)[:-30])
-    with pytest.raises(ReferenceFileError, match="no MaxMind database, or not whole"):
-        decorator.begin()
+    with pytest.raises(ReferenceFileError, match="not a MaxMind database, or truncated"):
+        decorator.split_start()
     assert after(decorator, "81.2.69.1") == {"c": b"GB"}
 
 

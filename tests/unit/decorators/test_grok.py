@@ -340,7 +340,7 @@ def problems(settings):
         (r"(?<ab>.)\k<abc>", 'no group "abc" stands before this; did you mean "ab"', 9),
         ("(?<>a)", "a group without a name", 1),
         ("(?<a>b)?(?(a)c)", "no condition on a group", 9),
-        ("[%{INT}", "a set of characters that is not closed", 1),
+        ("[%{INT}", "a character set is not closed", 1),
         ("[[:alhpa:]]", 'there is no class [:alhpa:]; did you mean "alpha"', 1),
         ("[[:^alpha:]]", "there is no class [:^alpha:]", 1),
         ("(?m)a", "elsewhere m", 1),
@@ -364,7 +364,7 @@ def test_wrong_patterns_are_refused_with_their_column(pattern, message, column):
         ("INT: '%{SECOND}%{IPV4}', SECOND: ' %{INT}'", "INT", '"SECOND" refers to itself: SECOND -> INT -> SECOND', 1),
         ("A: 'a %{NO_SUCH_THING}'", "A", 'there is no pattern "NO_SUCH_THING"', 3),
         ("A: '('", "A", "missing ), unterminated subpattern", 1),
-        ("'a b': 'x'", "a b", "can not be the name of a pattern", None),
+        ("'a b': 'x'", "a b", "cannot be the name of a pattern", None),
     ],
 )
 def test_wrong_definitions_are_refused_with_their_column(definitions, name, message, column):

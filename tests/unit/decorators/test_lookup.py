@@ -102,11 +102,11 @@ def test_existing_attribute_is_an_error_where_written_once(services):
     assert (caught.value.code, event.attributes) == ("attribute_exists", {"tier": b""})
 
 
-def test_a_new_table_is_taken_when_a_share_begins(services):
+def test_a_changed_table_is_read_when_a_split_starts(services):
     decorator = make(services)
     write(services, SERVICES.replace(b"red", b"green"))
     assert after(decorator, "shop")["team"] == b"red"
-    decorator.begin()
+    decorator.split_start()
     assert after(decorator, "shop")["team"] == b"green"
 
 
@@ -138,12 +138,12 @@ def test_what_is_in_the_log_beside_a_database_is_taken(in_wal_mode):
     decorator = make(path)
     assert after(decorator, "shop") == {"v": b"green"}
     change("update t set v = 'blue'")
-    decorator.begin()
+    decorator.split_start()
     assert after(decorator, "shop") == {"v": b"blue"}
     assert path.read_bytes() == content
 
 
-def test_a_database_in_wal_mode_without_a_writer_is_read_once(tmp_path):
+def test_a_database_in_wal_mode_without_a_writer_is_read_once(tmp_path, monkeypatch):
     path = tmp_path / "t.db"
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("pragma journal_mode = wal")
@@ -152,22 +152,24 @@ def test_a_database_in_wal_mode_without_a_writer_is_read_once(tmp_path):
     os.utime(path, (0, 0))
     decorator = make(path)
     assert after(decorator, "shop") == {"v": b"red"}
-    found = decorator._find
-    decorator.begin()
-    assert decorator._find is found
+    opened = []
+    monkeypatch.setattr(sqlite3, "connect", lambda *arguments, **_: opened.append(arguments))
+    decorator.split_start()
+    assert opened == []
+    assert after(decorator, "shop") == {"v": b"red"}
 
 
 @pytest.mark.parametrize(
     "content", [b"", b"name,team,tier\nshop,red\n", b"name,team\nshop,red\n", SERVICES + b"shop,x,1\n"]
 )
-def test_a_broken_table_stops_a_share_and_no_event(services, content):
+def test_broken_table_fails_the_split_and_no_event(services, content):
     decorator = make(services, columns={"tier": "tier"})
     write(services, content)
     with pytest.raises(ReferenceFileError):
-        decorator.begin()
+        decorator.split_start()
     assert after(decorator, "shop") == {"tier": b"1"}
     write(services, SERVICES.replace(b"shop,red,1", b"shop,red,3"))
-    decorator.begin()
+    decorator.split_start()
     assert after(decorator, "shop") == {"tier": b"3"}
 
 
@@ -176,12 +178,12 @@ def test_a_broken_table_stops_a_share_and_no_event(services, content):
     [
         (b"", {}, "it has no columns"),
         (b"a,b,b\n", {}, 'it has two columns "b"'),
-        (b"a,b\n1,2\n1,3\n", {}, 'line 3 has the key "1", which is there already'),
+        (b"a,b\n1,2\n1,3\n", {}, 'line 3 has the key "1", which an earlier row has already'),
     ],
 )
 def test_a_table_that_is_none_is_refused(tmp_path, content, options, reason):
     write(tmp_path / "t.csv", content)
-    with pytest.raises(ValueError, match="can not use") as caught:
+    with pytest.raises(ValueError, match=r"use .*t\.csv") as caught:
         make(tmp_path / "t.csv", **options)
     assert reason in str(caught.value)
 

@@ -73,13 +73,13 @@ def _escaped(value: str) -> str:
 
 
 def logfmt_line(chosen: random.Random) -> Line:
-    """Plain and quoted values, and keys alone."""
+    """Plain and quoted values, and keys alone beside them."""
     attributes: dict[str, str] = {}
     words = []
     for number in range(chosen.randrange(1, 8)):
         key = f"key{number}"
         value = chosen.choice((*_TEXTS, "5ms", "/shop/42", "true"))
-        form = chosen.randrange(3)
+        form = chosen.randrange(3) if number else 2  # a text of keys alone has no pair
         if form == 0:
             attributes[key] = "true"
             words.append(key)

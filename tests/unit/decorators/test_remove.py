@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decorators.remove import Remove
-from decorators.value import Value
+from decorators.template import Value
 from ingest.api.notation import name_to_bytes
 from ingest.testing.events import event_of, settings_of
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decorators.reservoir_sampler import ReservoirSampler
-from ingest.api import Event, Origin
-from ingest.chain import Chain, Dropped, Step, Waiting
+from ingest.api import Buffered, Event, Origin
+from ingest.pipeline.chain import BoundDecorator, Chain, Dropped, StillBuffered
 from ingest.testing.events import event_of, settings_of
-from ingest.testing.shares import share_of
+from ingest.testing.splits import outcomes_of_split
 
 
 def made(k):
@@ -22,7 +22,7 @@ def share(count, first=0, topic="t"):
 
 
 def chosen(sampler, events):
-    return [number for number, found in enumerate(share_of(sampler, events)) if found]
+    return [number for number, found in enumerate(outcomes_of_split(sampler, events)) if found]
 
 
 @given(st.integers(1, 9), st.integers(0, 60), st.integers(0, 1 << 62))
@@ -47,24 +47,23 @@ def test_a_share_that_runs_again_chooses_the_same(k, count, given_up_after, topi
 
 @given(st.integers(1, 6), st.integers(0, 50))
 def test_every_event_is_kept_in_order_or_counted(k, count):
-    chain = Chain([Step(made(k), "sampled")])
-    chain.begin()
+    chain = Chain([BoundDecorator(made(k), "sampled")])
+    chain.split_start()
     outcomes = [outcome for event in share(count) for outcome in chain.run(event)]
-    outcomes += [outcome for _, late in chain.finish() for outcome in late]
+    outcomes += [outcome for _, late in chain.split_end() for outcome in late]
     kept = [outcome.origin.offset for outcome in outcomes if isinstance(outcome, Event)]
     dropped = [outcome.event.origin.offset for outcome in outcomes if isinstance(outcome, Dropped)]
     assert kept == sorted(kept)
     assert sorted(kept + dropped) == list(range(count))
-    assert {type(outcome) for outcome in outcomes} <= {Event, Dropped, Waiting}
+    assert {type(outcome) for outcome in outcomes} <= {Event, Dropped, StillBuffered}
     assert {outcome.reason for outcome in outcomes if isinstance(outcome, Dropped)} <= {"reservoir_sampler"}
 
 
 def test_no_more_is_held_than_asked_for():
     sampler = made(3)
-    sampler.begin()
-    for event in share(1_000):
-        sampler.decorate(event)
-    assert len(sampler._places) == 3
+    sampler.split_start()
+    answers = [sampler.decorate(event) for event in share(1_000)]
+    assert answers.count(Buffered()) == len(sampler.split_end()) == 3
 
 
 @pytest.mark.parametrize(

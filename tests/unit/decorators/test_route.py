@@ -5,10 +5,10 @@ import json
 import pytest
 
 from decorators.route import Route
-from ingest.build import plan_of
 from ingest.catalog import Catalog
 from ingest.config import load
-from ingest.trial import Trial
+from ingest.dry_run import DryRun
+from ingest.plan.assemble import plan_of
 
 RULES = "rules: [{when: \"%{level} == 'audit'\", to: audit}, {when: exists(app), to: 'app_%{app}'}]"
 
@@ -89,8 +89,8 @@ def puts(tmp_path, sinks, bodies):
     }
     (tmp_path / "p.yaml").write_text(json.dumps(content))
     configuration = load(tmp_path / "p.yaml", env={}, lookup=Catalog())
-    trial = Trial.of(plan_of(configuration, configuration.pipelines["p"], Catalog()))
-    lines = [output.line for output in trial.run({"body": body} for body in bodies)]
+    dry_run = DryRun(plan_of(configuration, configuration.pipelines["p"], Catalog()))
+    lines = [output.line for output in dry_run.run({"body": body} for body in bodies)]
     return [([(put["sink"], put["table"]) for put in line["puts"]], line["reason"]) for line in lines]
 
 

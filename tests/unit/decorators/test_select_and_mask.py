@@ -1,8 +1,8 @@
 """The decorators that take attributes away: select and mask."""
 
-from decorators.mask import Mask
+from decorators.remove import Mask
 from decorators.select import Select
-from decorators.value import Value
+from decorators.template import Value
 from ingest.testing.events import event_of, settings_of
 
 THREE = {"a": "1", "b": "2", "": "3"}
@@ -39,3 +39,8 @@ def test_masked_attribute_can_be_set_again_where_written_once():
     Mask(settings_of(Mask.settings_class(), "{attributes: [a]}")).decorate(event)
     Value(settings_of(Value.settings_class(), "{attribute: a, value: '2'}")).decorate(event)
     assert event.attributes == {"a": b"2"}
+
+
+def test_mask_takes_all_options_of_remove(attributes_after, errors_of):
+    assert attributes_after(Mask, "{pattern: '^[ab]$'}", attributes=THREE) == {"": b"3"}
+    assert errors_of(Mask, "{}") == [("missing", ())]

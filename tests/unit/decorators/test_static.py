@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decorators.static import Static, StaticSettings
+from decorators.template import Static, StaticSettings
 from ingest.testing.events import event_of
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

@@ -52,10 +52,10 @@ def test_lines_of_a_file(refusal_of, body, expected, time):
         assert refusal_of(Syslog, f"{{form: {form}}}", body) == "bad_syslog"
 
 
-def test_who_reads_a_file_without_saying_so_is_told():
+def test_line_of_a_file_without_form_file_is_refused_with_a_hint():
     with pytest.raises(DecorateError, match=r"no <PRI>.*form: file"):
         read(b"Nov 20 00:00:00 web1 su: x")
-    with pytest.raises(DecorateError, match=r"is no syslog message$"):
+    with pytest.raises(DecorateError, match=r"is not a syslog message$"):
         read(b"it works")
 
 
@@ -68,7 +68,7 @@ def test_who_reads_a_file_without_saying_so_is_told():
         (b"Foo 20 00:00:00 web1 su: x", "bad_time"),
     ],
 )
-def test_what_is_no_line_of_a_file(refusal_of, body, code):
+def test_text_that_is_not_a_line_of_a_file_fails(refusal_of, body, code):
     assert refusal_of(Syslog, "{form: file}", body) == code
 
 

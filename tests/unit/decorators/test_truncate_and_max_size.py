@@ -9,7 +9,7 @@ from decorators.truncate import Truncate
 from ingest.api import EventError
 from ingest.api.notation import name_to_bytes
 from ingest.testing.events import event_of, settings_of
-from ingest.testing.shares import share_of
+from ingest.testing.splits import outcomes_of_split
 
 
 def truncated(text, settings):
@@ -106,7 +106,7 @@ class TestMaxSize:
         decorator = MaxSize(settings_of(MaxSize.settings_class(), f"{{max_bytes: {most}B, on_larger: {on_larger}}}"))
         event = event_of(body, attributes)
         before = event.copy()
-        (found,) = share_of(decorator, [event])
+        (found,) = outcomes_of_split(decorator, [event])
         is_small = size_of(before) <= most
         if isinstance(found, EventError):
             assert (found.code, on_larger == "drop", is_small) == ("too_large", False, False)

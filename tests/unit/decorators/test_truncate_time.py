@@ -45,7 +45,7 @@ def ms(text):
         ("{every: 2h, zone: Europe/Berlin}", "2024-10-27T02:30:00+01:00", "2024-10-27T02:00:00+02:00"),
         ("{every: 6h, zone: Europe/Berlin}", "2024-10-27T06:30:00+01:00", "2024-10-27T06:00:00+01:00"),
         ("{to: day, zone: Europe/Berlin}", "2024-10-27T23:00:00+01:00", "2024-10-27T00:00:00+02:00"),
-        # one in which it goes on from 0 to 1, and from 2 to 3
+        # one in which it runs from 0 to 1, and from 2 to 3
         ("{to: day, zone: Asia/Beirut}", "2024-03-31T05:00:00+03:00", "2024-03-31T01:00:00+03:00"),
         ("{every: 2h, zone: America/New_York}", "2024-03-10T03:30:00-04:00", "2024-03-10T03:00:00-04:00"),
     ],

@@ -1,6 +1,6 @@
 """The value decorator."""
 
-from decorators.value import Value
+from decorators.template import Value
 from ingest.testing.events import event_of, settings_of
 
 

@@ -5,11 +5,23 @@ import sys
 
 import pytest
 
-from ingest.api import CatalogError, Decorator, Model, Store
-from ingest.catalog import ROOMS, Catalog, Entry
-from ingest.plugin import Plugin
-from ingest.sources.kafka import KafkaSource
+from ingest.api import CatalogError, Decorator, Model, Sink, Source, Store
+from ingest.catalog import COMPONENT_TYPES, Catalog, Entry
+from ingest.plugins.loader import Plugin
+from ingest.sources.kafka import KafkaSourceSettings
+from sinks.mapping.mapper import Mapper
 from tests.support.plugins import install, shout
+from tests.support.sinks import LINES
+from tests.support.sources import TICKING
+
+SINK = """\
+from sinks.mapping.attr2hbase import Attr2HBase
+
+class Mine(Attr2HBase):
+    "Write attributes, as attr2hbase does."
+
+    kind = "mine"
+"""
 
 
 @pytest.fixture
@@ -22,7 +34,7 @@ def plugin(tmp_path, monkeypatch):
     return write
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.parametrize("room", COMPONENT_TYPES)
 def test_every_built_in_has_options_and_a_class(room):
     catalog = Catalog()
     assert catalog.names(room) == tuple(sorted(catalog.names(room)))
@@ -39,8 +51,9 @@ def test_decorator_is_loaded_under_its_own_name():
         assert catalog.load("decorators", name).kind == name
 
 
-def test_source_is_its_own_options():
-    assert Catalog().load("sources", "kafka") is Catalog()("sources", "kafka") is KafkaSource
+def test_source_is_found_with_its_options():
+    assert issubclass(Catalog().load("sources", "kafka"), Source)
+    assert Catalog()("sources", "kafka") is KafkaSourceSettings
 
 
 def test_unknown_name_is_none_to_the_binder_and_an_error_to_others():
@@ -54,8 +67,8 @@ def test_unknown_name_is_none_to_the_binder_and_an_error_to_others():
 
 def test_nothing_heavy_is_loaded():
     script = (
-        "import sys; from ingest.catalog import Catalog, ROOMS; c = Catalog()\n"
-        "for room in ROOMS:\n    for name in c.names(room): c(room, name)\n"
+        "import sys; from ingest.catalog import Catalog, COMPONENT_TYPES; c = Catalog()\n"
+        "for room in COMPONENT_TYPES:\n    for name in c.names(room): c(room, name)\n"
         "heavy = {'pyspark', 'pyarrow', 'kafka', 'happybase', 'thriftpy2', 'rocksdict', 'pandas'}\n"
         "print(sorted(heavy & sys.modules.keys()))"
     )
@@ -82,6 +95,37 @@ class TestPlugins:
         catalog = Catalog([plugin("storing", text)])
         assert issubclass(catalog.load("stores", "mine"), Store)
         assert catalog("stores", "mine").__name__ == "MemorySettings"
+
+    def test_source_is_found_by_its_class_or_listed(self, plugin):
+        catalog = Catalog([plugin("ticking_a", TICKING)])
+        assert issubclass(catalog.load("sources", "ticking"), Source)
+        assert "per_second" in catalog("sources", "ticking").model_fields
+        assert Catalog([plugin("ticking_b", TICKING + "SOURCES = []\n")]).names("sources") == ("files", "kafka")
+
+    def test_sink_is_found_by_its_class_or_listed(self, plugin):
+        catalog = Catalog([plugin("sinking_a", SINK)])
+        assert issubclass(catalog.load("sinks", "mine"), Mapper)
+        assert "table" in catalog("sinks", "mine").model_fields
+        listed = Catalog([plugin("sinking_b", SINK + "SINKS = [Mine]\n")])
+        assert listed.entry("sinks", "mine") == Entry("sinking_b:Mine", '"sinking_b"')
+
+    def test_sink_without_a_store_is_found(self, plugin):
+        catalog = Catalog([plugin("lining_a", LINES)])
+        assert issubclass(catalog.load("sinks", "lines"), Sink)
+        assert not {"store", "table"} & catalog("sinks", "lines").model_fields.keys()
+
+    def test_sink_without_settings_is_told_what_to_write(self, plugin):
+        catalog = Catalog([plugin("lining_b", LINES.replace("Sink[LinesSettings]", "Sink"))])
+        with pytest.raises(CatalogError, match='"Lines" has no settings') as caught:
+            catalog.load("sinks", "lines")
+        assert caught.value.hint == (
+            "write Sink[YourSettings] with a subclass of SinkSettings, or Sink[SinkSettings] for no options"
+        )
+
+    def test_component_of_another_type_is_refused(self, plugin):
+        catalog = Catalog([plugin("ticking_c", TICKING + "SINKS = [Ticking]\n")])
+        with pytest.raises(CatalogError, match='"Ticking" is no Mapper nor Sink'):
+            catalog.load("sinks", "ticking")
 
     def test_built_in_name_can_not_be_taken(self, plugin):
         with pytest.raises(CatalogError) as caught:
@@ -110,7 +154,7 @@ class TestPlugins:
                 "package_missing",
                 'needs the module "no_such_package_at_all"',
             ),
-            ("broken_b", "def", "import_failed", '"broken_b" can not be imported: SyntaxError: invalid syntax'),
+            ("broken_b", "def", "import_failed", '"broken_b" cannot be imported: SyntaxError: invalid syntax'),
             ("broken_c", "DECORATORS = ['x']", "bad_plugin", "is no component"),
             ("broken_d", "from ingest.api import nothing_here", "import_failed", "cannot import name 'nothing_here'"),
             ("broken_e", "\n1 / 0", "import_failed", r"ZeroDivisionError: division by zero \(broken_e:2\)"),
@@ -157,6 +201,16 @@ class TestPackages:
         install(packages, "keeper", "packaged = packaged_b:Mine", group="ingest.stores")
         assert issubclass(Catalog().load("stores", "packaged"), Store)
         assert Catalog()("stores", "packaged").__name__ == "MemorySettings"
+
+    @pytest.mark.parametrize(
+        ("room", "text", "kind"), [("sources", "TICKING", "ticking"), ("sinks", "SINK", "mine")], ids=["source", "sink"]
+    )
+    def test_entry_point_is_a_source_or_a_sink(self, packages, room, text, kind):
+        module = f"packaged_{kind}"
+        (packages / f"{module}.py").write_text({"TICKING": TICKING, "SINK": SINK}[text])
+        install(packages, "bringer", f"{kind} = {module}:{kind.title()}", group=f"ingest.{room}")
+        assert Catalog().load(room, kind).kind == kind
+        assert Catalog().entry(room, kind).provider == "bringer 1.0"
 
     def test_packages_can_be_left_out(self, packages):
         install(packages, "louder", "packaged = packaged_a:Shout")

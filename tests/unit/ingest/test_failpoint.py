@@ -42,23 +42,23 @@ def test_nothing_is_armed_and_nothing_wrapped_by_default() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
-        ("aftr_poll:1:kill", 'names "aftr_poll", which is no failpoint; there are after_last_send, after_poll,'),
+        ("aftr_poll:1:kill", 'names "aftr_poll", which is not a failpoint; there are after_last_send, after_poll,'),
         ("drain", "name:hit:action"),
         ("drain:0:kill", "hits count from 1"),
         ("drain:1:explode", "actions are kill, die, hold"),
         ("drain:1:kill,nowhere:1:kill", "nowhere"),
     ],
 )
-def test_what_is_no_failpoint_is_told_with_what_there_is(text: str, told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_unknown_failpoint_is_refused_with_the_names_of_all(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         parsed({"INGEST_FAILPOINT": text})
 
 
 def test_a_command_with_a_wrong_failpoint_ends_at_once(tmp_path: Path) -> None:
     wrong = run("from ingest import failpoint; failpoint.check()", tmp_path, "nowhere:1:kill")
-    assert 'INGEST_FAILPOINT names "nowhere", which is no failpoint' in wrong.stderr
+    assert 'INGEST_FAILPOINT names "nowhere", which is not a failpoint' in wrong.stderr
 
 
 def test_the_guide_has_every_point() -> None:
@@ -72,7 +72,7 @@ def test_several_points_are_armed(tmp_path: Path) -> None:
     assert sorted(armed) == ["drain", "recovery"]
 
 
-def test_the_hit_that_was_asked_for_ends_the_process_and_a_restart_goes_on(tmp_path: Path) -> None:
+def test_the_requested_hit_kills_the_process_and_a_restart_does_not_act_again(tmp_path: Path) -> None:
     killed = run(ONE, tmp_path, "drain:2:kill")
     assert (killed.returncode, killed.stdout) == (-signal.SIGKILL, "one\n")
     assert "failpoint drain: kill" in killed.stderr
@@ -87,7 +87,7 @@ def test_a_child_ends_the_driver_or_itself(tmp_path: Path, action: str, code: in
     assert run(FAMILY, tmp_path, f"drain:1:{action}").returncode == code
 
 
-def test_a_held_point_goes_on_when_its_file_is_removed(tmp_path: Path) -> None:
+def test_a_held_point_continues_when_its_file_is_removed(tmp_path: Path) -> None:
     armed = Armed("drain", 1, Action.HOLD, tmp_path)
     thread = threading.Thread(target=armed)
     thread.start()

@@ -4,19 +4,12 @@ import pytest
 
 from ingest.api import FamilySpec, LifecycleError, Put, Scan, TableSpec, WriteRejectedError
 from sinks.memory import MemoryStore
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000_000
-
-    def __call__(self) -> int:
-        return self.now
+from tests.support.clock import Clock
 
 
 @pytest.fixture
 def clock():
-    return Clock()
+    return Clock(1_000_000)
 
 
 @pytest.fixture

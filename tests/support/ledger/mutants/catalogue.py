@@ -56,11 +56,11 @@ def ack_before_flush(module: Any) -> None:
     """The end of a batch sends nothing; the beginning of the next does."""
     begin, flush = module.BufferedMutator.begin, module.BufferedMutator.flush
 
-    def late_begin(self: Any, context: Any) -> None:
+    def late_begin(self: Any, *arguments: Any) -> None:
         if getattr(self, "owes_a_flush", False):
             self.owes_a_flush = False
             flush(self)
-        begin(self, context)
+        begin(self, *arguments)
 
     def no_flush(self: Any) -> None:
         self.owes_a_flush = True
@@ -70,8 +70,8 @@ def ack_before_flush(module: Any) -> None:
 
 
 def swallow_one_chunk(module: Any) -> None:
-    """The store refuses to answer for one chunk, and nobody is told."""
-    apply = module._Line.apply
+    """The store refuses to answer for one chunk, and it is not reported."""
+    apply = module.RetryingStore.apply
     calls = [0]
 
     def swallowing(self: Any, chunk: Any, *arguments: Any, **named: Any) -> None:
@@ -83,7 +83,7 @@ def swallow_one_chunk(module: Any) -> None:
         except module.StoreUnavailableError:
             acted()
 
-    module._Line.apply = swallowing
+    module.RetryingStore.apply = swallowing
 
 
 def drop_partial_buffer(module: Any) -> None:
@@ -117,28 +117,21 @@ def block_one_partition(module: Any) -> None:
 
 def farthest_partition_decides(module: Any) -> None:
     """A batch is done when its best partition is, as when the highest offset is committed instead of all below it."""
-    worst = module._worst
+    worst = module.worst_of
 
     def best(receipts: Sequence[Any]) -> Any:
-        done = [receipt for receipt in receipts if receipt.verdict is module.Verdict.DURABLE]
-        if done and worst(receipts).verdict is module.Verdict.BLOCKED:
+        done = [receipt for receipt in receipts if receipt.status is module.TaskStatus.DURABLE]
+        if done and worst(receipts).status is module.TaskStatus.BLOCKED:
             acted()
             return done[0]
         return worst(receipts)
 
-    module._worst = best
+    module.worst_of = best
 
 
 def return_when_stopped(module: Any) -> None:
     """The function for a batch returns when the service stops, which acknowledges the batch; the store is away."""
-    deliver, on_batch = module.deliver, module.Job.on_batch
-    calls = [0]
-
-    def blocked(*arguments: Any, **named: Any) -> Any:
-        calls[0] += 1
-        if calls[0] >= 3:
-            away()
-        return deliver(*arguments, **named)
+    on_batch = module.Job.on_batch
 
     def returning(self: Any, frame: Any, batch_id: int) -> None:
         try:
@@ -146,7 +139,21 @@ def return_when_stopped(module: Any) -> None:
         except module.AbandonedError:
             acted()
 
-    module.deliver, module.Job.on_batch = blocked, returning
+    module.Job.on_batch = returning
+
+
+def store_away_at_commits(module: Any) -> None:
+    """Trouble, no bug: the store is away when what the third batch staged is to be applied."""
+    apply_staged = module.apply_staged
+    calls = [0]
+
+    def blocked(*arguments: Any, **named: Any) -> Any:
+        calls[0] += 1
+        if calls[0] >= 3:
+            away()
+        return apply_staged(*arguments, **named)
+
+    module.apply_staged = blocked
 
 
 def stop_spark_late(module: Any) -> None:
@@ -164,9 +171,9 @@ def clock_for_cells(module: Any) -> None:
     """Cells get the time at which they are written, not that of their batch."""
     run = module.Task.run
 
-    def running(self: Any, records: Any, assignment: Any) -> Any:
+    def running(self: Any, records: Any, spec: Any) -> Any:
         acted()
-        return run(self, records, replace(assignment, batch_time_ms=time.time_ns() // 1_000_000))
+        return run(self, records, replace(spec, batch=replace(spec.batch, time_ms=time.time_ns() // 1_000_000)))
 
     module.Task.run = running
 
@@ -230,23 +237,31 @@ def metrics_that_lie(module: Any) -> None:
 
 
 MUTANTS = {
-    "ack_before_flush": Mutant("acknowledges a batch before it is flushed", {"sinks.mutator": ack_before_flush}),
-    "swallow_one_chunk": Mutant("swallows the error of one chunk", {"sinks.sending": swallow_one_chunk}),
-    "drop_partial_buffer": Mutant("drops the last buffer when it is not full", {"sinks.buffer": drop_partial_buffer}),
+    "ack_before_flush": Mutant(
+        "acknowledges a batch before it is flushed", {"sinks.writing.mutator": ack_before_flush}
+    ),
+    "swallow_one_chunk": Mutant("swallows the error of one chunk", {"sinks.writing.retrying_store": swallow_one_chunk}),
+    "drop_partial_buffer": Mutant(
+        "drops the last buffer when it is not full", {"sinks.writing.buffer": drop_partial_buffer}
+    ),
     "commit_the_maximum": Mutant(
         "commits the farthest offset instead of what is done without a gap",
-        {"sinks.mutator": block_one_partition, "ingest.spark.job": farthest_partition_decides},
+        {"sinks.writing.mutator": block_one_partition, "ingest.pipeline.loop": farthest_partition_decides},
     ),
     "return_when_stopped": Mutant(
-        "returns from the batch when told to stop",
-        {"ingest.spark.job": return_when_stopped, "ingest.spark.query": stop_spark_late},
+        "returns from the batch at a request to stop",
+        {
+            "sinks.writing.store_committer": store_away_at_commits,
+            "ingest.spark.streaming.job": return_when_stopped,
+            "ingest.spark.streaming.query": stop_spark_late,
+        },
     ),
-    "clock_for_cells": Mutant("takes the clock for the time of cells", {"ingest.task": clock_for_cells}),
+    "clock_for_cells": Mutant("takes the clock for the time of cells", {"ingest.pipeline.task": clock_for_cells}),
     "forget_dead_letters": Mutant(
-        "counts dead letters and does not publish them", {"ingest.spark.job": forget_dead_letters}
+        "counts dead letters and does not publish them", {"ingest.spark.streaming.job": forget_dead_letters}
     ),
-    "tear_rows": Mutant("writes rows without one of their cells", {"sinks.buffer": tear_rows}),
-    "first_value_wins": Mutant("keeps the first of several values of a row", {"sinks.fold": first_value_wins}),
+    "tear_rows": Mutant("writes rows without one of their cells", {"sinks.writing.buffer": tear_rows}),
+    "first_value_wins": Mutant("keeps the first of several values of a row", {"sinks.writing.fold": first_value_wins}),
     "metrics_that_lie": Mutant("counts more than it stores", {"ingest.observe.metrics": metrics_that_lie}),
 }
 

@@ -37,6 +37,41 @@ def test_show_as_json(ingest, pipeline):
     assert shown["stores"] == {"logs": {"rocksdb": {"path": "./data"}}}
 
 
+def test_show_with_defaults(ingest, pipeline):
+    (pipeline / "p.yaml").write_text(
+        """
+version: 1
+stores: {logs: memory}
+tables: {t: {families: {f: {ttl: 30d}, g: {}}}}
+chains: {keys: [{value: {attribute: "2hb_", value: "%{key}%{offset}"}}]}
+pipelines:
+  p:
+    source: {files: {path: ./in}}
+    decorators: [{chain: keys}, trim, {value: {attribute: "2hb_f:q", value: "%{body}"}}]
+    sinks: [{attr2hbase: {table: t, families: {deny: [h]}}}]
+"""
+    )
+    shown = yaml.safe_load(ingest("config", "show", "p.yaml", "--defaults").out)
+    assert ingest("config", "show", "p.yaml", "--defaults", "--output", "json").json == shown
+    family = {"versions": 1, "ttl": None, "compression": "none", "bloom": "row"}
+    assert shown["tables"]["t"] == {
+        "store": None,
+        "families": {"f": family | {"ttl": "30d"}, "g": family},
+        "splits": [],
+    }
+    assert (shown["state_dir"], shown["service"]["http"]["listen"]) == ("data/state", "127.0.0.1:9464")
+    found = shown["pipelines"]["p"]
+    assert found["source"]["files"] == {"path": "./in", "format": "raw", "max_event_bytes": "1MiB"}
+    assert found["error_budget"] == {"share": "5%", "min_events": 1000, "window": "5m"}
+    assert found["dead_letters"] == {"files": {}}
+    chain, trim, value = found["decorators"]
+    assert (chain, trim["trim"]["label"]) == ({"chain": "keys"}, None)
+    assert value["value"]["on_missing"] == "empty"
+    (sink,) = (each["attr2hbase"] for each in found["sinks"])
+    assert (sink["on_missing_key"], sink["timestamp"], sink["families"]["max_created"]) == ("error", "batch", 20)
+    assert sink["families"]["deny"] == ["h"]
+
+
 def test_schema(ingest):
     result = ingest("config", "schema")
     assert (result.code, json.loads(result.out)["title"]) == (0, "attr2hbase pipelines")

@@ -1,3 +1,5 @@
+import io
+import sys
 from dataclasses import replace
 
 import pytest
@@ -65,7 +67,7 @@ class TestList:
         assert offsets(ingest("dead-letters", "list", FILE, "--output", "json", *options)) == expected
 
     @pytest.mark.parametrize(
-        ("options", "told"),
+        ("options", "message"),
         [
             (
                 ["--code", "no_mtch"],
@@ -76,9 +78,9 @@ class TestList:
         ids=["code", "time"],
     )
     @pytest.mark.parametrize("form", ["text", "json"])
-    def test_none_selected_is_told_with_what_there_is(self, ingest, letters, form, options, told):
+    def test_empty_selection_reports_what_exists(self, ingest, letters, form, options, message):
         result = ingest("dead-letters", "list", FILE, "--output", form, *options)
-        assert (result.code, result.out, result.err) == (0, "", f"{told}\n")
+        assert (result.code, result.out, result.err) == (0, "", f"{message}\n")
 
     def test_none(self, ingest, pipeline):
         result = ingest("dead-letters", "list", FILE)
@@ -129,7 +131,7 @@ class TestSeveralEvents:
 
     def test_show_says_how_many(self, ingest, position):
         shown = ingest("dead-letters", "show", FILE, position).out
-        assert "1,100 of the record failed so, this one first" in shown
+        assert "1,100 of the record failed in this way, this one first" in shown
 
 
 class TestReplay:
@@ -160,9 +162,9 @@ class TestReplay:
         result = ingest("dead-letters", "replay", FILE, "--output", "json", *options)
         assert (result.code, result.json["replayed"]) == (0, selected)
 
-    def test_help_tells_the_time_that_cells_get(self, ingest, letters):
+    def test_help_states_the_timestamp_of_the_cells(self, ingest, letters):
         shown = " ".join(ingest("dead-letters", "replay", "--help").out.replace("│", " ").split())
-        assert "just before the batch they failed in, one millisecond earlier" in shown
+        assert "one millisecond before the micro-batch in which they failed" in shown
         ingest("dead-letters", "replay", FILE, letters[0])
         assert ingest("scan", FILE, "mytable", "--output", "json").json["cells"][0][2] == 999
 
@@ -256,8 +258,61 @@ pipelines:
         assert self.replayed(ingest, 0)["renamed"] == {}
         assert (self.cells(ingest, "first"), self.cells(ingest, "second")) == ([[999, "v"]], [[999, "v"]])
 
-    def test_a_name_that_is_gone_is_run_into_all_and_told(self, ingest, refused):
+    def test_removed_component_is_replayed_into_all_sinks_and_reported(self, ingest, refused):
         refused(("two", b"v"), ("old", b"w"))
         result = ingest("dead-letters", "replay", FILE)
-        assert (result.code, "run into all sinks, as no component has the name: old 1" in result.err) == (0, True)
+        assert (result.code, "replayed into all sinks, because no component has the name: old 1" in result.err) == (
+            0,
+            True,
+        )
         assert (self.cells(ingest, "first"), self.cells(ingest, "second")) == ([[999, "w"]], [[999, "w"]])
+
+
+class Keyboard(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class TestPurge:
+    @pytest.fixture
+    def replayed(self, ingest, letters):
+        assert ingest("dead-letters", "replay", FILE, letters[0]).code == 0
+
+    def left(self, ingest):
+        return offsets(ingest("dead-letters", "list", FILE, "--all", "--output", "json"))
+
+    @pytest.mark.parametrize(
+        ("options", "deleted", "left"),
+        [
+            (["--replayed"], 1, [4, 8]),
+            (["--before", "1970-01-02"], 2, [8]),
+            (["--replayed", "--before", "1970-01-01"], 0, [0, 4, 8]),
+            (["--before", "2000-01-01", "--code", "other"], 1, [0, 4]),
+            (["--before", "2000-01-01"], 3, []),
+        ],
+    )
+    def test_deletes_what_is_selected(self, ingest, replayed, options, deleted, left):
+        result = ingest("dead-letters", "purge", FILE, *options, "--yes", "--output", "json")
+        assert (result.code, result.json) == (0, {"selected": deleted, "deleted": deleted})
+        assert self.left(ingest) == left
+
+    def test_dry_run_deletes_nothing(self, ingest, replayed):
+        result = ingest("dead-letters", "purge", FILE, "--replayed", "--dry-run")
+        assert (result.code, result.err) == (0, "1 dead letter would be deleted\n")
+        assert self.left(ingest) == [0, 4, 8]
+
+    def test_without_a_terminal_it_has_to_be_confirmed_beforehand(self, ingest, replayed):
+        result = ingest("dead-letters", "purge", FILE, "--replayed")
+        assert (result.code, "add --yes" in result.err) == (2, True)
+        assert self.left(ingest) == [0, 4, 8]
+
+    @pytest.mark.parametrize(("answer", "code", "left"), [("y", 0, [4, 8]), ("n", 1, [0, 4, 8])])
+    def test_on_a_terminal_it_asks(self, ingest, replayed, monkeypatch, answer, code, left):
+        monkeypatch.setattr(sys, "stdin", Keyboard(f"{answer}\n"))
+        result = ingest("dead-letters", "purge", FILE, "--replayed")
+        assert (result.code, "delete 1 dead letter for good?" in result.err) == (code, True)
+        assert self.left(ingest) == left
+
+    def test_something_has_to_be_selected(self, ingest, letters):
+        assert ingest("dead-letters", "purge", FILE, "--yes").code == 2
+        assert self.left(ingest) == [0, 4, 8]

@@ -2,17 +2,18 @@ import re
 
 import pytest
 
+from decorators import ALIASES
 from ingest.api import Example, Priority
-from ingest.catalog import ROOMS, Catalog
-from ingest.cli.error_pages import error_pages
-from ingest.cli.pages import _shown, cost_in
+from ingest.catalog import COMPONENT_TYPES, Catalog
 from ingest.expressions import FUNCTIONS
+from ingest.reference.error_pages import error_pages
+from ingest.reference.pages import _shown, cost_in
 
 
 def test_list_has_every_component(ingest):
     listed = {(entry["room"], entry["name"]) for entry in ingest("describe", "--output", "json").json}
     catalog = Catalog()
-    assert listed == {(room, name) for room in ROOMS for name in catalog.names(room)}
+    assert listed == {(room, name) for room in COMPONENT_TYPES for name in catalog.names(room)}
 
 
 def test_list_as_text(ingest):
@@ -21,11 +22,35 @@ def test_list_as_text(ingest):
     assert "decorator   split " in result.out
 
 
-@pytest.mark.parametrize("name", sorted({name for room in ROOMS for name in Catalog().names(room)}))
+@pytest.mark.parametrize("name", sorted({name for room in COMPONENT_TYPES for name in Catalog().names(room)}))
 def test_every_component_has_a_page(ingest, name):
     result = ingest("describe", name)
     assert (result.code, result.out.split()[0]) == (0, name)
     assert ingest("describe", name, "--output", "json").json[0]["text"] != ""
+
+
+def test_list_puts_what_is_for_imports_apart_and_names_the_functions(ingest):
+    listed, _, rest = ingest("describe").out.partition("For imported Flume configurations:")
+    imports, _, functions = rest.partition("Functions of expressions")
+    assert ("decorator   hash " in listed, "decorator   digest " in listed) == (True, False)
+    assert ("decorator   hash " in imports, "decorator   digest " in imports) == (False, True)
+    assert sorted(FUNCTIONS) == functions.partition(":\n")[2].split("\n\n")[0].replace(",", "").split()
+
+
+@pytest.mark.parametrize(("name", "decorator"), ALIASES.items())
+def test_page_of_an_alias_says_what_it_is(ingest, name, decorator):
+    assert f"An alias of {decorator}." in ingest("describe", name).out
+    assert ingest("describe", name, "--output", "json").json[0]["alias_of"] == decorator
+    assert ingest("describe", decorator, "--output", "json").json[0]["alias_of"] == ""
+
+
+def test_expressions_show_the_language_and_every_function(ingest):
+    page = ingest("describe", "expressions").out
+    assert [name for name in FUNCTIONS if f"\n## {name}\n" not in page] == []
+    assert "condition  = conjunct" in page
+    assert "| `%{add(n, 1)}` | `n` is `7` | gives `8` |" in page
+    shown = ingest("describe", "expressions", "--output", "json").json
+    assert (shown["text"], [each["name"] for each in shown["functions"]]) == (page, list(FUNCTIONS))
 
 
 def test_page_shows_options_and_examples(ingest):
@@ -44,7 +69,7 @@ def test_page_shows_what_an_event_costs_where_that_was_measured(ingest):
     page = ingest("describe", "split", "--output", "json").json[0]
     assert 10 < page["cost_ns"] < 1_000_000
     assert re.search(
-        r"^It takes about [0-9.]+ (ns|µs) an event \(.*Python 3", ingest("describe", "split").out, re.MULTILINE
+        r"^Cost: about [0-9.]+ (ns|µs) an event \(.*Python 3", ingest("describe", "split").out, re.MULTILINE
     )
     assert ingest("describe", "memory", "--output", "json").json[0]["cost_ns"] is None
     costs = {"machine": "a core", "ns": {"quick": 999, "slow": 20_449}}
@@ -118,7 +143,7 @@ def test_unknown_component_gets_the_nearest_name(ingest):
 def test_function(ingest):
     result = ingest("describe", "bucket")
     assert result.out.startswith(
-        "bucket  function of templates, stable\n\n%{bucket(value, count)}\n\nA number from 0 to count - 1"
+        "bucket  function of expressions, stable\n\n%{bucket(value, count)}\n\nA number from 0 to count - 1"
     )
     assert "%{bucket(id, 16)}-%{id}\n  id is abc\n  gives 02-abc\n" in result.out
     (page,) = ingest("describe", "bucket", "--output", "json").json
@@ -137,7 +162,7 @@ def test_the_nearest_function(ingest):
 
 
 def test_page_fits_where_it_is_piped(ingest):
-    table = ingest("describe", "timestamp").out.partition("It takes about")[0]
+    table = ingest("describe", "timestamp").out.partition("Cost: about")[0]
     assert "as in strptime" in table
     assert max(map(len, table.splitlines())) <= 120
 
@@ -147,7 +172,7 @@ def test_it_says_where_a_relative_path_begins(ingest, name):
     (path,) = [
         each for each in ingest("describe", name, "--output", "json").json[0]["options"] if each["name"] == "path"
     ]
-    assert "a relative path begins where the command is run" in path["doc"]
+    assert "a relative path starts at the working directory of the command" in path["doc"]
 
 
 def test_a_word_too_much(ingest):
@@ -161,12 +186,13 @@ class TestError:
         assert result.out.startswith("no_match\nThe regular expression was not found")
 
     def test_as_json(self, ingest):
-        page = ingest("describe", "error", "taken", "--output", "json").json
-        assert (page["code"], page["exit_code"]) == ("taken", 4)
+        page = ingest("describe", "error", "locked", "--output", "json").json
+        assert (page["code"], page["exit_code"]) == ("locked", 4)
 
     def test_problem_of_a_configuration_that_many_have(self, ingest):
         page = ingest("describe", "error", "conflict")
         assert page.out.startswith("conflict\nOptions that are fine alone do not go together")
+        assert page.out.endswith("\nWhat to do: Change or remove one of the options that the message names.\n")
 
     def test_every_problem_of_a_configuration(self, ingest):
         assert ingest("describe", "error", "unreachable-step").code == 0

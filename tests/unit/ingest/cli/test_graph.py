@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.cli.drawing import Arrow, Box, Drawing, Shape, dot, mermaid
+from ingest.reference.drawing import Arrow, Box, Drawing, Shape, dot, mermaid
 
 FILE = """
 version: 1

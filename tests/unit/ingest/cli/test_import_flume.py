@@ -85,7 +85,7 @@ def test_a_zone_that_is_taken_for_granted_is_told(text, line, said, zone, ingest
     (folder / "old").write_text(text)
     result = ingest("import-flume", "old", "-o", "p.yaml", *(["--timezone", zone] if zone else []))
     assert result.code == 0
-    message = "conflict: warning: what this does depends on the time zone of the old machines, and none was given"
+    message = "not-as-flume: warning: what this does depends on the time zone of the old machines, and none was given"
     assert result.err.count(message) == (line is not None and zone is None)
     if line and not zone:
         assert f"old:{line}:1: {message}: UTC is assumed; say --timezone Europe/Berlin" in result.err
@@ -98,6 +98,17 @@ def test_properties_of_flume_1(ingest, folder):
     (folder / "flume.conf").write_text(PROPERTIES)
     assert ingest("import-flume", "flume.conf", "-o", "p.yaml").code == 0
     assert ingest("validate", "p.yaml").code == 0
+
+
+def test_what_must_be_written_by_hand_is_named_and_validate_refuses_it(ingest, folder):
+    (folder / "flume.conf").write_text(PROPERTIES + "a.sinks.k.serializer = com.x.Mine\n")
+    result = ingest("import-flume", "flume.conf", "-o", "p.yaml")
+    assert result.code == 0
+    assert "\nby hand     11:1  com.x.Mine -> not_imported: write decorators" in result.out
+    assert "p.yaml: written, 4 parts of flume.conf, 1 to write by hand\n" in result.err
+    refused = ingest("validate", "p.yaml")
+    assert refused.code == 2
+    assert ': not-imported: "com.x.Mine" was not imported; write decorators that set the attribute 2hb_' in refused.err
 
 
 def test_report_as_json(ingest, folder):

@@ -13,11 +13,11 @@ def test_every_template_is_a_pipeline_that_passes_its_tests(ingest, folder, temp
     assert ingest("explain", "here/pipeline.yaml", "--events", "here/events.jsonl").code == 0
 
 
-def test_what_is_there_is_never_overwritten(ingest, folder):
+def test_existing_files_are_never_overwritten(ingest, folder):
     (folder / "events.jsonl").write_text("mine")
     result = ingest("init")
     assert (result.code, result.out) == (4, "")
-    assert 'there is already "events.jsonl"' in result.err
+    assert '"events.jsonl" exists' in result.err
     assert [path.name for path in folder.iterdir()] == ["events.jsonl"]
     assert (folder / "events.jsonl").read_text() == "mine"
 

@@ -10,7 +10,7 @@ import pytest
 import ingest
 
 HEAVY = {"pyspark", "pyarrow", "pandas", "numpy", "kafka", "happybase", "thriftpy2", "rocksdict", "rich", "structlog"}
-HEAVY |= {"prometheus_client", "fastavro", "py4j"}
+HEAVY |= {"prometheus_client", "fastavro", "py4j", "werkzeug", "wsgiref"}
 
 CODE = """
 import sys

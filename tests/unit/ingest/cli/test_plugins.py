@@ -1,4 +1,4 @@
-"""Plugins as their user meets them: found, named with package and version, and told apart when something is wrong."""
+"""Plugins as their user meets them: found, named with package and version, and distinguished when broken."""
 
 import pytest
 
@@ -73,7 +73,7 @@ class TestBrokenPackage:
             'decorator "loud" of broken 1.0 (cli_broken:Shout): "cli_broken" needs the module "no_such_library"; '
             'install what "no_such_library" is in'
         )
-        assert (result.code, f"CAN NOT BE USED: {reason}" in result.out) == (0, True)
+        assert (result.code, f"CANNOT BE USED: {reason}" in result.out) == (0, True)
         (entry,) = [each for each in ingest("describe", "--output", "json").json if each["name"] == "loud"]
         assert entry == {"room": "decorators", "name": "loud", "error": reason}
 
@@ -114,7 +114,7 @@ class TestFile:
         result = ingest("validate", "p.yaml")
         assert result.code == 2
         assert (
-            "p.yaml:2:11: unknown-reference: \"cli_faulty\" can not be imported: KeyError: 'x' (cli_faulty:3)\n"
+            "p.yaml:2:11: unknown-reference: \"cli_faulty\" cannot be imported: KeyError: 'x' (cli_faulty:3)\n"
             in result.err
         )
 
@@ -143,7 +143,7 @@ class TestFile:
         (line,) = ingest("explain", "p.yaml", "--output", "json").lines
         assert line["error"] == {
             "code": "decorator_timeout",
-            "message": 'the step did not come to an end within 3 s (cli_hang:17, "cli_hang.py")',
+            "message": 'the decorator did not return within 3 s (cli_hang:17, "cli_hang.py")',
             "decorator": "loud",
         }
 
@@ -153,7 +153,7 @@ class TestFile:
         (folder / "p.yaml").write_text(pipeline("loud", "plugins: [cli_unmade]"))
         result = ingest("test", "p.yaml")
         assert result.code == 2
-        assert '"loud" can not be made: ValueError: no table (cli_unmade:16, "cli_unmade.py")' in result.err
+        assert '"loud" cannot be made: ValueError: no table (cli_unmade:16, "cli_unmade.py")' in result.err
 
 
 class TestNoOtherWay:

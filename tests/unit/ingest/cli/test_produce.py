@@ -2,8 +2,8 @@ import pytest
 
 from ingest.api import ConfigError, Record
 from ingest.cli.produce import produced
+from ingest.dry_run.inputs import given_of
 from ingest.sources.decoding import Decoder
-from ingest.trial.inputs import given_of
 
 
 def made(content, form="raw"):

@@ -45,6 +45,13 @@ def test_master_memory_and_settings_of_the_file(command):
     assert "spark.driver.host" not in settings
 
 
+def test_setting_with_a_secret_is_not_in_the_command(command, pipeline):
+    (pipeline / "key").write_text("hunter2")
+    found = command('\nsecrets: {directory: .}\nspark: {conf: {spark.hadoop.a.b: "${secret:key}", spark.c: d}}\n')
+    settings = settings_of(found)
+    assert ("spark.hadoop.a.b" in settings, settings["spark.c"]) == (False, "d")
+
+
 def test_interpreter_is_ours_unless_the_user_chose_one(command, monkeypatch):
     assert settings_of(command())["spark.pyspark.python"] == sys.executable
     assert (

@@ -245,11 +245,11 @@ class TestTableApply:
             ("other", "bloom"),
         ]
         assert what(result.json["left"]) == [("cf", "ttl", 30 * 86_400, None)]
-        told = ingest(*APPLY)
-        assert (told.code, "next: ingest table apply p.yaml --allow-data-loss" in told.err) == (4, True)
+        result = ingest(*APPLY)
+        assert (result.code, "next: ingest table apply p.yaml --allow-data-loss" in result.err) == (4, True)
         assert len(keys(ingest(*SCAN))) == 4
         allowed = ingest(*APPLY, "--allow-data-loss")
-        assert (allowed.code, "1 difference gone, as read back" in allowed.err) == (0, True)
+        assert (allowed.code, "1 difference applied, as read back" in allowed.err) == (0, True)
         assert [line.split()[2:4] for line in allowed.out.splitlines()[2:]] == [["cf", "ttl"]]
         # these cells are of 1970
         assert len(ingest(*SCAN, "--columns", "cf").lines) == 0

@@ -1,4 +1,4 @@
-"""A service whose output nobody reads: it says what it has to say, and goes on."""
+"""A service whose output is not read keeps running."""
 
 import contextlib
 import fcntl

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.config.nodes import compose, plain
-from ingest.trial.update import _escaped, _flow
+from ingest.dry_run.update import _escaped, _flow
 
 HEAD = """\
 version: 1   # a comment   with blanks
@@ -203,7 +203,7 @@ def test_what_passes_is_left_alone(ingest, pipeline):
     assert "updated" not in result.out + result.err
 
 
-def test_what_was_changed_is_told(update, ingest, folder):
+def test_changes_are_reported(update, ingest, folder):
     tests = '  - {name: one, given: [{body: "56", key: k1}], expect: {kept: 2, puts: [{row: old}, {row: x}]}}\n'
     (folder / "p.yaml").write_text(HEAD + tests)
     (folder / "p.yaml").chmod(0o640)
@@ -216,7 +216,7 @@ def test_what_was_changed_is_told(update, ingest, folder):
         '  puts[0].row: "old" -> "k1"',
         "passed  one",
     ]
-    assert "link.yaml: 1 test updated; look at the difference before you keep it" in result.err
+    assert "link.yaml: 1 test updated; review the change before you keep it" in result.err
     assert (folder / "p.yaml").stat().st_mode & 0o777 == 0o640
     assert (folder / "link.yaml").is_symlink()
     assert sorted(path.name for path in folder.iterdir()) == ["link.yaml", "p.yaml"]
@@ -236,7 +236,7 @@ def test_stdin_is_refused(ingest, monkeypatch, folder):
     with (folder / "p.yaml").open() as file:
         monkeypatch.setattr(sys, "stdin", file)
         result = ingest("test", "-", "--update")
-    assert (result.code, result.err.splitlines()[0]) == (2, "error: tests of stdin can not be updated")
+    assert (result.code, result.err.splitlines()[0]) == (2, "error: tests of stdin cannot be updated")
 
 
 def test_tests_of_an_included_file_are_changed_there(ingest, folder):
@@ -299,7 +299,7 @@ def test_file_that_can_not_be_written_stays(ingest, folder, monkeypatch):
     before = (folder / "p.yaml").read_bytes()
     (folder / f".p.yaml.{os.getpid()}.tmp").mkdir()  # stands where the new file would be made
     result = ingest("test", "p.yaml", "--update")
-    assert (result.code, result.err.splitlines()[0]) == (3, 'error: can not write "p.yaml": Is a directory')
+    assert (result.code, result.err.splitlines()[0]) == (3, 'error: cannot write "p.yaml": Is a directory')
     assert (folder / "p.yaml").read_bytes() == before
 
 

@@ -73,11 +73,37 @@ def test_good_file_as_json(ingest, pipeline):
     assert (result.json, result.err) == ({"valid": True, "problems": []}, "")
 
 
+class TestWarnings:
+    @pytest.fixture
+    def warned(self, pipeline):
+        text = (pipeline / "pipeline.yaml").read_text()
+        (pipeline / "p.yaml").write_text(text + "chains: {spare: [null_deco]}\n")
+
+    def test_a_file_with_warnings_is_not_fine(self, ingest, warned):
+        result = ingest("validate", "p.yaml")
+        assert (result.code, "unused: warning: " in result.err, "fine" in result.err) == (0, True, False)
+        assert "p.yaml: can run, 1 warning, 1 pipeline, 2 tests\n" in result.err
+
+    def test_strict_refuses_them(self, ingest, warned):
+        result = ingest("validate", "p.yaml", "--strict")
+        assert (result.code, "can run" in result.err) == (2, False)
+        assert result.err.endswith("error: 1 warning in p.yaml\n  hint: correct them, or leave out --strict\n")
+
+    def test_strict_as_json(self, ingest, warned):
+        assert ingest("validate", "p.yaml", "--output", "json").json["valid"]
+        result = ingest("validate", "p.yaml", "--strict", "--output", "json")
+        (problem,) = result.json["problems"]
+        assert (result.code, result.json["valid"], problem["kind"]) == (2, False, "unused")
+
+    def test_strict_takes_a_file_without_warnings(self, ingest, pipeline):
+        assert ingest("validate", "pipeline.yaml", "--strict").code == 0
+
+
 class TestConnect:
     def test_store_to_come_and_files_that_are_there(self, ingest, pipeline):
         result = ingest("validate", "pipeline.yaml", "--connect")
         assert result.code == 0
-        assert 'store "logs": not there yet, the first write makes it' in result.out
+        assert 'store "logs": does not exist yet, the first write creates it' in result.out
         assert 'source of pipeline "ticks": 2 files' in result.out
 
     def test_what_is_missing_is_named_with_its_place(self, ingest, pipeline):
@@ -168,19 +194,20 @@ pipelines:
         result = asked("there", "there-dead")
         assert result.code == 0
         assert 'fine     source of pipeline "p": 1 topic, 2 partitions' in result.out
-        assert 'fine     topic for dead letters of pipeline "p": records of at most 1000 bytes' in result.out
+        assert 'fine     dead-letter topic of pipeline "p": records of at most 1000 bytes' in result.out
         assert "WARNING" not in result.out
 
     def test_letters_that_will_be_lost_are_warned_of(self, asked):
         result = asked("there", "there-a-week")
         assert result.code == 0
         assert (
-            'fine     topic for dead letters of pipeline "p": records of at most 1000 bytes\n'
-            'WARNING  topic for dead letters of pipeline "p" (p.yaml:7:20): '
+            'fine     dead-letter topic of pipeline "p": records of at most 1000 bytes\n'
+            'WARNING  dead-letter topic of pipeline "p" (p.yaml:7:20): '
             'topic "there-a-week" does not keep dead letters for good: retention.ms is 604800000\n'
             "         run 'kafka-configs.sh --alter --entity-type topics --entity-name there-a-week "
             "--add-config retention.ms=-1'\n"
         ) in result.out
+        assert asked("there", "there-a-week", "--strict").code == 2
         result = asked("there", "there-a-week", "--output", "json")
         *_, source, letters = result.json["connections"]
         assert (result.code, source["warning"]) == (0, None)
@@ -190,12 +217,12 @@ pipelines:
     def test_both_are_missing(self, asked):
         result = asked("ticks", "ticks-dead")
         assert result.code == 3
-        for where, what, topic, options in (
+        for location, what, topic, options in (
             ("5:14", "source", "ticks", ""),
-            ("7:20", "topic for dead letters", "ticks-dead", " --config retention.ms=-1"),
+            ("7:20", "dead-letter topic", "ticks-dead", " --config retention.ms=-1"),
         ):
             assert (
-                f'PROBLEM  {what} of pipeline "p" (p.yaml:{where}): no topic "{topic}" in the cluster\n'
+                f'PROBLEM  {what} of pipeline "p" (p.yaml:{location}): no topic "{topic}" in the cluster\n'
                 f"         create it with 'kafka-topics.sh --create --topic {topic}{options}', or check the name\n"
             ) in result.out
 
@@ -222,7 +249,7 @@ class Reader(Decorator[Settings]):
     kind = "reader"
     examples = (Example("nothing"), Example("nothing again"))
 
-    def begin(self):
+    def split_start(self):
         raise NotFoundError("there is no file of zones")
 
     def decorate(self, event):

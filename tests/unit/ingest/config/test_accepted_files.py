@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ingest.api import FamilySpec, OnError, TableSpec
 from ingest.catalog import Catalog
-from ingest.config import load
+from ingest.config import Kind, load
 from ingest.config.binder import TOP_KEYS
 from ingest.config.options import DeadLetterFiles, DeadLetterTopic
 
@@ -115,7 +115,7 @@ def everything(tmp_path):
 
 def test_defaults_of_a_file(tmp_path):
     found = configured(tmp_path, SMALLEST)
-    assert found.report.problems == ()
+    assert [problem.kind for problem in found.report.problems] == [Kind.MISSING_ROW_KEY]
     assert found.state_dir == Path("./data/state")
     assert (found.plugins, found.tables, found.tests) == ((), {}, ())
     assert found.service.http.listen == "127.0.0.1:9464"
@@ -142,7 +142,7 @@ def test_defaults_of_sources_and_sinks(tmp_path):
     assert (source.format, source.tombstones, source.options) == ("raw", "drop", {})
     sink = pipeline.sinks[0].settings
     assert (sink.store, sink.attr_prefix, sink.sys_family, sink.write_body) == ("logs", "2hb_", None, None)
-    assert (sink.on_missing_key, sink.write_buffer_size, sink.write_to_wal) == ("drop", 2 << 20, True)
+    assert (sink.on_missing_key, sink.write_buffer_size, sink.write_to_wal) == ("error", 2 << 20, True)
     assert (sink.timestamp, sink.rules, sink.families.allow, sink.families.deny) == ("batch", [], None, [])
     assert (sink.families.on_unknown, sink.families.max_created) == (None, 20)
     assert (sink.columns.max_per_row, sink.columns.max_value_bytes, sink.columns.name_pattern) == (None, None, None)
@@ -190,7 +190,7 @@ def test_everything_a_pipeline_may_say_is_taken(tmp_path):
 
 def test_a_test_keeps_its_events_as_they_were_written(tmp_path):
     (case,) = everything(tmp_path).tests
-    assert (case.name, case.pipeline, case.where.line) == ("one", "ticks", 70)
+    assert (case.name, case.pipeline, case.location.line) == ("one", "ticks", 70)
     assert case.given[0]["attributes"] == {"a": {"b64": "/w=="}}
     assert case.given[1] == {
         "record": {
@@ -199,7 +199,7 @@ def test_a_test_keeps_its_events_as_they_were_written(tmp_path):
         }
     }  # fmt: skip
     assert case.expect.puts[0].cells == {"cf:q": "v"}
-    assert case.places[("expect", "kept")].line == 76
+    assert case.locations[("expect", "kept")].line == 76
 
 
 def test_configuration_travels(tmp_path):

@@ -72,7 +72,7 @@ def test_problem_is_told_where_it_stands(files):
 def test_what_may_be_in_a_file_that_is_not_there_is_not_missed(files):
     (files / "parts/stores.yaml").unlink()
     (found,) = problems(files)
-    assert "unknown-reference: can not read" in found
+    assert "unknown-reference: cannot read" in found
 
 
 def test_file_that_includes_itself(files):
@@ -98,8 +98,8 @@ def test_included_path_that_can_be_none(files):
     (files / "loop.yaml").symlink_to("loop.yaml")
     (files / "root.yaml").write_text('include: ["a\\0b", loop.yaml]\n' + ROOT.replace("include", "# include"))
     assert problems(files)[:2] == [
-        'root.yaml:1:11: unknown-reference: can not read "a\\x00b": not a path',
-        'root.yaml:1:19: unknown-reference: can not read "loop.yaml": not a path',
+        'root.yaml:1:11: unknown-reference: cannot read "a\\x00b": not a path',
+        'root.yaml:1:19: unknown-reference: cannot read "loop.yaml": not a path',
     ]
 
 
@@ -153,7 +153,7 @@ chains:
             ("filter", ("keyed", "clean")),
             ("value", ("keyed",)),
         ]
-        assert [step.where.file.rpartition("/")[2] for step in pipelines["b"].decorators] == ["chains.yaml"] * 2
+        assert [step.location.file.rpartition("/")[2] for step in pipelines["b"].decorators] == ["chains.yaml"] * 2
 
     @pytest.mark.parametrize(
         ("before", "after", "expected"),

@@ -1,4 +1,4 @@
-"""Sinks whose row key or cells no step can make are told, and those that the data may make are not."""
+"""Sinks whose row key or cells no decorator can make are told, and those that the data may make are not."""
 
 import pytest
 
@@ -20,10 +20,11 @@ CELL = 'value: {attribute: "2hb_a:b", value: "%{body}"}'
 KEY = 'value: {attribute: "2hb_", value: "%{key}x%{offset}"}'
 SINK = "[{attr2hbase: {table: t}}]"
 NO_KEY = (
-    '{}: conflict: warning: no step sets the attribute "2hb_" that the row key is taken from, so nothing is stored; {}'
+    '{}: missing-row-key: warning: no decorator sets the attribute "2hb_" that the row key is taken from, so {}; {}'
 )
+NOTHING, FEW = "nothing is stored", "only events that bring it are stored"
 NO_CELL = (
-    "9:14: conflict: warning: no step sets an attribute that becomes a cell here, so nothing is ever stored; "
+    "9:14: missing-cells: warning: no decorator sets an attribute that becomes a cell here, so nothing is ever stored; "
     'name one as "2hb_family:qualifier"'
 )
 ADD = 'add `row_key`, or `value: {attribute: "2hb_", …}`'
@@ -41,7 +42,7 @@ def problems(tmp_path):
     return found
 
 
-@pytest.mark.parametrize("source", [FILES, KAFKA])
+@pytest.mark.parametrize(("source", "what"), [(FILES, NOTHING), (KAFKA, FEW)])
 @pytest.mark.parametrize(
     ("step", "why"),
     [
@@ -60,8 +61,8 @@ def problems(tmp_path):
         ("headers: {only: [Host], first_line_attribute: x}", ADD),
     ],
 )
-def test_a_key_that_nothing_sets_is_told(problems, source, step, why):
-    assert problems(CELL, step, source=source) == [NO_KEY.format("9:14", why)]
+def test_a_key_that_nothing_sets_is_told(problems, source, what, step, why):
+    assert problems(CELL, step, source=source) == [NO_KEY.format("9:14", what, why)]
 
 
 @pytest.mark.parametrize(
@@ -96,32 +97,29 @@ def test_a_key_that_may_be_set_is_not(problems, step):
 def test_a_slip_is_told_also_where_the_data_makes_names(problems):
     slip = 'value: {attribute: "2bh_", value: "%{offset}"}'
     (told,) = problems("json", CELL, slip)
-    assert told == (
-        '10:14: conflict: warning: no step sets the attribute "2hb_" that the row key is taken from, so nothing is '
-        'stored that does not bring it; the value on line 9 sets "2bh_"'
-    )
+    assert told == NO_KEY.format("10:14", FEW, 'the value on line 9 sets "2bh_"')
     assert problems("json", CELL, 'value: {attribute: id, value: "%{offset}"}') == []
-    assert problems("json", CELL, slip, "rename: {pattern: '^2bh', replacement: '2hb'}") == []
 
 
 def test_what_comes_with_the_event_may_be_the_key(problems):
-    no_key = NO_KEY.format("8:14", ADD)
+    no_key = NO_KEY.format("8:14", NOTHING, ADD)
+    no_header = NO_KEY.format("8:14", FEW, ADD)
     assert problems(CELL) == [no_key]
     assert problems(CELL, source="{files: {path: x.log, format: json}}") == []
-    assert problems("value: {attribute: x, value: y}", source=KAFKA) == []
+    assert problems("value: {attribute: x, value: y}", source=KAFKA) == [no_header]
     for given in ("body: b, attributes: {'2hb_': k}", "record: {value: v, headers: [['2hb_', k]]}"):
         test = f"tests: [{{name: n, pipeline: p, given: [{{{given}}}], expect: {{failed: 0}}}}]\n"
         assert problems(CELL, tests=test, source=KAFKA) == []
         assert problems(CELL, tests=test) == [no_key]  # lines of files have none
     given = "tests: [{name: n, pipeline: p, given: [{body: k, attributes: {x: y}}], expect: {failed: 0}}]\n"
-    assert problems(CELL, tests=given, source=KAFKA) == [no_key]
+    assert problems(CELL, tests=given, source=KAFKA) == [no_header]
 
 
 def test_other_prefixes_and_other_sinks(problems):
     listed = "[{hbase: {table: t, row_key: {template: '%{offset}'}, cells: []}}]"
-    assert not any("no step sets" in problem for problem in problems(CELL, sinks=listed))
+    assert not any("sets the attribute" in problem for problem in problems(CELL, sinks=listed))
     assert problems(CELL, sinks="[{attr2hbase: {table: t, attr_prefix: 'c_'}}]") == [
-        NO_KEY.format("8:14", ADD).replace("2hb_", "c_")
+        NO_KEY.format("8:14", NOTHING, ADD).replace("2hb_", "c_")
     ]
 
 
@@ -142,17 +140,22 @@ def test_an_attribute_that_is_passed_over_is_told(problems, name):
     step = f'value: {{attribute: "{name}", value: x}}'
     (found,) = problems(KEY, CELL, step)
     assert found == (
-        f'9:28: conflict: warning: the attribute "{name}" becomes no cell, as its name has no family and qualifier; '
+        f'9:28: not-a-cell: warning: the attribute "{name}" becomes no cell, as its name has no family and qualifier; '
         'name it "2hb_family:qualifier", or give the sink a `sys_family`'
     )
     for user in (
         f"value: {{attribute: y, value: \"%{{'{name}'}}\"}}",
         f"rename: {{attributes: {{'{name}': y}}}}",
         f"remove: {{attributes: ['{name}']}}",
+        f"mask: {{attributes: ['{name}']}}",
+        f"flatten: {{attributes: ['{name}']}}",
+        f"case: {{attributes: {{'{name}': y}}, to: upper}}",
         f"prefix: {{attributes: ['{name}'], strip: 2hb_}}",
         f"trim: {{source: '{name}', attribute: '2hb_a:t'}}",
     ):
         assert problems(KEY, CELL, step, user) == []
+    (told,) = problems(KEY, CELL, f"default: {{attributes: {{'{name}': y}}}}")
+    assert told.endswith(found.removeprefix("9:28"))
     assert problems(KEY, CELL, step, f"redact: {{attributes: ['{name}'], find: [email]}}") == [found]
     assert problems(KEY, CELL, step, sinks="[{attr2hbase: {table: t, sys_family: s}}]") == []
 
@@ -166,20 +169,20 @@ def test_the_key_of_another_sink_is_no_cell(problems):
 def test_a_broken_step_is_enough_to_tell(problems):
     found = problems("value: {attribut: x}")
     assert found
-    assert not any("no step sets" in problem for problem in found)
+    assert not any("sets the attribute" in problem for problem in found)
 
 
 @pytest.mark.parametrize("source", [FILES, KAFKA])
 @pytest.mark.parametrize("name", ["uuid", "origin", "epoch_s"])
 def test_a_function_without_parentheses_is_told(problems, source, name):
-    told = f'%{{{name}}} is the attribute "{name}", which no step before sets; the function is %{{{name}()}}'
+    told = f'%{{{name}}} is the attribute "{name}", which no decorator before sets; the function is %{{{name}()}}'
     key = f'value: {{attribute: "2hb_", value: "%{{{name}}}"}}'
-    assert problems(CELL, key, source=source) == [f"8:9: conflict: warning: {told}"]
-    assert problems(CELL, KEY, f"filter: {{drop: \"%{{{name}}} == ''\"}}") == [f"9:9: conflict: warning: {told}"]
-    assert problems(CELL, KEY, f"trim: {{when: exists({name})}}") == [f"9:9: conflict: warning: {told}"]
+    assert problems(CELL, key, source=source) == [f"8:9: doubtful: warning: {told}"]
+    assert problems(CELL, KEY, f"filter: {{drop: \"%{{{name}}} == ''\"}}") == [f"9:9: doubtful: warning: {told}"]
+    assert problems(CELL, KEY, f"trim: {{when: exists({name})}}") == [f"9:9: doubtful: warning: {told}"]
     cells = f"[{{family: f, qualifier: q, value: '%{{{name}}}'}}]"
     sink = f"[{{hbase: {{table: t, row_key: {{template: '%{{offset}}'}}, cells: {cells}}}}}]"
-    assert f"8:14: conflict: warning: {told}" in problems(CELL, sinks=sink)
+    assert f"8:14: doubtful: warning: {told}" in problems(CELL, sinks=sink)
 
 
 def test_an_attribute_that_is_called_as_a_function_may_be_set(problems):

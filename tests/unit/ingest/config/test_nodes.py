@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.config.nodes import Mapping, Scalar, compose, places, plain
+from ingest.config.nodes import Mapping, Scalar, compose, locations, plain
 from ingest.config.reading import merge
 from ingest.config.scalars import resolve
 
@@ -50,7 +50,7 @@ def test_quotes_make_text():
 
 def test_every_node_has_its_place():
     node = node_of("a:\n  - b: 'x'\n    ü: [1, {c: 2}]\n")
-    assert {path: (place.line, place.column) for path, place in places(node).items()} == {
+    assert {path: (place.line, place.column) for path, place in locations(node).items()} == {
         (): (1, 1),
         ("a",): (2, 3),
         ("a", 0): (2, 5),

@@ -1,4 +1,4 @@
-"""A step that holds some events and lets others go past them is told, as the order of a row is lost between them."""
+"""A buffering decorator with a condition is reported, because the events of a row are then written out of order."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from ingest.catalog import Catalog
 from tests.support.problems import chain_file, problems_of
 
 PLUGIN = """\
-from ingest.api import Example, FanOut, Held, Settings
+from ingest.api import Example, FanOut, Buffered, Settings
 
 class Late(FanOut[Settings]):
     "Hold every event."
@@ -15,9 +15,9 @@ class Late(FanOut[Settings]):
     examples = (Example("one"),)
 
     def decorate(self, event):
-        return Held()
+        return Buffered()
 
-    def finish(self):
+    def split_end(self):
         return []
 """
 FILE = """\
@@ -34,8 +34,8 @@ pipelines:
 """
 WHEN = "\"%{priority} == 'DEBUG'\""
 TOLD = (
-    "conflict: warning: {} holds events, and those that do not meet `when` go past them: of a row that has both, an "
-    "older value may stay; let `when` ask for what the row key is made of, or give cells the event's time: "
+    "reordered: warning: {} holds events, and those that do not meet `when` bypass it and are written first: an "
+    "older value of a row may win; let `when` ask for what the row key is made of, or give cells the event's time: "
     "`timestamp: event`"
 )
 
@@ -43,7 +43,7 @@ TOLD = (
 CELL = 'value: {attribute: "2hb_a:b", value: "%{body}"}'
 BY_TIME = "[{attr2hbase: {table: t, timestamp: event}}]"
 ONE_TIME = (
-    "conflict: warning: every event of a file has the file's time, so `timestamp: event` gives all cells one time"
+    "same-time: warning: every event of a file has the file's time, so `timestamp: event` gives all cells one time"
 )
 
 

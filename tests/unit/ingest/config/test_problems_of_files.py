@@ -106,7 +106,7 @@ CASES = {
     "too-large, a chain of chains": (
         CHAIN,
         "    - &a {chain: b}\n" + "    - *a\n" * 31 + "  b:\n    - &b {chain: c}\n" + "    - *b\n" * 31 + "  c: []\n",
-        ["76:3: too-large: more than 1000 steps, chains put in"],
+        ["76:3: too-large: more than 1000 decorators, chains expanded"],
     ),
     "duplicate-key": (
         "versions: 3",
@@ -167,6 +167,16 @@ CASES = {
         "split:",
         "spilt:",
         ['15:9: unknown-component: there is no decorator "spilt"; did you mean "split"?'],
+    ),
+    "not-imported, decorator": (
+        "  - split: {",
+        "  - not_imported: {class: com.x.Mine, instead: write a regex}\n      - split: {",
+        ['15:9: not-imported: "com.x.Mine" was not imported; write a regex'],
+    ),
+    "not-imported, bare": (
+        "  - split: {",
+        "  - not_imported\n      - split: {",
+        ["15:9: not-imported: a decorator was not imported"],
     ),
     "unknown-component, store": (
         "{rocksdb: {path: ./data}}",
@@ -244,7 +254,7 @@ CASES = {
         "source: {files: {path: x}}",
         [
             (
-                "16:43: conflict: in files %{nanos} is not unique, and nothing else in this row key tells events "
+                "16:43: conflict: %{nanos} of this source is not unique, and nothing else in this row key tells events "
                 "of a file apart; use %{topic}:%{offset}"
             ),
             '19:20: missing-field: dead letters need "brokers", because the source has none',
@@ -336,7 +346,7 @@ CASES = {
     "not-one-of": (
         "topics: [ticks]}}",
         "topics: [ticks], tombstones: dropp}}",
-        ['12:78: not-one-of: tombstones can not be "dropp"; did you mean "drop"?'],
+        ['12:78: not-one-of: tombstones cannot be "dropp"; did you mean "drop"?'],
     ),
     "not-one-of, time zone": (
         "    sinks:",
@@ -394,6 +404,16 @@ CASES = {
         "%{key}-%{nanos",
         ['16:51: bad-expression: unclosed tag: a "}" is missing; a percent sign itself is written "%%"'],
     ),
+    "bad-expression, several in one template": (
+        "%{key}-%{nanos}",
+        "%{lenght(key)}-%k-%{upper(%{a b})}-%{key}-%{}%",
+        [
+            '16:46: bad-expression: unknown function "lenght"; did you mean "length"?',
+            "16:70: bad-expression: \"a b\" cannot stand in a tag; a name like this must be quoted: %{'a b'}",
+            "16:86: bad-expression: empty tag: a name is missing between the braces",
+            '16:89: bad-expression: stray "%"; a percent sign itself is written "%%"',
+        ],
+    ),
     "bad-expression, variable": (
         'separator: ":"',
         'separator: "a${1}"',
@@ -435,7 +455,7 @@ CASES = {
         'separator: "${secret:pw}"',
         [
             (
-                '15:29: undefined-secret: secret "pw" can not be read: nothing says where secrets are kept; '
+                '15:29: undefined-secret: secret "pw" cannot be read: nothing says where secrets are kept; '
                 "add secrets: {directory: PATH} or {exec: [COMMAND]}"
             )
         ],
@@ -459,7 +479,7 @@ CASES = {
         "chain: common",
         "chain: comon",
         [
-            '8:3: unreachable-step: warning: chain "common" is used nowhere',
+            '8:3: unused: warning: chain "common" is used nowhere',
             '14:16: unknown-reference: there is no chain "comon"; did you mean "common"?',
         ],
     ),
@@ -481,7 +501,7 @@ CASES = {
     "unknown-reference, include": (
         "tables:",
         "include: no/such.yaml\ntables:",
-        ['5:10: unknown-reference: can not read "{folder}/no/such.yaml": No such file or directory'],
+        ['5:10: unknown-reference: cannot read "{folder}/no/such.yaml": No such file or directory'],
     ),
     # across options
     "duplicate-label": (
@@ -492,7 +512,7 @@ CASES = {
     "unreachable-step, after a filter": (
         "split:",
         "filter: {drop: '1 == 1'}\n      - split:",
-        ['16:9: unreachable-step: no event gets here: "filter" on line 15 drops all of them'],
+        ['16:9: unreachable-step: no event reaches this: "filter" on line 15 drops all of them'],
     ),
     "unreachable-step, when": (
         "index: 0",
@@ -509,7 +529,7 @@ CASES = {
         "mask:\n        attributes: [a]",
         [
             (
-                '17:9: conflict: a step is one component, here are "attributes", "mask"; '
+                '17:9: conflict: a decorator is one component, here are "attributes", "mask"; '
                 'indent the options of "mask" further'
             )
         ],
@@ -540,11 +560,27 @@ CASES = {
         "spark://h:7077",
         [
             (
-                '2:17: conflict: store "logs" is embedded: it can not be written by the tasks of a cluster; '
+                '2:17: conflict: store "logs" is embedded: it cannot be written by the tasks of a cluster; '
                 "use a local master, or an hbase store"
             )
         ],
     ),
+    "wrong-type, a state_dir elsewhere": (
+        "version: 1\n",
+        "version: 1\nstate_dir: hdfs://nn/state\n",
+        ['2:12: wrong-type: state_dir: "hdfs://nn/state" is a URL; write a path of this machine'],
+    ),
+    "wrong-type, a store elsewhere": (
+        "./data",
+        "file:///data",
+        ['4:26: wrong-type: "file:///data" is a URL; write a path of this machine'],
+    ),
+    "wrong-type, files elsewhere": (
+        SOURCE,
+        "source: {files: {path: 's3a://bucket/*.log'}}",
+        ['12:28: wrong-type: "s3a://bucket/*.log" is a URL; write a path of this machine'],
+    ),
+    "a colon in a path": ("./data", "./a:b/c", []),
     "conflict, two stores in one place": (
         "tables:\n  mytable: {",
         "  more: {rocksdb: {path: data}}\ntables:\n  mytable: {store: logs, ",
@@ -609,15 +645,15 @@ CASES = {
         "%{nanos}",
         [
             (
-                "16:43: conflict: warning: only %{nanos} makes this row key vary; it is unique for up to 10000 events "
-                "of a partition and millisecond; add %{key}, or %{topic}-%{partition}-%{offset}"
+                "16:43: shared-row-key: warning: only %{nanos} makes this row key vary; it is unique for up to 10000 "
+                "events of a partition and millisecond; add %{key}, or %{topic}-%{partition}-%{offset}"
             )
         ],
     ),
     "warning, a row key that never varies": (
         "%{key}-%{nanos}",
         "k",
-        ["16:43: conflict: warning: this row key is the same for every event, so there is one row"],
+        ["16:43: shared-row-key: warning: this row key is the same for every event, so there is one row"],
     ),
 }
 
@@ -642,9 +678,16 @@ def test_dead_letters_of_another_cluster_may_match_the_pattern(tmp_path):
     assert problems(tmp_path / "p.yaml", elsewhere) == []
 
 
+OF_WARNINGS = {
+    Kind.MISSING_ROW_KEY, Kind.MISSING_CELLS, Kind.NOT_A_CELL, Kind.UNDECLARED_FAMILY, Kind.REPLACED_CELL,
+    Kind.SHARED_ROW_KEY, Kind.SAME_TIME, Kind.OTHER_STORE, Kind.UNSTABLE, Kind.REORDERED, Kind.DOUBTFUL, Kind.UNUSED,
+    Kind.NOT_AS_FLUME,
+}  # fmt: skip
+
+
 def test_table_has_every_kind():
     named = {kind for kind in Kind if any(name.split(",")[0] == kind for name in CASES)}
-    assert named == set(Kind)
+    assert named | OF_WARNINGS == set(Kind)
 
 
 TEN_MISTAKES = """\

@@ -17,7 +17,7 @@ pipelines:
     source: {%s}
     sinks:
 """
-FAMILY_NAMES = r"1 to 127 bytes, no dot before them, none of : / \ and no control characters"
+FAMILY_NAMES = r"1 to 127 bytes, no leading dot, none of : / \ and no control characters"
 KEY = 'row_key: {template: "%{key}"}'
 
 
@@ -43,12 +43,12 @@ def test_good(tmp_path):
 
 
 NANOS = (
-    "10:47: conflict: warning: only %{nanos} makes this row key vary; it is unique for up to 10000 events of a "
+    "10:47: shared-row-key: warning: only %{nanos} makes this row key vary; it is unique for up to 10000 events of a "
     "partition and millisecond; add %{key}, or %{topic}-%{partition}-%{offset}"
 )
 NANOS_IN_FILES = (
-    "10:47: conflict: in files %{nanos} is not unique, and nothing else in this row key tells events of a file apart; "
-    "use %{topic}:%{offset}"
+    "10:47: conflict: %{nanos} of this source is not unique, and nothing else in this row key tells events of a file "
+    "apart; use %{topic}:%{offset}"
 )
 
 
@@ -58,7 +58,7 @@ NANOS_IN_FILES = (
         (KAFKA, "%{nanos}", [NANOS]),
         (KAFKA, "%{key}-%{nanos}", []),
         (KAFKA, "%{user}", []),
-        (KAFKA, "k", ["10:47: conflict: warning: this row key is the same for every event, so there is one row"]),
+        (KAFKA, "k", ["10:47: shared-row-key: warning: this row key is the same for every event, so there is one row"]),
         (FILES, "%{nanos}", [NANOS_IN_FILES]),
         (FILES, "%{key}-%{topic}-%{nanos}", [NANOS_IN_FILES]),
         (FILES, "%{topic}:%{offset}", []),
@@ -79,7 +79,7 @@ def test_row_key(tmp_path, source, template, expected):
 CASES = {
     "row key as text": (
         hbase(key='row_key: "%{key}"'),
-        ['10:36: wrong-type: row_key wants a mapping, not the template alone; write row_key: {template: "…"}'],
+        ['10:36: wrong-type: row_key must be a mapping, not the template alone; write row_key: {template: "…"}'],
     ),
     "no row key": (hbase(key='label: "a"'), ['10:9: missing-field: hbase needs "row_key"']),
     "a cell without a value": (
@@ -88,7 +88,7 @@ CASES = {
     ),
     "unknown encoding": (
         hbase('{family: m, qualifier: q, value: "1", encoding: int65}'),
-        ['10:114: not-one-of: encoding can not be "int65"; did you mean "int64"?'],
+        ['10:114: not-one-of: encoding cannot be "int65"; did you mean "int64"?'],
     ),
     "unknown option of a cell": (
         hbase('{family: m, qualifier: q, value: "1", on_mising: unset}'),
@@ -106,9 +106,9 @@ CASES = {
         "attr2hbase: {table: t, sys_family: m, families: {deny: [m]}}",
         ['10:44: conflict: the family "m" may not be written by this sink; see `families: allow` and `deny`'],
     ),
-    "a family that can not exist": (
+    "a family that cannot exist": (
         hbase('{family: "a:b", qualifier: q, value: v}'),
-        ["10:75: conflict: 'a:b' can not be the name of a family; " + FAMILY_NAMES],
+        ["10:75: conflict: 'a:b' cannot be the name of a family; " + FAMILY_NAMES],
     ),
     "a missing family": (
         hbase(cell("mm"), more="families: {on_unknown: error}, "),
@@ -128,7 +128,7 @@ CASES = {
         hbase(CELL, cell(qualifier="'%{host}'"), CELL),
         [
             (
-                '10:75: conflict: warning: the cell "m:q" is always replaced by a later one of the same column; '
+                '10:75: replaced-cell: warning: the cell "m:q" is always replaced by a later one of the same column; '
                 "see line 10"
             )
         ],
@@ -181,6 +181,7 @@ tables:
   p:
     source: {kafka: {brokers: "localhost:9092", topics: [ticks]}}
     sinks: [{attr2hbase: {store: %s, table: "%s"}}%s]
+    decorators: [{value: {attribute: "2hb_", value: "%%{offset}"}}]
 """
 
     def problems(self, folder, store="b", table="t", tables="", sinks=""):
@@ -191,7 +192,8 @@ tables:
     def test_is_a_conflict(self, tmp_path):
         assert self.problems(tmp_path) == [
             (
-                '8:44: conflict: table "t" is declared for store "a", and this sink writes it to store "b"; '
+                '8:44: conflict: table "t" is declared for store "a", and this sink writes it to '
+                'store "b"; '
                 "write `store: a` here or `store: b` under `tables`, or choose another table"
             )
         ]
@@ -203,8 +205,8 @@ tables:
     def test_is_a_warning_where_it_is_a_copy(self, tmp_path):
         assert self.problems(tmp_path, sinks=", {attr2hbase: {store: a, table: t}}") == [
             (
-                '8:44: conflict: warning: table "t" is declared for store "a", and this sink writes it to store "b"; '
-                "the settings under `tables` hold in \"a\" alone, and 'ingest scan' reads that one"
+                '8:44: other-store: warning: table "t" is declared for store "a", and this sink writes it to store '
+                '"b"; the settings under `tables` hold in "a" alone, and \'ingest scan\' reads that one'
             )
         ]
 
@@ -231,7 +233,7 @@ tables:
         ),
         ("{}", "max_created: 3", []),
         ("{}", "on_unknown: error", []),
-        ("{thrift2: {host: h, port: 9091}}", "on_unknown: create", []),
+        ("{thrift2: {host: localhost, port: 9091}}", "on_unknown: create", []),
     ],
 )
 def test_create_needs_a_store_that_can(tmp_path, store, families, expected):
@@ -239,5 +241,6 @@ def test_create_needs_a_store_that_can(tmp_path, store, families, expected):
     path.write_text(
         f"version: 1\nstores: {{logs: {{hbase: {store}}}}}\npipelines:\n  p:\n    source: {{{KAFKA}}}\n"
         f"    sinks: [{{attr2hbase: {{table: t, families: {{{families}}}}}}}]\n"
+        '    decorators: [{value: {attribute: "2hb_", value: "%{offset}"}}]\n'
     )
     assert problems_of(path) == expected

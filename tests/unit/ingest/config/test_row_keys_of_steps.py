@@ -5,8 +5,9 @@ import pytest
 from tests.support.problems import chain_file, problems_of
 
 FILE = chain_file("STEP")
-NANOS = "conflict: warning: only %{nanos} makes this row key vary"
-SAME = "conflict: warning: this row key is the same for every event, so there is one row"
+NO_KEY = 'missing-row-key: warning: no decorator sets the attribute "2hb_" that the row key is taken from'
+NANOS = "shared-row-key: warning: only %{nanos} makes this row key vary"
+SAME = "shared-row-key: warning: this row key is the same for every event, so there is one row"
 
 
 def problems(tmp_path, step):
@@ -23,12 +24,12 @@ def problems(tmp_path, step):
         ('row_key: {parts: [{value: "%{key}"}, {value: "%{nanos}"}]}', None),
         (
             'row_key: {attribute: x, parts: [{value: "%{nanos}"}]}',
-            '8:14: conflict: warning: no step sets the attribute "2hb_" that the row key is taken from',
+            f"8:14: {NO_KEY}",
         ),
         ('template: {attributes: {"2hb_": "%{nanos}"}}', f"7:41: {NANOS}"),
         ('template: {attributes: {"2hb_": "k", x: "%{nanos}"}}', f"7:41: {SAME}"),
         ('template: {attributes: {"2hb_": "%{key}%{nanos}"}}', None),
-        ('template: {attributes: {x: "%{nanos}"}}', None),
+        ('template: {attributes: {x: "%{nanos}"}}', f"8:14: {NO_KEY}"),
         ('template: {attributes: {"2hb_": "%{nanos}"}}\n      - row_key: {parts: [{value: "%{key}"}]}', None),
         ('value: {attribute: "2hb_", value: k, when: exists(x)}', f"7:43: {SAME}"),
         ('default: {attributes: {"2hb_": "%{nanos}"}}', f"7:40: {NANOS}"),
@@ -68,7 +69,7 @@ PLACE = value("%{topic}-%{partition}-%{offset}")
     ],
 )
 def test_a_key_that_parts_of_an_event_share_is_told(tmp_path, steps, by):
-    told = f": conflict: warning: the events that {by} makes of one share this row key"
+    told = f": shared-row-key: warning: the events that {by} makes of one share this row key"
     found = problems(tmp_path, "\n      - ".join(steps))
     assert [told in problem for problem in found] == ([] if by is None else [True])
 
@@ -104,5 +105,5 @@ SECONDS = "timestamp: {formats: '%Y-%m-%d %H:%M:%S'}"
 def test_a_key_of_a_time_that_was_a_text_is_told(tmp_path, steps, told):
     found = problems(tmp_path, "\n      - ".join(steps))
     assert len(found) == (told is not None)
-    start = str(told).replace("KEY", "conflict: warning: only %{timestamp} makes this row key vary")
+    start = str(told).replace("KEY", "shared-row-key: warning: only %{timestamp} makes this row key vary")
     assert all(problem.startswith(start) for problem in found)

@@ -9,8 +9,8 @@ from ingest.api import ConfigError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.nodes import compose, plain
-from ingest.config.problems import Masks
 from ingest.config.variables import Expander, NoSecrets, SecretCommand, SecretDirectory
+from ingest.masks import Masks
 
 ENV = {"HOST": "h1", "PORT": "9090", "EMPTY": "", "YES": "true", "YAML": "{a: b}", "secret": "no"}
 CANARY = "c4n4ry-0815"
@@ -19,7 +19,7 @@ CANARY = "c4n4ry-0815"
 def expanded(text, source=None):
     problems = []
     node = Expander(ENV, source or NoSecrets(), Masks(), problems).expand(compose(f"x: {text}", "f", problems))
-    return plain(node)["x"], [f"{problem.where.column}: {problem.kind}" for problem in problems]
+    return plain(node)["x"], [f"{problem.location.column}: {problem.kind}" for problem in problems]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ class TestWhatTheOptionWants:
 version: 1
 secrets: {directory: FOLDER}
 service: {http: {listen: "0.0.0.0:1", insecure: "${YES}"}}
-stores: {logs: {hbase: {host: %s, port: %s}}}
+stores: {logs: {hbase: {host: %s, port: %s, security: {insecure: "${YES}"}}}}
 pipelines:
   p:
     source: {kafka: {brokers: "localhost:9092", topics: ["${PORT}"]}}

@@ -6,7 +6,7 @@ from decorators import BUILTIN
 from ingest.api import ConfigError
 from ingest.catalog import Catalog
 from ingest.config import load
-from ingest.config.components import _ELSEWHERE
+from ingest.suggest import COMPONENTS_ELSEWHERE
 from tests.support.problems import chain_file
 
 FILE = chain_file("STEP", 'value: {attribute: "2hb_", value: "%{key}-%{nanos}"}')
@@ -16,9 +16,12 @@ FILE = chain_file("STEP", 'value: {attribute: "2hb_", value: "%{key}-%{nanos}"}'
     ("step", "says"),
     [
         ("hmac: {key: x, attributes: [a]}", 'did you mean "secret"?'),
+        ("mask: {}", "missing-field: mask needs `attributes` or `pattern`"),
+        ("remove: {}", "missing-field: remove needs `attributes` or `pattern`"),
+        ("digest: {algorithm: md5}", 'missing-field: digest needs "attribute"'),
         ("mask: {find: [email]}", "what is found inside values is for `redact`"),
         ("access_log: {formats: combine}", 'did you mean "combined"?'),
-        ("ip: {networks: {a: [10.1.0.0/8]}}", '"10.1.0.0/8" is no range; did you mean 10.0.0.0/8?'),
+        ("ip: {networks: {a: [10.1.0.0/8]}}", '"10.1.0.0/8" is not a range; did you mean 10.0.0.0/8?'),
         ("ip: {networks: {a: [ten]}}", "as in 10.0.0.0/8"),
         ("regex: {pattern: (a), attributes: [a, b]}", "names in `attributes`: 2, groups in the pattern: 1"),
         ("regex: {pattern: (a, index: 0, attribute: b}", "bad-pattern: missing )"),
@@ -31,8 +34,8 @@ FILE = chain_file("STEP", 'value: {attribute: "2hb_", value: "%{key}-%{nanos}"}'
             '8:6: syntax: while parsing a block mapping: did not find expected key; indent this "-"',
         ),
         ("trim: {}\n       - trim: {}", "did not find expected '-' indicator; indent this \"-\""),
-        ("value: {attribute: a, value: b}\n        when: exists(c)", "among the options: `value: {…, when: …}`"),
-        ("trim: {}\n        on_error: drop\n        label: a", "among the options: `trim: {…, on_error: …}`"),
+        ("value: {attribute: a, value: b}\n        when: exists(c)", "belong inside: `value: {…, when: …}`"),
+        ("trim: {}\n        on_error: drop\n        label: a", "belong inside: `trim: {…, on_error: …}`"),
         ('value: {attribute: a, value: "${id}"}', "the attribute id of an event is %{id}"),
         ('value: {attribute: a, value: b, when: "exists(2hb_a:id)"}', "must be quoted: exists('2hb_a:id')"),
         ("redact: {find: email}", "write [email]"),
@@ -70,11 +73,38 @@ def told(path, text):
     return [str(problem) for problem in caught.value.report.problems]
 
 
-@pytest.mark.parametrize("name", sorted(_ELSEWHERE))
-def test_what_others_call_a_step_leads_to_ours(tmp_path, name):
-    assert _ELSEWHERE[name] in BUILTIN
+OF_DECORATORS = [
+    (name, ours) for ours in COMPONENTS_ELSEWHERE if ours in BUILTIN for name in COMPONENTS_ELSEWHERE[ours].split()
+]
+
+
+@pytest.mark.parametrize(("name", "ours"), OF_DECORATORS)
+def test_what_others_call_a_decorator_leads_to_ours(tmp_path, name, ours):
     (problem,) = told(tmp_path / "p.yaml", FILE.replace("STEP", f"{name}: {{}}"))
-    assert f'there is no decorator "{name}"; did you mean "{_ELSEWHERE[name]}"?' in problem
+    assert f'there is no decorator "{name}"; did you mean "{ours}"?' in problem
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("bootstrap_servers", "brokers"),
+        ("consumer_group", "group"),
+        ("group_id", "group"),
+        ("auto_offset_reset", "start"),
+        ("startingOffsets", "start"),
+    ],
+)
+def test_what_others_call_an_option_leads_to_ours(tmp_path, name, ours):
+    (tmp_path / "p.yaml").write_text(f"version: 1\npipelines: {{p: {{source: {{kafka: {{{name}: x}}}}}}}}\n")
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path / "p.yaml", env={}, lookup=Catalog())
+    expected = f'"{name}" is not a setting of kafka; did you mean "{ours}"?'
+    assert any(expected in str(problem) for problem in caught.value.report.errors)
+
+
+def test_a_program_of_another_tool_is_a_plugin_here(tmp_path):
+    (problem,) = told(tmp_path / "p.yaml", FILE.replace("STEP", "ruby: {}"))
+    assert "write a decorator of your own in Python, and name its file under `plugins`" in problem
 
 
 def test_the_list_of_all_decorators_is_whole(tmp_path):
@@ -87,7 +117,7 @@ def test_a_plugin_that_can_not_be_used_is_not_taken_for_a_slip(tmp_path):
     text = "plugins: [steps]\n" + FILE.replace("STEP", "leev: {}")
     lost, unknown = told(tmp_path / "p.yaml", text)
     assert "no_such_library" in lost
-    assert 'it may be of the plugin "steps", which can not be used' in unknown
+    assert 'it may be of the plugin "steps", which cannot be used' in unknown
 
 
 def test_a_zone_of_the_pipeline_that_is_none(tmp_path):

@@ -87,3 +87,9 @@ def test_text_of_data_has_quotes():
 
 def test_not_a_number():
     assert math.isnan(read(flow(math.nan)))
+
+
+@pytest.mark.parametrize("length", [999, 1_001, 1_024, 5_000])
+def test_key_of_any_length_is_read_as_it_was_written(length):
+    value = {"a" * length: 1, "b": {"\n" * length: 2}}
+    assert read(flow(value)) == value

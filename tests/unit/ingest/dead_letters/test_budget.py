@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from ingest.api import Disposition
-from ingest.dead_letters.budget import ErrorBudget, ErrorBudgetSpentError
+from ingest.api import Disposition, ErrorBudgetSpentError
+from ingest.dead_letters.budget import ErrorBudget
 
 
 def budget(share=0.05, min_events=1000, window_s=300.0) -> ErrorBudget:
@@ -66,5 +66,15 @@ def test_error_has_figures_and_the_way_out():
     assert str(caught.value) == (
         "150.5 of 2000 records failed (7.5%) within 300 s of batch time, 5.0% are allowed; "
         "nothing of the last batch is acknowledged; "
-        "'ingest explain' shows why events fail; mend the pipeline, or raise error_budget: {share: …}"
+        "'ingest explain' shows why events fail; correct the pipeline, or raise error_budget: {share: …}"
     )
+
+
+def test_failures_that_certainly_spend_the_budget():
+    budget = ErrorBudget(share=0.05, min_events=100, window_s=300)
+    assert budget.max_failures(1_000, 1_000) == 100  # fewer records than `min_events` are not judged
+    budget.check(1_000, 1_000, 10)
+    assert budget.max_failures(2_000, 1_000) == 90  # 5 % of 2,000, less the 10 of the batch before
+    assert budget.max_failures(1_000, 1_000) == 100  # what an earlier attempt at the batch spent does not count
+    assert budget.max_failures(2_000, None) is None
+    assert ErrorBudget(share=1, min_events=1, window_s=300).max_failures(1_000, 10) is None

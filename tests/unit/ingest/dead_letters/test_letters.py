@@ -3,15 +3,16 @@
 import pytest
 
 from ingest.dead_letters.envelope import letters_of
-from ingest.dead_letters.letters import MAX_DEAD_LETTER_BYTES, Letters, TooManyDeadLettersError
+from ingest.dead_letters.letters import MAX_DEAD_LETTER_BYTES, DeadLetterBuffer, TooManyDeadLettersError
+from ingest.masks import Masks
 
 
 @pytest.fixture
-def letters() -> Letters:
-    return Letters()
+def letters() -> DeadLetterBuffer:
+    return DeadLetterBuffer(Masks())
 
 
-def told(letters: Letters) -> list[tuple[str, str, int]]:
+def reported(letters: DeadLetterBuffer) -> list[tuple[str, str, int]]:
     return [(letter.id, letter.code, letter.events) for letter in letters_of(letters.lines())]
 
 
@@ -37,7 +38,7 @@ def test_another_record_component_or_code_has_a_letter_of_its_own(letters, make_
     letters.add(make_letter(8, fan_out=0))
     letters.add(make_letter(7, fan_out=2, code="mapping"))
     letters.add(make_letter(7, fan_out=3))
-    assert told(letters) == [
+    assert reported(letters) == [
         ("ticks/0/7/0/split", "decorate", 2),
         ("ticks/0/7/1/split", "mapping", 2),
         ("ticks/0/7/0/sink", "decorate", 1),
@@ -60,7 +61,7 @@ def test_attributes_of_any_size_are_no_reason_to_stop(letters, make_letter):
     (letter,) = letters_of(letters.lines())
     assert (letter.attributes, letter.record) == ({}, make_letter(7).record)
     size = sum(len(name) + 1 for name in many)
-    assert letter.message == f"too many (3000 attributes of {size} bytes in all are not in the letter)"
+    assert letter.message == f"too many (3000 attributes of {size} bytes in all are not in the dead letter)"
 
 
 def test_more_than_a_batch_may_have_names_the_last_record_and_the_way_out(letters, make_letter):
@@ -70,6 +71,13 @@ def test_more_than_a_batch_may_have_names_the_last_record_and_the_way_out(letter
     with pytest.raises(TooManyDeadLettersError) as caught:
         letters.add(make_letter(7, value=value))
     assert str(caught.value) == (
-        "more than 64 MiB of dead letters in one micro-batch; the last one is of ticks/0/7: no; mend the pipeline, set "
-        "max_events_per_batch lower, or say on_error: drop"
+        "more than 64 MiB of dead letters in one micro-batch; the last one is of ticks/0/7: no; correct the pipeline, "
+        "lower max_events_per_batch, or set on_error: drop"
     )
+
+
+def test_secret_is_masked_but_in_the_record_itself(make_letter):
+    letters = DeadLetterBuffer(Masks(["hunter2"]))
+    letters.add(make_letter(7, message="no hunter2", attributes={"a": b"\xffhunter2"}, value=b"hunter2"))
+    (letter,) = letters_of(letters.lines())
+    assert (letter.message, letter.attributes, letter.record.value) == ("no ***", {"a": b"\xff***"}, b"hunter2")

@@ -7,7 +7,7 @@ from itertools import chain
 
 import pytest
 
-from ingest.api import IntegrityError, NotFoundError, Record, SourceUnavailableError, StoreUnavailableError
+from ingest.api import ConfigError, IntegrityError, NotFoundError, Record, SourceUnavailableError, StoreUnavailableError
 from ingest.dead_letters.files import FileDeadLetters, folder_of
 from ingest.dead_letters.kafka import KafkaDeadLetters
 from ingest.dead_letters.queue import Mark, ReplayOutcome
@@ -162,9 +162,9 @@ class TestFiles:
         assert os.path.normpath(folder) == str(folder)
         assert folder.parent == tmp_path / "dead-letters" or pipeline == ""
 
-    def test_folder_that_can_not_be_made_is_tried_again(self, tmp_path, make_letter):
+    def test_folder_that_cannot_be_made_is_tried_again(self, tmp_path, make_letter):
         (tmp_path / "dead-letters").write_bytes(b"a file in the way")
-        with pytest.raises(StoreUnavailableError, match='dead-letters/p" can not be used: ') as caught:
+        with pytest.raises(StoreUnavailableError, match='dead-letters/p" cannot be used: ') as caught:
             publish(FileDeadLetters(tmp_path, "p"), [make_letter()], 3, 1000)
         assert caught.value.code == "disk_denied"
 
@@ -240,7 +240,7 @@ class TestTopic:
         publish(in_topic(topic, tmp_path), [make_letter(1)], 3, 1000)
         assert letters_in(in_topic(topic, tmp_path)) == [make_letter(1)]
 
-    @pytest.mark.parametrize(("name", "id_"), [("dead", "made again"), ("renamed", "another"), ("renamed", "first")])
+    @pytest.mark.parametrize(("name", "id_"), [("dead", "recreated"), ("renamed", "another"), ("renamed", "first")])
     def test_marks_are_those_of_one_topic(self, tmp_path, topic, make_letter, name, id_):
         publish(in_topic(topic, tmp_path), [make_letter(1)], 3, 1000)
         queue = in_topic(topic, tmp_path)
@@ -259,7 +259,7 @@ class TestTopic:
         publish(in_topic(topic, tmp_path), [make_letter(1)], 3, 1000)
         queue = in_topic(topic, tmp_path)
         [entry] = queue.entries()
-        topic.id = "made again"
+        topic.id = "recreated"
         queue.mark({entry.position: DONE})
         assert [entry.mark for entry in in_topic(topic, tmp_path).entries()] == [None]
 
@@ -305,3 +305,34 @@ class TestTopic:
         queue.close()
         queue.close()
         assert topic.closed == 1
+
+
+class TestRemoval:
+    def test_others_keep_their_positions_and_marks(self, tmp_path, make_letter):
+        queue = FileDeadLetters(tmp_path, "p")
+        publish(queue, [make_letter(offset) for offset in (1, 2, 3)], 0, 1000)
+        first, second, third = [entry.position for entry in queue.entries()]
+        queue.mark({third: DONE})
+        queue.remove([first, second])
+        (left,) = FileDeadLetters(tmp_path, "p").entries()
+        assert (left.position, left.letter.record.offset, left.mark) == (third, 3, DONE)
+        assert queue.read(third) == left
+        with pytest.raises(NotFoundError):
+            queue.read(first)
+
+    def test_nothing_stays_of_a_batch_without_letters(self, tmp_path, make_letter):
+        queue = FileDeadLetters(tmp_path, "p")
+        publish(queue, [make_letter(1)], 0, 1000)
+        (entry,) = queue.entries()
+        queue.mark({entry.position: DONE})
+        queue.remove([entry.position])
+        queue.remove([entry.position])
+        assert (letters_in(queue), list(folder_of(tmp_path, "p").iterdir())) == ([], [])
+
+    def test_letters_of_a_topic_stay(self, tmp_path, topic, make_letter):
+        queue = in_topic(topic, tmp_path)
+        publish(queue, [make_letter(1)], 0, 1000)
+        (entry,) = queue.entries()
+        with pytest.raises(ConfigError, match=r"retention\.ms"):
+            queue.remove([entry.position])
+        assert len(letters_in(queue)) == 1

@@ -4,11 +4,11 @@ from collections import Counter
 
 import pytest
 
-from ingest.api import Record
+from ingest.api import Record, StoreUnavailableError
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
 from ingest.dead_letters.replay import Components, ReplayStoppedError, Selection, batches_of, replay
-from ingest.receipt import Receipt, Verdict
+from ingest.receipt import Counts
 
 
 class Pipeline:
@@ -19,14 +19,14 @@ class Pipeline:
         self.refused: set[int] = set()
         self.refusing = "sink"
         self.into: dict[int, frozenset[str]] = {}
-        self.verdict = Verdict.DURABLE
+        self.is_away = False
         self.calls: list[tuple[list[int], int]] = []
 
     def __call__(self, records, batch_time_ms, only):
         self.into.update({record.offset: only[record.place] for record in records if record.place in only})
         self.calls.append(([record.offset for record in records], batch_time_ms))
-        if self.verdict is not Verdict.DURABLE:
-            return Receipt(verdict=self.verdict, code="store_unavailable", message="no answer")
+        if self.is_away:
+            raise StoreUnavailableError("no answer")
         letters = [
             self.make_letter(
                 record.offset, batch_time_ms=batch_time_ms, code="mapping", component=self.refusing, fan_out=3
@@ -34,7 +34,7 @@ class Pipeline:
             for record in records
             if record.offset in self.refused
         ]
-        return Receipt(dead_letters=[letter.to_json() for letter in letters])
+        return Counts(), [letter.to_json() for letter in letters]
 
 
 @pytest.fixture
@@ -84,16 +84,15 @@ def test_letter_that_fails_again_says_so_and_stays_selectable(queue, pipeline):
     assert run(queue, pipeline).replayed == 1
 
 
-@pytest.mark.parametrize("verdict", [Verdict.BLOCKED, Verdict.STOP, Verdict.NEEDS_FAMILIES])
-def test_what_is_not_durable_stops_and_is_not_marked(queue, pipeline, verdict):
-    pipeline.verdict = verdict
+def test_what_is_not_durable_stops_and_is_not_marked(queue, pipeline):
+    pipeline.is_away = True
     with pytest.raises(ReplayStoppedError, match="stopped after 0 dead letters: no answer") as caught:
         run(queue, pipeline)
     assert caught.value.code == "store_unavailable"
     assert [entry.mark for entry in queue.entries()] == [None, None, None]
 
 
-def test_replay_cut_off_goes_on_where_it_was(queue, pipeline):
+def test_interrupted_replay_resumes_where_it_stopped(queue, pipeline):
     def cut_off(letters):
         raise KeyboardInterrupt
 
@@ -115,7 +114,6 @@ def test_replay_cut_off_goes_on_where_it_was(queue, pipeline):
         ({"ids": frozenset({"000000000001000-0000000000:0", "ticks/0/7/0/split"})}, [2, 7]),
         ({"ids": frozenset({"unknown"})}, []),
     ],
-    ids=str,
 )
 def test_selection_holds(queue, selection, offsets):
     chosen = Selection(**selection)
@@ -207,7 +205,7 @@ class TestSinks:
         outcomes = {entry.letter.component: entry.mark.outcome for entry in queue.entries()}
         assert outcomes == {"sink": ReplayOutcome.REPLAYED, "other": ReplayOutcome.FAILED_AGAIN}
 
-    def test_names_that_are_no_longer_there_are_told(self, letters_of, pipeline):
+    def test_missing_component_names_are_reported(self, letters_of, pipeline):
         queue = letters_of("gone", "sink", "gone", "split", "source", "too")
         assert run(queue, pipeline).renamed == Counter({"gone": 2, "too": 1})
 

@@ -63,7 +63,7 @@ class TestTemplate:
             ("%{lower(host", 13, "found the end"),
             ("%{lower(,)}", 9, "expected an argument"),
             ("%{lower('x)}", 9, "never closed"),
-            ("%{1x(a)}", 3, "can not be the name of a function"),
+            ("%{1x(a)}", 3, "cannot be the name of a function"),
             ("%{" + "f(" * (MAX_DEPTH + 1), 3 + 2 * MAX_DEPTH, "nested"),
         ],
     )

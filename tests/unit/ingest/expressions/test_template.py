@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import Event, ExpressionError, Origin, Priority
-from ingest.api.choices import Fate, OnMissing
+from ingest.decorating.choices import FailureAction, OnMissing
 from ingest.expressions import CORE_NAMES, ExpressionSyntaxError, Template
 from tests.support.reads import Reads
 
@@ -229,9 +229,9 @@ class TestMissing:
             assert [template.renderer(on_missing)(given) for on_missing in OnMissing] == [template.render(given)] * 3
             return
         assert template.renderer(OnMissing.EMPTY)(given) == template.render(given)
-        assert template.renderer(OnMissing.UNSET)(given) is template.renderer(Fate.DROP)(given) is None
+        assert template.renderer(OnMissing.UNSET)(given) is template.renderer(FailureAction.DROP)(given) is None
         with pytest.raises(ExpressionError, match=f'no attribute "{expected}" for the template') as raised:
-            template.renderer(Fate.ERROR)(given)
+            template.renderer(FailureAction.ERROR)(given)
         assert raised.value.code == "no_attribute"
 
     @given(st.lists(st.sampled_from(TAGS), max_size=6), st.booleans(), st.sampled_from(OnMissing))

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from ingest.build import plan_of
 from ingest.catalog import Catalog
 from ingest.config import Configuration, bind, read_text
+from ingest.dry_run import DryRun
 from ingest.flume import Imported, import_flume
-from ingest.trial import Trial
+from ingest.plan.assemble import plan_of
 
 Line = Mapping[str, Any]
 
@@ -43,7 +43,7 @@ def outcomes(configuration) -> Callable[..., list[Line]]:
         return [
             output.line
             for pipeline in bound.pipelines.values()
-            for output in Trial.of(plan_of(bound, pipeline, Catalog())).run([event])
+            for output in DryRun(plan_of(bound, pipeline, Catalog())).run([event])
         ]
 
     return run

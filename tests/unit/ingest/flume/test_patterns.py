@@ -84,12 +84,12 @@ def test_in_full(java, text, is_found):
         (r"a(?i)b", 2, "flags stand in front"),
         (r"(?x)b", 1, "flags stand in front"),
         *(
-            (f"BEGIN{flags}.*$)END", 6, f'"{flags}" can not be translated: flags stand in front')
+            (f"BEGIN{flags}.*$)END", 6, f'"{flags}" cannot be translated: flags stand in front')
             for flags in ("(?s:", "(?m:", "(?-s:", "(?is:", "(?i-s:", "(?sm:", "(?x:", "(?d:")
         ),
         ("a(?sm)b", 2, "flags stand in front"),
         ("(?-s)b", 1, "flags stand in front"),
-        (r"\G", 1, "can not be translated"),
+        (r"\G", 1, "cannot be translated"),
         (r"[\R]", 2, "inside a class"),
         (r"a\x{110000}", 2, "is no character"),
         (r"a\x{D83D}\x{DE00}", 2, "is no character"),

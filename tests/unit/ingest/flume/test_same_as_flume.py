@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from ingest.api import Priority
 from ingest.api.notation import to_notation
-from ingest.build import plan_of
 from ingest.catalog import Catalog
 from ingest.config import bind, read_text
+from ingest.dry_run import DryRun
 from ingest.flume import import_flume
 from ingest.flume.og.tree import Call, Chain, Text
-from ingest.trial import Trial
+from ingest.plan.assemble import plan_of
 
 NAMES = ["a", "b", "2hb_", "2hb_f:q", "2hb_f:r", "2hb_x", "f:q", ""]
 BODIES = ["", "a:b", "a:b::", "12:3", ":x", "ab"]
@@ -175,7 +175,7 @@ def by_us(text, event):
         "host": event.host,
         "timestamp_ms": event.timestamp_ms,
     }
-    (output,) = Trial.of(plan_of(bound, pipeline, Catalog())).run([given_event])
+    (output,) = DryRun(plan_of(bound, pipeline, Catalog())).run([given_event])
     if output.line["outcome"] == "failed":
         return "failed"
     if not output.line["puts"]:

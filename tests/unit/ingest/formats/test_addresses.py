@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.formats.addresses import packed, written
+from ingest.formats.addresses import is_this_machine, packed, written
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,13 @@ def test_what_is_read_is_what_python_reads(text):
         known = ip_address(text.decode().partition("%")[0])
         mapped = known.ipv4_mapped if isinstance(known, IPv6Address) else None
         assert address == (mapped or known).packed
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "a.localhost", "127.0.0.1", "127.8.9.1", "::1", "[::1]"])
+def test_this_machine(host):
+    assert is_this_machine(host)
+
+
+@pytest.mark.parametrize("host", ["kafka", "0.0.0.1", "::", "10.0.0.1", "localhost.example.org", "1270.0.0.1", ""])
+def test_another_machine(host):
+    assert not is_this_machine(host)

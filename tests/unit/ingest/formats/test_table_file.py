@@ -147,7 +147,7 @@ def test_sqlite_that_is_no_table(sqlite, tmp_path):
     with pytest.raises(ValueError, match="no such table: x"):
         sqlite_rows(sqlite(("create table t (k)",)), "x")
     (tmp_path / "text.db").write_text("name,team\n" * 500)
-    with pytest.raises(ValueError, match="it can not be read as SQLite"):
+    with pytest.raises(ValueError, match="it cannot be read as SQLite"):
         sqlite_rows(tmp_path / "text.db", None)
 
 

@@ -48,7 +48,7 @@ def asked(client: Client) -> admin.KafkaAdmin:
 
 
 @pytest.mark.parametrize(("topic_id", "expected"), [(ID, str(ID)), (UUID(int=0), "the cluster"), (None, "the cluster")])
-def test_topic_is_told_from_others_by_its_id_or_that_of_the_cluster(client, asked, topic_id, expected):
+def test_incarnation_is_the_id_of_the_topic_or_of_the_cluster(client, asked, topic_id, expected):
     client.topic_id = topic_id
     assert asked.incarnation("dead") == expected
 
@@ -69,7 +69,7 @@ def test_what_a_cluster_does_not_tell_of_a_topic_is_not_held_against_it(client, 
 
 
 def test_settings_that_may_not_be_read(client, asked):
-    with pytest.raises(SourceError, match="may not be read"):
+    with pytest.raises(SourceError, match="no permission to read the settings"):
         asked.settings("dead")
 
 
@@ -80,3 +80,11 @@ def test_a_missing_topic_for_what_is_to_be_kept_is_made_to_keep_it(client, asked
     with pytest.raises(NotFoundError) as caught:
         asked.partitions(["nowhere"])
     assert "--create --topic nowhere'" in caught.value.hint
+
+
+def test_partitions_without_a_leader_are_named(client, asked, monkeypatch):
+    partitions = [{"partition_index": number, "leader_id": leader} for number, leader in ((1, -1), (0, 7), (2, -1))]
+    topics = [{"name": "dead", "error_code": 0, "partitions": partitions}, {"name": "gone", "partitions": []}]
+    monkeypatch.setattr(client, "describe_topics", lambda _names: topics, raising=False)
+    assert asked.leaderless(["dead", "gone"]) == [("dead", 1), ("dead", 2)]
+    assert asked.leaderless([]) == []

@@ -1,4 +1,4 @@
-"""Options of clients: what is wrong with them is told before anything is tried."""
+"""Options of clients: invalid ones are reported before any connection."""
 
 import ssl
 
@@ -25,7 +25,7 @@ def test_without_tls_there_is_no_context():
 
 @pytest.mark.parametrize("option", ["ca_file", "key_file"])
 @pytest.mark.parametrize("content", [None, "no certificate"])
-def test_files_that_can_not_be_used_are_named(tmp_path, option, content):
+def test_files_that_cannot_be_used_are_named(tmp_path, option, content):
     path = tmp_path / "file.pem"
     if content is not None:
         path.write_text(content)

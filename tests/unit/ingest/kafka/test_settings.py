@@ -1,25 +1,15 @@
-"""How Kafka is reached: what is refused, and what the two clients are told."""
+"""Settings of Kafka connections: which are refused, and what the two clients get."""
 
 import pytest
 from pydantic import ValidationError
 
-from ingest.kafka.settings import KafkaConnection, is_this_machine
+from ingest.kafka.settings import KafkaConnection
 
 SASL = {"mechanism": "scram_sha_512", "username": 'u"x', "password": "p\\w"}
 
 
 def connection(**options):
     return KafkaConnection.model_validate({"brokers": "localhost:9092"} | options)
-
-
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "a.localhost", "127.0.0.1", "127.8.9.1", "::1", "[::1]"])
-def test_this_machine(host):
-    assert is_this_machine(host)
-
-
-@pytest.mark.parametrize("host", ["kafka", "0.0.0.1", "::", "10.0.0.1", "localhost.example.org", "1270.0.0.1", ""])
-def test_another_machine(host):
-    assert not is_this_machine(host)
 
 
 @pytest.mark.parametrize("security", [{}, {"sasl": SASL}])
@@ -84,6 +74,32 @@ def test_kerberos():
     )
     assert found.java_options()["sasl.kerberos.service.name"] == "kafka"
     assert found.python_options()["sasl_kerberos_name"] == "i@E"
+
+
+def oauth(url, **security):
+    sasl = {"mechanism": "oauthbearer", "token_url": url, "client_id": "c", "client_secret": "s"}
+    return connection(security={"sasl": sasl} | security)
+
+
+@pytest.mark.parametrize("security", [{}, {"tls": {}}])
+def test_client_secret_in_the_clear_is_refused(security):
+    with pytest.raises(ValidationError, match="the client secret is sent in the clear"):
+        oauth("http://login.example.org/token", **security)
+
+
+@pytest.mark.parametrize("url", ["login.example.org/token", "file:///token", "ftp://h/t", "https:///t"])
+def test_token_url_that_is_none(url):
+    with pytest.raises(ValidationError, match="is not a URL"):
+        oauth(url)
+
+
+@pytest.mark.parametrize("url", ["http://localhost:8080/t", "HTTP://127.0.0.1/t", "http://[::1]/t", "https://h/t"])
+def test_token_url_that_is_protected(url):
+    assert oauth(url).security.sasl.token_url == url
+
+
+def test_token_url_in_the_clear_when_somebody_says_so():
+    assert oauth("http://h/t", insecure=True).security.insecure
 
 
 def test_tokens_come_from_one_url():

@@ -44,18 +44,18 @@ def test_lines_come_out_in_their_order(pipe):
     assert drain.lost == 0
 
 
-def test_lines_nobody_reads_are_counted_and_told_when_it_flows_again(pipe):
+def test_unread_lines_are_counted_and_reported_when_the_reader_resumes(pipe):
     os.write(pipe.writer, b"." * (fcntl.fcntl(pipe.writer, fcntl.F_SETPIPE_SZ, 4096) - 1) + b"\n")
-    told = []
-    drain = Drain(pipe.writer, max_waiting_bytes=10_000, on_lost=told.append)
+    reported = []
+    drain = Drain(pipe.writer, max_waiting_bytes=10_000, on_lost=reported.append)
     for _ in range(2_000):
         drain.write("x" * 99 + "\n")
-    assert (drain.lost, told, drain.finish(0.0)) == (1_900, [], False)
+    assert (drain.lost, reported, drain.finish(0.0)) == (1_900, [], False)
     assert len(pipe.read_lines(101)) == 101
-    assert reached(lambda: told == [1_900], 10)
+    assert reached(lambda: reported == [1_900], 10)
     drain.write("again\n")
     assert pipe.read_lines(1) == ["again"]
-    assert (drain.finish(10), drain.lost, told) == (True, 1_900, [1_900])
+    assert (drain.finish(10), drain.lost, reported) == (True, 1_900, [1_900])
 
 
 def test_text_that_can_never_fit_is_lost_at_once(pipe):

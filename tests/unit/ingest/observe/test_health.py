@@ -3,14 +3,7 @@
 import pytest
 
 from ingest.observe.health import Health, PipelineHealth, State
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
+from tests.support.clock import Clock
 
 
 @pytest.mark.parametrize(
@@ -37,9 +30,9 @@ def test_live_and_ready(states, is_live, is_ready):
 
 
 def test_snapshot_is_sorted_with_reason_and_since():
-    clock = Clock()
+    clock = Clock(100.0)
     health = Health(["b", "a"], clock=clock)
-    clock.now_s = 105.0
+    clock.now = 105.0
     health.change("b", State.BLOCKED, "store_unavailable: no answer")
     assert health.snapshot() == (
         PipelineHealth("a", State.STARTING, "", 100.0),
@@ -48,14 +41,14 @@ def test_snapshot_is_sorted_with_reason_and_since():
 
 
 def test_another_reason_does_not_start_the_state_again():
-    clock = Clock()
-    told = []
-    health = Health(["a"], clock=clock, on_change=lambda pipeline, state: told.append((pipeline, state)))
+    clock = Clock(100.0)
+    reported = []
+    health = Health(["a"], clock=clock, on_change=lambda pipeline, state: reported.append((pipeline, state)))
     health.change("a", State.BLOCKED, "first")
-    clock.now_s = 130.0
+    clock.now = 130.0
     health.change("a", State.BLOCKED, "second")
     assert health.snapshot() == (PipelineHealth("a", State.BLOCKED, "second", 100.0),)
-    assert told == [("a", State.STARTING), ("a", State.BLOCKED)]
+    assert reported == [("a", State.STARTING), ("a", State.BLOCKED)]
 
 
 def test_reason_is_masked():

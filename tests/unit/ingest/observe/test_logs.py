@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import Event, Origin, Record
-from ingest.observe.logs import MAX_VALUE_CHARS, REPEAT_WINDOW_S, REPEATS, LogFormat, LogLevel, Mask, logger, set_up
+from ingest.masks import Masks
+from ingest.observe.logs import MAX_VALUE_CHARS, REPEAT_WINDOW_S, REPEATS, LogFormat, LogLevel, logger, set_up
+from tests.support.clock import Clock
 
 NOON = datetime(2024, 5, 1, 12, 0, 0, 123000, UTC)
 
@@ -41,13 +43,13 @@ def lines(stream: io.StringIO) -> list[dict]:
 
 def test_json_line_has_time_level_event_logger_and_fields():
     stream = output()
-    logger("ingest.spark.job").warning("store blocked", pipeline="ticks", attempt=3)
+    logger("ingest.spark.streaming.job").warning("store blocked", pipeline="ticks", attempt=3)
     assert lines(stream) == [
         {
             "time": "2024-05-01T12:00:00.123+00:00",
             "level": "warning",
             "event": "store blocked",
-            "logger": "ingest.spark.job",
+            "logger": "ingest.spark.streaming.job",
             "pipeline": "ticks",
             "attempt": 3,
         }
@@ -90,13 +92,13 @@ def test_exception_is_one_field_without_local_values():
 
 class TestBounds:
     def test_repeated_line_is_limited_and_then_counted(self):
-        now_s = [0.0]
-        stream = output(monotonic=lambda: now_s[0])
+        clock = Clock(0.0)
+        stream = output(monotonic=clock)
         log = logger("a")
         for _ in range(REPEATS + 7):
             log.warning("again")
         log.warning("another")
-        now_s[0] = REPEAT_WINDOW_S
+        clock.now = REPEAT_WINDOW_S
         log.warning("again")
         events = [(line["event"], line.get("suppressed")) for line in lines(stream)]
         assert events == [("again", None)] * REPEATS + [("another", None), ("again", 7)]
@@ -155,7 +157,7 @@ class TestControlCharacters:
 
 class TestSecrets:
     def test_never_stand_in_a_line(self):
-        stream = output(mask=Mask(["hunter2", "pa ss/w\"ö'"]))
+        stream = output(mask=Masks(["hunter2", "pa ss/w\"ö'"]).hide)
         try:
             raise ValueError("hunter2 refused")  # noqa: TRY301
         except ValueError:
@@ -169,17 +171,6 @@ class TestSecrets:
         assert "ss/w" not in stream.getvalue()
         assert "ss%2Fw" not in stream.getvalue()
         assert lines(stream)[0]["event"] == "***"
-
-    def test_longer_secret_goes_before_one_inside_it(self):
-        assert Mask(["abc", "abcdef"])("abcdef abc") == "*** ***"
-
-    def test_without_secrets_text_is_unchanged(self):
-        assert Mask(["", ""])("a") == "a"
-
-    @given(secret=st.text(min_size=1).filter(lambda text: "*" not in text), around=st.text(max_size=5))
-    def test_mask_leaves_no_secret(self, secret, around):
-        masked = Mask([secret])(around.replace("*", "") + secret + around.replace("*", ""))
-        assert secret not in masked.split("***")
 
 
 class TestStandardLogging:

@@ -17,7 +17,7 @@ REQUIRED = {
     "ingest_rows_sent_total",
     "ingest_cells_total",
     "ingest_bytes_total",
-    "ingest_chunks_total",
+    "ingest_write_calls_total",
     "ingest_flush_seconds",
     "ingest_batch_seconds",
     "ingest_retries_total",
@@ -65,7 +65,7 @@ def test_acknowledged_batch_is_counted_once():
         rows_sent=7,
         cells=12,
         bytes=340,
-        chunks=2,
+        write_calls=2,
         retries=1,
         flush_s=[0.002, 0.3],
     )
@@ -80,7 +80,7 @@ def test_acknowledged_batch_is_counted_once():
         'ingest_rows_sent_total{pipeline="ticks"}': 7,
         'ingest_cells_total{pipeline="ticks"}': 12,
         'ingest_bytes_total{pipeline="ticks"}': 340,
-        'ingest_chunks_total{pipeline="ticks"}': 2,
+        'ingest_write_calls_total{pipeline="ticks"}': 2,
         'ingest_retries_total{pipeline="ticks"}': 1,
         'ingest_flush_seconds_count{pipeline="ticks"}': 2,
         'ingest_flush_seconds_sum{pipeline="ticks"}': 0.302,
@@ -188,9 +188,9 @@ def test_failures_are_counted():
 def test_lost_log_lines_are_asked_for_at_each_scrape():
     lost = [3]
     metrics = Metrics(["ticks"], process=False, lost_lines=lambda: lost[0])
-    assert samples(metrics)["ingest_log_lines_lost_total"] == 3
+    assert samples(metrics)["ingest_log_lines_dropped_total"] == 3
     lost[0] = 5
-    assert samples(metrics)["ingest_log_lines_lost_total"] == 5
+    assert samples(metrics)["ingest_log_lines_dropped_total"] == 5
 
 
 def test_two_objects_share_nothing():
@@ -204,3 +204,9 @@ def test_process_metrics_are_there_when_asked_for():
     assert content_type.startswith("text/plain")
     assert b"process_resident_memory_bytes" in content
     assert b"_created" not in content
+
+
+def test_secret_in_a_drop_reason_is_masked():
+    metrics = Metrics(["ticks"], hide=lambda text: text.replace("hunter2", "***"))
+    metrics.observe_batch("ticks", Counts(dropped=Counter({"hunter2": 1})), 0.1)
+    assert samples(metrics)['ingest_events_dropped_total{pipeline="ticks",reason="***"}'] == 1

@@ -1,4 +1,4 @@
-"""The HTTP end: what it answers, and that clients can not hurt it."""
+"""The HTTP end: what it answers, and that clients cannot hurt it."""
 
 import http.client
 import json
@@ -163,7 +163,7 @@ class TestListening:
             HttpEndpoint(listen, health=health, render=lambda: ("", b"")).start()
 
     def test_foreign_address_is_refused(self, health):
-        with pytest.raises(NotFoundError, match=r'can not listen on "192\.0\.2\.1:0"'):
+        with pytest.raises(NotFoundError, match=r'cannot listen on "192\.0\.2\.1:0"'):
             HttpEndpoint("192.0.2.1:0", health=health, render=lambda: ("", b"")).start()
 
     def test_port_is_free_after_stop(self, endpoint, health):

@@ -1,10 +1,12 @@
-"""Signals: the first asks, the second insists."""
+"""Signals: the first asks, the second insists, a hang-up changes nothing."""
 
+import json
 import os
 import signal
 
 import pytest
 
+from ingest.observe.logs import set_up
 from ingest.service.lifecycle import Stop
 
 
@@ -19,8 +21,23 @@ def test_first_signal_asks_and_second_insists(number: int, code: int):
     assert stop.exit_code == code
 
 
-def test_handlers_are_put_back():
-    before = signal.getsignal(signal.SIGTERM)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_handlers_are_put_back(number: int):
+    before = signal.getsignal(number)
     with Stop().on_signals():
-        assert signal.getsignal(signal.SIGTERM) != before
-    assert signal.getsignal(signal.SIGTERM) == before
+        assert signal.getsignal(number) != before
+    assert signal.getsignal(number) == before
+
+
+def test_hangup_is_logged_and_asks_for_nothing(capsys: pytest.CaptureFixture[str]):
+    set_up()
+    stop = Stop()
+    with stop.on_signals():
+        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert not stop.asked.is_set()
+    logged = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [(line["level"], line["event"], line["hint"]) for line in logged] == [
+        ("info", "SIGHUP is ignored: reload is not available yet", "restart to apply a changed file")
+    ] * 2
+    assert (stop.asked.is_set(), stop.exit_code) == (False, 0)

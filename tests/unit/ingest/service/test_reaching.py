@@ -11,7 +11,7 @@ from ingest.api import (
     StoreRefusedError,
     StoreUnavailableError,
 )
-from ingest.service.run import RunOptions, _reach
+from ingest.service.pipeline import reach as reach_at_start
 
 AWAY = [StoreUnavailableError("x"), StoreRefusedError("x"), SourceUnavailableError("x")]
 FOR_GOOD = [(ConflictError("x"), 4), (IntegrityError("x"), 5), (NotFoundError("x"), 3)]
@@ -21,7 +21,7 @@ def reach(error: IngestError, *, once: bool) -> None:
     def fail() -> None:
         raise error
 
-    _reach(fail, "store", RunOptions(once=once))
+    reach_at_start(fail, "store", once=once)
 
 
 @pytest.mark.parametrize("error", AWAY, ids=lambda error: error.code)

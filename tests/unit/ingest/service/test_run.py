@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import IngestError
+from ingest.api import CheckpointError, IngestError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.service.lifecycle import Stop
@@ -16,6 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 
 PLAIN = {
     "version": 1,
+    "state_dir": "state",
     "stores": {"s": {"rocksdb": {"path": "store"}}},
     "service": {"http": {"listen": "127.0.0.1:0"}},
     "pipelines": {
@@ -38,19 +39,49 @@ def _java_that_ends_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
 
 
-def run_told(stop: Stop) -> Outcome:
+def run_stopped_by(stop: Stop) -> Outcome:
     Path("pipeline.yaml").write_text(json.dumps(PLAIN))
     catalog = Catalog()
     return run(load("pipeline.yaml", env={}, lookup=catalog), catalog, RunOptions(), stop)
 
 
-def test_spark_that_is_told_to_end_with_us_while_it_starts_is_no_failure():
+def test_signal_to_spark_while_it_starts_is_no_failure():
     stop = Stop()
     stop.ask()
-    outcome = run_told(stop)
+    outcome = run_stopped_by(stop)
     assert (list(outcome.totals), outcome.errors, outcome.exit_code) == (["p"], [], 0)
 
 
 def test_spark_that_does_not_start_is_a_failure():
     with pytest.raises(IngestError, match="Java"):
-        run_told(Stop())
+        run_stopped_by(Stop())
+
+
+def two_pipelines(*, damaged: tuple[str, ...]) -> None:
+    """Write a file with the pipelines p and q; some have a commit without the offsets it belongs to."""
+    Path("pipeline.yaml").write_text(json.dumps({**PLAIN, "pipelines": dict.fromkeys("pq", PLAIN["pipelines"]["p"])}))
+    for name in damaged:
+        commits = Path("state", "checkpoints", name, "commits")
+        commits.mkdir(parents=True)
+        (commits / "0").write_text("v1\n{}")
+
+
+def run_file(stop: Stop) -> Outcome:
+    catalog = Catalog()
+    return run(load("pipeline.yaml", env={}, lookup=catalog), catalog, RunOptions(), stop)
+
+
+def test_pipeline_that_cannot_start_fails_alone_and_gives_the_exit_code():
+    two_pipelines(damaged=("p",))
+    stop = Stop()
+    stop.ask()
+    outcome = run_file(stop)
+    (error,) = outcome.errors
+    assert isinstance(error, CheckpointError)
+    assert (list(outcome.totals), outcome.exit_code) == (["p", "q"], 5)
+
+
+def test_run_ends_with_the_first_error_when_no_pipeline_can_start():
+    two_pipelines(damaged=("p", "q"))
+    with pytest.raises(CheckpointError, match="checkpoints/p/"):
+        run_file(Stop())

@@ -4,53 +4,67 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import ConflictError, NotFoundError
-from ingest.service.sources import LiveFiles, start_places
-from ingest.sources.files import FilesSource
-from ingest.spark.checkpoint import Checkpoint
+from ingest.api import CatalogError, ConfigError, NotFoundError
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.observe.metrics import Metrics
+from ingest.service.kafka_source import KafkaSource
+from ingest.service.sources import FilesSource, live_source, start_places
+from ingest.spark.streaming.batch_time import BatchTimes
+from ingest.spark.streaming.checkpoint import Checkpoint
+from tests.support.sources import FILES, KAFKA, TICKING, driver_context, pipeline
+
+PLUGIN = "ticking_source"
 
 
-class Reader:
-    """Stands for Spark's session: says what it was asked for."""
+@pytest.fixture
+def live(tmp_path, monkeypatch):
+    """Makes the source of a pipeline."""
+    (tmp_path / f"{PLUGIN}.py").write_text(TICKING)
+    monkeypatch.syspath_prepend(tmp_path)
 
-    def __init__(self) -> None:
-        self.readStream = self
-        self.asked: dict[str, str] = {}
+    def make(source: str, start_from: str | None = None):
+        path = tmp_path / "p.yaml"
+        path.write_text(pipeline(source, plugins=f"plugins: [{PLUGIN}]"))
+        configuration = load(path, env={}, lookup=Catalog())
+        catalog = Catalog(configuration.plugins)
+        times = BatchTimes(tmp_path / "times", lambda: 1)
+        checkpoint = Checkpoint(tmp_path / "state")
+        return live_source(catalog, configuration.pipelines["p"], checkpoint, times, start_from, Metrics(["p"]))
 
-    def format(self, name: str) -> "Reader":
-        return self
-
-    def options(self, **options: str) -> "Reader":
-        self.asked = options
-        return self
-
-    def load(self) -> "Reader":
-        return self
-
-
-def live(path: Path, state: Path) -> LiveFiles:
-    return LiveFiles(FilesSource(path=str(path)), Checkpoint(state))
+    return make
 
 
-def test_path_that_names_nothing_is_told_before_anything_runs(tmp_path: Path):
+def test_source_of_each_kind_is_made_of_its_settings(live):
+    assert isinstance(live(FILES), FilesSource)
+    assert isinstance(live(KAFKA, "earliest"), KafkaSource)
+    ticking = live("ticking: {per_second: 7}")
+    assert (ticking.kind, ticking.settings.per_second, ticking.context.pipeline) == ("ticking", 7, "p")
+
+
+@pytest.mark.parametrize("source", [FILES, "ticking"])
+def test_start_is_refused_for_a_source_that_takes_none(live, source):
+    with pytest.raises(ConfigError, match="have no place to start from"):
+        live(source, "earliest")
+
+
+def test_plugin_that_cannot_be_made_is_named(live):
+    with pytest.raises(CatalogError, match='"ticking" cannot be made: ValueError: too slow'):
+        live("ticking: {per_second: 1}")
+
+
+def files(path: Path, state: Path) -> FilesSource:
+    return FilesSource(FilesSource.settings_class()(path=str(path)), driver_context(state))
+
+
+def test_path_that_names_nothing_is_refused_before_anything_runs(tmp_path: Path):
     with pytest.raises(NotFoundError, match="paths are seen from the folder you start in"):
-        live(tmp_path / "logs", tmp_path / "state").frame(Reader())
+        files(tmp_path / "logs", tmp_path / "state").identity()
 
 
 @pytest.mark.parametrize("name", ["", "*.log"], ids=["empty-folder", "glob"])
 def test_files_may_come_later(tmp_path: Path, name: str):
-    (tmp_path / "state").mkdir()
-    reader = Reader()
-    live(tmp_path / name, tmp_path / "state").frame(reader)
-    assert reader.asked["path"] == str(tmp_path / name)
-
-
-def test_checkpoint_of_other_files_is_refused(tmp_path: Path):
-    (tmp_path / "state").mkdir()
-    (tmp_path / "other").mkdir()
-    live(tmp_path, tmp_path / "state").frame(Reader())
-    with pytest.raises(ConflictError, match="was made for path"):
-        live(tmp_path / "other", tmp_path / "state").frame(Reader())
+    assert files(tmp_path / name, tmp_path / "state").identity() == {"path": str(tmp_path / name)}
 
 
 @pytest.mark.parametrize(
@@ -70,3 +84,13 @@ def test_a_place_to_start_from_is_for_pipelines_without_a_checkpoint(
     checkpoints = {name: Checkpoint(tmp_path / name) for name in ("a", "b")}
     assert start_places(checkpoints, "group") == places
     assert start_places(checkpoints, None) == {"a": None, "b": None}
+
+
+def test_checkpoint_that_cannot_be_read_keeps_no_other_from_its_place(tmp_path: Path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "a" / "offsets").touch()
+    (tmp_path / "b" / "offsets").mkdir()
+    (tmp_path / "b" / "offsets" / "0").touch()
+    checkpoints = {name: Checkpoint(tmp_path / name) for name in ("a", "b")}
+    assert start_places(checkpoints, "group") == {"a": "group", "b": None}

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import ConfigError, ConflictError, IntegrityError, StoreUnavailableError
-from ingest.build import plan_of
+from ingest.api import Batch, ConfigError, ConflictError, IntegrityError, StoreUnavailableError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
-from ingest.service.stores import driver_stores, family_registry, incoming_folder, refuse_cluster
-from sinks.driver_store import DriverStore
-from sinks.families import FamilyRegistry
+from ingest.plan.assemble import plan_of
+from ingest.service.stores import committers_of, driver_stores, incoming_folder, refuse_cluster
+from sinks.writing.driver_store import DriverStore
+from sinks.writing.families import FamilyRegistry
+from sinks.writing.messages import Prepared, StoreResult
 
 CATALOG = Catalog()
 PIPELINE = """
@@ -108,7 +109,7 @@ def test_store_without_room_is_waited_for_and_then_ready(tmp_path: Path):
         assert not left.exists()
 
 
-def test_damaged_store_is_told_at_once(tmp_path: Path):
+def test_damaged_store_is_reported_at_once(tmp_path: Path):
     configuration = configured(tmp_path, "ours")
     with ExitStack() as opened:
         opened_stores(configuration, opened)
@@ -133,13 +134,13 @@ def test_store_that_is_slow_holds_up_no_other(tmp_path: Path):
     (tmp_path / "p.yaml").write_text(TWO.format(tmp_path))
     with ExitStack() as opened:
         stores = stores_of(load(tmp_path / "p.yaml", env={}, lookup=CATALOG), opened)
-        registry = FamilyRegistry({"b": stores["b"]}, {}, {("b", "t"): 20}, {})
-        worker = threading.Thread(target=registry.create, args=("b", "t", [b"f"]), daemon=True)
+        registry = FamilyRegistry(stores["b"], {}, {"t": 20}, {})
+        worker = threading.Thread(target=registry.create, args=("t", [b"f"]), daemon=True)
         with stores["a"].held():
             worker.start()
             worker.join(30)
             assert not worker.is_alive()
-        assert registry.known() == {("b", "t"): frozenset({b"f"})}
+        assert registry.known() == {"t": frozenset({b"f"})}
 
 
 LIMITS = """
@@ -163,10 +164,11 @@ def test_limit_of_families_is_that_of_the_sinks_of_the_table(tmp_path: Path):
     configuration = load(tmp_path / "p.yaml", env={}, lookup=CATALOG)
     with ExitStack() as opened:
         stores = stores_of(configuration, opened)
-        registry = family_registry(configuration, plan_of(configuration, configuration.pipelines["p"], CATALOG), stores)
-        for table in ("few", "more", "named_by_an_event"):
-            registry.create("s", table, [b"a", b"b", b"c", b"d", b"sys"])
-        assert {table: len(names) for (_, table), names in registry.known().items()} == {
+        plan = plan_of(configuration, configuration.pipelines["p"], CATALOG)
+        committer = committers_of(configuration, plan, stores)["s"]
+        wanted = {table: {b"a", b"b", b"c", b"d", b"sys"} for table in ("few", "more", "named_by_an_event")}
+        prepared = committer.prepare(Batch("1", 1, "1-0"), [StoreResult(needs_families=wanted).packed()])
+        assert {table: len(names) for table, names in Prepared.unpacked(prepared).families.items()} == {
             "few": 2,
             "more": 3,
             "named_by_an_event": 0,

@@ -14,12 +14,12 @@ from ingest.observe.metrics import Metrics
 from ingest.receipt import Counts
 from ingest.service import supervisor as supervisor_module
 from ingest.service.lifecycle import Stop
+from ingest.service.observer import PipelineObserver
 from ingest.service.supervisor import Member, Supervisor
-from ingest.service.watch import PipelineWatch
 
 
 class Query:
-    """Stands for Spark's query: ends as it is told."""
+    """Stands for Spark's query: ends as it is reported."""
 
     def __init__(self) -> None:
         self.has_ended = False
@@ -65,24 +65,47 @@ class Query:
         self.stopped = True
 
 
+class Pipeline:
+    """Stands for a pipeline: its query is the one above."""
+
+    name = "p"
+
+    def __init__(self, house: "House") -> None:
+        self.query = house.query
+        self.observer = house.observer
+        self.every_s = 0.0
+        self.start: Callable[[], None] = house.start
+        self._house = house
+
+    def data_loss(self) -> IngestError | None:
+        return self._house.data_loss
+
+    def unavailable(self) -> str | None:
+        return self._house.unavailable
+
+    def stop(self) -> None:
+        self.query.stop()
+        self._house.stops += 1
+
+
 class House:
     """A supervisor with one pipeline."""
 
     def __init__(self, start: Callable[["House"], None], *, once: bool = False) -> None:
         self.health = Health(["p"])
         self.query = Query()
-        self.watch = PipelineWatch("p", self.health, Metrics(process=False), lambda _pipeline, _totals: None)
+        self.observer = PipelineObserver("p", self.health, Metrics(process=False), lambda _pipeline, _totals: None)
         self.stop = Stop()
         self.starts = 0
-        self.closed = 0
+        self.stops = 0
         self._start = start
-        self.lost: IngestError | None = None
+        self.data_loss: IngestError | None = None
+        self.unavailable: str | None = None
         self.ahead_s = 1_000.0
-        self.member = member = Member("p", self.query, self.watch, self.start, self.close, lost=lambda: self.lost)
-        self.away: str | None = None
-        member.away = lambda: self.away
+        self.pipeline = Pipeline(self)
+        self.member = Member(self.pipeline)
         self.supervisor = Supervisor(
-            [member],
+            [self.member],
             once=once,
             stop=self.stop,
             stop_timeout_s=0.05,
@@ -96,9 +119,6 @@ class House:
     def start(self) -> None:
         self.starts += 1
         self._start(self)
-
-    def close(self) -> None:
-        self.closed += 1
 
     @property
     def state(self) -> State:
@@ -118,7 +138,7 @@ def test_query_that_read_everything_ends_the_service():
 
     house = House(start, once=True)
     assert house.supervisor.run() == []
-    assert (house.state, house.closed) == (State.STOPPED, 1)
+    assert (house.state, house.stops) == (State.STOPPED, 1)
 
 
 def test_query_that_fails_is_started_again():
@@ -137,7 +157,7 @@ def test_start_that_fails_for_a_reason_of_its_own_fails_the_pipeline_alone():
 
     house = House(start)
     assert [str(error) for error in house.supervisor.run()] == ["no room"]
-    assert (house.starts, house.state, house.closed) == (1, State.FAILED, 1)
+    assert (house.starts, house.state, house.stops) == (1, State.FAILED, 1)
 
 
 def test_second_start_that_fails_is_tried_again():
@@ -169,7 +189,7 @@ def test_query_that_finds_nothing_after_a_failure_is_blocked_no_more():
     thread = threading.Thread(target=seen, daemon=True)
     thread.start()
     assert house.supervisor.run() == []
-    assert not house.watch.is_blocked
+    assert not house.observer.is_blocked
 
 
 def test_error_that_says_stop_fails_the_pipeline_at_once():
@@ -179,10 +199,10 @@ def test_error_that_says_stop_fails_the_pipeline_at_once():
     house = House(start)
     errors = house.supervisor.run()
     assert [str(error) for error in errors] == ["no such topic"]
-    assert (house.starts, house.state, house.closed) == (1, State.FAILED, 1)
+    assert (house.starts, house.state, house.stops) == (1, State.FAILED, 1)
 
 
-def test_lost_position_is_told_by_the_source_itself():
+def test_lost_position_is_reported_by_the_source():
     def start(house: House) -> None:
         if house.starts == 2:
             raise PositionLostError("offsets 0 to 9 are gone")
@@ -215,7 +235,7 @@ def test_lost_position_that_a_start_does_not_see_ends_the_pipeline(once: bool):
         house.query.has_ended = True
         house.query.error = PositionLostError("ended before the end")
         if house.starts == 2:
-            house.watch.acknowledged(0, 5_000, Counts(), 0.5)
+            house.observer.acknowledged(0, 5_000, Counts(), 0.5)
 
     house = House(start, once=once)
     assert [str(error) for error in house.supervisor.run()] == ["ended before the end"]
@@ -245,22 +265,22 @@ def test_unavailable_source_ends_a_run_that_somebody_waits_for():
 
 def test_source_that_is_lost_ends_a_query_that_does_not_notice():
     def start(house: House) -> None:
-        house.lost = PositionLostError("made again")
+        house.data_loss = PositionLostError("recreated")
 
     house = House(start)
-    assert [str(error) for error in house.supervisor.run()] == ["made again"]
-    assert (house.query.stopped, house.starts, house.state, house.closed) == (True, 1, State.FAILED, 1)
+    assert [str(error) for error in house.supervisor.run()] == ["recreated"]
+    assert (house.query.stopped, house.starts, house.state, house.stops) == (True, 1, State.FAILED, 1)
 
 
 def test_source_that_does_not_answer_blocks_a_query_that_waits_for_it():
-    house = House(lambda house: setattr(house, "away", "Kafka is silent"))
+    house = House(lambda house: setattr(house, "unavailable", "Kafka is silent"))
     states = []
 
     def seen() -> None:
         while house.state is not State.BLOCKED:
             pass
         states.append(house.health.snapshot()[0].reason)
-        house.away = None
+        house.unavailable = None
         while house.state is not State.RUNNING:
             pass
         house.stop.ask()
@@ -275,26 +295,26 @@ def test_source_that_does_not_answer_blocks_a_query_that_waits_for_it():
 def test_source_that_answers_again_does_not_unblock_a_batch_that_waits(capsys: pytest.CaptureFixture[str]):
     set_up()
     house = House(lambda _house: None)
-    house.watch.blocked("store_unavailable", "no answer")
-    house.watch.source("Kafka is silent")
+    house.observer.blocked("store_unavailable", "no answer")
+    house.observer.source("Kafka is silent")
     assert house.health.snapshot()[0].reason == "source_unavailable: Kafka is silent"
-    house.watch.source(None)
+    house.observer.source(None)
     assert (house.state, house.health.snapshot()[0].reason) == (State.BLOCKED, "store_unavailable: no answer")
-    house.watch.blocked("store_unavailable", "still no answer")
-    house.watch.blocked("disabled", "the table is disabled")
-    house.watch.running()
+    house.observer.blocked("store_unavailable", "still no answer")
+    house.observer.blocked("disabled", "the table is disabled")
+    house.observer.running()
     assert house.state is State.RUNNING
-    told = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
-    assert [line.get("code", line["event"]) for line in told] == [
+    reported = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [line.get("code", line["event"]) for line in reported] == [
         "store_unavailable",
         "source_unavailable",
         "store_unavailable",
         "disabled",
-        "pipeline goes on",
+        "pipeline resumes",
     ]
 
 
-def test_step_that_does_not_come_to_an_end_is_told_and_keeps_its_time_on_a_stop(monkeypatch: pytest.MonkeyPatch):
+def test_batch_stage_that_hangs_is_reported_and_keeps_its_time_on_a_stop(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(supervisor_module, "BLOCKED_STOP_S", 0.0)
 
     def start(house: House) -> None:
@@ -328,20 +348,20 @@ def test_step_that_does_not_come_to_an_end_is_told_and_keeps_its_time_on_a_stop(
 def test_what_a_last_batch_says_changes_an_end_no_more():
     house = House(lambda _house: None)
     for end in (State.STOPPING, State.STOPPED, State.FAILED):
-        house.watch.ends(end, "made again")
-        house.watch.blocked("store_busy", "no")
-        house.watch.acknowledged(0, 5_000, Counts(), 0.5)
-        house.watch.reading()
-        house.watch.silent("hung")
-        assert (house.state, house.health.snapshot()[0].reason) == (end, "made again")
+        house.observer.ends(end, "recreated")
+        house.observer.blocked("store_busy", "no")
+        house.observer.acknowledged(0, 5_000, Counts(), 0.5)
+        house.observer.reading()
+        house.observer.silent("hung")
+        assert (house.state, house.health.snapshot()[0].reason) == (end, "recreated")
 
 
 def test_batch_that_blocks_while_its_query_is_looked_at_stays_blocked():
-    """Asking Spark takes a while; the batch may say in it that it waits."""
+    """TimedCaller Spark takes a while; the batch may say in it that it waits."""
 
     def start(house: House) -> None:
         def is_reading() -> bool:
-            house.watch.blocked("store_unavailable", "no answer")
+            house.observer.blocked("store_unavailable", "no answer")
             house.query.is_reading = lambda: True
             return True
 
@@ -379,7 +399,7 @@ def test_stop_abandons_a_batch_that_takes_too_long():
 def test_stop_abandons_a_blocked_batch_soon():
     def start(house: House) -> None:
         house.query.is_drained = False
-        house.watch.blocked("store_unavailable", "no answer")
+        house.observer.blocked("store_unavailable", "no answer")
         house.stop.ask()
 
     house = House(start)
@@ -390,7 +410,7 @@ def test_stop_abandons_a_blocked_batch_soon():
 @pytest.mark.parametrize("is_first", [True, False])
 def test_stop_waits_for_a_pipeline_beside_a_blocked_one(monkeypatch: pytest.MonkeyPatch, is_first: bool):
     monkeypatch.setattr(supervisor_module, "BLOCKED_STOP_S", 0.0)
-    healthy, blocked = House(lambda house: None), House(lambda house: house.watch.blocked("store_busy", "no"))
+    healthy, blocked = House(lambda house: None), House(lambda house: house.observer.blocked("store_busy", "no"))
     healthy.query.is_drained = blocked.query.is_drained = False
 
     def wait_drained(timeout_s: float) -> bool:
@@ -399,13 +419,13 @@ def test_stop_waits_for_a_pipeline_beside_a_blocked_one(monkeypatch: pytest.Monk
 
     healthy.query.wait_drained = wait_drained
     members = [healthy.member, blocked.member] if is_first else [blocked.member, healthy.member]
-    start_last = members[-1].start
+    start_last = members[-1].pipeline.start
 
     def start() -> None:
         start_last()
         blocked.stop.ask()
 
-    members[-1].start = start
+    members[-1].pipeline.start = start
     supervisor = Supervisor(members, once=False, stop=blocked.stop, stop_timeout_s=3600.0, is_alive=lambda: True)
     assert supervisor.run() == []
     assert (healthy.query.is_drained, blocked.query.is_drained) == (True, False)
@@ -423,13 +443,13 @@ def test_lost_java_process_fails_all_with_the_way_out():
 
 def test_watch_tells_health_and_totals():
     house = House(lambda _house: None)
-    house.watch.blocked("store_busy", "slow down")
-    assert (house.state, house.watch.is_blocked) == (State.BLOCKED, True)
-    house.watch.acknowledged(0, 5_000, Counts(read=3, stored=3, flush_s=[0.1]), 0.5)
-    assert (house.state, house.watch.totals.batches, house.watch.totals.counts.read) == (State.RUNNING, 1, 3)
+    house.observer.blocked("store_busy", "slow down")
+    assert (house.state, house.observer.is_blocked) == (State.BLOCKED, True)
+    house.observer.acknowledged(0, 5_000, Counts(read=3, stored=3, flush_s=[0.1]), 0.5)
+    assert (house.state, house.observer.totals.batches, house.observer.totals.counts.read) == (State.RUNNING, 1, 3)
 
 
-def test_jvm_that_does_not_answer_is_told_until_it_does():
+def test_jvm_that_does_not_answer_is_reported_until_it_does():
     reasons = []
 
     def start(house: House) -> None:
@@ -442,26 +462,26 @@ def test_jvm_that_does_not_answer_is_told_until_it_does():
                 reasons.append(reason)
                 house.silent_s = 0.0
             if state is State.RUNNING and reasons:
-                assert not house.watch.is_blocked
+                assert not house.observer.is_blocked
                 house.stop.ask()
 
         house.health.change = changed
 
     house = House(start)
     assert house.supervisor.run() == []
-    assert reasons == ["jvm_silent: Spark's Java process has not answered for 10 s"]
+    assert reasons == ["jvm_unresponsive: Spark's Java process has not answered for 10 s"]
     assert (house.state, house.starts) == (State.STOPPED, 1)
 
 
-def test_jvm_that_answers_again_has_told_nothing_of_a_batch_that_waits_nor_of_one_that_has_not_begun():
+def test_jvm_that_answers_again_leaves_the_state_of_waiting_and_new_batches():
     house = House(lambda _house: None)
-    house.watch.silent("hung")
-    house.watch.silent(None)
+    house.observer.silent("hung")
+    house.observer.silent(None)
     assert house.state is State.STARTING
-    house.watch.blocked("store_busy", "no")
-    house.watch.silent("hung")
-    assert house.health.snapshot()[0].reason == "jvm_silent: hung"
-    house.watch.silent(None)
+    house.observer.blocked("store_busy", "no")
+    house.observer.silent("hung")
+    assert house.health.snapshot()[0].reason == "jvm_unresponsive: hung"
+    house.observer.silent(None)
     assert house.health.snapshot()[0].reason == "store_busy: no"
 
 
@@ -470,7 +490,7 @@ def test_pipeline_is_not_started_after_a_stop():
     house = House(lambda _house: None)
     house.stop.ask()
     assert house.supervisor.run() == []
-    assert (house.starts, house.state, house.closed) == (0, State.STOPPED, 1)
+    assert (house.starts, house.state, house.stops) == (0, State.STOPPED, 1)
 
 
 def test_start_that_hangs_does_not_keep_a_stop_away(monkeypatch: pytest.MonkeyPatch):
@@ -483,7 +503,7 @@ def test_start_that_hangs_does_not_keep_a_stop_away(monkeypatch: pytest.MonkeyPa
 
     house = House(start)
     assert house.supervisor.run() == []
-    assert (house.state, house.closed) == (State.STOPPED, 1)
+    assert (house.state, house.stops) == (State.STOPPED, 1)
     hangs.set()
 
 
@@ -492,7 +512,7 @@ def test_clock_that_is_set_back_makes_no_pause_longer(ahead_s: float, starts: in
     """Spark would wait until the clock is where it was."""
 
     def start(house: House) -> None:
-        house.member.every_s = 0.001
+        house.pipeline.every_s = 0.001
         if house.starts == 2:
             house.stop.ask()
 
@@ -511,7 +531,7 @@ def test_query_that_is_not_gone_yet_after_the_clock_was_set_back_is_waited_for()
     """Spark refuses a second one of the name as long as the first has not come to its end."""
 
     def start(house: House) -> None:
-        house.member.every_s = 0.001
+        house.pipeline.every_s = 0.001
         if house.starts in {2, 3}:
             raise RuntimeError("a query with that name is already active")
         if house.starts == 4:
@@ -529,7 +549,7 @@ def test_query_that_is_not_gone_yet_after_the_clock_was_set_back_is_waited_for()
 
 
 def test_query_that_a_stop_finds_interrupted_is_not_started_again():
-    house = House(lambda house: setattr(house.member, "every_s", 0.001))
+    house = House(lambda house: setattr(house.pipeline, "every_s", 0.001))
     interrupted = threading.Event()
 
     def interrupt() -> None:
@@ -552,7 +572,7 @@ def test_batch_that_began_before_the_clock_was_set_back_tells_nothing(batches: i
     """It ends yet, and the pause after it is for a time of before; the next one shows that there is no such pause."""
 
     def start(house: House) -> None:
-        house.member.every_s = 0.001
+        house.pipeline.every_s = 0.001
         if house.starts == 2:
             house.stop.ask()
 
@@ -561,7 +581,7 @@ def test_batch_that_began_before_the_clock_was_set_back_tells_nothing(batches: i
         while house.member.stuck_at is None:
             pass
         for number in range(batches):
-            house.watch.acknowledged(number, 0, Counts(), 0.0)
+            house.observer.acknowledged(number, 0, Counts(), 0.0)
 
     house = House(start)
     jumps = threading.Timer(0.05, jump)

@@ -1,13 +1,13 @@
 """Options of the files source."""
 
-from ingest.sources.files import FilesSource
+from ingest.sources.files import FilesSourceSettings
 
 
 def test_defaults():
-    source = FilesSource.model_validate({"path": "x"})
+    source = FilesSourceSettings.model_validate({"path": "x"})
     assert (source.path, source.format, source.max_event_bytes) == ("x", "raw", 1 << 20)
 
 
 def test_options():
-    source = FilesSource.model_validate({"path": "x", "format": "json", "max_event_bytes": "2KiB"})
+    source = FilesSourceSettings.model_validate({"path": "x", "format": "json", "max_event_bytes": "2KiB"})
     assert (source.format, source.max_event_bytes) == ("json", 2048)

@@ -5,13 +5,13 @@ import pickle
 import pytest
 from pydantic import ValidationError
 
-from ingest.sources.kafka import KafkaSource, Start
+from ingest.sources.kafka import KafkaSourceSettings, Start
 
 SMALLEST = {"brokers": "localhost:9092", "topics": ["t"]}
 
 
 def source(context=None, **options):
-    return KafkaSource.model_validate(SMALLEST | options, context=context)
+    return KafkaSourceSettings.model_validate(SMALLEST | options, context=context)
 
 
 def test_group_is_named_after_the_pipeline():
@@ -66,4 +66,4 @@ def test_topics_that_are_none(topics):
 @pytest.mark.parametrize("pattern", ["(", "a{2,1}", "(" * 5000])
 def test_pattern_that_is_none(pattern):
     with pytest.raises(ValidationError, match="bad pattern"):
-        KafkaSource.model_validate({"brokers": "localhost:9092", "topics_pattern": pattern})
+        KafkaSourceSettings.model_validate({"brokers": "localhost:9092", "topics_pattern": pattern})

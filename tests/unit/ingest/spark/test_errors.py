@@ -27,7 +27,7 @@ CASES = [
         Disposition.STOP,
     ),
     (
-        "OSError: [Errno 5] Input/output error\n\ningest.api.errors.SourceUnavailableError: can not be read",
+        "OSError: [Errno 5] Input/output error\n\ningest.api.errors.SourceUnavailableError: cannot be read",
         "source_unavailable",
         Disposition.RETRY,
     ),
@@ -53,13 +53,13 @@ CASES = [
 
 
 @pytest.mark.parametrize(("text", "code", "disposition"), CASES, ids=[f"{case[1]}-{n}" for n, case in enumerate(CASES)])
-def test_condition_behind_an_exception_is_told(text: str, code: str, disposition: Disposition):
+def test_condition_of_an_exception_is_reported(text: str, code: str, disposition: Disposition):
     found = translated(RuntimeError(f"Job aborted due to stage failure\n{text}\n\tat org.apache.spark…"))
     assert found is not None
     assert (found.code, found.disposition) == (code, disposition)
 
 
-def test_message_of_our_reader_is_told_as_it_is():
+def test_message_of_our_reader_is_reported_as_it_is():
     text = (
         "    raise PositionLostError(\n"
         'ingest.api.errors.PositionLostError: "/logs/a" has changed since it was taken; give what is new its own file\n'

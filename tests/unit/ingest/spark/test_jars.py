@@ -79,11 +79,11 @@ def test_missing_jars_name_the_command(tmp_path):
 
 
 def test_fetched_jars_are_found(two_jars, maven, tmp_path):
-    told = []
-    fetched = jars.fetch(tmp_path / "cache", told.append)
+    reported = []
+    fetched = jars.fetch(tmp_path / "cache", reported.append)
     assert [path.name for path in fetched] == ["one-1.0.jar", "two_2.13-2.jar"]
     assert jars.connector_jars(tmp_path / "cache") == fetched
-    assert told == ["fetching g:one:1.0", "fetching g:two_2.13:2"]
+    assert reported == ["fetching g:one:1.0", "fetching g:two_2.13:2"]
 
 
 def test_fetching_again_gets_only_what_is_not_whole(two_jars, maven, tmp_path):
@@ -93,9 +93,9 @@ def test_fetching_again_gets_only_what_is_not_whole(two_jars, maven, tmp_path):
     with pytest.raises(IntegrityError) as caught:
         jars.connector_jars(cache)
     assert caught.value.hint == "run `ingest jars fetch`"
-    told = []
-    jars.fetch(cache, told.append)
-    assert told == ["fetching g:one:1.0", "two_2.13-2.jar is there"]
+    reported = []
+    jars.fetch(cache, reported.append)
+    assert reported == ["fetching g:one:1.0", "two_2.13-2.jar is there"]
     assert len(jars.connector_jars(cache)) == 2
 
 
@@ -106,7 +106,7 @@ def test_a_jar_with_another_sum_never_gets_into_the_cache(two_jars, maven, tmp_p
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_what_maven_says_is_told(two_jars, maven, tmp_path, monkeypatch):
+def test_output_of_maven_is_reported(two_jars, maven, tmp_path, monkeypatch):
     monkeypatch.setenv("FAKE_ERROR", "no such artifact")
     with pytest.raises(IngestError) as caught:
         jars.fetch(tmp_path / "cache")

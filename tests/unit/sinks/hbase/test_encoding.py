@@ -1,5 +1,7 @@
 """Mutations as calls: order, times and WAL flags are kept, sizes are bounded, what no server takes is found before."""
 
+from unittest.mock import patch
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,7 +47,7 @@ def read(call: Call, protocol: str = "binary"):
     return found
 
 
-def told(mutation: Mutation) -> list[tuple[object, ...]]:
+def named(mutation: Mutation) -> list[tuple[object, ...]]:
     if isinstance(mutation, Put):
         return [(False, column, value, mutation.wal) for column, value in mutation.columns.items()]
     return [
@@ -56,8 +58,8 @@ def told(mutation: Mutation) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @given(st.lists(MUTATIONS, max_size=12), st.sampled_from([1, 150, 300, 1 << 30]))
 def test_nothing_is_lost_moved_or_changed(protocol: str, mutations: list[Mutation], max_bytes: int) -> None:
-    cutter = encoder(protocol=protocol)
-    cutter._max_call_bytes = max_bytes
+    with patch.dict(MAX_CALL_BYTES, {Transport.BUFFERED: max_bytes}):
+        cutter = encoder(protocol=protocol)
     made = calls(mutations, cutter)
     assert [index for call in made for index in call.indexes] == list(range(len(mutations)))
     for call in made:
@@ -70,7 +72,7 @@ def test_nothing_is_lost_moved_or_changed(protocol: str, mutations: list[Mutatio
         assert [
             [(cell.isDelete, cell.column, cell.value, cell.writeToWAL) for cell in row.mutations]
             for row in found.rowBatches
-        ] == [told(mutation) for mutation in within]
+        ] == [named(mutation) for mutation in within]
         assert len(within) == 1 or len(call.message) <= max_bytes
 
 
@@ -117,15 +119,15 @@ def test_families_are_asked_for_once_and_only_where_needed() -> None:
     [
         (Put(b"", {b"f:q": b""}, 1), "row key of 0 bytes"),
         (Put(b"k" * 32_768, {b"f:q": b""}, 1), "row key of 32768 bytes"),
-        (Put(b"r", {b"f:q": b""}, -1), "no time"),
-        (Put(b"r", {b"f:q": b""}, 2**63 - 1), "no time"),
+        (Put(b"r", {b"f:q": b""}, -1), "not a time"),
+        (Put(b"r", {b"f:q": b""}, 2**63 - 1), "not a time"),
         (Put(b"r", {}, 1), "without a cell"),
-        (Put(b"r", {b"f:q": b"", b"fq": b""}, 1), '"fq" is no column'),
-        (Put(b"r", {b":q": b""}, 1), '":q" is no column'),
+        (Put(b"r", {b"f:q": b"", b"fq": b""}, 1), '"fq" is not a column'),
+        (Put(b"r", {b":q": b""}, 1), '":q" is not a column'),
         (Put(b"r", {b"f" * 128 + b":q": b""}, 1), "family of 128 bytes"),
-        (Delete(b"r", 1, b""), "no family"),
-        (Delete(b"r", 1, b"f:"), "no family"),
-        (Delete(b"r", 1, b"f" * 128), "no family"),
+        (Delete(b"r", 1, b""), "is not a family"),
+        (Delete(b"r", 1, b"f:"), "is not a family"),
+        (Delete(b"r", 1, b"f" * 128), "is not a family"),
         (Delete(b"", 1), "row key of 0 bytes"),
         (Put(b"r", {b"f:q": b"x" * LIMIT}, 1), "cell too large"),
     ],

@@ -53,9 +53,9 @@ def captured() -> dict[str, Captured]:
     found = {}
     for file in sorted(Path(__file__).with_name("captured").glob("*.txt")):
         head, _, text = file.read_text().partition("\n\n")
-        told = dict(line.split(": ", 1) for line in head.splitlines())
-        kind = {"IOError": HBaseIOError, "IllegalArgument": IllegalArgument}[told["error"]]
-        found[file.stem] = Captured(file.stem.partition("-")[0], kind, told["table"], text)
+        head_of = dict(line.split(": ", 1) for line in head.splitlines())
+        kind = {"IOError": HBaseIOError, "IllegalArgument": IllegalArgument}[head_of["error"]]
+        found[file.stem] = Captured(file.stem.partition("-")[0], kind, head_of["table"], text)
     return found
 
 
@@ -144,13 +144,13 @@ def test_long_reasons_are_cut() -> None:
 @pytest.mark.parametrize(
     ("error", "kind", "says"),
     [
-        (TApplicationException(6, b"Internal error"), StoreRefusedError, "could not work with a call"),
+        (TApplicationException(6, b"Internal error"), StoreRefusedError, "could not process a call"),
         (TApplicationException(1, b"Invalid method name: 'mutateRowsTs'"), StoreRefusedError, "is it a Thrift2 server"),
         (AlreadyExists(message=b"table name already in use"), StoreError, "exists"),
         (
             TTransportException(TTransportException.NOT_OPEN, "no"),
             StoreUnavailableError,
-            "nobody can be reached at h:1",
+            "no server can be reached at h:1",
         ),
         (TTransportException(TTransportException.END_OF_FILE, "read 0"), StoreUnavailableError, "h:1 broke"),
         (TimeoutError("timed out"), StoreUnavailableError, "no answer from h:1"),

@@ -12,6 +12,7 @@ from ingest.api.notation import name_to_bytes
 from ingest.testing.events import event_before, settings_of
 from sinks.mapping.attr2hbase import Attr2HBase, Attr2HBaseSettings
 from sinks.mapping.mapper import Skipped
+from tests.support.mapped import only
 
 BATCH_MS = 1_700_000_000_000
 
@@ -24,7 +25,7 @@ def cells_of(attributes, body=b"", **options):
     """Cells of an event whose row key is set, system cells left out; None when nothing is sent."""
     prefix = options.get("attr_prefix", "2hb_")
     event = Event(body, {prefix: b"row"} | attributes, timestamp_ms=5, host="h")
-    mapped = mapper(**options).map(event, BATCH_MS)
+    mapped = only(mapper(**options).map(event, BATCH_MS))
     if mapped == Skipped("no_cells"):
         return None
     system = {b"sys:timestamp", b"sys:host", b"sys:priority"} if "sys_family" in options else set()
@@ -34,7 +35,7 @@ def cells_of(attributes, body=b"", **options):
 
 def error_of(settings, event):
     with pytest.raises(MappingError) as caught:
-        mapper(**settings).map(event, BATCH_MS)
+        only(mapper(**settings).map(event, BATCH_MS))
     assert caught.value.hint  # each of them says a way out
     return caught.value.code
 
@@ -57,7 +58,7 @@ class TestNames:
         monkeypatch.setattr("sinks.mapping.attr2hbase._MAX_NAMES", 3)
         one = mapper()
         for number in range(10):
-            mapped = one.map(Event(b"", {"2hb_": b"r", f"2hb_f:{number}": b"v"}), BATCH_MS)
+            mapped = only(one.map(Event(b"", {"2hb_": b"r", f"2hb_f:{number}": b"v"}), BATCH_MS))
             assert mapped[1].columns == {b"f:%d" % number: b"v"}
         assert len(one._columns.known) <= 3
 
@@ -65,7 +66,7 @@ class TestNames:
 class TestSystemCells:
     def test_three_cells_of_every_event(self):
         event = Event(b"", {"2hb_": b"123"}, timestamp_ms=0x130D6EA2B54, host="testhost")
-        mapped = mapper(table="mytable", sys_family="sysColfam").map(event, BATCH_MS)
+        mapped = only(mapper(table="mytable", sys_family="sysColfam").map(event, BATCH_MS))
         columns = {
             b"sysColfam:timestamp": bytes.fromhex("00000130D6EA2B54"),
             b"sysColfam:host": b"testhost",
@@ -74,13 +75,14 @@ class TestSystemCells:
         assert mapped == ("mytable", Put(b"123", columns, BATCH_MS, wal=True))
 
     def test_no_key_is_skipped(self):
-        assert mapper(sys_family="sysFam").map(Event(b"", {"other": b"val0"}), BATCH_MS) == Skipped("no_row_key")
+        found = mapper(sys_family="sysFam", on_missing_key="drop").map(Event(b"", {"other": b"val0"}), BATCH_MS)
+        assert found == Skipped("no_row_key")
 
     def test_a_key_alone_sends_nothing(self):
-        assert mapper(sys_family="").map(Event(b"", {"2hb_": b"rk"}), BATCH_MS) == Skipped("no_cells")
+        assert only(mapper(sys_family="").map(Event(b"", {"2hb_": b"rk"}), BATCH_MS)) == Skipped("no_cells")
 
     def test_without_the_log(self):
-        mapped = mapper(write_to_wal=False).map(Event(b"", {"2hb_": b"rk", "2hb_f:q": b"v"}), BATCH_MS)
+        mapped = only(mapper(write_to_wal=False).map(Event(b"", {"2hb_": b"rk", "2hb_f:q": b"v"}), BATCH_MS))
         assert mapped == ("t", Put(b"rk", {b"f:q": b"v"}, BATCH_MS, wal=False))
 
     def test_a_time_without_64_bits_is_an_error(self):
@@ -89,7 +91,7 @@ class TestSystemCells:
 
     def test_a_negative_time(self):
         event = Event(b"", {"2hb_": b"rk"}, timestamp_ms=-1)
-        assert mapper(sys_family="s").map(event, BATCH_MS)[1].columns[b"s:timestamp"] == b"\xff" * 8
+        assert only(mapper(sys_family="s").map(event, BATCH_MS))[1].columns[b"s:timestamp"] == b"\xff" * 8
 
 
 class TestBody:
@@ -123,12 +125,12 @@ class TestBody:
 class TestEqualColumns:
     def test_attribute_wins_over_body_and_system(self):
         event = Event(b"body", {"2hb_": b"r", "2hb_s:host": b"mine", "2hb_f:q": b"attribute"}, host="h")
-        cells = mapper(sys_family="s", write_body="f:q").map(event, BATCH_MS)[1].columns
+        cells = only(mapper(sys_family="s", write_body="f:q").map(event, BATCH_MS))[1].columns
         assert (cells[b"s:host"], cells[b"f:q"]) == (b"mine", b"attribute")
 
     def test_body_wins_over_system(self):
         event = Event(b"body", {"2hb_": b"r"}, host="h")
-        cells = mapper(sys_family="s", write_body="s:host").map(event, BATCH_MS)[1].columns
+        cells = only(mapper(sys_family="s", write_body="s:host").map(event, BATCH_MS))[1].columns
         assert cells[b"s:host"] == b"body"
 
     def test_later_attribute_wins(self):
@@ -137,28 +139,28 @@ class TestEqualColumns:
 
 
 class TestRowKey:
-    def test_missing_key_is_an_error_on_request(self):
-        assert error_of({"on_missing_key": "error"}, Event(b"", {"2hb_f:q": b"v"})) == "no_row_key"
+    def test_missing_key_is_an_error_by_default(self):
+        assert error_of({}, Event(b"", {"2hb_f:q": b"v"})) == "no_row_key"
 
     def test_empty_key_is_an_error(self):
         assert error_of({}, Event(b"", {"2hb_": b"", "2hb_f:q": b"v"})) == "empty_row_key"
 
     def test_longest_key(self):
         event = Event(b"", {"2hb_": b"k" * 32_767, "2hb_f:q": b"v"})
-        assert mapper().map(event, BATCH_MS)[1].row == b"k" * 32_767
+        assert only(mapper().map(event, BATCH_MS))[1].row == b"k" * 32_767
 
     def test_too_long_key_is_an_error(self):
         assert error_of({}, Event(b"", {"2hb_": b"k" * 32_768, "2hb_f:q": b"v"})) == "row_key_too_long"
 
     def test_empty_prefix_takes_the_key_from_the_empty_name(self):
-        mapped = mapper(attr_prefix="").map(Event(b"", {"": b"k", "f:q": b"v"}), BATCH_MS)
+        mapped = only(mapper(attr_prefix="").map(Event(b"", {"": b"k", "f:q": b"v"}), BATCH_MS))
         assert mapped[1] == Put(b"k", {b"f:q": b"v"}, BATCH_MS)
 
 
 class TestTable:
     def test_template(self):
         event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v", "app": b"shop"})
-        assert mapper(table="logs_%{app}").map(event, BATCH_MS)[0] == "logs_shop"
+        assert only(mapper(table="logs_%{app}").map(event, BATCH_MS))[0] == "logs_shop"
 
     @pytest.mark.parametrize("app", [b"", b"a b", b"a/b", b"\xff", b"a:b:c", b".a", b"-a", b"hbase:meta"])
     def test_what_is_no_name_of_a_table_is_an_error(self, app):
@@ -167,7 +169,7 @@ class TestTable:
 
     def test_namespace(self):
         event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v"})
-        assert mapper(table="ns:logs").map(event, BATCH_MS)[0] == "ns:logs"
+        assert only(mapper(table="ns:logs").map(event, BATCH_MS))[0] == "ns:logs"
 
     def test_constant_name_is_checked_at_once(self):
         with pytest.raises(ValidationError) as caught:
@@ -180,10 +182,10 @@ EVENT = {"2hb_": b"r", "2hb_f:q": b"v"}
 
 class TestTime:
     def test_batch(self):
-        assert mapper().map(Event(b"", dict(EVENT), timestamp_ms=-5), BATCH_MS)[1].timestamp_ms == BATCH_MS
+        assert only(mapper().map(Event(b"", dict(EVENT), timestamp_ms=-5), BATCH_MS))[1].timestamp_ms == BATCH_MS
 
     def test_event(self):
-        mapped = mapper(timestamp="event").map(Event(b"", dict(EVENT), timestamp_ms=5), BATCH_MS)
+        mapped = only(mapper(timestamp="event").map(Event(b"", dict(EVENT), timestamp_ms=5), BATCH_MS))
         assert mapped[1].timestamp_ms == 5
 
     @pytest.mark.parametrize("time", [-1, 2**63 - 1, 2**70])
@@ -196,7 +198,7 @@ class TestRules:
 
     def put(self, priority, **options):
         event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v"}, priority=priority)
-        return mapper(**options).map(event, BATCH_MS)[1]
+        return only(mapper(**options).map(event, BATCH_MS))[1]
 
     def test_skip_the_log(self):
         rules = [{"when": self.DEBUG, "write_to_wal": False}]
@@ -232,7 +234,7 @@ class TestRules:
 
     def test_delete_needs_no_cells(self):
         one = mapper(rules=[{"when": self.DEBUG, "delete": "row"}])
-        mapped = one.map(Event(b"", {"2hb_": b"r"}, priority=Priority.DEBUG), BATCH_MS)
+        mapped = only(one.map(Event(b"", {"2hb_": b"r"}, priority=Priority.DEBUG), BATCH_MS))
         assert mapped[1] == Delete(b"r", BATCH_MS)
 
     @pytest.mark.parametrize(
@@ -257,10 +259,12 @@ class TestRules:
 class TestTombstones:
     def test_deletes_the_row(self):
         event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v"}, tombstone=True)
-        assert mapper().map(event, BATCH_MS) == ("t", Delete(b"r", BATCH_MS))
+        assert only(mapper().map(event, BATCH_MS)) == ("t", Delete(b"r", BATCH_MS))
 
     def test_without_a_key_like_other_events(self):
-        assert mapper().map(Event(b"", {}, tombstone=True), BATCH_MS) == Skipped("no_row_key")
+        event = Event(b"", {}, tombstone=True)
+        assert error_of({}, event) == "no_row_key"
+        assert mapper(on_missing_key="drop").map(event, BATCH_MS) == Skipped("no_row_key")
 
 
 class TestGuards:
@@ -278,7 +282,7 @@ class TestGuards:
         one = mapper(families={"deny": ["app"]})
         for _ in range(2):
             with pytest.raises(MappingError):
-                one.map(Event(b"", {"2hb_": b"r", "2hb_app:q": b"v"}), BATCH_MS)
+                only(one.map(Event(b"", {"2hb_": b"r", "2hb_app:q": b"v"}), BATCH_MS))
 
     @pytest.mark.parametrize("family", [".x", "a/b", "a\\b", "a\x00", "x" * 128, "recovered.edits"])
     def test_families_that_can_not_exist(self, family):
@@ -314,7 +318,7 @@ class TestGuards:
 @pytest.mark.parametrize("example", Attr2HBase.examples, ids=lambda example: example.title)
 def test_examples_are_written(example):
     one = Attr2HBase(settings_of(Attr2HBaseSettings, example.settings))
-    assert not isinstance(one.map(event_before(example), BATCH_MS), Skipped)
+    assert not isinstance(only(one.map(event_before(example), BATCH_MS)), Skipped)
 
 
 def test_settings_travel_to_the_workers():
@@ -329,7 +333,7 @@ def test_settings_travel_to_the_workers():
 )
 def test_any_event_is_mapped_skipped_or_refused(attributes, body, options):
     try:
-        mapped = mapper(**options).map(Event(body, attributes), BATCH_MS)
+        mapped = only(mapper(**options).map(Event(body, attributes), BATCH_MS))
     except MappingError:
         return
     if not isinstance(mapped, Skipped):

@@ -11,6 +11,7 @@ from ingest.api import Delete, Event, MappingError, Priority, Put
 from ingest.testing.events import event_before, random_events, settings_of
 from sinks.mapping.hbase import HBase, HBaseSettings
 from sinks.mapping.mapper import Skipped
+from tests.support.mapped import only
 from tests.support.reads import Reads
 
 BATCH_MS = 1_700_000_000_000
@@ -32,13 +33,13 @@ def event(body=b"", key=b"r", **options):
 
 
 def cells_of(*cells, given=None, **options):
-    mapped = mapper(*cells, **options).map(given or event(), BATCH_MS)
+    mapped = only(mapper(*cells, **options).map(given or event(), BATCH_MS))
     return mapped if isinstance(mapped, Skipped) else mapped[1].columns
 
 
 def error_of(one, given):
     with pytest.raises(MappingError) as caught:
-        one.map(given, BATCH_MS)
+        only(one.map(given, BATCH_MS))
     return caught.value
 
 
@@ -55,11 +56,11 @@ class TestFlume:
         triples = (cell("%{body}", "family1", "%{priority}"), cell("%{badescape}", "family2", "col2"))
         given = event(b"message0", attributes={"rowkey": b"row-key0"}, host="qwigibo")
         put = Put(b"qwigibo-row-key0", {b"family1:INFO": b"message0", b"family2:col2": b""}, BATCH_MS, wal=True)
-        assert mapper(*triples, row="%{host}-%{rowkey}").map(given, BATCH_MS) == ("t", put)
+        assert only(mapper(*triples, row="%{host}-%{rowkey}").map(given, BATCH_MS)) == ("t", put)
 
     def test_hbase_t_nanos_f_body_body_f_host_host(self):
         one = mapper(cell("%{body}", qualifier="body"), cell("%{host}", qualifier="host"), row="%{nanos}")
-        put = one.map(event(b"b", host="h1", nanos=17), BATCH_MS)[1]
+        put = only(one.map(event(b"b", host="h1", nanos=17), BATCH_MS))[1]
         assert put == Put(b"17", {b"f:body": b"b", b"f:host": b"h1"}, BATCH_MS)
 
     def test_hbase_t_r_f_q_is_a_config_error(self):
@@ -77,10 +78,10 @@ class TestFlume:
     def test_a_missing_attribute_inside_the_row_key_as_the_importer_writes_it(self):
         """The original is silent and writes all such events to one row."""
         one = mapper(row="%{host}-%{missing}", on_missing="empty")
-        assert one.map(event(host="h"), BATCH_MS)[1].row == b"h-"
+        assert only(one.map(event(host="h"), BATCH_MS))[1].row == b"h-"
 
     def test_wal_off_as_the_importer_writes_it(self):
-        assert mapper(write_to_wal=False).map(event(), BATCH_MS)[1].wal is False
+        assert only(mapper(write_to_wal=False).map(event(), BATCH_MS))[1].wal is False
 
     def test_later_of_equal_cells_wins(self):
         assert cells_of(cell("1"), cell("2")) == {b"f:q": b"2"}
@@ -102,7 +103,7 @@ class TestBytes:
 
     def test_row_key_and_qualifier_of_any_bytes(self):
         given = event(EVERY_BYTE, key=EVERY_BYTE)
-        put = mapper(cell("v", qualifier="%{body}")).map(given, BATCH_MS)[1]
+        put = only(mapper(cell("v", qualifier="%{body}")).map(given, BATCH_MS))[1]
         assert (put.row, put.columns) == (EVERY_BYTE, {b"f:" + EVERY_BYTE: b"v"})
 
     @pytest.mark.parametrize(
@@ -194,10 +195,10 @@ class TestRowKey:
         assert "pepper" not in str(error_of(mapper(listed), event(b"x", host="h")))
 
     def test_or_drops_the_event(self):
-        assert mapper(row="%{missing}", on_missing="drop").map(event(), BATCH_MS) == Skipped("no_row_key")
+        assert only(mapper(row="%{missing}", on_missing="drop").map(event(), BATCH_MS)) == Skipped("no_row_key")
 
     def test_or_is_empty(self):
-        assert mapper(row="a%{missing}b", on_missing="empty").map(event(), BATCH_MS)[1].row == b"ab"
+        assert only(mapper(row="a%{missing}b", on_missing="empty").map(event(), BATCH_MS))[1].row == b"ab"
 
     @pytest.mark.parametrize("on_missing", ["error", "drop", "empty"])
     def test_an_empty_row_key_is_an_error(self, on_missing):
@@ -205,7 +206,7 @@ class TestRowKey:
         assert error_of(mapper(row="%{key}%{x}", on_missing=on_missing), given).code == "empty_row_key"
 
     def test_longest_key(self):
-        assert mapper().map(event(key=b"k" * 32_767), BATCH_MS)[1].row == b"k" * 32_767
+        assert only(mapper().map(event(key=b"k" * 32_767), BATCH_MS))[1].row == b"k" * 32_767
         assert error_of(mapper(), event(key=b"k" * 32_768)).code == "row_key_too_long"
 
     @pytest.mark.parametrize("template", ["", "k" * 32_768], ids=["empty", "too-long"])
@@ -215,7 +216,7 @@ class TestRowKey:
 
 class TestTable:
     def test_template(self):
-        assert mapper(table="logs_%{host}").map(event(host="web"), BATCH_MS)[0] == "logs_web"
+        assert only(mapper(table="logs_%{host}").map(event(host="web"), BATCH_MS))[0] == "logs_web"
 
     def test_what_is_no_name_of_a_table_is_an_error(self):
         assert error_of(mapper(table="%{host}"), event(host="a b")).code == "bad_table_name"
@@ -238,7 +239,7 @@ class TestNames:
 
     def test_denied_and_allowed_families(self):
         one = mapper(cell("v", "%{host}"), families={"deny": ["internal"], "allow": ["internal", "web"]})
-        assert one.map(event(host="web"), BATCH_MS)[1].columns == {b"web:q": b"v"}
+        assert only(one.map(event(host="web"), BATCH_MS))[1].columns == {b"web:q": b"v"}
         for host in ("internal", "internal", "other"):
             assert error_of(one, event(host=host)).code == "family_not_allowed"
 
@@ -249,12 +250,12 @@ class TestNames:
 
     def test_name_pattern_is_for_qualifiers_out_of_the_event(self):
         one = mapper(cell("v", qualifier="FIXED"), cell("v", qualifier="%{host}"), columns={"name_pattern": "[a-z]+"})
-        assert one.map(event(host="a"), BATCH_MS)[1].columns == {b"f:FIXED": b"v", b"f:a": b"v"}
+        assert only(one.map(event(host="a"), BATCH_MS))[1].columns == {b"f:FIXED": b"v", b"f:a": b"v"}
         assert error_of(one, event(host="A")).code == "bad_column_name"
 
     def test_limits(self):
         two = mapper(cell(qualifier="a"), cell("%{x}", qualifier="b", on_missing="unset"), columns={"max_per_row": 1})
-        assert two.map(event(b"v"), BATCH_MS)[1].columns == {b"f:a": b"v"}
+        assert only(two.map(event(b"v"), BATCH_MS))[1].columns == {b"f:a": b"v"}
         assert error_of(two, event(b"v", attributes={"x": b""})).code == "too_many_columns"
         small = mapper(columns={"max_value_bytes": "3B"})
         assert error_of(small, event(b"1234")).code == "value_too_large"
@@ -263,7 +264,7 @@ class TestNames:
         monkeypatch.setattr("sinks.mapping.hbase._MAX_NAMES", 3)
         one = mapper(cell("v", qualifier="%{body}"))
         for number in range(10):
-            mapped = one.map(event(b"%d" % number), BATCH_MS)
+            mapped = only(one.map(event(b"%d" % number), BATCH_MS))
             assert mapped[1].columns == {b"f:%d" % number: b"v"}
 
     @pytest.mark.parametrize(
@@ -281,10 +282,10 @@ class TestNames:
 
 class TestTime:
     def test_batch(self):
-        assert mapper().map(event(timestamp_ms=-5), BATCH_MS)[1].timestamp_ms == BATCH_MS
+        assert only(mapper().map(event(timestamp_ms=-5), BATCH_MS))[1].timestamp_ms == BATCH_MS
 
     def test_event(self):
-        assert mapper(timestamp="event").map(event(timestamp_ms=5), BATCH_MS)[1].timestamp_ms == 5
+        assert only(mapper(timestamp="event").map(event(timestamp_ms=5), BATCH_MS))[1].timestamp_ms == 5
         assert error_of(mapper(timestamp="event"), event(timestamp_ms=-1)).code == "bad_timestamp"
 
 
@@ -303,12 +304,12 @@ class TestDeletes:
     )
     def test_rule(self, delete, expected):
         one = mapper(rules=[{"when": self.DEBUG, "delete": delete}])
-        assert one.map(self.GIVEN, BATCH_MS) == ("t", expected)
-        assert isinstance(one.map(event(), BATCH_MS)[1], Put)
+        assert only(one.map(self.GIVEN, BATCH_MS)) == ("t", expected)
+        assert isinstance(only(one.map(event(), BATCH_MS))[1], Put)
 
     def test_rule_needs_no_cells(self):
         one = mapper(cell("%{none}", on_missing="error"), rules=[{"when": self.DEBUG, "delete": "row"}])
-        assert one.map(self.GIVEN, BATCH_MS)[1] == Delete(b"r", BATCH_MS)
+        assert only(one.map(self.GIVEN, BATCH_MS))[1] == Delete(b"r", BATCH_MS)
 
     def test_rule_needs_a_row_key(self):
         one = mapper(row="%{none}", rules=[{"when": self.DEBUG, "delete": "row"}])
@@ -316,10 +317,10 @@ class TestDeletes:
 
     def test_rule_for_the_log(self):
         one = mapper(rules=[{"when": self.DEBUG, "write_to_wal": False}])
-        assert [one.map(each, BATCH_MS)[1].wal for each in (self.GIVEN, event())] == [False, True]
+        assert [only(one.map(each, BATCH_MS))[1].wal for each in (self.GIVEN, event())] == [False, True]
 
     def test_tombstone(self):
-        assert mapper().map(event(tombstone=True), BATCH_MS) == ("t", Delete(b"r", BATCH_MS))
+        assert only(mapper().map(event(tombstone=True), BATCH_MS)) == ("t", Delete(b"r", BATCH_MS))
 
 
 class TestOptions:
@@ -355,7 +356,7 @@ class TestOptions:
 @pytest.mark.parametrize("example", HBase.examples, ids=lambda example: example.title)
 def test_examples_are_written(example):
     one = HBase(settings_of(HBaseSettings, example.settings))
-    assert not isinstance(one.map(event_before(example), BATCH_MS), Skipped)
+    assert not isinstance(only(one.map(event_before(example), BATCH_MS)), Skipped)
 
 
 @given(
@@ -373,12 +374,12 @@ def test_any_event_is_mapped_skipped_or_refused_and_always_in_the_same_way(liste
     try:
         one, again = (mapper(listed, row="%{key}%{b}", on_missing=on_missing) for _ in range(2))
     except ValidationError:
-        return  # a constant that can not be encoded
+        return  # a constant that cannot be encoded
     for each in random_events(20):
         outcomes = []
         for tried in (one, again, one):
             try:
-                outcomes.append(tried.map(each, BATCH_MS))
+                outcomes.append(only(tried.map(each, BATCH_MS)))
             except MappingError as error:
                 outcomes.append((error.code, str(error)))
         assert outcomes[0] == outcomes[1] == outcomes[2]

@@ -8,6 +8,7 @@ from ingest.testing.events import settings_of
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.mapping.hbase import HBase
 from sinks.mapping.mapper import Skipped
+from tests.support.mapped import only
 
 BATCH_MS = 1_700_000_000_000
 ROW = {"2hb_": b"r", "2hb_f:a": b"1234", "2hb_f:b": b"1"}
@@ -16,7 +17,7 @@ ABSENT = "{family: f, qualifier: b, value: '%{b}', on_missing: "
 
 
 def mapped(sink, settings, event):
-    return sink(settings_of(sink.settings_class(), settings)).map(event, BATCH_MS)
+    return only(sink(settings_of(sink.settings_class(), settings)).map(event, BATCH_MS))
 
 
 @pytest.mark.parametrize(
@@ -26,21 +27,21 @@ def mapped(sink, settings, event):
             Attr2HBase,
             "{table: t, on_missing_key: error}",
             {"2hb_f:a": b"1"},
-            "say `on_missing_key: drop` if such events are none of this sink",
+            "set `on_missing_key: drop` if this sink should skip such events",
             "{table: t, on_missing_key: drop}",
         ),
         (
             HBase,
             "{table: t, row_key: {template: '%{id}'}, cells: [{family: f, qualifier: a, value: x}]}",
             {},
-            "say `on_missing: drop` if such events are none of this sink",
+            "set `on_missing: drop` if this sink should skip such events",
             "{table: t, row_key: {template: '%{id}', on_missing: drop}, cells: [{family: f, qualifier: a, value: x}]}",
         ),
         (
             HBase,
             CELL % (ABSENT + "error}"),
             {},
-            "say `on_missing: unset` if there may be events without it",
+            "set `on_missing: unset` if some events lack it",
             CELL % (ABSENT + "unset}"),
         ),
         (

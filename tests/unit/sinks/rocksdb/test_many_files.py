@@ -1,4 +1,4 @@
-"""Files of neighbours, which RocksDB never merges by itself: however many there are, the store takes and opens them."""
+"""Many small files, which RocksDB never merges by itself: the store still takes and opens all of them."""
 
 import resource
 import subprocess
@@ -8,23 +8,24 @@ from pathlib import Path
 import pytest
 
 from ingest.api import Disposition, FamilySpec, Put, Scan, StoreUnavailableError, TableSpec
-from sinks.delivery import deliver
-from sinks.handover import Handover
-from sinks.rocksdb import descriptors, neighbours
+from sinks.rocksdb import descriptors, small_files
 from sinks.rocksdb.errors import translated
-from sinks.rocksdb.neighbours import LEAST, MOST, SMALL_BYTES, Span, spans
 from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.small_files import LEAST, MOST, SMALL_BYTES, Span, spans
 from sinks.rocksdb.store import RocksDBStore
+from sinks.writing.staged import apply_staged
+from sinks.writing.staging import StagingWriter
+from tests.support.rocksdb_files import as_files, opened
 
 FEW_DESCRIPTORS = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
-from tests.unit.sinks.rocksdb.test_many_files import as_files, opened
+from tests.support.rocksdb_files import as_files, opened
 from ingest.api import Scan
-from sinks.rocksdb import neighbours
+from sinks.rocksdb import small_files
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
-neighbours.LOOK_EVERY = 1_000_000
+small_files.LOOK_EVERY = 1_000_000
 store = opened(sys.argv[1])
 as_files(store, sys.argv[2], 500)
 print(sum(1 for _ in store.scan("t", Scan())))
@@ -34,22 +35,6 @@ for again in (RocksDBStore(RocksDBSettings(path=sys.argv[1])), RocksDBStore.read
     print(sum(1 for _ in again.scan("t", Scan())))
     again.close()
 """
-
-
-def opened(path: Path | str) -> RocksDBStore:
-    store = RocksDBStore(RocksDBSettings(path=str(path), sync=False))
-    store.open()
-    store.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
-    return store
-
-
-def as_files(store: RocksDBStore, folder: Path | str, count: int, table: str = "t") -> None:
-    """Take files of two rows, each after the last one."""
-    for number in range(count):
-        path = Path(folder) / f"{table}{number}"
-        rows = [Put(b"r%09d" % (2 * number + row), {b"f:q": b"v"}, 1) for row in range(2)]
-        store.take_file(table, str(path), store.make_file(str(path), rows))
-        path.unlink()
 
 
 def files_of(store: Path) -> int:
@@ -65,7 +50,7 @@ def test_more_files_than_the_process_may_have_open(tmp_path):
 
 
 def test_small_neighbours_are_joined_and_what_is_in_them_stays(tmp_path, monkeypatch):
-    monkeypatch.setattr(neighbours, "LOOK_EVERY", 20)
+    monkeypatch.setattr(small_files, "LOOK_EVERY", 20)
     store = opened(tmp_path / "store")
     store.ensure_table(TableSpec("u", (FamilySpec(b"f"),)))
     try:
@@ -79,7 +64,7 @@ def test_small_neighbours_are_joined_and_what_is_in_them_stays(tmp_path, monkeyp
 
 
 def test_tables_that_are_written_in_turn_are_all_joined(tmp_path, monkeypatch):
-    monkeypatch.setattr(neighbours, "LOOK_EVERY", 20)
+    monkeypatch.setattr(small_files, "LOOK_EVERY", 20)
     store = opened(tmp_path / "store")
     store.ensure_table(TableSpec("u", (FamilySpec(b"f"),)))
     try:
@@ -126,7 +111,7 @@ def test_a_quarter_of_what_the_process_may_open_is_the_stores(monkeypatch, soft,
 def test_opening_a_store_raises_the_limit(tmp_path):
     code = (
         "import resource, sys\n"
-        "from tests.unit.sinks.rocksdb.test_many_files import opened\n"
+        "from tests.support.rocksdb_files import opened\n"
         "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))\n"
         "opened(sys.argv[1]).close()\n"
@@ -146,7 +131,7 @@ def test_too_few_descriptors_are_waited_for(text):
 
 
 def test_too_few_descriptors_are_waited_for_where_files_are_made_and_handed_over(tmp_path):
-    maker = Handover("logs", RocksDBStore(RocksDBSettings(path="/nowhere")))
+    maker = StagingWriter(RocksDBStore(RocksDBSettings(path="/nowhere")))
     rows = [Put(b"%05d" % number, {b"f:q": b"v"}, 1) for number in range(5_000)]
     maker.begin(str(tmp_path / "in" / "task"), {})
     maker.apply("t", rows)
@@ -157,12 +142,12 @@ def test_too_few_descriptors_are_waited_for_where_files_are_made_and_handed_over
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
     try:
         with pytest.raises(StoreUnavailableError) as at_delivery:
-            deliver(store, [made])
+            apply_staged(store, [made])
         with pytest.raises(StoreUnavailableError) as at_make:
             store.make_file(str(tmp_path / "file"), rows)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert {at_delivery.value.code, at_make.value.code} == {"too_many_open_files"}
-    deliver(store, [made])
+    apply_staged(store, [made])
     assert len(list(store.scan("t", Scan()))) == 5_000
     store.close()

@@ -5,6 +5,7 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -25,27 +26,24 @@ from ingest.api import (
     WriteRejectedError,
 )
 from sinks.rocksdb import sweep
-from sinks.rocksdb.ages import NEVER, Ages
+from sinks.rocksdb.database import Database
 from sinks.rocksdb.errors import translated
+from sinks.rocksdb.expiry import NEVER, ExpiryIndex
 from sinks.rocksdb.keys import encode_text, row_head
+from sinks.rocksdb.open_table import OpenTable
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
-from sinks.rocksdb.sweep import Gauge, Slice
+from sinks.rocksdb.sweep import GarbageEstimate, Slice
+from sinks.rocksdb.tables import FORMAT_KEY
+from tests.support.clock import Clock
+from tests.support.rocksdb_files import estimate, keys, read_beside
 
 HOUR_MS = 3600 * 1000
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_700_000_000_000
-
-    def __call__(self) -> int:
-        return self.now
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return Clock(1_700_000_000_000)
 
 
 @pytest.fixture
@@ -66,26 +64,25 @@ def put(row: bytes, at: int, column: bytes = b"f:q", value: bytes = b"v", *, wal
     return Put(row, {column: value}, at, wal)
 
 
-def swept(store: RocksDBStore) -> int:
+def walk(store: RocksDBStore, *written: Put) -> None:
+    """Write, and let the walk through the table begin after that with its first slice."""
+    with patch.multiple(sweep, MIN_SUPERSEDED=0, SHARE=0):
+        store.apply("t", written)
+
+
+def swept(store: RocksDBStore, folder: str) -> int:
     """Let the walk that follows writes go through the table to its end; how many cells and deletes went."""
-    removed = 0
-    found = store._open_tables["t"]
-    found.gauge.start(store._clock_ms())
-    while found.gauge.resume is not None:
-        removed += store._sweep(found)
-    return removed
+    before = sum(key_count(folder, family) for family in "fgh")
+    walk(store)
+    while estimate(folder).resume is not None:
+        store.apply("t", [])
+    return before - sum(key_count(folder, family) for family in "fgh")
 
 
-def key_count(store: RocksDBStore, family: str) -> int:
-    cursor = store._database.opened().column_families["table:t"].iter()
-    cursor.seek_to_first()
+def key_count(folder: str, family: str) -> int:
     text = encode_text(family.encode())
-    count = 0
-    while cursor.valid():
-        key = cursor.key()
-        count += key[len(row_head(key)) :].startswith(text)
-        cursor.next()
-    return count
+    with read_beside(folder) as database:
+        return sum(key[len(row_head(key)) :].startswith(text) for key in keys(database.current()))
 
 
 class TestOwner:
@@ -123,7 +120,7 @@ class TestOwner:
         assert f"process {os.getpid()} on" in (Path(folder) / "OWNER").read_text()
 
     def test_folder_that_may_not_be_made_is_refused(self):
-        with pytest.raises(NotFoundError, match="no folder can be made"):
+        with pytest.raises(NotFoundError, match="cannot create the folder"):
             RocksDBStore(RocksDBSettings(path="/proc/nowhere/store")).open()
 
 
@@ -146,11 +143,11 @@ class TestReader:
         store.close()
         assert [row.key for row in reader.scan("t", Scan())] == [b"r"]
 
-    def test_reader_follows_flushes_compactions_and_new_families(self, store, reader):
+    def test_reader_follows_flushes_compactions_and_new_families(self, store, folder, reader):
         for number in range(30):
             store.apply("t", [put(b"%02d" % number, 1, wal=number % 3 == 0)])
             if number == 20:
-                swept(store)
+                swept(store, folder)
                 store.ensure_table(TableSpec("t", (FamilySpec(b"new"),)))
             store.apply("t", [put(b"r", number, b"g:q")])
             if number % 7 == 0:
@@ -188,88 +185,89 @@ class TestRejected:
 class TestRoom:
     """Superseded cells go, readable ones stay."""
 
-    def test_what_is_swept_leaves_what_is_readable(self, store, clock):
+    def test_what_is_swept_leaves_what_is_readable(self, store, folder, clock):
         for at in range(1, 11):
             store.apply("t", [put(b"r", at), put(b"r", at, b"g:q"), put(b"s", at)])
         store.apply("t", [put(b"r", clock.now, b"h:new"), put(b"r", clock.now - 2 * HOUR_MS, b"h:old")])
         store.apply("t", [Delete(b"s", 10, b"f", b"q")])
         before = list(store.scan("t", Scan(versions=10)))
-        removed = swept(store)
+        removed = swept(store, folder)
         assert list(store.scan("t", Scan(versions=10))) == before
-        assert (key_count(store, "f"), key_count(store, "g"), key_count(store, "h")) == (2, 3, 1)
+        assert (key_count(folder, "f"), key_count(folder, "g"), key_count(folder, "h")) == (2, 3, 1)
         assert removed == 9 + 10 + 7 + 1
 
-    def test_deletes_stay_for_a_day(self, store, clock):
+    def test_deletes_stay_for_a_day(self, store, folder, clock):
         store.apply("t", [put(b"r", clock.now - 5), Delete(b"r", clock.now)])
-        swept(store)
+        swept(store, folder)
         store.apply("t", [put(b"r", clock.now - 1)])
         assert list(store.scan("t", Scan())) == []
         clock.now += 25 * HOUR_MS
-        swept(store)
-        assert [key_count(store, family) for family in "fgh"] == [0, 0, 0]
+        swept(store, folder)
+        assert [key_count(folder, family) for family in "fgh"] == [0, 0, 0]
 
     @pytest.mark.parametrize("delete", [Delete(b"r", 500), Delete(b"r", 500, b"f"), Delete(b"r", 500, b"f", b"q")])
-    def test_deletes_stay_for_a_day_after_they_were_written_whatever_their_time(self, store, clock, delete):
+    def test_deletes_stay_for_a_day_after_they_were_written_whatever_their_time(self, store, folder, clock, delete):
         store.apply("t", [delete])
         clock.now += 23 * HOUR_MS
-        swept(store)
+        swept(store, folder)
         store.apply("t", [put(b"r", 400)])
         assert list(store.scan("t", Scan())) == []
         clock.now += 2 * HOUR_MS
-        swept(store)
-        assert [key_count(store, family) for family in "fgh"] == [0, 0, 0]
+        swept(store, folder)
+        assert [key_count(folder, family) for family in "fgh"] == [0, 0, 0]
 
-    def test_rows_written_over_and_over_stay_small(self, store, monkeypatch):
+    def test_rows_written_over_and_over_stay_small(self, store, folder, monkeypatch):
         monkeypatch.setattr(sweep, "MIN_SUPERSEDED", 500)
         for at in range(1, 101):
             store.apply("t", [put(b"%03d" % number, at) for number in range(100)])
-        assert key_count(store, "f") < 1_000
+        assert key_count(folder, "f") < 1_000
         assert len(list(store.scan("t", Scan()))) == 100
 
-    def test_replay_supersedes_nothing(self, store, monkeypatch):
+    def test_replay_supersedes_nothing(self, store, folder, monkeypatch):
         monkeypatch.setattr(sweep, "MIN_SUPERSEDED", 500)
         for _ in range(20):
             store.apply("t", [put(b"%03d" % number, 7) for number in range(100)])
-        assert store._open_tables["t"].gauge.superseded == 0
+        assert estimate(folder).superseded == 0
 
-    def test_expired_cells_go_with_later_writes(self, store, clock):
+    def test_expired_cells_go_with_later_writes(self, store, folder, clock):
         store.apply("t", [put(b"%03d" % number, clock.now, b"h:q") for number in range(50)])
         clock.now += 3 * HOUR_MS
         for _ in range(5):
             store.apply("t", [put(b"r", clock.now)])
-        assert key_count(store, "h") == 0
+        assert key_count(folder, "h") == 0
 
-    def test_count_survives_a_restart(self, store):
+    def test_count_survives_a_restart(self, store, folder):
         for at in range(1, 4):
             store.apply("t", [put(b"%03d" % number, at) for number in range(200)])
-        counted = store._open_tables["t"].gauge.superseded
+        counted = estimate(folder).superseded
         assert counted == 400
         store.close()
         store.open()
         store.apply("t", [put(b"r", 1, b"g:q")])
-        assert store._open_tables["t"].gauge.superseded == counted
-        assert store._open_tables["t"].gauge.cells == 601
+        again = estimate(folder)
+        assert (again.cells, again.superseded) == (601, counted)
 
     def test_count_survives_a_killed_process_also_without_wal(self, store, folder):
         store.ensure_table(TableSpec("u", (FamilySpec(b"f"),)))
         store.close()
         code = (
             "import os, sys\n"
-            "from tests.unit.sinks.rocksdb.test_store import put\n"
+            "from ingest.api import Put\n"
             "from sinks.rocksdb.settings import RocksDBSettings\n"
             "from sinks.rocksdb.store import RocksDBStore\n"
             "store = RocksDBStore(RocksDBSettings(path=sys.argv[1]))\n"
             "store.open()\n"
             "for at in (1, 2, 3):\n"
-            "    store.apply('u', [put(b'%03d' % number, at, wal=False) for number in range(200)])\n"
+            "    store.apply('u', [Put(b'%03d' % number, {b'f:q': b'v'}, at, False) for number in range(200)])\n"
             "os._exit(9)\n"
         )
         assert subprocess.run([sys.executable, "-c", code, folder], check=False).returncode == 9
         store.open()
-        gauge = store._open_table("u").gauge
+        store.apply("u", [])
+        gauge = estimate(folder, "u")
         assert (gauge.cells, gauge.superseded) == (600, 400)
 
-    def test_many_versions_of_a_hot_row_are_counted_in_few_steps(self, store):
+    def test_many_versions_of_a_hot_row_are_counted_in_few_steps(self, store, folder):
         """What is passed over is counted by those that are not."""
         store.ensure_table(TableSpec("many", (FamilySpec(b"f", versions=1_000),)))
         steps = 0
@@ -288,108 +286,104 @@ class TestRoom:
 
         rows = [put(b"hot", at) for at in range(1, 5_001)]
         store.apply("many", rows)
-        table = store._open_table("many")
         samples = [put(b"hot", at) for at in range(5_001, 5_101)]
-        found = sweep.count_superseded(samples, Counted(table.cursor()), table.specs, {})
+        with read_beside(folder) as database:
+            table = OpenTable(database.current(), "many", GarbageEstimate())
+            found = sweep.count_superseded(samples, Counted(table.cursor()), table.specs, {})
+            table.let_go()
         assert (found, steps <= len(samples) * sweep.SAMPLE_EVERY) == (len(samples) * sweep.SAMPLE_EVERY, True)
-        table.let_go()
 
-    def test_walk_goes_on_in_slices(self, store, monkeypatch):
+    def test_walk_goes_on_in_slices(self, store, folder, monkeypatch):
         monkeypatch.setattr(sweep, "SLICE_KEYS", 10)
         for at in range(1, 6):
             store.apply("t", [put(b"%03d" % number, at) for number in range(50)])
-        swept(store)
-        assert key_count(store, "f") == 50
+        swept(store, folder)
+        assert key_count(folder, "f") == 50
 
-    def test_walk_through_a_wide_row_goes_on_in_slices(self, store, monkeypatch):
+    def test_walk_through_a_wide_row_goes_on_in_slices(self, store, folder, monkeypatch):
         monkeypatch.setattr(sweep, "SLICE_KEYS", 10)
         monkeypatch.setattr(sweep, "PACE", 0)
         store.apply("t", [put(b"r", at, b"f:%02d" % number) for number in range(30) for at in (1, 2)])
-        gauge = store._open_tables["t"].gauge
-        gauge.start(1)
-        slices = 0
-        while gauge.resume is not None:
-            before = key_count(store, "f")
-            # newer than what the walk found, also in the column where it goes on
-            store.apply("t", [put(b"r", 3, b"f:%02d" % number) for number in range(30)] if slices == 0 else [])
-            if slices:
-                assert before - key_count(store, "f") <= 10
+        # newer than what the walk finds, also in the column where it resumes
+        walk(store, *(put(b"r", 3, b"f:%02d" % number) for number in range(30)))
+        slices = 1
+        while estimate(folder).resume is not None:
+            before = key_count(folder, "f")
+            store.apply("t", [])
+            assert before - key_count(folder, "f") <= 10
             slices += 1
         assert slices > 3
-        swept(store)
+        swept(store, folder)
         assert [cell.timestamp_ms for cell in store.get("t", b"r", versions=9).cells] == [3] * 30
-        assert key_count(store, "f") == 30
+        assert key_count(folder, "f") == 30
 
     def test_walk_that_stops_within_a_row_tells_of_whole_rows(self):
-        """What is written is told of by its row alone, wherever in the row it is."""
-        gauge = Gauge(ages=Ages(5))
+        """A write is recorded by its row alone, wherever in the row it is."""
+        gauge = GarbageEstimate(expiry=ExpiryIndex(5))
         gauge.start(10, for_expired=True)
         within = encode_text(b"r") + encode_text(b"f") + b"\x01"
         gauge.went_on(b"", Slice(0, within, 50), 10)
         assert gauge.next_span(10) == (within, None)
         gauge.went_on(within, Slice(0, None, NEVER), 10)
-        assert (gauge.resume, gauge.ages.expired(encode_text(b"r"), 51)) == (None, (encode_text(b"r"), None))
-        gauge.ages.walked(b"", None, NEVER)
-        gauge.ages.wrote(1, [(encode_text(b"r"), 70)])
-        assert gauge.ages.expired(within, 71) == (within, None)
+        assert (gauge.resume, gauge.expiry.expired(encode_text(b"r"), 51)) == (None, (encode_text(b"r"), None))
+        gauge.expiry.walked(b"", None, NEVER)
+        gauge.expiry.wrote(1, [(encode_text(b"r"), 70)])
+        assert gauge.expiry.expired(within, 71) == (within, None)
 
-    def test_delete_of_a_wide_row_goes_with_all_it_hides(self, store, clock, monkeypatch):
+    def test_delete_of_a_wide_row_goes_with_all_it_hides(self, store, folder, clock, monkeypatch):
         monkeypatch.setattr(sweep, "SLICE_KEYS", 10)
         store.apply("t", [put(b"r", 1, b"f:%02d" % number) for number in range(30)])
         store.apply("t", [Delete(b"r", 2, b"f")])
         clock.now += 48 * HOUR_MS
-        table = store._open_tables["t"]
-        table.gauge.start(clock.now)
-        store._sweep(table)
-        assert (key_count(store, "f"), store.get("t", b"r")) == (0, None)
+        walk(store)
+        assert (key_count(folder, "f"), store.get("t", b"r")) == (0, None)
 
     @pytest.mark.parametrize(
         ("ttl_s", "hours", "due"),
         [(60, 1, True), (60, 0, False), (86_400, 5, False), (86_400, 6, True), (None, 99, False)],
     )
     def test_time_to_live_makes_a_walk_due(self, ttl_s, hours, due):
-        gauge = Gauge(cells=1, walked_ms=1_000, ages=Ages(1_500))
+        gauge = GarbageEstimate(cells=1, walked_ms=1_000, expiry=ExpiryIndex(1_500))
         gauge.start_if_due(ttl_s=ttl_s, now_ms=1_000 + hours * HOUR_MS)
         assert (gauge.resume is not None) == due
 
     def test_clock_that_was_ahead_once_puts_nothing_off(self):
-        gauge = Gauge(cells=1, walked_ms=99 * HOUR_MS, ages=Ages(500))
+        gauge = GarbageEstimate(cells=1, walked_ms=99 * HOUR_MS, expiry=ExpiryIndex(500))
         gauge.start_if_due(ttl_s=60, now_ms=1_000)
         assert gauge.resume is None
         gauge.start_if_due(ttl_s=60, now_ms=1_000 + HOUR_MS)
         assert gauge.resume is not None
 
-    def test_nothing_is_walked_before_something_can_have_expired(self, store, clock):
+    def test_nothing_is_walked_before_something_can_have_expired(self, store, folder, clock):
         store.ensure_table(TableSpec("u", (FamilySpec(b"f", ttl_s=48 * 3600),)))
         for _ in range(47):
             clock.now += HOUR_MS
             store.apply("u", [put(b"%d" % clock.now, clock.now)])
-            gauge = store._open_tables["u"].gauge
+            gauge = estimate(folder, "u")
             assert (gauge.resume, clock.now - gauge.walked_ms < 47 * HOUR_MS) == (None, True)
         first = gauge.walked_ms
         for _ in range(3):
             clock.now += HOUR_MS
             store.apply("u", [put(b"%d" % clock.now, clock.now)])
-        assert gauge.walked_ms > first
+        assert estimate(folder, "u").walked_ms > first
 
-    def test_walk_goes_on_after_a_family_was_made_and_after_a_restart(self, store, monkeypatch):
+    def test_walk_goes_on_after_a_family_was_made_and_after_a_restart(self, store, folder, monkeypatch):
         monkeypatch.setattr(sweep, "SLICE_KEYS", 20)
         monkeypatch.setattr(sweep, "PACE", 0)
         store.apply("t", [put(b"%03d" % number, at) for number in range(100) for at in (1, 2)])
-        store._open_tables["t"].gauge.start(1)
-        store.apply("t", [put(b"z", 1)])
+        walk(store, put(b"z", 1))
         store.ensure_table(TableSpec("other", (FamilySpec(b"g"),)))
         store.apply("t", [put(b"z", 2)])
         store.close()
         store.open()
-        reached = store._open_table("t").gauge.resume
+        reached = estimate(folder).resume
         assert reached is not None
         assert reached.startswith(b"020")
-        while store._open_tables["t"].gauge.resume is not None:
+        while estimate(folder).resume is not None:
             store.apply("t", [put(b"z", 3)])
-        assert key_count(store, "f") == 101
+        assert key_count(folder, "f") == 101
 
-    def test_life_that_becomes_shorter_is_looked_for(self, store, clock):
+    def test_life_that_becomes_shorter_is_looked_for(self, store, folder, clock):
         store.apply("t", [put(b"r", clock.now)])
         store.change_family("t", FamilySpec(b"f", ttl_s=3600))
         store.close()
@@ -397,46 +391,47 @@ class TestRoom:
         clock.now += 3 * HOUR_MS
         for _ in range(2):
             store.apply("t", [put(b"s", clock.now)])
-        assert key_count(store, "f") == 1
+        assert key_count(folder, "f") == 1
 
     def test_rows_that_had_no_life_yet_are_known_when_it_becomes_shorter(self, store):
         store.ensure_table(TableSpec("u", (FamilySpec(b"f"),)))
         store.apply("u", [put(b"r", 1)])
         store.change_family("u", FamilySpec(b"f", ttl_s=3600))
-        assert store._open_table("u").gauge.ages.top == encode_text(b"r")
+        assert store._open_table("u").gauge.expiry.top == encode_text(b"r")
 
     def test_life_that_becomes_shorter_is_known_before_it_is(self, store, folder):
         """A crash while a family is changed: what the record says is looked for."""
         store.apply("t", [put(b"r", 1)])
-        assert store._open_tables["t"].gauge.ages.earliest_ms > 0
+        assert estimate(folder).expiry.earliest_ms > 0
         store.close()
         code = (
             "import os, sys\n"
             "from ingest.api import FamilySpec\n"
+            "from sinks.rocksdb.database import Database\n"
             "from sinks.rocksdb.settings import RocksDBSettings\n"
             "from sinks.rocksdb.store import RocksDBStore\n"
             "store = RocksDBStore(RocksDBSettings(path=sys.argv[1]))\n"
             "store.open()\n"
-            "change = store._database.change_family\n"
-            "store._database.change_family = lambda *what: (change(*what), os._exit(9))\n"
+            "change = Database.change_family\n"
+            "Database.change_family = lambda *what: (change(*what), os._exit(9))\n"
             "store.change_family('t', FamilySpec(b'f', ttl_s=3600))\n"
         )
         assert subprocess.run([sys.executable, "-c", code, folder], check=False).returncode == 9
         store.open()
         spec = next(spec for spec in store.describe_table("t").families if spec.name == b"f")
-        assert (spec.ttl_s, store._open_table("t").gauge.ages.earliest_ms) == (3600, 0)
+        assert (spec.ttl_s, estimate(folder).expiry.earliest_ms) == (3600, 0)
 
     def test_gauge_remembers(self):
-        gauge = Gauge(cells=5, superseded=3, walked_ms=7, ages=Ages(11))
-        again = Gauge.of(gauge.record(), 99)
-        assert (again.cells, again.superseded, again.walked_ms, again.resume, again.ages.earliest_ms) == (
+        gauge = GarbageEstimate(cells=5, superseded=3, walked_ms=7, expiry=ExpiryIndex(11))
+        again = GarbageEstimate.of(gauge.record(), 99)
+        assert (again.cells, again.superseded, again.walked_ms, again.resume, again.expiry.earliest_ms) == (
             5,
             3,
             7,
             None,
             11,
         )
-        assert Gauge.of(None, 99).walked_ms == 99
+        assert GarbageEstimate.of(None, 99).walked_ms == 99
 
 
 def test_full_disk_is_waited_for(store):
@@ -471,7 +466,7 @@ def test_full_disk_is_not_overlooked_without_wal(store):
 
 
 def test_full_disk_is_waited_for_when_a_family_is_made(store):
-    """The same store goes on once there is room again."""
+    """The same store resumes once there is space again."""
     wanted = TableSpec("t", (FamilySpec(b"made"),))
     store.apply("t", [put(b"before", 1)])
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -496,11 +491,12 @@ def test_many_versions_of_one_cell_are_passed_over(store):
     ]
 
 
-def test_store_of_another_format_is_refused(store):
-    opened = store._database.opened()
-    opened.root.put(b"format", b"99")
-    del opened
+def test_store_of_another_format_is_refused(store, folder):
     store.close()
+    database = Database(Path(folder), sync=True, read_only=False)
+    database.open()
+    database.opened().root.put(FORMAT_KEY, b"99")
+    database.close()
     with pytest.raises(IntegrityError, match='the store has format "99"'):
         store.open()
 
@@ -535,7 +531,7 @@ def test_path_that_can_be_no_folder_is_no_damage(tmp_path, below):
     (tmp_path / "file").touch()
     path = (tmp_path if len(below) > 255 else tmp_path / "file") / below
     store = RocksDBStore(RocksDBSettings(path=str(path)))
-    with pytest.raises(NotFoundError, match="no folder can be made at") as caught:
+    with pytest.raises(NotFoundError, match="cannot create the folder") as caught:
         store.open()
     assert (caught.value.exit_code, "is a file in its place" in (caught.value.hint or "")) == (3, True)
     store.close()
@@ -549,7 +545,7 @@ def test_used_before_open_is_a_bug(tmp_path):
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("IO error: While lock file: /x/LOCK: Resource temporarily unavailable", "taken"),
+        ("IO error: While lock file: /x/LOCK: Resource temporarily unavailable", "locked"),
         ("IO error: No space left on device: While appending to file", "disk_full"),
         ("IO error: Permission denied: /x/LOG", "store_refused"),
         ("Resource busy: ", "store_busy"),

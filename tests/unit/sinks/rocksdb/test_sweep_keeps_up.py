@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from ingest.api import FamilySpec, Put, TableSpec
-from sinks.rocksdb import ages, sweep
-from sinks.rocksdb.ages import NEVER, Ages
+from sinks.rocksdb import expiry, sweep
+from sinks.rocksdb.expiry import NEVER, ExpiryIndex
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rocksdb.sweep import place_in_hundred
+from tests.support.clock import Clock
+from tests.support.rocksdb_files import keys, read_beside
 
 ROWS = 1_000
 """Of a file."""
@@ -24,37 +26,28 @@ def small(monkeypatch):
     """A hundredth of what is usual, for files that are as small."""
     monkeypatch.setattr(sweep, "MIN_SUPERSEDED", 300)
     monkeypatch.setattr(sweep, "SLICE_KEYS", 300)
-    monkeypatch.setattr(ages, "STRETCH_CELLS", 300)
+    monkeypatch.setattr(expiry, "STRETCH_CELLS", 300)
 
 
 def shares(
     folder: Path, family: FamilySpec, files: int, step_ms: int, row: Callable[[int], bytes], readable: int
 ) -> Iterator[float]:
     """Cells in the store for each that is readable, after each file."""
-    now = [1_700_000_000_000]
-    store = RocksDBStore(RocksDBSettings(path=str(folder / "store"), sync=False), clock_ms=lambda: now[0])
+    clock = Clock(1_700_000_000_000)
+    store = RocksDBStore(RocksDBSettings(path=str(folder / "store"), sync=False), clock_ms=clock)
     store.open()
     store.ensure_table(TableSpec("t", (family,)))
     try:
-        for number in range(files):
-            now[0] += step_ms
-            path = folder / "file"
-            rows = [Put(row(number * ROWS + each), {b"f:q": b"v"}, now[0]) for each in range(ROWS)]
-            store.take_file("t", str(path), store.make_file(str(path), rows))
-            path.unlink()
-            yield count(store) / readable
+        with read_beside(folder / "store") as reader:
+            for number in range(files):
+                clock.now += step_ms
+                path = folder / "file"
+                rows = [Put(row(number * ROWS + each), {b"f:q": b"v"}, clock.now) for each in range(ROWS)]
+                store.take_file("t", str(path), store.make_file(str(path), rows))
+                path.unlink()
+                yield len(keys(reader.current())) / readable
     finally:
         store.close()
-
-
-def count(store: RocksDBStore) -> int:
-    cursor = store._open_table("t").cursor()
-    cursor.seek(b"")
-    found = 0
-    while cursor.valid():
-        found += 1
-        cursor.next()
-    return found
 
 
 @pytest.mark.parametrize("order", ["in turn", "any"])
@@ -85,7 +78,8 @@ def test_calls_of_one_shape_are_looked_at_in_all_their_places(tmp_path, way):
             else:
                 store.take_file("t", str(path), store.make_file(str(path), puts))
                 path.unlink()
-        assert count(store) < 3_000
+        with read_beside(tmp_path / "store") as reader:
+            assert len(keys(reader.current())) < 3_000
     finally:
         store.close()
 
@@ -113,7 +107,7 @@ class TestAges:
     """Stretches of keys, by what has expired in them."""
 
     def test_rows_added_at_the_end_make_stretches(self):
-        known = Ages()
+        known = ExpiryIndex()
         for number in range(5):
             known.wrote(300, [(b"%d" % number, 10 * number)])
         assert known.earliest_ms == 0
@@ -125,7 +119,7 @@ class TestAges:
         assert known.expired(b"", 99) == (b"", None)
 
     def test_rows_in_any_order_make_none_also_after_a_restart(self):
-        known = Ages(5, top=b"x")
+        known = ExpiryIndex(5, top=b"x")
         for _ in range(3):
             known.wrote(300, [(b"m", 100), (b"c", 100), (b"w", 100)])
         assert known.expired(b"", 6) == (b"", None)
@@ -133,14 +127,14 @@ class TestAges:
         assert known.expired(b"", 6) == (b"", b"y")
 
     def test_row_that_is_written_late_counts_where_it_lies(self):
-        known = Ages()
+        known = ExpiryIndex()
         for number in range(5):
             known.wrote(300, [(b"%d" % number, 100)])
         known.wrote(1, [(b"2y", 7)])
         assert known.expired(b"", 8) == (b"2", b"3")
 
     def test_what_a_walk_leaves_is_known(self):
-        known = Ages(5)
+        known = ExpiryIndex(5)
         known.walked(b"", b"d", NEVER)
         known.walked(b"d", b"m", 50)
         assert known.expired(b"", 6) == (b"m", None)
@@ -149,7 +143,7 @@ class TestAges:
         assert known.expired(b"", 51) == (b"d", b"m")
 
     def test_empty_stretches_are_one(self):
-        known = Ages()
+        known = ExpiryIndex()
         for number in range(100):
             known.wrote(300, [(b"%03d" % number, number)])
             known.walked(b"%03d" % number, None, NEVER)

@@ -19,13 +19,13 @@ from ingest.api import (
     TableSpec,
 )
 from ingest.api.errors import LifecycleError, WriteRejectedError
-from ingest.receipt import Handed
-from sinks import handover
-from sinks.delivery import deliver
-from sinks.handover import Handover
 from sinks.memory import MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
+from sinks.writing import staging as writer
+from sinks.writing.staged import apply_staged
+from sinks.writing.staging import StagedFile, StagingWriter
+from tests.support.rocksdb_files import estimate
 
 FAMILIES = tuple(FamilySpec(name, versions=3) for name in (b"f", b"g", b"\x00\xff"))
 
@@ -45,7 +45,7 @@ puts = st.lists(
 
 @pytest.fixture(autouse=True)
 def every_call_is_large(monkeypatch):
-    monkeypatch.setattr(handover, "MIN_FILE_PUTS", 1)
+    monkeypatch.setattr(writer, "MIN_FILE_PUTS", 1)
 
 
 @pytest.fixture
@@ -62,8 +62,8 @@ def opened(folder: Path) -> RocksDBStore:
     return store
 
 
-def handed(path: Path, *calls: list[Put]) -> Handed:
-    maker = Handover("logs", RocksDBStore(RocksDBSettings(path="/nowhere")))
+def staged(path: Path, *calls: list[Put]) -> StagedFile:
+    maker = StagingWriter(RocksDBStore(RocksDBSettings(path="/nowhere")))
     maker.begin(str(path), {})
     for some in calls:
         maker.apply("t", some)
@@ -76,7 +76,7 @@ def handed(path: Path, *calls: list[Put]) -> Handed:
 @settings(max_examples=60, deadline=None)
 def test_files_leave_what_calls_leave(tmp_path_factory, first, second):
     folder = tmp_path_factory.mktemp("files")
-    file = handed(folder / "in" / "task", first, second)
+    file = staged(folder / "in" / "task", first, second)
     assert sorted(path.name for path in (folder / "in").iterdir()) == ["task", "task.0", "task.1"]
     expected = MemoryStore()
     expected.open()
@@ -86,23 +86,23 @@ def test_files_leave_what_calls_leave(tmp_path_factory, first, second):
     store = opened(folder / "store")
     try:
         for _ in range(2):
-            deliver(store, [file])
+            apply_staged(store, [file])
             assert list(store.scan("t", Scan(versions=3))) == list(expected.scan("t", Scan(versions=3)))
     finally:
         store.close()
 
 
 def test_file_and_frames_keep_their_order(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(handover, "MIN_FILE_PUTS", 2)
+    monkeypatch.setattr(writer, "MIN_FILE_PUTS", 2)
     one, two, three = (Put(b"r", {b"f:a": value}, 1) for value in (b"1", b"2", b"3"))
     other = Put(b"s", {b"f:a": b"x"}, 1)
-    deliver(store, [handed(tmp_path / "in" / "task", [one], [other, two], [three])])
+    apply_staged(store, [staged(tmp_path / "in" / "task", [one], [other, two], [three])])
     assert [cell.value for row in store.scan("t", Scan()) for cell in row.cells] == [b"3", b"x"]
 
 
 def test_delivered_file_outlives_a_restart_and_its_folder(store, tmp_path):
-    file = handed(tmp_path / "in" / "task", [Put(b"%d" % number, {b"f:a": b"v"}, 1) for number in range(500)])
-    deliver(store, [file])
+    file = staged(tmp_path / "in" / "task", [Put(b"%d" % number, {b"f:a": b"v"}, 1) for number in range(500)])
+    apply_staged(store, [file])
     for path in (tmp_path / "in").iterdir():
         path.unlink()
     store.close()
@@ -117,9 +117,9 @@ def test_file_stays_where_it_is_and_on_another_disk_it_is_copied(store, tmp_path
     if not links:
         monkeypatch.setattr(Path, "hardlink_to", lambda *_: (_ for _ in ()).throw(OSError(95, "no links here")))
     with TemporaryDirectory(dir=away) as folder:
-        file = handed(Path(folder) / "in" / "task", [Put(b"%d" % number, {b"f:a": b"v"}, 1) for number in range(9)])
+        file = staged(Path(folder) / "in" / "task", [Put(b"%d" % number, {b"f:a": b"v"}, 1) for number in range(9)])
         for _ in range(2):
-            deliver(store, [file])
+            apply_staged(store, [file])
         assert (Path(folder) / "in" / "task.0").is_file()
     store.close()
     store.open()
@@ -131,7 +131,7 @@ def test_reader_beside_sees_what_was_taken(store, tmp_path):
     reader.open()
     try:
         for number in range(3):
-            deliver(store, [handed(tmp_path / "in" / f"task{number}", [Put(b"%d" % number, {b"f:a": b"v"}, 1)])])
+            apply_staged(store, [staged(tmp_path / "in" / f"task{number}", [Put(b"%d" % number, {b"f:a": b"v"}, 1)])])
             assert len(list(reader.scan("t", Scan()))) == number + 1
     finally:
         reader.close()
@@ -140,28 +140,29 @@ def test_reader_beside_sees_what_was_taken(store, tmp_path):
 def test_what_is_superseded_is_counted(store, tmp_path):
     for at in range(1, 6):
         rows = [Put(b"%03d" % number, {b"f:a": b"v", b"g:a": b"v"}, at) for number in range(100)]
-        deliver(store, [handed(tmp_path / "in" / f"task{at}", rows)])
+        apply_staged(store, [staged(tmp_path / "in" / f"task{at}", rows)])
     # three versions are kept of each cell
-    assert (store._open_tables["t"].gauge.cells, store._open_tables["t"].gauge.superseded) == (1_000, 400)
+    gauge = estimate(tmp_path / "store")
+    assert (gauge.cells, gauge.superseded) == (1_000, 400)
 
 
 def test_unknown_family_is_refused(store, tmp_path):
-    file = handed(tmp_path / "in" / "task", [Put(b"r", {b"absent:a": b"v", b"f:a": b"v"}, 1)])
+    file = staged(tmp_path / "in" / "task", [Put(b"r", {b"absent:a": b"v", b"f:a": b"v"}, 1)])
     with pytest.raises(WriteRejectedError, match='there is no family "absent"'):
-        deliver(store, [file])
+        apply_staged(store, [file])
     assert list(store.scan("t", Scan())) == []
 
 
 def test_file_of_another_store_is_a_bug(tmp_path):
     memory = MemoryStore()
     memory.open()
-    with pytest.raises(LifecycleError, match="a memory store was handed a file"):
-        deliver(memory, [handed(tmp_path / "in" / "task", [Put(b"r", {b"f:a": b"v"}, 1)])])
+    with pytest.raises(LifecycleError, match="a memory store received a staged file"):
+        apply_staged(memory, [staged(tmp_path / "in" / "task", [Put(b"r", {b"f:a": b"v"}, 1)])])
 
 
 @pytest.mark.parametrize("harm", ["flip", "cut", "gone"])
 def test_damage_on_the_way_is_named_and_nothing_is_taken(store, tmp_path, harm):
-    file = handed(tmp_path / "in" / "task", [Put(b"%d" % number, {b"f:a": b"v" * 50}, 1) for number in range(500)])
+    file = staged(tmp_path / "in" / "task", [Put(b"%d" % number, {b"f:a": b"v" * 50}, 1) for number in range(500)])
     beside = tmp_path / "in" / "task.0"
     content = bytearray(beside.read_bytes())
     match harm:
@@ -173,13 +174,13 @@ def test_damage_on_the_way_is_named_and_nothing_is_taken(store, tmp_path, harm):
         case _:
             beside.unlink()
     with pytest.raises(IntegrityError) as raised:
-        deliver(store, [file])
+        apply_staged(store, [file])
     assert str(beside) in str(raised.value)
     assert list(store.scan("t", Scan())) == []
 
 
 def test_unfinished_files_are_removed(tmp_path):
-    maker = Handover("logs", RocksDBStore(RocksDBSettings(path="/nowhere")))
+    maker = StagingWriter(RocksDBStore(RocksDBSettings(path="/nowhere")))
     maker.begin(str(tmp_path / "in" / "task"), {})
     maker.apply("t", [Put(b"r", {b"f:a": b"v"}, 1)])
     maker.begin(str(tmp_path / "in" / "task"), {})
@@ -188,13 +189,13 @@ def test_unfinished_files_are_removed(tmp_path):
 
 
 def test_full_disk_under_a_file_is_waited_for(tmp_path):
-    maker = Handover("logs", RocksDBStore(RocksDBSettings(path="/nowhere")))
+    maker = StagingWriter(RocksDBStore(RocksDBSettings(path="/nowhere")))
     rows = [Put(b"%03d" % number, {b"f:a": bytes(4_000)}, 1) for number in range(500)]
     maker.begin(str(tmp_path / "in" / "task"), {})
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (64 * 1024, hard))
     try:
-        with pytest.raises(StoreUnavailableError, match="can not be written") as raised:
+        with pytest.raises(StoreUnavailableError, match="cannot be written") as raised:
             maker.apply("t", rows)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -204,7 +205,7 @@ def test_full_disk_under_a_file_is_waited_for(tmp_path):
     made = maker.finish()
     store = opened(tmp_path / "store")
     try:
-        deliver(store, [made] if made else [])
+        apply_staged(store, [made] if made else [])
         assert len(list(store.scan("t", Scan()))) == 500
     finally:
         store.close()
@@ -220,10 +221,10 @@ def test_table_of_files_is_as_small_as_one_written_through_the_log(store, tmp_pa
         if table == "logged":
             store.apply(table, rows)
         else:
-            maker = Handover("logs", RocksDBStore(RocksDBSettings(path="/nowhere")))
+            maker = StagingWriter(RocksDBStore(RocksDBSettings(path="/nowhere")))
             maker.begin(str(tmp_path / "task"), {}, {table: store.file_compression(table)})
             maker.apply(table, rows)
-            deliver(store, [made] if (made := maker.finish()) else [])
+            apply_staged(store, [made] if (made := maker.finish()) else [])
         after = [path for path in (tmp_path / "store").glob("*.sst") if path.name not in before]
         sizes.append(sum(path.stat().st_size for path in after))
     logged, filed = sizes

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.ledger import invariants
 from tests.support.ledger.audit import Judgement, Sent, Verdict, settled
-from tests.support.ledger.events import BODY, HASH, NUMBER, POISON_CODE, Fate, hash_of
+from tests.support.ledger.events import BODY, HASH, NUMBER, POISON_CODE, Outcome, hash_of
 from tests.support.ledger.invariants import Scrape
 from tests.support.ledger.judging import judge, newest_numbers
 from tests.support.ledger.observed import Letter
@@ -60,10 +60,10 @@ def test_a_missing_row_is_lost_and_leaves_a_reference_dangling(world: World) -> 
 
 
 def test_losses_other_than_those_predicted(world: World) -> None:
-    first = world.number(Fate.STORED)
+    first = world.number(Outcome.STORED)
     world.lose(first)
     judgement = world.judged()
-    assert len(invariants.as_predicted(judgement, {(0, world.number(Fate.STORED, first + 1))}, 1)) == 1
+    assert len(invariants.as_predicted(judgement, {(0, world.number(Outcome.STORED, first + 1))}, 1)) == 1
     assert len(invariants.as_predicted(judgement, {(0, first)}, 2)) == 1
 
 
@@ -75,7 +75,7 @@ def test_a_reference_dangles_without_any_help_of_the_ledger(world: World) -> Non
 
 
 def test_what_is_not_acknowledged_may_be_missing(world: World) -> None:
-    number = world.number(Fate.STORED, least=COUNT - 100)
+    number = world.number(Outcome.STORED, least=COUNT - 100)
     world.lose(number)
     entry = world.entries[0, number]
     bounds = {**world.ends, entry.partition: entry.offset}
@@ -87,8 +87,8 @@ def test_what_is_not_acknowledged_may_be_missing(world: World) -> None:
     assert world.judged(bounds=bounds).verdicts[0, number] is Verdict.LOST
 
 
-@pytest.mark.parametrize("fate", [Fate.DEAD_LETTERED, Fate.DROPPED])
-def test_what_was_not_to_be_stored_is_a_phantom(world: World, fate: Fate) -> None:
+@pytest.mark.parametrize("fate", [Outcome.DEAD_LETTERED, Outcome.DROPPED])
+def test_what_was_not_to_be_stored_is_a_phantom(world: World, fate: Outcome) -> None:
     number = world.number(fate)
     world.put(number, world.time_of(number))
     assert wrong_with(world.judged()) == {Verdict.PHANTOM}
@@ -96,7 +96,7 @@ def test_what_was_not_to_be_stored_is_a_phantom(world: World, fate: Fate) -> Non
 
 
 def test_what_the_broker_refused_is_a_phantom(world: World) -> None:
-    number = world.number(Fate.STORED)
+    number = world.number(Outcome.STORED)
     world.entries[0, number] = world.entries[0, number]._replace(status=Status.FAIL, partition=-1, offset=-1)
     assert wrong_with(world.judged()) == {Verdict.PHANTOM}
 
@@ -127,7 +127,7 @@ def add(cells: Cells) -> None:
 
 @pytest.mark.parametrize("spoil", [change, forget, add])
 def test_a_row_that_is_not_as_sent_is_corrupt(world: World, spoil: Callable[[Cells], None]) -> None:
-    number = world.number(Fate.STORED)
+    number = world.number(Outcome.STORED)
     spoil(world.table[world.row(number)])
     judgement = world.judged()
     assert judgement.verdicts[0, number] is Verdict.CORRUPT
@@ -137,7 +137,7 @@ def test_a_row_that_is_not_as_sent_is_corrupt(world: World, spoil: Callable[[Cel
 
 
 def test_another_event_under_the_same_number_is_corrupt(world: World) -> None:
-    number = world.number(Fate.STORED)
+    number = world.number(Outcome.STORED)
     cells = world.table[world.row(number)]
     change(cells)
     cells[HASH] = cells[HASH][0], hash_of({column: value for column, (_, value) in cells.items()})
@@ -145,8 +145,8 @@ def test_another_event_under_the_same_number_is_corrupt(world: World) -> None:
 
 
 def test_a_whole_event_in_the_row_of_another(world: World) -> None:
-    number = world.number(Fate.STORED)
-    other = world.number(Fate.STORED, number + 1)
+    number = world.number(Outcome.STORED)
+    other = world.number(Outcome.STORED, number + 1)
     world.table[world.row(number)] = dict(world.table[world.row(other)])
     judgement = world.judged()
     assert Verdict.CORRUPT in wrong_with(judgement)
@@ -155,7 +155,7 @@ def test_a_whole_event_in_the_row_of_another(world: World) -> None:
 
 def test_cells_of_two_events_in_a_row_are_mixed(overwritten: World) -> None:
     row = overwritten.row(0)
-    of_row = [n for n in range(0, COUNT, 100) if overwritten.events.fate(0, n) is Fate.STORED]
+    of_row = [n for n in range(0, COUNT, 100) if overwritten.events.fate(0, n) is Outcome.STORED]
     older = overwritten.events.event(0, of_row[-2]).cells
     overwritten.table[row][BODY] = overwritten.table[row][BODY][0], older[BODY]
     assert wrong_with(overwritten.judged()) == {Verdict.MIXED}
@@ -163,20 +163,20 @@ def test_cells_of_two_events_in_a_row_are_mixed(overwritten: World) -> None:
 
 
 def test_cells_of_two_times_in_a_row_are_mixed(world: World) -> None:
-    cells = world.table[world.row(world.number(Fate.STORED))]
+    cells = world.table[world.row(world.number(Outcome.STORED))]
     cells[BODY] = cells[BODY][0] + 1, cells[BODY][1]
     assert wrong_with(world.judged()) == {Verdict.MIXED}
 
 
 @pytest.mark.parametrize(("late_ms", "verdict"), [(1, Verdict.REGRESSED), (-1, Verdict.CORRUPT)])
 def test_a_row_has_the_time_of_its_batch(world: World, late_ms: int, verdict: Verdict) -> None:
-    number = world.number(Fate.STORED)
+    number = world.number(Outcome.STORED)
     world.put(number, world.time_of(number) + late_ms)
     assert wrong_with(world.judged()) == {verdict}
 
 
 def test_the_time_of_an_event_sent_twice_is_that_of_either(world: World) -> None:
-    number = world.number(Fate.STORED)
+    number = world.number(Outcome.STORED)
     sent = Sent(world.entries, world.places | {(0, world.ends[0]): (0, number)})
     world.put(number, FIRST_MS + 99)
     assert judge(world.events, sent, world.observed).wrong == {}
@@ -184,7 +184,7 @@ def test_the_time_of_an_event_sent_twice_is_that_of_either(world: World) -> None
 
 def older_of_row(world: World) -> int:
     """The last event but one of the first row."""
-    return [n for n in range(0, COUNT, 100) if world.events.fate(0, n) is Fate.STORED][-2]
+    return [n for n in range(0, COUNT, 100) if world.events.fate(0, n) is Outcome.STORED][-2]
 
 
 def test_an_older_value_over_a_newer_one_has_regressed(overwritten: World) -> None:
@@ -215,7 +215,7 @@ def test_versions_asked_of_the_store(overwritten: World) -> None:
 
 
 def test_a_missing_dead_letter_is_a_loss(world: World) -> None:
-    number = world.number(Fate.DEAD_LETTERED)
+    number = world.number(Outcome.DEAD_LETTERED)
     entry = world.entries[0, number]
     del world.letters[entry.partition, entry.offset]
     judgement = world.judged()
@@ -228,8 +228,8 @@ def letter_of(world: World, number: int, *, code: str = POISON_CODE) -> Letter:
     return Letter(entry.partition, entry.offset, code, FIRST_MS, event.body, event.headers)
 
 
-@pytest.mark.parametrize("fate", [Fate.STORED, Fate.DROPPED])
-def test_a_dead_letter_nobody_expects(world: World, fate: Fate) -> None:
+@pytest.mark.parametrize("fate", [Outcome.STORED, Outcome.DROPPED])
+def test_a_dead_letter_nobody_expects(world: World, fate: Outcome) -> None:
     number = world.number(fate)
     letter = letter_of(world, number)
     world.letters[letter.partition, letter.offset] = [letter]
@@ -239,7 +239,7 @@ def test_a_dead_letter_nobody_expects(world: World, fate: Fate) -> None:
 
 
 def test_a_dead_letter_of_another_code_or_content(world: World) -> None:
-    number = world.number(Fate.DEAD_LETTERED)
+    number = world.number(Outcome.DEAD_LETTERED)
     letter = letter_of(world, number)
     for spoiled in (replace(letter, code="bad_json"), replace(letter, value=b"other"), replace(letter, headers=())):
         world.letters[letter.partition, letter.offset] = [spoiled]
@@ -247,13 +247,13 @@ def test_a_dead_letter_of_another_code_or_content(world: World) -> None:
 
 
 def test_stored_and_dead_lettered_is_one_too_many(world: World) -> None:
-    letter = letter_of(world, world.number(Fate.STORED), code="known")
+    letter = letter_of(world, world.number(Outcome.STORED), code="known")
     world.letters[letter.partition, letter.offset] = [letter]
     assert wrong_with(world.judged(codes=frozenset({"known"}))) == {Verdict.PHANTOM}
 
 
 def test_two_dead_letters_of_one_record(world: World) -> None:
-    letter = letter_of(world, world.number(Fate.DEAD_LETTERED))
+    letter = letter_of(world, world.number(Outcome.DEAD_LETTERED))
     world.letters[letter.partition, letter.offset] = [letter, replace(letter, batch_time_ms=FIRST_MS + 1)]
     assert len(invariants.no_duplicates(world.observed, rows_are_unique=True)) == 1
 
@@ -317,7 +317,7 @@ def test_what_is_unknown_is_settled_by_the_topic(world: World) -> None:
 
 
 def test_what_is_unknown_may_be_there_or_not(world: World) -> None:
-    number = world.number(Fate.STORED)
+    number = world.number(Outcome.STORED)
     world.entries[0, number] = Entry(0, number, "", -1, -1, b"", Status.INFO)
     assert world.judged().wrong == {}
     world.lose(number)

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.ledger.books import TRIES, Books
-from tests.support.ledger.events import Fate
+from tests.support.ledger.events import Outcome
 from tests.support.ledger.invariants import Rule, Scrape
 from tests.support.ledger.world import BATCH, COUNT, World
 
@@ -24,7 +24,7 @@ def rules(wrong: list) -> set[Rule]:
 def counted(world: World) -> Scrape:
     """What a service would say that had done all of it."""
     fates = [world.events.fate(0, number) for number in range(COUNT)]
-    stored, dead, dropped = (fates.count(fate) for fate in (Fate.STORED, Fate.DEAD_LETTERED, Fate.DROPPED))
+    stored, dead, dropped = (fates.count(fate) for fate in (Outcome.STORED, Outcome.DEAD_LETTERED, Outcome.DROPPED))
     return Scrape(
         read=COUNT,
         stored=stored,
@@ -94,9 +94,9 @@ def test_metrics_of_a_later_process_count_its_own_batches(world: World) -> None:
     later = replace(
         whole,
         read=whole.read - len(first),
-        stored=whole.stored - fates.count(Fate.STORED),
-        dropped=whole.dropped - fates.count(Fate.DROPPED),
-        dead_lettered=whole.dead_lettered - fates.count(Fate.DEAD_LETTERED),
+        stored=whole.stored - fates.count(Outcome.STORED),
+        dropped=whole.dropped - fates.count(Outcome.DROPPED),
+        dead_lettered=whole.dead_lettered - fates.count(Outcome.DEAD_LETTERED),
         batches=whole.batches - 1,
     )
     assert books(world).about_metrics(judgement, later, 0) == []

@@ -22,7 +22,7 @@ def test_patches_fit(name: str) -> None:
 
 
 def test_every_process_with_the_environment_is_the_mutant(tmp_path: Path) -> None:
-    code = "from sinks.buffer import WriteBuffer; print(WriteBuffer.add.__qualname__)"
+    code = "from sinks.writing.buffer import WriteBuffer; print(WriteBuffer.add.__qualname__)"
     for env, expected in (
         (environment("tear_rows", tmp_path / "acted"), "tear_rows.<locals>.tearing"),
         ({}, "WriteBuffer.add"),

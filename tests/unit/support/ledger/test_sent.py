@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from tests.support.ledger.events import COLUMNS, HASH, Events, Fate, hash_of
+from tests.support.ledger.events import COLUMNS, HASH, Events, Outcome, hash_of
 from tests.support.ledger.producer import Entry, LedgerFile, Places, Status
 
 EVENTS = Events("run", 3)
@@ -28,12 +28,12 @@ def test_bodies_hold_every_byte_and_none() -> None:
     assert b"" in bodies
     assert bytes(range(256)) in bodies
     assert max(map(len, bodies)) >= 65_535
-    assert {EVENTS.fate(0, number) for number in NUMBERS} == set(Fate)
+    assert {EVENTS.fate(0, number) for number in NUMBERS} == set(Outcome)
 
 
 def test_no_poison_and_nothing_dropped_when_not_asked_for() -> None:
     events = Events("run", 3, poison=0, dropped=0)
-    assert {events.fate(0, number) for number in NUMBERS} == {Fate.STORED}
+    assert {events.fate(0, number) for number in NUMBERS} == {Outcome.STORED}
 
 
 def test_events_share_rows_and_stay_in_their_partition() -> None:
@@ -46,7 +46,7 @@ def test_events_share_rows_and_stay_in_their_partition() -> None:
 def test_events_of_a_certain_size_or_end() -> None:
     events = Events("run", 3, sizes={5: 70_000}, dead={6: "cell_too_large"})
     assert len(events.event(0, 5).body) == 70_000
-    assert events.fate(0, 6) is Fate.DEAD_LETTERED
+    assert events.fate(0, 6) is Outcome.DEAD_LETTERED
     assert events.code(6) == "cell_too_large"
 
 

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ingest.api import Event, ExpressionError, Origin
-from ingest.api.choices import OnMissing
+from ingest.decorating.choices import OnMissing
 from ingest.expressions import FUNCTIONS, ExpressionSyntaxError, Function, FunctionExample, Template, functions, quoted
 
 EXAMPLES = [
@@ -109,7 +109,7 @@ def test_signature_shows_what_may_be_left_out() -> None:
         ("%{substring(a 1)}", 15, 'expected "," or ")"'),
         ("%{substring(a,, 1)}", 15, "expected an argument"),
         ("%{substring('a, 1)}", 13, "never closed"),
-        ("%{1st(a)}", 3, "can not be the name of a function"),
+        ("%{1st(a)}", 3, "cannot be the name of a function"),
         ("%{coalesce(a, b)}", 3, 'unknown function "coalesce"; did you mean "default"'),
         ("%{len(a)}", 3, 'did you mean "length"'),
         ("%{substr(a, 1)}", 3, 'did you mean "substring"'),

@@ -5,43 +5,13 @@ import re
 import pytest
 
 from ingest.api import ConfigInvalidError
+from ingest.catalog import Catalog
+from ingest.config import bind, read_text
+from ingest.config.nodes import plain
 from ingest.flume.ng.kafka import GROUP_OF_FLUME
+from tests.support.flume_agent import BASE, DEPOSIT, EVENT, REGEX, changed, interceptor
 
-BASE = """\
-a.sources = r
-a.channels = c
-a.sinks = k
-a.sources.r.type = org.apache.flume.source.kafka.KafkaSource
-a.sources.r.kafka.bootstrap.servers = localhost:9092
-a.sources.r.kafka.topics = web
-a.sources.r.channels = c
-a.channels.c.type = memory
-a.sinks.k.type = hbase2
-a.sinks.k.channel = c
-a.sinks.k.table = t
-a.sinks.k.columnFamily = cf
-"""
-REGEX = """\
-a.sinks.k.serializer = org.apache.flume.sink.hbase2.RegexHBase2EventSerializer
-a.sinks.k.serializer.regex = (\\\\S+) (.*)
-a.sinks.k.serializer.colNames = ROW_KEY,rest
-a.sinks.k.serializer.rowKeyIndex = 0
-"""
-DEPOSIT = REGEX + "a.sinks.k.serializer.depositHeaders = true\n"
-EVENT = {"body": "r1 text", "topic": "web", "partition": 3, "offset": 7, "timestamp_ms": 5, "key": "k"}
 OWN = {"cf:offset": "7", "cf:partition": "3", "cf:timestamp": "5", "cf:topic": "web", "cf:key": "k", "cf:rest": "text"}
-
-
-def interceptor(**options):
-    lines = [f"a.sources.r.interceptors.i.{name.replace('__', '.')} = {value}" for name, value in options.items()]
-    return BASE + DEPOSIT + "\n".join(["a.sources.r.interceptors = i", *lines]) + "\n"
-
-
-def changed(text, name, value):
-    """The text with another value, or with one more line."""
-    line = f"{name} = {value}\n"
-    found = re.sub(rf"^{re.escape(name)} = .*\n", lambda _: line, text, flags=re.MULTILINE)
-    return found if found != text else text + line
 
 
 @pytest.mark.parametrize(
@@ -122,7 +92,7 @@ def test_parts_that_a_date_lacks_are_those_of_joda(pattern, body, expected, lack
     text = millis("at", pattern, "^r1 (.*) (\\\\w+)$")
     assert cells(text, EVENT | {"body": f"r1 {body} WARN"})[1]["cf:at"] == str(expected)
     (warning,) = imported(text).warnings
-    assert (warning.where.line, lacks in warning.message) == (1 + text[: text.index("s1.pattern")].count("\n"), True)
+    assert (warning.location.line, lacks in warning.message) == (1 + text[: text.index("s1.pattern")].count("\n"), True)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +103,7 @@ def test_a_pattern_of_dates_that_is_none_is_told_where_it_stands(pattern, import
     with pytest.raises(ConfigInvalidError) as caught:
         imported(text)
     (problem,) = caught.value.report.errors
-    assert problem.where.line == 1 + text[: text.index("s1.pattern")].count("\n")
+    assert problem.location.line == 1 + text[: text.index("s1.pattern")].count("\n")
     assert f'"{pattern}"' in problem.message
 
 
@@ -210,7 +180,7 @@ def test_an_expression_with_a_dot_for_one_character_is_told_once(imported):
     text = BASE + REGEX + interceptor + "a.sources.r.interceptors.i.regex = x.y.z\n"
     (warning,) = imported(text).warnings
     assert warning.message == '"." in column 2 of the expression is one byte here, and was one character in Java'
-    assert warning.where.line == text.count("\n")
+    assert warning.location.line == text.count("\n")
     text = changed(BASE + REGEX, "a.sinks.k.serializer.regex", "(.) (.*)")
     (warning,) = imported(text).warnings
     assert '"." in column 2' in warning.message
@@ -396,9 +366,9 @@ class TestSeveral:
         (changed(BASE, "a.sources.r.kafka.bootstrap.servers", ""), "4:1", "no brokers are named"),
         (changed(BASE, "a.sources.r.kafka.bootstrap.servers", "k1"), "5:1", "is not a broker"),
         (changed(BASE, "a.sources.r.kafka.topics", "a, b!"), "6:1", '"b!" is not the name of a topic'),
-        (changed(BASE, "a.sinks.k.table", "t%{x}"), "11:1", '"t%{x}" is no name of a table'),
-        (changed(BASE + REGEX, "a.sinks.k.table", "a b"), "11:1", '"a b" is no name of a table'),
-        (changed(BASE, "a.sinks.k.columnFamily", "c:f"), "12:1", "can not be the name of a family"),
+        (changed(BASE, "a.sinks.k.table", "t%{x}"), "11:1", '"t%{x}" is not the name of a table'),
+        (changed(BASE + REGEX, "a.sinks.k.table", "a b"), "11:1", '"a b" is not the name of a table'),
+        (changed(BASE, "a.sinks.k.columnFamily", "c:f"), "12:1", "cannot be the name of a family"),
         (
             changed(changed(BASE, "a.sources.r.type", "avro"), "a.channels.c.type", "kafka")
             + "a.channels.c.kafka.bootstrap.servers = k1\n",
@@ -416,7 +386,6 @@ class TestSeveral:
             "21:1",
             "listed twice",
         ),
-        (changed(BASE, "a.sinks.k.serializer", "com.x.Mine"), "13:1", 'the serializer "com.x.Mine" is not imported'),
         (changed(BASE, "a.sinks.k.serializer.payloadColumn", ""), "13:1", "there is nothing to write"),
         (changed(BASE, "a.sources.r.selector.type", "com.x.Mine"), "13:1", 'the selector "com.x.Mine" is not imported'),
         (
@@ -453,7 +422,7 @@ class TestSeveral:
 def test_what_can_not_be_imported_is_told_with_its_place(text, place, message, imported):
     with pytest.raises(ConfigInvalidError) as caught:
         imported(text)
-    found = {f"{each.where.line}:{each.where.column}": each.message for each in caught.value.report.errors}
+    found = {f"{each.location.line}:{each.location.column}": each.message for each in caught.value.report.errors}
     assert message in found[place]
 
 
@@ -474,7 +443,7 @@ MISTAKES = (
 
 
 def lines_of(found, text):
-    return [text.splitlines()[each.where.line - 1].partition(" = ")[0] for each in found]
+    return [text.splitlines()[each.location.line - 1].partition(" = ")[0] for each in found]
 
 
 class TestAllAtOnce:
@@ -543,19 +512,102 @@ class TestWhatIsLeftOut:
             "source old": "it is not in a.sources: Flume did not start it",
         }
 
-    def test_an_interceptor_of_a_plugin(self, imported):
-        found = imported(interceptor(type="com.x.Mine$Builder"))
-        assert "# left out: interceptor i (com.x.Mine$Builder): decorators of your own" in found.yaml
-        assert any(entry.original == "interceptor i (com.x.Mine$Builder)" for entry in found.entries)
-        assert any("the interceptor i is left out" in warning.message for warning in found.warnings)
 
-    def test_a_sink_with_a_serializer_of_a_plugin_beside_another(self, configuration, imported):
-        text = changed(changed(BASE, "a.sinks", "k p"), "a.sources.r.channels", "c d") + (
-            "a.sinks.p.type = hbase2\na.sinks.p.channel = d\na.sinks.p.serializer = com.x.Mine\n"
+CELLS_INSTEAD = (
+    "write decorators that set the attribute 2hb_ (the row key) and attributes 2hb_FAMILY:QUALIFIER (the cells) as the "
+    "serializer did"
+)
+DECORATOR_INSTEAD = "write a decorator of your own in Python that does what it did, or remove this one"
+SINK_INSTEAD = (
+    "write a sink attr2hbase, hbase or one of your own, or remove this pipeline where the sink stays in Flume"
+)
+FILTER_BEFORE = "interceptors = f i\na.sources.r.interceptors.f.type = regex_filter\n"
+DATES = interceptor(
+    type="regex_extractor",
+    regex="(a)(b)",
+    serializers="s t",
+    serializers__s__name="x",
+    serializers__t__name="y",
+    serializers__s__type="com.x.Mine",
+    serializers__s__zone="Z",
+)
+
+
+class TestByHand:
+    """What the importer does not know is refused by validate at its place, and all around it is translated."""
+
+    @pytest.mark.parametrize(
+        ("text", "place", "instead", "decorators", "sinks"),
+        [
+            (
+                interceptor(type="com.x.Mine", depth="3").replace("interceptors = i\n", FILTER_BEFORE),
+                "20:1",
+                DECORATOR_INSTEAD,
+                ["filter", "not_imported", "rename", "regex"],
+                ["attr2hbase"],
+            ),
+            (DATES, "19:1", "write a decorator that makes of the attribute x what the serializer made of it",
+             ["regex", "not_imported", "rename", "regex"], ["attr2hbase"]),
+            (
+                changed(changed(BASE, "a.sinks.k.serializer", "com.x.Mine"), "a.sinks.k.serializer.depth", "3"),
+                "13:1",
+                CELLS_INSTEAD,
+                ["not_imported"],
+                ["attr2hbase"],
+            ),
+            (changed(BASE, "a.sinks.k.type", "com.x.Mine"), "9:1", SINK_INSTEAD, [], ["not_imported"]),
+        ],
+    )  # fmt: skip
+    def test_a_class_that_is_not_known(self, text, place, instead, decorators, sinks, imported):
+        found = imported(text)
+        by_hand = [entry for entry in found.entries if entry.outcome == "by hand"]
+        assert [(entry.original, entry.by, entry.why) for entry in by_hand] == [("com.x.Mine", "not_imported", instead)]
+        (warning,) = found.warnings
+        assert (f"{warning.location.line}:1", warning.kind, warning.hint) == (place, "not-imported", instead)
+        assert warning.message == (
+            '"com.x.Mine" is not imported: `ingest validate` refuses the pipeline until it is replaced'
         )
-        assert list(configuration(text).pipelines) == ["a-k"]
-        why = {entry.original: entry.why for entry in imported(text).entries}
-        assert why["sink p"] == "the serializer com.x.Mine is not imported"
+        document = read_text(found.yaml, "new.yaml", {})
+        pipeline = plain(document.root)["pipelines"]["a-k"]
+        kinds = [kind for each in pipeline.get("decorators", []) for kind in each]
+        assert [kind for kind in kinds if kind not in ("select", "value")] == decorators
+        assert [kind for each in pipeline["sinks"] for kind in each] == sinks
+        with pytest.raises(ConfigInvalidError) as caught:
+            bind(document, Catalog())
+        (refused,) = caught.value.report.errors
+        assert found.yaml.splitlines()[refused.location.line - 1][refused.location.column - 1 :].startswith("not_imp")
+        assert (refused.kind, refused.message) == ("not-imported", '"com.x.Mine" was not imported')
+        assert refused.hint == instead
+
+    def test_other_pipelines_are_whole(self, imported):
+        text = changed(changed(BASE, "a.sinks", "k p"), "a.sources.r.channels", "c d") + (
+            "a.channels.d.type = memory\na.sinks.p.type = hbase2\na.sinks.p.channel = d\na.sinks.p.table = u\n"
+            "a.sinks.p.columnFamily = f\na.sinks.p.serializer = com.x.Mine\na.sinks.p.enableWal = false\n"
+        )
+        pipelines = plain(read_text(imported(text).yaml, "new.yaml", {}).root)["pipelines"]
+        assert list(pipelines) == ["a-k", "a-p"]
+        assert "decorators" not in pipelines["a-k"]
+        assert pipelines["a-p"]["sinks"] == [{"attr2hbase": {"table": "u", "write_to_wal": False}}]
+
+    def test_headers_reach_what_is_written_by_hand(self, imported):
+        text = changed(BASE, "a.sinks.k.serializer", "com.x.Mine") + "a.sources.r.header.trace = x-trace\n"
+        pipeline = plain(read_text(imported(text).yaml, "new.yaml", {}).root)["pipelines"]["a-k"]
+        assert {"rename": {"attributes": {"x-trace": "trace"}}} in pipeline["decorators"]
+        assert "not_imported" in pipeline["decorators"][-1]
+
+    def test_other_mistakes_are_still_errors(self, imported):
+        text = changed(changed(BASE, "a.sinks.k.serializer", "com.x.Mine"), "a.sinks.k.table", "a b")
+        with pytest.raises(ConfigInvalidError, match='"a b" is not the name of a table'):
+            imported(text)
+
+    @pytest.mark.parametrize("missing", ["table", "columnFamily", "channel"])
+    def test_what_flume_needed_is_needed(self, missing, imported):
+        with pytest.raises(ConfigInvalidError, match=f'the sink needs "{missing}"'):
+            imported(changed(changed(BASE, "a.sinks.k.serializer", "com.x.Mine"), f"a.sinks.k.{missing}", ""))
+
+    def test_a_sink_of_flume_is_left_out(self, imported):
+        with pytest.raises(ConfigInvalidError, match="there is no HBase sink in this file"):
+            imported(changed(BASE, "a.sinks.k.type", "org.apache.flume.sink.kafka.KafkaSink"))
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,21 @@ def test_the_report_names_the_cluster_of_each_store(imported):
     assert "# the Thrift server of the cluster at dc2:2181, under /secure; nothing" in made.yaml
 
 
+@pytest.mark.parametrize("names", [["kerberosPrincipal"], ["kerberosKeytab"], ["kerberosPrincipal", "kerberosKeytab"]])
+def test_a_cluster_with_kerberos_is_a_warning_with_the_way_out(names, imported):
+    secured = at("dc2:2181") | dict.fromkeys(names, "flume/_HOST@EXAMPLE.COM")
+    made = imported(agent(at("dc1:2181"), secured))
+    warning = next(each for each in made.warnings if "Kerberos" in each.message)
+    message = "the cluster demands Kerberos, which the Thrift connection of this store does not support"
+    assert (warning.message, "hbase.thrift.keytab.file" in warning.hint) == (message, True)
+    (first, *_), lines = names, made.report.sources["old.conf"]
+    assert lines[warning.location.line - 1].startswith(f"a.sinks.k2.{first}")
+    assert not any("kerberos" in entry.why for entry in made.entries)
+    stores = " ".join(made.yaml[made.yaml.index("stores:") : made.yaml.index("pipelines:")].split())
+    assert stores.count("nothing of the old client's settings is needed") == 1
+    assert stores.index("demands Kerberos") > stores.index("dc2:2181")
+
+
 def test_two_agents_without_a_quorum_are_told_of(imported, hosts):
     text = agent({}) + of_b(agent({}))
     (warning,) = imported(text).warnings

@@ -48,9 +48,9 @@ GONE = {"type": "file_roll"}
         (group("k1 k2 k3", "org.apache.flume.sink.FailoverSinkProcessor", k3="+1"), {}, ["k3"]),
         (group("k3 k2 k1", k1="-10", k2="-9", k3="-11"), {}, ["k2"]),
         (group("k1 k2 k3", k1="0", k2="9999999999", k3="ten"), {}, ["k1"]),
-        (group("k3 k2 k1"), {}, ["k1"]),  # as Java's hash table goes: -1, -2, -3
+        (group("k3 k2 k1"), {}, ["k3"]),
         (group("k1 k2 k3", k1="-3"), {}, ["k2"]),
-        (group("k3 k2 k1", k1="4", k2="4", k3="4"), {}, ["k1"]),
+        (group("k3 k2 k1", k1="4", k2="4", k3="4"), {}, ["k3"]),
         (group("k1 k2 k3 gone", gone="9", k3="1"), {}, ["k3"]),
         (group("k1 k2", k1="5", k2="10"), {"k3": ELSEWHERE}, ["k2", "k3"]),
         (group("k1 k2 k3", k1="5", k2="10", k3="1"), {"k3": ELSEWHERE}, ["k2", "k3"]),
@@ -78,9 +78,30 @@ def test_the_report_tells_of_each_that_is_left_out(imported):
     assert left == {
         "sink group g1": f"k2 has the highest priority and gets every event: {waits}",
         "sink k1": f"k2 goes before it in the failover group g1: {waits}",
-        "sink k3": "Flume never ran it: k1 has its priority in the failover group g1",
+        "sink k3": "it has the priority of k1, which is listed before it in the failover group g1: Flume ran one",
     }
     assert not made.warnings
+
+
+@pytest.mark.parametrize(
+    ("found", "tied"),
+    [
+        (group("k3 k2 k1"), "k3, k2, k1"),
+        (group("k3 k1", k3="4", k1="4"), "k3, k1"),
+        (group("k1 k3 k2", k1="-1"), "k1, k3, k2"),
+        (group("k1 k3 k2", k3="-1"), "k1, k3, k2"),
+        (group("k1 k2 k3", k2="1"), None),
+        (group("k1 k2 k3", k1="-7", k2="-8"), None),
+    ],
+)
+def test_sinks_that_could_all_go_first_are_a_warning(found, tied, imported):
+    sinks = {name: ELSEWHERE for name in ("k1", "k2", "k3") if name not in found["sinks"].split()}
+    warnings = [
+        each.message for each in imported(agent(found, **sinks)).warnings if "one priority or none" in each.message
+    ]
+    first = (tied or "").partition(",")[0]
+    message = f"{tied} of the failover group g1 have one priority or none: {first}, the first listed, counts"
+    assert warnings == ([message] if tied else [])
 
 
 @pytest.mark.parametrize(

@@ -25,14 +25,14 @@ def said_over(made, name):
 
 
 def test_a_pipeline_alone_goes_on_as_the_group(imported):
-    said = "the group is Flume's: `ingest run --start-from group` goes on where Flume has stopped"
+    said = "the group is Flume's: `ingest run --start-from group` resumes where Flume stopped"
     assert said_over(imported(ONE), "a-k1") == [said]
 
 
 def test_one_of_several_says_whose_offsets_are_to_be_copied(imported):
     first = " ".join(said_over(imported(THREE), "a-k1"))
-    assert first.startswith("the group is Flume's: once its offsets are copied for a-k2, a-k3, as is told there, ")
-    assert first.endswith("`ingest run --start-from group` goes on where Flume has stopped")
+    assert first.startswith("the group is Flume's: once its offsets are copied for a-k2, a-k3, as is written there, ")
+    assert first.endswith("`ingest run --start-from group` resumes where Flume stopped")
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,74 @@ def test_the_others_have_the_commands_with_their_names(more, group, login, impor
 def test_a_variable_stays_one(imported):
     made = imported(THREE + "a.sources.r.kafka.consumer.group.id = ${env:GROUP}\n")
     assert '--group "${GROUP}-a-k2" --from-file offsets.csv --execute' in said_over(made, "a-k2")
+
+
+LOGGER = "a.sinks.log.type = logger\na.sinks.log.channel = {}\n"
+HELD = (
+    "a.channels.c.type = kafka\na.channels.c.kafka.bootstrap.servers = localhost:9092\n"
+    "a.channels.c.kafka.consumer.group.id = held\n"
+)
+OF_CHANNEL = ONE.replace("org.apache.flume.source.kafka.KafkaSource", "avro") + HELD
+ELSEWHERE = (
+    "b.sources = r\nb.channels = c\nb.sinks = log\nb.sources.r.type = kafka\nb.sources.r.channels = c\n"
+    "b.sources.r.kafka.bootstrap.servers = localhost:9092 localhost:9093\nb.sources.r.kafka.topics = other\n"
+    "b.sinks.log.type = hdfs\nb.sinks.log.channel = c\n"
+)
+
+
+class TestWhatStaysInFlume:
+    @pytest.mark.parametrize(
+        ("text", "group", "sinks", "agent", "line"),
+        [
+            (ONE + LOGGER.format("d"), "flume", "log (logger)", "a", "a.sources.r.type = "),
+            (ONE + LOGGER.format("c"), "flume", "log (logger)", "a", "a.sources.r.type = "),
+            (THREE + LOGGER.format("e"), "flume", "log (logger)", "a", "a.sources.r.type = "),
+            (OF_CHANNEL + LOGGER.format("c"), "held", "log (logger)", "a", "a.channels.c.type = "),
+            (ONE + ELSEWHERE, "flume", "log (hdfs)", "b", "b.sources.r.type = "),
+        ],
+    )
+    def test_needs_a_group_of_its_own(self, text, group, sinks, agent, line, imported):
+        made = imported(text.replace("a.sinks = ", "a.sinks = log "))
+        (warning,) = [each for each in made.warnings if "stays in Flume" in each.message]
+        assert warning.message == (
+            f'the group "{group}" also feeds what stays in Flume: {sinks} of agent {agent}; while an agent reads '
+            "as it, pipeline a-k1 cannot commit its offsets"
+        )
+        assert warning.hint.startswith(f"there set kafka.consumer.group.id = {group}-{agent}-flume, and copy ")
+        assert warning.hint.endswith(f"--group {group}-{agent}-flume --from-file offsets.csv --execute")
+        assert made.report.sources["old.conf"][warning.location.line - 1].startswith(line)
+
+    def test_with_a_variable_in_its_group(self, imported):
+        text = ONE.replace("a.sinks = ", "a.sinks = log ") + LOGGER.format("d")
+        made = imported(text + "a.sources.r.kafka.consumer.group.id = ${env:GROUP}\n")
+        assert any('the group "${GROUP}" also feeds what stays in Flume' in each.message for each in made.warnings)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            ONE + ELSEWHERE + "b.sources.r.kafka.consumer.group.id = other\n",
+            OF_CHANNEL + LOGGER.format("d"),
+            (ONE + LOGGER.format("c") + "a.sinkgroups = g\na.sinkgroups.g.sinks = k1 log\n"
+             "a.sinkgroups.g.processor.type = failover\na.sinkgroups.g.processor.priority.k1 = 9\n"),
+            ONE,
+        ],
+    )  # fmt: skip
+    def test_is_no_matter_in_another_group_or_as_a_backup(self, text, imported):
+        made = imported(text.replace("a.sinks = ", "a.sinks = log "))
+        assert not any("stays in Flume" in each.message for each in made.warnings)
+
+
+@pytest.mark.parametrize(
+    ("text", "channel", "why"),
+    [
+        (ONE + "a.channels.c.type = memory\n", "channel c (memory)",
+         "before the switch stop its sources, wait until its ChannelSize is 0, then stop the agent"),
+        (ONE + HELD, "channel c (kafka)",
+         "before the switch stop its sources, wait until the lag of its group is 0, then stop the agent"),
+        (OF_CHANNEL, "channel (kafka)",
+         "stop the agent before the switch: the offsets of the group say where it stopped"),
+    ],
+)  # fmt: skip
+def test_the_report_says_how_a_channel_is_drained(text, channel, why, imported):
+    (found,) = [entry.why for entry in imported(text).entries if entry.original == channel]
+    assert found.endswith(f"; {why}")

@@ -86,7 +86,7 @@ def test_places_and_comments():
 def test_a_key_that_stands_twice():
     original = Original("f", "a = 1\na = 2")
     assert properties_of(original)["a"].value == "2"
-    assert [str(problem.where) for problem in original.problems] == ["f:2:1"]
+    assert [str(problem.location) for problem in original.problems] == ["f:2:1"]
 
 
 PIECES = [*"ab=: \\\n\r#!\t.u0\x0b\x0c\x85\u2028", r"\uD83D", r"\uDE00"]

@@ -5,16 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import ConfigInvalidError
-from ingest.build import plan_of
 from ingest.catalog import Catalog
 from ingest.config import bind, read_text
 from ingest.config.nodes import plain
 from ingest.config.writing import flow, literal
+from ingest.dry_run import DryRun
 from ingest.flume.ng.variables import Variables
 from ingest.flume.original import Original
 from ingest.flume.pipelines.report import Outcome
-from ingest.trial import Trial
-from tests.unit.ingest.flume.ng.test_agents import BASE, DEPOSIT, EVENT, REGEX, changed, interceptor
+from ingest.plan.assemble import plan_of
+from tests.support.flume_agent import BASE, DEPOSIT, EVENT, REGEX, changed, interceptor
 
 ENV = {"DC": "ams", "COL": "c1", "T": "tab", "F": "fam", "BROKERS": "k1:9092", "K": "k2", "TOPIC": "web2", "G": "g"}
 
@@ -36,7 +36,7 @@ def put(bound):
     def run(text):
         found = bound(text)
         (pipeline,) = found.pipelines.values()
-        (output,) = Trial.of(plan_of(found, pipeline, Catalog())).run([EVENT])
+        (output,) = DryRun(plan_of(found, pipeline, Catalog())).run([EVENT])
         (one,) = output.line["puts"]
         return one["table"], one["row"], {f"{family}:{name}": value for family, name, value in one["cells"]}
 
@@ -149,7 +149,7 @@ def test_what_stays_text_is_told(value, row, message, put, imported):
     assert put(text)[1] == row
     (warning,) = imported(text).warnings
     assert message in warning.message
-    assert warning.where.line == text.count("\n", 0, text.index("rowPrefix")) + 1
+    assert warning.location.line == text.count("\n", 0, text.index("rowPrefix")) + 1
 
 
 @pytest.mark.parametrize("value", ["${}", "${a b}", "${", "$x", "${a-b}", "a$"])
@@ -176,14 +176,14 @@ def test_what_no_flume_took_for_a_variable_is_text(value, put, imported):
 def test_what_must_be_known_at_import_is_an_error(text, name, line, imported):
     with pytest.raises(ConfigInvalidError) as caught:
         imported(text)
-    found = [problem for problem in caught.value.report.errors if problem.where.line == line]
+    found = [problem for problem in caught.value.report.errors if problem.location.line == line]
     assert len(found) == 1
     assert f"{name} has ${{" in found[0].message
 
 
 def test_what_is_wrong_beside_a_variable_is_told(imported):
     text = changed(simple(serializer__rowPrefix="${DC}"), "a.sinks.k.table", "a b")
-    with pytest.raises(ConfigInvalidError, match='"a b" is no name of a table'):
+    with pytest.raises(ConfigInvalidError, match='"a b" is not the name of a table'):
         imported(text)
 
 

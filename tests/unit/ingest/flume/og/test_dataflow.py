@@ -3,6 +3,9 @@
 import pytest
 
 from ingest.api import ConfigInvalidError
+from ingest.catalog import Catalog
+from ingest.config import bind, read_text
+from ingest.config.nodes import plain
 from ingest.flume import Outcome
 
 A = 'attr2hbase("a")'
@@ -129,7 +132,7 @@ def test_backup_that_is_the_only_hbase_sink_is_warned_of(imported):
         ("n1 : a | console ;", "there is no attr2hbase or hbase sink"),
         ('n1 : a("\\7") | console ;', "there is no attr2hbase or hbase sink"),
         ('value("a", "\\7") console', "there is no attr2hbase or hbase sink"),
-        (" ".join(['mask("x")'] * 1001) + A, "more than 1000 steps"),
+        (" ".join(['mask("x")'] * 1001) + A, "more than 1000 decorators"),
     ],
 )
 def test_what_can_not_be_imported(text, message, imported):
@@ -162,5 +165,31 @@ n1 : tail("/f") // the file
         "# packed",
         "# left out: batch(3): micro-batches, and `write_buffer_size` of the sink, take its place",
     ]
-    assert lines[lines.index("sinks:") + 1 :] == ["# the table", "# the end", "- attr2hbase: {table: t}"]
+    assert lines[lines.index("sinks:") + 1 :] == [
+        "# the table",
+        "# the end",
+        "- attr2hbase: {table: t, on_missing_key: drop}",
+    ]
     assert lines[lines.index("source:") - 3 : lines.index("source:") - 1] == ["# the whole flow", "# the file"]
+
+
+class TestByHand:
+    def test_a_decorator_and_a_sink_of_plugins(self, imported):
+        found = imported('mask("x")\nmyDecorator(1) [ attr2hbase("t"),\nmask("y") zap(2) ]')
+        assert [
+            (entry.place.line, entry.original, entry.by) for entry in found.entries if entry.outcome == "by hand"
+        ] == [
+            (2, "myDecorator", "not_imported"),
+            (3, "zap", "not_imported"),
+        ]
+        assert [warning.kind for warning in found.warnings] == ["not-imported", "not-imported"]
+        root = plain(read_text(found.yaml, "new.yaml", {}).root)
+        assert [kind for each in root["chains"]["flume-common"] for kind in each] == ["mask", "not_imported"]
+        first, second = root["pipelines"].values()
+        assert [list(each) for each in first["sinks"] + second["sinks"]] == [["attr2hbase"], ["not_imported"]]
+        with pytest.raises(ConfigInvalidError) as caught:
+            bind(read_text(found.yaml, "new.yaml", {}), Catalog())
+        assert {(error.kind, error.message) for error in caught.value.report.errors} == {
+            ("not-imported", '"myDecorator" was not imported'),
+            ("not-imported", '"zap" was not imported'),
+        }

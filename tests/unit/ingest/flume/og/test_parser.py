@@ -183,7 +183,7 @@ def test_comments_and_blanks_separate(text):
         ("n : a | b ; c", "1:14", '":" after the host'),
         ("1.2.3.4", "1:8", '":" after the host'),
         ("let x = a in b", "1:7", "`let` was removed"),
-        ("a §", "1:3", "'§' can not stand here"),
+        ("a §", "1:3", "'§' cannot stand here"),
         ("{ a => " * 200 + "b" + " }" * 200, "1:841", "nested deeper"),
         ("a(" + "f(" * 200 + ")" * 201, "1:241", "nested deeper"),
     ],

@@ -56,10 +56,10 @@ pipelines:
       - attr2hbase: {table: t}
 """
     )
-    assert made.places[made.text.splitlines().index('      - value: {attribute: a, value: "%{b}"}')] == Place(
+    assert made.locations[made.text.splitlines().index('      - value: {attribute: a, value: "%{b}"}')] == Place(
         "old.conf", 5, 6
     )
-    assert len(made.places) == len(made.text.splitlines())
+    assert len(made.locations) == len(made.text.splitlines())
 
 
 def test_pipeline_without_steps_has_no_list_of_them():

@@ -1,0 +1,80 @@
+"""
+Every figure of the README's section on speed is that of the committed benchmark run, as docs/performance.md has it.
+
+    python deploy/checks/figures.py
+
+Prints every finding; exit 1 when there is one.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+FIGURES = {
+    r"([\d,]*\d) events a second into RocksDB": ("rungs", "rocksdb", "per_s"),
+    r"([\d,]*\d) into HBase with the write-ahead": ("hbase", "hbase", "per_s"),
+    r"file channel, which promises as much, comes to ([\d,]*\d)": ("hbase", "flume file channel", "per_s"),
+    r"which loses events in a crash, to ([\d,]*\d)": ("hbase", "flume memory channel", "per_s"),
+    r"can be read ([\d.]*\d) s after": ("latency", "50 %", "p50_s"),
+    r"99 of 100 within ([\d.]*\d) s": ("latency", "50 %", "p99_s"),
+    r"decorates ([\d,]*\d) events a second": ("chain_of_four_per_s",),
+}
+"""Words around a figure of the README -> its path in docs/bench/latest.json."""
+
+_SECTION = re.compile(r"^## Speed\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_FIGURE = re.compile(r"\d{1,3}(?:,\d{3})+|\d+\.\d+(?= s\b)")
+_RATE = 100  # from here on a figure has no decimals
+
+
+def main() -> int:
+    """Compare the committed files."""
+    result = json.loads((ROOT / "docs/bench/latest.json").read_text(encoding="utf-8"))
+    readme, page = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/performance.md"))
+    found = list(findings(readme, page, result))
+    for finding in found:
+        print(finding, file=sys.stderr)
+    return 1 if found else 0
+
+
+def findings(readme: str, page: str, result: Mapping[str, Any]) -> Iterator[str]:
+    """
+    What differs, a line each.
+
+    Args:
+        readme: text of the README.
+        page: text of docs/performance.md.
+        result: of the committed run.
+    """
+    section = _SECTION.search(readme)
+    text = " ".join(section[1].split()) if section else ""
+    rest = text
+    for pattern, path in FIGURES.items():
+        name, measured = ", ".join(path), shown(result, path)
+        match = re.search(pattern, text)
+        if match is None:
+            yield f"README.md: no figure for {name}: {measured}; write it where /{pattern}/ matches"
+            continue
+        rest = rest.replace(match[0], "")
+        if match[1] != measured:
+            yield f"README.md: {match[1]} for {name}; the committed run has {measured}"
+        if not re.search(rf"(?<![\d,.]){re.escape(measured)}(?![\d,.])", page):
+            yield f"docs/performance.md: no {measured} for {name}; write it anew with 'make bench'"
+    for figure in _FIGURE.findall(rest):
+        yield f"README.md: {figure} is of no known measurement; add it to FIGURES in deploy/checks/figures.py"
+
+
+def shown(result: Mapping[str, Any], path: tuple[str, ...]) -> str:
+    """A figure of a run as documents have it: a rate without decimals, all else with two."""
+    value: Any = result
+    for key in path:
+        value = value[key]
+    return f"{value:,.0f}" if value >= _RATE else f"{value:.2f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

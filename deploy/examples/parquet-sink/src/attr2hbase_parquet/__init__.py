@@ -1,0 +1,184 @@
+"""A sink for attr2hbase that writes events as rows of Parquet files, each event exactly once."""
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ingest.api import (
+    Batch,
+    Committer,
+    ConflictError,
+    Event,
+    Example,
+    MappingError,
+    Sink,
+    SinkContext,
+    SinkResult,
+    SinkSettings,
+    SinkWriter,
+    StoreUnavailableError,
+    TaskSpec,
+    WriteCounts,
+    option,
+)
+from ingest.expressions import Template
+
+ROWS_HELD = 20_000  # of a row group; what a task keeps in memory
+
+
+class ParquetSettings(SinkSettings):
+    """Options of the parquet sink."""
+
+    path: str = option("Folder of the files, on a disk that the driver and all workers share.", example="./data/rows")
+    columns: dict[str, Template] = option(
+        "Name of each column, and the template of its text, which must be UTF-8.",
+        example={"user": "%{json.user}"},
+        min_length=1,
+    )
+
+
+class Parquet(Sink[ParquetSettings]):
+    """
+    Write each event as a row of a Parquet file, in columns of text.
+
+    A micro-batch becomes one folder, `batch=NAME`, with a file for each task. The folder appears whole, by a rename. A
+    batch that runs again after that leaves the folder as it is. A path belongs to one sink of one pipeline.
+    """
+
+    kind = "parquet"
+    examples = (
+        Example("two columns", settings="{path: ./data/rows, columns: {user: '%{user}', line: '%{topic}:%{offset}'}}"),
+    )
+
+    def writer(self, context: SinkContext) -> SinkWriter:  # noqa: ARG002 - the committer says where to stage
+        """Writes one file."""
+        return _Writer(self.settings.columns)
+
+    def committer(self, context: SinkContext) -> Committer:
+        """Moves the files of a batch to their place."""
+        return _Committer(Path(self.settings.path).absolute(), context)
+
+
+class _Writer(SinkWriter):
+    def __init__(self, columns: dict[str, Template]) -> None:
+        self._columns = [(name, template.render) for name, template in columns.items()]
+        self._schema = pa.schema([(name, pa.string()) for name in columns])
+        self._rows: list[list[str]] = []
+        self._counts = WriteCounts()
+        self._path = Path()
+        self._file: pq.ParquetWriter | None = None
+
+    def begin(self, spec: TaskSpec, prepared: bytes, counts: WriteCounts) -> None:
+        with _on_disk(self._path):
+            self.close()
+        self._rows = []
+        self._counts = counts
+        self._path = Path(os.fsdecode(prepared)) / f"part-{spec.task_id}.parquet"
+
+    def write(self, event: Event) -> None:
+        try:
+            self._rows.append([render(event).decode() for _, render in self._columns])
+        except UnicodeDecodeError as error:
+            raise MappingError("the text of a column is not UTF-8", code="not_utf8") from error
+        if len(self._rows) >= ROWS_HELD:
+            self._write_rows()
+
+    def flush(self) -> SinkResult:
+        if self._rows:
+            self._write_rows()
+        if self._file is None:
+            return SinkResult()
+        with _on_disk(self._path):
+            self.close()
+            _sync(self._path)
+            self._counts.bytes += self._path.stat().st_size
+        return SinkResult(os.fsencode(self._path.name))
+
+    def close(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+    def _write_rows(self) -> None:
+        table = pa.table([list(column) for column in zip(*self._rows, strict=True)], schema=self._schema)
+        with _on_disk(self._path):
+            if self._file is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = pq.ParquetWriter(self._path, self._schema)
+            self._file.write_table(table)
+        self._counts.write_calls += 1
+        self._counts.rows_sent += len(self._rows)
+        self._counts.cells += len(self._rows) * len(self._columns)
+        self._rows = []
+
+
+class _Committer(Committer):
+    def __init__(self, folder: Path, context: SinkContext) -> None:
+        self._folder = folder
+        self._owner = folder / f".of-{quote(context.pipeline, safe='')}+{quote(context.sink, safe='')}"
+        self._staging = self._owner / context.staging_name
+
+    def recover(self) -> None:
+        with _on_disk(self._folder):
+            self._owner.mkdir(parents=True, exist_ok=True)
+            others = [path.name for path in self._folder.glob(".of-*") if path != self._owner]
+            if self._staging.exists():
+                shutil.rmtree(self._staging)
+        if others:
+            raise ConflictError(
+                f'"{self._folder}" belongs to another sink: "{others[0]}"',
+                hint="give each sink a path of its own; after a sink was renamed, rename that hidden folder too",
+            )
+
+    def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:  # noqa: ARG002 - no task asks to run again
+        return os.fsencode(self._staging / batch.attempt)
+
+    def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
+        target, attempt = self._folder / f"batch={batch.name}", self._staging / batch.attempt
+        names = [os.fsdecode(name) for name in results if name]
+        with _on_disk(target):
+            if names and not target.exists():
+                # a task that Spark gave up may still write beside the files of those that count
+                whole = attempt / "whole"
+                whole.mkdir(exist_ok=True)
+                for name in names:
+                    if not (whole / name).exists():  # a commit that failed halfway is repeated
+                        (attempt / name).rename(whole / name)
+                _sync(whole)
+                whole.rename(target)
+                _sync(self._folder)
+        self.abort(batch)
+
+    def abort(self, batch: Batch) -> None:
+        shutil.rmtree(self._staging / batch.attempt, ignore_errors=True)
+
+
+@contextmanager
+def _on_disk(path: Path) -> Iterator[None]:
+    """
+    Whatever goes wrong is waited for, and the batch runs again.
+
+    So it is when the time limit of an event ends a write: a file with half a row group is no file.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise StoreUnavailableError(
+            f'"{path}" cannot be written: {type(error).__name__}: {error}', hint="see that the disk is there, with room"
+        ) from error
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,110 @@
+"""The parquet sink: the contract of all sinks, and what is in its files."""
+
+import pyarrow.parquet as pq
+import pytest
+from attr2hbase_parquet import ROWS_HELD, Parquet
+
+from ingest.api import (
+    Batch,
+    ConflictError,
+    Event,
+    MappingError,
+    SinkContext,
+    StoreUnavailableError,
+    TaskSpec,
+    WriteCounts,
+)
+from ingest.testing.events import settings_of
+from ingest.testing.sinks import SinkContract, SinkKit
+
+COLUMNS = "{body: '%{body}', number: '%{number}'}"
+
+
+def sink(folder):
+    return Parquet(settings_of(Parquet.settings_class(), f"{{path: '{folder}', columns: {COLUMNS}}}"))
+
+
+def rows(folder):
+    """Body and number of every row that readers see, who pass over hidden folders."""
+    return [
+        (row["body"], row["number"])
+        for file in folder.glob("batch=*/*.parquet")
+        for row in pq.ParquetFile(file).read().to_pylist()
+    ]
+
+
+class TestContract(SinkContract):
+    @pytest.fixture
+    def kit(self, tmp_path):
+        folder = tmp_path / "rows"
+        return SinkKit(
+            sink(folder),
+            tmp_path / "state",
+            visible=lambda: rows(folder),
+            seen=lambda event: (event.body.decode(), event.attributes["number"].decode()),
+            staged=lambda: [*folder.glob(".of-*/*/*")],
+            refused=Event(b"\xff", {}),
+        )
+
+
+@pytest.fixture
+def halves(tmp_path):
+    made = sink(tmp_path / "rows")
+    context = SinkContext("p", "parquet", tmp_path)
+    committer = made.committer(context)
+    committer.recover()
+    return made.writer(context), committer
+
+
+def begun(writer, committer, batch, task="0"):
+    counts = WriteCounts()
+    writer.begin(TaskSpec(batch, task_id=task), committer.prepare(batch, ()), counts)
+    return counts
+
+
+def test_more_rows_than_are_held_are_one_file(tmp_path, halves):
+    writer, committer = halves
+    counts = begun(writer, committer, Batch("1000", 1000, "a"))
+    for number in range(ROWS_HELD + 1):
+        writer.write(Event(b"x", {"number": b"%d" % number}))
+    committer.commit(Batch("1000", 1000, "a"), [writer.flush().payload])
+    (file,) = (tmp_path / "rows").glob("batch=1000/*.parquet")
+    assert pq.ParquetFile(file).num_row_groups == 2
+    assert len(rows(tmp_path / "rows")) == counts.rows_sent == ROWS_HELD + 1
+    assert (counts.write_calls, counts.cells, counts.bytes) == (2, 2 * (ROWS_HELD + 1), file.stat().st_size)
+
+
+def test_file_of_a_task_that_does_not_count_is_left_out(tmp_path, halves):
+    writer, committer = halves
+    batch = Batch("1000", 1000, "a")
+    payloads = []
+    for task in ("given-up", "again"):
+        begun(writer, committer, batch, task)
+        writer.write(Event(b"x", {}))
+        payloads.append(writer.flush().payload)
+    committer.commit(batch, payloads[1:])
+    assert rows(tmp_path / "rows") == [("x", "")]
+
+
+def test_text_that_is_not_utf8_is_refused(halves):
+    writer, committer = halves
+    begun(writer, committer, Batch("1000", 1000, "a"))
+    with pytest.raises(MappingError) as caught:
+        writer.write(Event(b"\xff", {}))
+    assert caught.value.code == "not_utf8"
+
+
+@pytest.mark.usefixtures("halves")
+def test_path_of_another_sink_is_refused(tmp_path):
+    other = sink(tmp_path / "rows").committer(SinkContext("q", "parquet", tmp_path))
+    with pytest.raises(ConflictError, match="belongs to another sink"):
+        other.recover()
+
+
+def test_disk_that_is_away_is_waited_for(tmp_path, halves):
+    writer, _ = halves
+    (tmp_path / "file").touch()
+    writer.begin(TaskSpec(Batch("1000", 1000, "a")), bytes(tmp_path / "file"), WriteCounts())
+    writer.write(Event(b"x", {}))
+    with pytest.raises(StoreUnavailableError, match="cannot be written"):
+        writer.flush()

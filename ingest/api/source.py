@@ -1,0 +1,267 @@
+"""The contract of a source, which Kafka, files and sources of plugins all keep."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from ingest.api.component import Example, Stability, settings_class_of
+from ingest.api.errors import IngestError
+from ingest.api.settings import Model
+
+RECORD_SCHEMA = (
+    "topic string, partition int, offset long, key binary, value binary, timestamp_ms long, "
+    "headers array<struct<key: string, value: binary>>"
+)
+"""The columns of a source's frame, as Spark writes a schema: `Record` field by field; key and value may be null."""
+
+
+class Format(StrEnum):
+    """The format of an event in a record's value."""
+
+    RAW = "raw"
+    JSON = "json"
+    FLUME_AVRO = "flume_avro"
+
+
+class Tombstones(StrEnum):
+    """The action for records without a value."""
+
+    DROP = "drop"
+    ERROR = "error"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """
+    How a source's records become events.
+
+    Attributes:
+        max_event_bytes: largest value of a record.
+    """
+
+    format: Format = Format.RAW
+    max_event_bytes: int = 1 << 20
+    tombstones: Tombstones = Tombstones.DROP
+
+
+class SourceSettings(Model):
+    """Options of a source. Callers use the properties and methods below, never an option by its name."""
+
+    @property
+    def decoding(self) -> Decoding:
+        """How its records become events; by default the value is the body."""
+        return Decoding()
+
+    @property
+    def summary(self) -> str:
+        """What it reads, in a few words, for drawings; "" if the kind is enough."""
+        return ""
+
+    @property
+    def line_files(self) -> str | None:
+        """A file, a folder or a glob whose lines are the records; None for all other sources."""
+        return None
+
+    @property
+    def topics_by_name(self) -> tuple[str, ...]:
+        """Kafka topics that the options name one by one."""
+        return ()
+
+    def reads_topic(self, topic: str) -> bool:  # noqa: ARG002 - for sources that read Kafka
+        """Whether the source reads this topic of its Kafka cluster."""
+        return False
+
+    @property
+    def consumer_group(self) -> tuple[str, str] | None:
+        """Brokers and name of the Kafka consumer group that it commits offsets to; None without one."""
+        return None
+
+    @property
+    def has_headers(self) -> bool:
+        """Whether its records may have headers, which become attributes."""
+        return True
+
+    @property
+    def has_record_times(self) -> bool:
+        """Whether each record has a timestamp of its own; False if all records of a topic have the same one."""
+        return True
+
+    @property
+    def has_unique_nanos(self) -> bool:
+        """Whether `%{nanos}` is unique within a topic, for up to 10,000 records of a partition and millisecond."""
+        return True
+
+    @property
+    def fixed_names(self) -> frozenset[str]:
+        """Core names, such as `partition` or `key`, that are the same for every event."""
+        return frozenset()
+
+    @property
+    def max_records_per_batch(self) -> int | None:
+        """Maximum number of records of one micro-batch; None without a limit."""
+        return None
+
+    @property
+    def keeps_batch_times(self) -> bool:
+        """Whether the newest batch time is kept outside the checkpoint, as in a consumer group beside the offsets."""
+        return False
+
+    def java_properties(self) -> dict[str, str]:
+        """System properties that the Java processes of Spark need before they start."""
+        return {}
+
+
+class Positions(Protocol):
+    """
+    The positions of a pipeline in Spark's checkpoint; read-only.
+
+    A batch is a number from 0. An offset is the JSON that the source's reader returned to Spark for it.
+    """
+
+    @property
+    def exists(self) -> bool:
+        """Whether a query has written to this checkpoint."""
+
+    def newest_commit(self) -> int | None:
+        """Number of the newest acknowledged batch; None before the first one."""
+
+    def end_offsets(self, batch_id: int) -> dict[str, object]:
+        """
+        The end of a batch, for a reader whose offset is a JSON object.
+
+        Raises:
+            CheckpointError: the file is damaged, or the offset is no object.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class SourceContext:
+    """
+    The pipeline of a source.
+
+    Attributes:
+        pipeline: its name.
+        timezone: of its times without an offset from UTC.
+        start_from: `ingest run --start-from`, for a pipeline without a checkpoint; None to use the options.
+        positions: its positions.
+    """
+
+    pipeline: str
+    timezone: str
+    start_from: str | None
+    positions: Positions
+
+
+S = TypeVar("S", bound=SourceSettings)
+
+
+class Source(ABC, Generic[S]):
+    """
+    Records in a fixed order, each with a place that never changes, as a streaming DataFrame of Spark.
+
+    A source lives on the driver. Order: constructed (no I/O), then before each start of the query `identity` and
+    `frame`; `data_loss` and `unavailable` while a query runs; `close` once. Called by one thread; closing without a
+    frame is fine.
+
+    The frame has the columns of `RECORD_SCHEMA`. Spark requests offsets from the reader and reads the records between
+    two offsets. Between the same two offsets a reader always returns the same records, in the same order, with the same
+    timestamps. Topic, partition and offset identify a record for ever: no two records have the same, and offsets rise
+    within a topic and partition.
+
+    A split is the part of a micro-batch that one reader reads in order: a Kafka partition, or one range of a file. A
+    split has one topic and one partition, and its offsets rise. A task may read several splits one after the other: a
+    change of topic or partition starts the next split. Two splits of one topic and partition, such as two ranges of a
+    file, count as one split if a task reads them directly after each other.
+
+    Spark keeps the positions and acknowledges a batch in its checkpoint; a source acknowledges nothing itself. It may
+    copy positions elsewhere, as the Kafka source commits them to the consumer group. It never skips records silently:
+    positions that its system no longer has are an error, when a query starts (`frame`) and while it runs (`data_loss`).
+
+    Attributes:
+        takes_start: whether the source supports `start_from`; all others refuse it.
+    """
+
+    kind: ClassVar[str]
+    stability: ClassVar[Stability] = Stability.STABLE
+    examples: ClassVar[tuple[Example, ...]] = ()
+    takes_start: ClassVar[bool] = False
+
+    def __init__(self, settings: S, context: SourceContext) -> None:
+        self.settings = settings
+        self.context = context
+
+    @classmethod
+    def settings_class(cls) -> type[SourceSettings]:
+        """The options of this source."""
+        return settings_class_of(cls, SourceSettings)
+
+    @classmethod
+    def jars(cls) -> list[Path]:
+        """
+        Jars that Spark needs to read it; missing ones are downloaded.
+
+        Raises:
+            NotFoundError: they are missing and cannot be downloaded.
+        """
+        return []
+
+    @classmethod
+    def look(cls, settings: S) -> str:  # noqa: ARG003 - for sources that can be asked
+        """
+        What there is to read now, in a few words, such as `2 topics, 6 partitions`; for `ingest validate --connect`.
+
+        Raises:
+            NotFoundError: nothing that the options name exists.
+            SourceUnavailableError: the source does not answer.
+        """
+        return "cannot be asked"
+
+    @abstractmethod
+    def identity(self) -> Mapping[str, str]:
+        """
+        The system that the positions belong to, by keys such as `topics` and `cluster`.
+
+        The checkpoint refuses another identity. Not empty, and the same for the same options and system. The caller
+        adds the kind.
+
+        Raises:
+            ConflictError: `start_from` is given, and there is a checkpoint.
+            NotFoundError: there is no position to start from.
+            SourceUnavailableError: it cannot be reached now; the caller waits and tries again.
+        """
+
+    @abstractmethod
+    def frame(self, session: Any) -> Any:
+        """
+        The stream of records; called after the checkpoint has accepted the identity.
+
+        Args:
+            session: the `SparkSession`; `session.readStream` starts a frame, so a source need not import Spark.
+
+        Returns:
+            A streaming `DataFrame` with the columns of `RECORD_SCHEMA`.
+
+        Raises:
+            NotFoundError: nothing that the options name exists.
+            PositionLostError: the system no longer has the records after the positions.
+            SourceUnavailableError: it cannot be reached now; the caller waits and tries again.
+        """
+
+    def data_loss(self) -> IngestError | None:
+        """
+        Why a running query no longer reads the records after its positions, which stops the pipeline; None if it does.
+
+        Returns at once, with what another thread has found.
+        """
+        return None
+
+    def unavailable(self) -> str | None:
+        """Why the source has been unreadable for some seconds; None while it can be read. Returns at once."""
+        return None
+
+    def close(self) -> None:
+        """Release all resources, within seconds; a system that does not answer raises nothing."""

@@ -1,0 +1,73 @@
+"""A file while it is checked: what could be bound so far, so that checks see as much as possible at once."""
+
+from dataclasses import dataclass, field
+
+from ingest.api import Model, Settings, SinkSettings, SourceSettings, StoreSettings
+from ingest.config.model import Component, Locations
+from ingest.config.nodes import Mapping, Node, Scalar
+from ingest.config.options import PipelineOptions, ServiceOptions, SparkOptions, TableOptions
+from ingest.config.problems import Place
+from ingest.config.test_cases import CaseOptions
+
+
+@dataclass(slots=True)
+class PartialPipeline:
+    """
+    A pipeline; components that could not be bound are missing.
+
+    Attributes:
+        decorator_nodes: the nodes of all decorators, chains expanded, for the fingerprint.
+    """
+
+    name: str
+    location: Place
+    node: Mapping
+    options: PipelineOptions = field(default_factory=PipelineOptions)
+    source: Component[SourceSettings] | None = None
+    decorators: list[Component[Settings]] = field(default_factory=list)
+    decorator_nodes: list[Node] = field(default_factory=list)
+    sinks: list[Component[SinkSettings]] = field(default_factory=list)
+    dead_letters: Component[Model] | None = None
+
+
+@dataclass(slots=True)
+class PartialTable:
+    """A table and where it stands."""
+
+    options: TableOptions
+    node: Node
+    location: Place
+
+
+@dataclass(slots=True)
+class PartialConfig:
+    """
+    A whole file.
+
+    Attributes:
+        store_names: all that are declared, those with bad options too; pipeline_names the same.
+        store_uses: where sinks and tables name a store, those with bad options too; pipeline_uses where tests do so.
+        chains: all that are declared; used_chains those a pipeline uses, directly or not.
+    """
+
+    service: ServiceOptions = field(default_factory=ServiceOptions)
+    spark: SparkOptions = field(default_factory=SparkOptions)
+    spark_places: Locations = field(default_factory=dict)
+    store_names: dict[str, Node] = field(default_factory=dict)
+    stores: dict[str, Component[StoreSettings]] = field(default_factory=dict)
+    tables: dict[str, PartialTable] = field(default_factory=dict)
+    pipeline_names: dict[str, Place] = field(default_factory=dict)
+    pipelines: dict[str, PartialPipeline] = field(default_factory=dict)
+    chains: dict[str, Place] = field(default_factory=dict)
+    used_chains: set[str] = field(default_factory=set)
+    test_cases: list[tuple[CaseOptions, Node]] = field(default_factory=list)
+    store_uses: list[Scalar] = field(default_factory=list)
+    pipeline_uses: list[Scalar] = field(default_factory=list)
+
+    def only_store(self) -> str | None:
+        """The one store a sink or table means when it names none."""
+        return next(iter(self.store_names)) if len(self.store_names) == 1 else None
+
+    def only_pipeline(self) -> str | None:
+        """The one pipeline a test means when it names none."""
+        return next(iter(self.pipeline_names)) if len(self.pipeline_names) == 1 else None

@@ -1,0 +1,77 @@
+"""Renames attributes, and remembers what was computed for names and other keys."""
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from ingest.api.event import Event
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+_MAX_KEYS = 10_000  # keys come from the data, so their number must be bounded
+
+
+class BoundedMemo(Generic[K, T]):
+    """
+    Key -> the value computed at its first use, such as the new name of an attribute or the column of a name.
+
+    `memo[key]` always returns the value. A loop over all attributes of an event reads `known[key]` first, and
+    `memo[key]` on a KeyError: a look-up in a plain dict takes half the time.
+
+    Args:
+        make: computes the value, always the same for a key; a key for which it raises is not stored.
+        max_keys: maximum number of keys; one more clears the memo, and keys in use are computed again.
+
+    Attributes:
+        known: the values stored now; only read or clear it.
+    """
+
+    __slots__ = ("_make", "_max_keys", "known")
+
+    def __init__(self, make: Callable[[K], T], *, max_keys: int = _MAX_KEYS) -> None:
+        self._make = make
+        self._max_keys = max_keys
+        self.known: dict[K, T] = {}
+
+    def __getitem__(self, key: K) -> T:
+        try:
+            return self.known[key]
+        except KeyError:
+            made = self._make(key)
+        if len(self.known) >= self._max_keys:
+            self.known.clear()
+        self.known[key] = made
+        return made
+
+
+def rename(event: Event, new_names: BoundedMemo[str, str]) -> None:
+    """
+    Rename the attributes of an event: all of them, or none on an error.
+
+    Attributes that keep their names come first; a renamed attribute replaces another one that has its new name.
+
+    Raises:
+        DecorateError: another attribute has the new name, and attributes are written once.
+    """
+    before = event.attributes
+    kept: dict[str, bytes] = {}
+    moved: list[tuple[str, bytes]] = []
+    known = new_names.known
+    for name, value in before.items():
+        try:
+            new_name = known[name]
+        except KeyError:
+            new_name = new_names[name]
+        if new_name == name:
+            kept[name] = value
+        else:
+            moved.append((new_name, value))
+    if not moved:
+        return
+    event.attributes = kept
+    try:
+        for new_name, value in moved:
+            event.set(new_name, value)
+    except BaseException:
+        event.attributes = before
+        raise

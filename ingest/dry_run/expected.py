@@ -1,0 +1,85 @@
+"""What a test expects, held against what came out."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ingest.api.notation import from_notation
+from ingest.config.test_cases import Expect
+from ingest.dry_run.shown import Line, Output, key_of
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """
+    Something expected that did not come out.
+
+    Attributes:
+        path: to it, from `expect`: keys and indexes.
+        actual: what came out instead; None for nothing.
+    """
+
+    path: tuple[str | int, ...]
+    expected: object
+    actual: object
+
+
+def differences(expect: Expect, outputs: Sequence[Output]) -> Iterator[Difference]:
+    """What was expected and did not come out; counts and lists in full, of an event or a put only what is named."""
+    outcomes = Counter(output.line["outcome"] for output in outputs)
+    for outcome, count in (("kept", expect.kept), ("failed", expect.failed)):
+        if count is not None and count != outcomes[outcome]:
+            yield Difference((outcome,), count, outcomes[outcome])
+    reasons = Counter(str(output.line["reason"]) for output in outputs if output.line["outcome"] == "dropped")
+    if expect.dropped is not None:
+        for reason in expect.dropped or reasons:
+            count = expect.dropped.get(reason, 0)
+            if count != reasons[reason]:
+                yield Difference(("dropped", reason), count, reasons[reason])
+    if expect.events is not None:
+        yield from _in_list("events", expect.events, [output.line["event"] for output in outputs if output.came_out])
+    if expect.puts is not None:
+        yield from _in_list("puts", expect.puts, puts_of(outputs))
+
+
+def puts_of(outputs: Sequence[Output]) -> list[Line]:
+    """The puts of all events, cells by their names as a test has them."""
+    puts: list[Line] = []
+    for output in outputs:
+        found = output.line.get("puts")
+        puts.extend(map(_with_cells_by_name, found) if isinstance(found, list) else ())
+    return puts
+
+
+def _in_list(name: str, expected: Sequence[Any], actual: Sequence[object]) -> Iterator[Difference]:
+    plain = [each.model_dump(exclude_unset=True) for each in expected]
+    for index in range(max(len(plain), len(actual))):
+        if index >= len(plain):
+            yield Difference((name, index), None, actual[index])
+        elif index >= len(actual):
+            yield Difference((name, index), plain[index], None)
+        else:
+            yield from _within((name, index), plain[index], actual[index])
+
+
+def _within(path: tuple[str | int, ...], expected: object, actual: object) -> Iterator[Difference]:
+    if isinstance(expected, dict) and isinstance(actual, dict) and expected.keys() != {"b64"}:
+        for key, value in expected.items():
+            yield from _within((*path, key), value, actual.get(key))
+    elif _comparable(expected) != _comparable(actual):
+        yield Difference(path, expected, actual)
+
+
+def _comparable(value: object) -> object:
+    """Text and `{b64: …}` of the same bytes are the same."""
+    is_notation = isinstance(value, str) or (isinstance(value, dict) and value.keys() == {"b64"})
+    return from_notation(value) if is_notation else value
+
+
+def _with_cells_by_name(put: Line) -> Line:
+    cells = put["cells"]
+    by_name = {}
+    for family, qualifier, value in cells if isinstance(cells, list) else ():
+        by_name[key_of(from_notation(family) + b":" + from_notation(qualifier))] = value
+    return {**put, "cells": by_name}

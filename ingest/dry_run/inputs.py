@@ -1,0 +1,109 @@
+"""Events as people write them: JSON lines, and what stands under `given` in a test."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import orjson
+from pydantic import ValidationError
+
+from ingest.api import ConfigError, Event, EventError, Origin, Priority, Record, nanos_of
+from ingest.api.notation import from_notation, name_from_bytes
+from ingest.config.problems import Kind, Place, Problem, Report
+from ingest.config.test_cases import Given, GivenRecord
+from ingest.config.translate import problems_in_line
+
+_BYTES_KEY = '{"b64":'  # how a name that is not UTF-8 begins where JSON allows text alone
+
+
+class BadInputError(ConfigError):
+    """A line of events is none."""
+
+    code = "bad_input"
+
+
+def inputs_of(lines: Iterable[bytes], name: str = "events") -> Iterator[Given]:
+    """
+    Inputs of JSON lines, checked; empty lines are passed over.
+
+    Args:
+        lines: of a file.
+        name: of that file, for messages.
+
+    Raises:
+        BadInputError: a line is no JSON object, or no event.
+    """
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            content = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise _bad([Problem(Kind.SYNTAX, Place(name, number, error.colno), f"no JSON: {error.msg}")]) from error
+        if not isinstance(content, dict):
+            hint = 'write one such as {"body": "text"}'
+            raise _bad([Problem(Kind.WRONG_TYPE, Place(name, number, 1), "an event is an object", hint)])
+        try:
+            yield Given.model_validate(content)
+        except ValidationError as error:
+            location = Place(name, number, 1)
+            raise _bad(problems_in_line(error, line.decode(), location, "the event", Given)) from error
+
+
+def _bad(problems: Sequence[Problem]) -> BadInputError:
+    return BadInputError("; ".join(map(str, problems)), report=Report(tuple(problems)))
+
+
+def given_of(number: int, content: Mapping[str, object]) -> Given:
+    """
+    An input that no file holds, checked.
+
+    Raises:
+        BadInputError: it is no event.
+    """
+    try:
+        return Given.model_validate(dict(content))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise BadInputError(f"input {number}: {place + ': ' if place else ''}{first['msg']}") from error
+
+
+def record_of(number: int, given: GivenRecord) -> Record:
+    """The record of an input."""
+    headers = []
+    for name, value in given.headers:
+        content = None if value is None else from_notation(value)
+        headers.append((name_from_bytes(from_notation(name)), content))
+    return Record(
+        topic=given.topic,
+        partition=given.partition,
+        offset=number if given.offset is None else given.offset,
+        key=None if given.key is None else from_notation(given.key),
+        value=None if given.value is None else from_notation(given.value),
+        timestamp_ms=given.timestamp_ms,
+        headers=tuple(headers),
+    )
+
+
+def event_of(number: int, given: Given, event_class: type[Event]) -> Event:
+    """The event of a body and the rest."""
+    offset = number if given.offset is None else given.offset
+    formula = nanos_of(given.timestamp_ms, given.partition, offset)
+    return event_class(
+        body=from_notation(given.body),
+        attributes={_name(name): from_notation(value) for name, value in given.attributes.items()},
+        timestamp_ms=given.timestamp_ms,
+        nanos=formula if given.nanos is None else given.nanos,
+        host=given.host,
+        priority=Priority(given.priority),
+        key=from_notation(given.key),
+        origin=Origin(given.topic, given.partition, offset),
+    )
+
+
+def _name(key: str) -> str:
+    if key.startswith(_BYTES_KEY):
+        try:
+            return name_from_bytes(from_notation(orjson.loads(key)))
+        except (orjson.JSONDecodeError, EventError):
+            return key
+    return key

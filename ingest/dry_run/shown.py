@@ -1,0 +1,136 @@
+"""What comes out, as plain data for JSON."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from ingest.api import Delete, Event, EventError, Put, split_column
+from ingest.api.notation import name_to_bytes, to_notation
+
+Line = dict[str, object]
+"""One line of `explain --output json`, as plain data."""
+
+_LEAST, _MOST = -(2**63), 2**63 - 1  # what the JSON library takes as a number
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """
+    What became of one event.
+
+    Attributes:
+        line: as `explain --output json` prints it.
+        came_out: of the chain, whatever the sinks did then.
+    """
+
+    line: Line
+    came_out: bool
+
+    def to_json(self) -> bytes:
+        """The line as JSON, without a newline."""
+        return orjson.dumps(self.line)
+
+
+def output_of(  # noqa: PLR0913 - the keys of a line
+    number: int,
+    outcome: str,
+    event: Line,
+    *,
+    reason: str | None = None,
+    steps: Sequence[Line] = (),
+    puts: Sequence[Line] | None = (),
+    refusals: Sequence[tuple[str, EventError]] = (),
+    error: EventError | None = None,
+    component: str | None = None,
+    came_out: bool = False,
+) -> Output:
+    """
+    The output with its keys in the order they are printed; without puts and refusals where none could be.
+
+    Refusals are names of sinks that do not take the event, each with its reason; one of them is the error of the line.
+    """
+    line: Line = {"input": number, "outcome": outcome, "reason": reason, "event": event, "steps": list(steps)}
+    if puts is not None:
+        line["puts"] = list(puts)
+        line["refusals"] = [
+            {"sink": sink, "code": refusal.code, "message": _clean(str(refusal))} for sink, refusal in refusals
+        ]
+    line["error"] = (
+        None if error is None else {"code": error.code, "message": _clean(str(error)), "decorator": component}
+    )
+    return Output(line, came_out)
+
+
+def shown_event(event: Event) -> Line:
+    """The parts of an event that decorators may change."""
+    return {
+        "body": to_notation(event.body),
+        "attributes": {_shown_name(name): to_notation(value) for name, value in event.attributes.items()},
+        "host": to_notation(name_to_bytes(event.host)),
+        "priority": event.priority.value,
+        "timestamp_ms": _number(event.timestamp_ms),
+        "nanos": _number(event.nanos),
+    }
+
+
+def changed_by(before: Event, after: Event) -> Line:
+    """What a decorator changed; a removed attribute is null."""
+    fields = ("body", "host", "priority", "timestamp_ms", "nanos")
+    new = shown_event(after)
+    changed: Line = {name: new[name] for name in fields if getattr(after, name) != getattr(before, name)}
+    attributes: dict[str, object] = {}
+    for name, value in after.attributes.items():
+        if before.attributes.get(name) != value:
+            attributes[_shown_name(name)] = to_notation(value)
+    for name in before.attributes:
+        if name not in after.attributes:
+            attributes[_shown_name(name)] = None
+    if attributes:
+        changed["attributes"] = attributes
+    return changed
+
+
+def shown_mutation(sink: str, store: str, table: str, mutation: Put | Delete) -> Line:
+    """A put with its cells in order; a delete has none and says what it deletes."""
+    line: Line = {
+        "sink": sink,
+        "store": store,
+        "table": table,
+        "row": to_notation(mutation.row),
+        "wal": mutation.wal,
+        "timestamp_ms": mutation.timestamp_ms,
+    }
+    if isinstance(mutation, Put):
+        split = sorted((*split_column(column), value) for column, value in mutation.columns.items())
+        line["cells"] = [[to_notation(part or b"") for part in cell] for cell in split]
+        return line
+    line["cells"] = []
+    if mutation.family is None:
+        line["delete"] = "row"
+    elif mutation.qualifier is None:
+        line["delete"] = {"family": to_notation(mutation.family)}
+    else:
+        line["delete"] = {"column": to_notation(mutation.family + b":" + mutation.qualifier)}
+    return line
+
+
+def _shown_name(name: str) -> str:
+    return key_of(name_to_bytes(name))
+
+
+def key_of(name: bytes) -> str:
+    """A name as key of a JSON object, where only text can stand: the JSON of its notation when it is not UTF-8."""
+    notation = to_notation(name)
+    return notation if isinstance(notation, str) else json.dumps(notation, separators=(",", ":"))
+
+
+def _clean(text: str) -> str:
+    """Text without lone surrogates, which stand in names that are not UTF-8 and cannot stand in JSON."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _number(number: int) -> object:
+    """A number as JSON writes it; the formula for nanos gives more than 64 bits for times far away."""
+    return number if _LEAST <= number <= _MOST else orjson.Fragment(str(number))

@@ -1,0 +1,99 @@
+"""What stands in for the stores of a plan: memory, with the tables that the file declares."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ingest.api import Capabilities, FamilySpec, Mutation, StoreSettings, TableSpec
+from ingest.clock import now_ms
+from ingest.config.model import Table
+from ingest.plan.assemble import Plan, family_registry, may_delete
+from sinks.memory import MemoryStore
+from sinks.writing.driver_store import DriverStore
+from sinks.writing.known_families import KnownFamilies
+from sinks.writing.mutator import BufferedMutator
+from sinks.writing.sending import DirectSender, Sender
+from sinks.writing.store_committer import StoreCommitter
+
+OnMutation = Callable[[str, str, Mutation], Callable[[], None]]
+"""Store, table and mutation -> what to call once the store has taken it."""
+
+
+class _OpenTables(KnownFamilies):
+    """
+    Families of a store that creates none: a table that the file does not declare has every family that is asked for.
+
+    Whoever creates its tables elsewhere knows their families; the dry run does not.
+    """
+
+    def __init__(self, store: MemoryStore, declared: frozenset[str]) -> None:
+        super().__init__(store.families, lambda: 0.0)
+        self._store = store
+        self._declared = declared
+
+    def of(self, table: str, wanted: set[bytes]) -> frozenset[bytes] | None:
+        """The families of a table."""
+        if table not in self._declared:
+            self._store.ensure_table(TableSpec(table, tuple(map(FamilySpec, sorted(wanted)))))
+            return self._store.families(table)
+        return super().of(table, wanted)
+
+
+class _RecordingMutator(BufferedMutator):
+    """Calls back for each mutation that it takes, before anything is folded."""
+
+    def __init__(self, on_mutation: OnMutation, sender: Sender, **options: Any) -> None:
+        super().__init__([sender], **options)
+        self._on_mutation = on_mutation
+
+    def mutate(self, table: str, mutation: Mutation) -> None:
+        taken = self._on_mutation(self.store_name, table, mutation)
+        super().mutate(table, mutation)
+        taken()
+
+
+class DryStore:
+    """
+    A store of the dry run, both halves.
+
+    Args:
+        plan: of the pipeline.
+        name: of the store.
+        tables: that the file declares.
+        on_mutation: called with store, table and mutation; what it returns is called when the store has taken it.
+
+    Attributes:
+        mutator: the way into it, as a task has it.
+        committer: its half on the driver.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        name: str,
+        tables: Iterable[Table],
+        on_mutation: OnMutation,
+    ) -> None:
+        settings: StoreSettings = plan.stores[name].settings
+        declared = {table.name: table.spec() for table in tables if table.store == name}
+        store = MemoryStore(clock_ms=now_ms)
+        store.open()
+        for spec in declared.values():
+            store.ensure_table(spec)
+        capabilities = Capabilities(
+            written_by_driver=False,
+            creates_families=settings.unsupported_reason is None,
+            creates_tables=settings.creates_tables,
+        )
+        self.mutator = _RecordingMutator(
+            on_mutation,
+            DirectSender(store),
+            store_name=name,
+            capabilities=capabilities,
+            buffer_bytes=1 << 20,
+            deletes=may_delete(plan, name),
+            max_put_bytes=settings.max_put_bytes,
+        )
+        if not settings.creates_tables:
+            self.mutator.families = _OpenTables(store, frozenset(declared))
+        driver = DriverStore(store)
+        self.committer = StoreCommitter(driver, family_registry(plan, name, driver, declared))

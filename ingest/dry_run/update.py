@@ -1,0 +1,293 @@
+"""What came out, written into the `expect` of the tests that expected something else, and nothing else touched."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ingest.api import ConfigError
+from ingest.config.nodes import BadYamlError, Path, compose, plain
+from ingest.config.spans import Span, span_of
+from ingest.config.writing import flow, literal, plain_or_quoted, quoted, single_quoted
+from ingest.dry_run.expected import Difference, puts_of
+from ingest.dry_run.pipeline import CaseResult
+from ingest.dry_run.shown import Line
+
+_VARIABLE = re.compile(r"(?<!\$)\$\{")
+_USUAL_KEYS = {"puts": ("table", "row", "cells"), "events": ("body", "attributes")}
+
+
+class NotUpdatedError(ConfigError):
+    """The file is written in a way that cannot be changed safely."""
+
+    code = "not_updated"
+
+
+class Change(NamedTuple):
+    """One expectation that was replaced; None where there was none, or is none any more."""
+
+    path: Path
+    before: object
+    after: object
+
+
+@dataclass(slots=True)
+class Updated:
+    """
+    What became of a file.
+
+    Attributes:
+        changes: by number of the test.
+        refused: by number of the test: what cannot be written, and why.
+    """
+
+    text: str
+    changes: dict[int, list[Change]] = field(default_factory=dict)
+    refused: dict[int, list[tuple[Path, str]]] = field(default_factory=dict)
+
+
+class _Edit(NamedTuple):
+    start: int
+    end: int
+    text: str
+
+
+def is_open(result: CaseResult) -> bool:
+    """Whether a test says nothing about what comes out yet: `expect: {}`."""
+    return not result.case.expect.model_fields_set
+
+
+def updated(text: str, results: Iterable[tuple[int, CaseResult]], hide: Callable[[str], str]) -> Updated:
+    """
+    The text of a file with what came out.
+
+    Args:
+        text: of the file the tests stand in.
+        results: tests that failed or say nothing yet, each with its place in the list `tests`.
+        hide: text without the secrets in it; what holds one is not written.
+
+    Raises:
+        NotUpdatedError: the result would not be what is meant; the file is to be edited by hand.
+    """
+    writer = _Writer(text, hide)
+    for number, result in results:
+        if is_open(result):
+            writer.fill(number, result)
+        else:
+            writer.mend(number, result.differences)
+    return writer.result()
+
+
+class _Writer:
+    def __init__(self, text: str, hide: Callable[[str], str]) -> None:
+        self._text = text
+        self._hide = hide
+        self._newline = "\r\n" if "\r\n" in text else "\n"
+        self._root = span_of(text)
+        root = compose(text, "file", [])
+        self._wanted: Any = None if root is None else plain(root)
+        self._edits: list[_Edit] = []
+        self._updated = Updated(text)
+
+    def fill(self, number: int, result: CaseResult) -> None:
+        """Write all that came out where nothing is expected yet."""
+        content = _all_of(result)
+        *_, case, span = self._root.along(("tests", number, "expect"))
+        escaped = {key: _escaped(value) for key, value in content.items()}
+        if why := self._refusal(("tests", number, "expect"), escaped):
+            self._updated.refused.setdefault(number, []).append(((), why))
+            return
+        if case.style == "flow":
+            self._edits.append(_Edit(span.start, span.end, _flow(escaped)))
+        else:
+            indent = self._newline + " " * (case.keys["expect"] + 2)
+            start = len(self._text[: span.start].rstrip(" "))
+            self._edits.append(_Edit(start, span.end, "".join(f"{indent}{line}" for line in _block(escaped))))
+        self._wanted["tests"][number]["expect"] = escaped
+        self._updated.changes[number] = [Change((key,), None, value) for key, value in content.items()]
+
+    def mend(self, number: int, differences: Sequence[Difference]) -> None:
+        """Write what is different, each where it stands."""
+        for name in ("puts", "events"):
+            self._lengthen(number, name, [each for each in differences if each.path[0] == name and _is_item(each)])
+        for each in differences:
+            if not _is_item(each):
+                self._replace(number, each)
+
+    def result(self) -> Updated:
+        """The new text, checked."""
+        text = self._text
+        for edit in sorted(self._edits, reverse=True):
+            text = text[: edit.start] + edit.text + text[edit.end :]
+        try:
+            root = compose(text, "file", [])
+        except BadYamlError:
+            root = None
+        if root is None or plain(root) != self._wanted:
+            raise NotUpdatedError("the tests cannot be updated as this file is written", hint="edit `expect` by hand")
+        self._updated.text = text
+        return self._updated
+
+    def _replace(self, number: int, difference: Difference) -> None:
+        path = ("tests", number, "expect", *difference.path)
+        value = _escaped(difference.actual)
+        if not self._may(number, difference, value):
+            return
+        *_, span = self._root.along(path)
+        written = _scalar_like(span, value) if isinstance(value, str) else _flow(value)
+        if span.start == span.end:  # nothing stands behind the colon
+            written = f" {written}"
+        self._edits.append(_Edit(span.start, span.end, written))
+        _set(self._wanted, path, value)
+
+    def _lengthen(self, number: int, name: str, differences: Sequence[Difference]) -> None:
+        """Add what more came out at the end of a list, or take away what did not."""
+        if not differences:
+            return
+        path = ("tests", number, "expect", name)
+        span = list(self._root.along(path))[-1]
+        known = {key for item in span.items for key in item.entries} or set(_USUAL_KEYS[name])
+        added = [(each, _escaped(_parts(each.actual, known))) for each in differences if isinstance(each.actual, dict)]
+        added = [(each, value) for each, value in added if self._may(number, each, value)]
+        gone = [each for each in differences if each.actual is None and self._may(number, each, None)]
+        if added:
+            self._append(span, [value for _, value in added])
+        if gone:
+            self._cut(span, len(gone))
+        items = list(plain_at(self._wanted, path))
+        _set(self._wanted, path, items[: len(items) - len(gone)] + [value for _, value in added])
+
+    def _append(self, span: Span, values: list[object]) -> None:
+        written = [_flow(value) for value in values]
+        if not span.items:
+            self._edits.append(_Edit(span.start, span.end, f"[{', '.join(written)}]"))
+        elif span.style == "flow":
+            end = span.items[-1].end
+            self._edits.append(_Edit(end, end, "".join(f", {item}" for item in written)))
+        else:
+            end = self._line_end(span.end)
+            lead = f"{self._newline}{' ' * span.column}- "
+            self._edits.append(_Edit(end, end, "".join(lead + item for item in written)))
+
+    def _cut(self, span: Span, count: int) -> None:
+        kept = len(span.items) - count
+        if kept == 0:
+            # dashes may stand right under their key, brackets may not
+            self._edits.append(_Edit(span.start, span.end, "[]" if span.style == "flow" else " []"))
+        elif span.style == "flow":
+            self._edits.append(_Edit(span.items[kept - 1].end, span.items[-1].end, ""))
+        else:
+            for item in span.items[kept:]:
+                dash = self._text.rfind("-", 0, item.start)
+                start, end = self._text.rfind("\n", 0, dash) + 1, item.end
+                line_end = self._line_end(end)
+                if not self._text[end:line_end].strip():
+                    end = self._text.find("\n", line_end) + 1 or len(self._text)
+                self._edits.append(_Edit(start, end, ""))
+
+    def _line_end(self, position: int) -> int:
+        end = self._text.find("\n", position)
+        end = len(self._text) if end < 0 else end
+        return end - 1 if self._text[end - 1 : end] == "\r" else end
+
+    def _may(self, number: int, difference: Difference, value: object) -> bool:
+        """Whether a difference may be written; noted either way."""
+        path = ("tests", number, "expect", *difference.path)
+        if why := self._refusal(path, value):
+            self._updated.refused.setdefault(number, []).append((difference.path, why))
+            return False
+        change = Change(difference.path, difference.expected, difference.actual)
+        self._updated.changes.setdefault(number, []).append(change)
+        return True
+
+    def _refusal(self, path: Path, value: object) -> str:
+        """Why a value cannot be written here; "" when it can."""
+        spans = list(self._root.along(path))
+        *around, span = spans
+        if len(spans) <= len(path):  # it is new; what it is for is the last that is written
+            around, span = spans, Span(0, 0, 0, "")
+            if len(spans) < len(path):
+                return "it is not written in this place"
+        if any(each.shared for each in around) or span.any_shared():
+            return "it is written with an anchor, an alias or a tag"
+        if _VARIABLE.search(self._text[span.start : span.end]):
+            return "it is written with a variable"
+        if self._hide(_flow(value)) != _flow(value):
+            return "a secret would be written into the file"
+        return ""
+
+
+def plain_at(content: Any, path: Path) -> Any:
+    """What stands at the end of a path."""
+    for step in path:
+        content = content[step]
+    return content
+
+
+def _set(content: Any, path: Path, value: object) -> None:
+    plain_at(content, path[:-1])[path[-1]] = deepcopy(value)
+
+
+def _is_item(difference: Difference) -> bool:
+    """Whether it is a whole event or put, which only one side has."""
+    return len(difference.path) == 2 and None in (difference.expected, difference.actual)  # noqa: PLR2004
+
+
+def _all_of(result: CaseResult) -> dict[str, object]:
+    lines = [output.line for output in result.outputs]
+    dropped: dict[str, int] = {}
+    for line in lines:
+        if line["outcome"] == "dropped":
+            dropped[str(line["reason"])] = dropped.get(str(line["reason"]), 0) + 1
+    content: dict[str, object] = {"kept": sum(line["outcome"] == "kept" for line in lines)}
+    if dropped:
+        content["dropped"] = dropped
+    if failed := sum(line["outcome"] == "failed" for line in lines):
+        content["failed"] = failed
+    if puts := puts_of(result.outputs):
+        content["puts"] = [_parts(put, set(_USUAL_KEYS["puts"])) for put in puts]
+    return content
+
+
+def _parts(whole: Line, keys: set[str]) -> Line:
+    """What a test says of an event or a put: what its others say, and what it deletes."""
+    keys = keys | {"delete"} - {"cells"} if "delete" in whole else keys
+    return {key: value for key, value in whole.items() if key in keys}
+
+
+def _escaped(value: object) -> Any:
+    """As it is written in a file where `${` begins a variable."""
+    match value:
+        case str():
+            return literal(value)
+        case dict():
+            return {key: _escaped(each) for key, each in value.items()}
+        case list():
+            return [_escaped(each) for each in value]
+        case _:
+            return value
+
+
+# values as text
+
+
+def _block(content: dict[str, object]) -> Iterable[str]:
+    for key, value in content.items():
+        if isinstance(value, list):
+            yield f"{key}:"
+            yield from (f"  - {_flow(each)}" for each in value)
+        else:
+            yield f"{key}: {_flow(value)}"
+
+
+def _flow(value: object) -> str:
+    """What came out is data, so all text has quotes."""
+    return flow(value, quoted)
+
+
+def _scalar_like(span: Span, text: str) -> str:
+    """Text in the quotes that stand there, where they serve."""
+    if span.style == "'" and text.isprintable():
+        return single_quoted(text)
+    return plain_or_quoted(text) if span.style == "" and span.start < span.end else quoted(text)

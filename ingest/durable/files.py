@@ -1,0 +1,123 @@
+"""Files that are written completely or not at all, also through a power cut."""
+
+import contextlib
+import errno
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from ingest.api import IngestError, IntegrityError, StoreUnavailableError
+
+_DENIED = {
+    *(errno.EACCES, errno.EPERM, errno.EROFS),
+    *(errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG),
+}
+"""An operator can correct it: permissions, or another file at the path."""
+_SHORT = {errno.ENOMEM, errno.EAGAIN, errno.EBUSY}
+"""The machine is short of a resource; the disk itself has not failed."""
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """
+    Replace a file: write a temporary file in its folder, sync it, rename it, and sync the folder.
+
+    Raises:
+        OSError: nothing was changed, or the rename may not be durable.
+    """
+    with _written_beside(path, content) as temporary:
+        temporary.replace(path)
+    sync_folder(path.parent)
+
+
+def create_durably(path: Path, content: bytes) -> None:
+    """
+    Create a file as `write_durably` does, but only if it does not exist; of several concurrent callers one succeeds.
+
+    Raises:
+        FileExistsError: it exists, and is unchanged.
+        OSError: nothing was changed, or the new name may not be durable.
+    """
+    with _written_beside(path, content) as temporary:
+        os.link(temporary, path)  # refuses a name that exists, as a rename does not
+    sync_folder(path.parent)
+
+
+@contextlib.contextmanager
+def _written_beside(path: Path, content: bytes) -> Iterator[Path]:
+    temporary = path.with_name(f".{path.name}.{threading.get_native_id()}.tmp")
+    try:
+        # a killed process may have left it as a second name of a file that is in use
+        temporary.unlink(missing_ok=True)
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        yield temporary
+    finally:
+        # no second sync: after a failed one, a later sync succeeds without having written anything
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder, readable only by its owner, and its missing parents, so that they survive a power cut."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(mode=0o700, exist_ok=True)
+        sync_folder(each.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def on_disk(place: Path) -> Iterator[None]:
+    """
+    Translate an OSError of the block into an error with a disposition.
+
+    Raises:
+        StoreUnavailableError: the disk is full, permission is denied, or the machine is short of a resource: retry.
+        IntegrityError: the disk fails.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise unusable(f'"{place}" cannot be used', error.errno or 0, error.strerror or str(error)) from error
+
+
+def unusable(what: str, number: int, reason: str) -> IngestError:
+    """
+    The error for a file operation that failed.
+
+    A full disk, missing permissions and a shortage can end: the caller retries. Any other failure is final: after a
+    failed sync the content of the disk is unknown, and a second sync that succeeds proves nothing.
+
+    Args:
+        what: start of the message.
+        number: errno.
+        reason: the system's message.
+    """
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        return StoreUnavailableError(f"{what}: {reason}", code="disk_full", hint="free some space; the call is retried")
+    if number in _DENIED:
+        return StoreUnavailableError(
+            f"{what}: {reason}", code="disk_denied", hint="check its owner and its permissions"
+        )
+    if number in (errno.EMFILE, errno.ENFILE):
+        return StoreUnavailableError(
+            f"{what}: {reason}",
+            code="too_many_open_files",
+            hint="raise the limit of open files (ulimit -n, or LimitNOFILE= of systemd); the call is retried",
+        )
+    if number in _SHORT:
+        return StoreUnavailableError(f"{what}: {reason}", code="disk_busy", hint="the call is retried")
+    return IntegrityError(
+        f"{what}: {reason}", code="disk_failed", hint="the disk fails; move state_dir to another disk, then start again"
+    )

@@ -1,0 +1,72 @@
+"""The lock of a folder that one process at a time uses."""
+
+import contextlib
+import fcntl
+import os
+import socket
+from pathlib import Path
+from typing import IO, Self
+
+from ingest.api import ConflictError
+from ingest.durable.files import make_folder, on_disk
+
+
+def this_process() -> str:
+    """This process in words, for messages about its lock or lease."""
+    return f"pid {os.getpid()} on {socket.gethostname()}"
+
+
+class FolderLock:
+    """
+    Exclusive use of a folder, from `acquire` to `release` or the end of the process, also by kill -9.
+
+    It is a lock of the kernel (flock) on the file `lock` in the folder, which names its owner and is never removed. It
+    excludes the processes of one machine.
+
+    Args:
+        folder: created if it is missing.
+        kind: of the folder, for messages: "checkpoint".
+        hint: the way out for a process that is refused.
+    """
+
+    def __init__(self, folder: Path, *, kind: str, hint: str) -> None:
+        self._folder = folder
+        self._kind = kind
+        self._hint = hint
+        self._file: IO[str] | None = None
+
+    def acquire(self) -> None:
+        """
+        Take the lock; does not wait.
+
+        Raises:
+            ConflictError: another process, or another `FolderLock` of this process, has it.
+            StoreUnavailableError: the folder cannot be written, or the disk is full.
+        """
+        with on_disk(self._folder), contextlib.ExitStack() as opened:
+            make_folder(self._folder)
+            file = opened.enter_context((self._folder / "lock").open("a+"))
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                file.seek(0)
+                owner = file.read().strip() or "another process"
+                raise ConflictError(f'{self._kind} "{self._folder}" is in use by {owner}', hint=self._hint) from error
+            file.truncate(0)
+            file.write(this_process())
+            file.flush()
+            opened.pop_all()
+            self._file = file
+
+    def release(self) -> None:
+        """Release the lock; may be called twice, or without `acquire`."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def __enter__(self) -> Self:
+        self.acquire()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.release()

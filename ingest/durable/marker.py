@@ -1,0 +1,52 @@
+"""A fact that is noted once, such as that a dump is complete."""
+
+from pathlib import Path
+
+from ingest.api import ConflictError
+from ingest.durable.files import create_durably, on_disk, sync_folder
+
+
+class Marker:
+    """
+    A file that is missing or complete, and never changes.
+
+    Each method raises StoreUnavailableError if the disk is full or permission is denied, and IntegrityError if the disk
+    fails.
+
+    Args:
+        path: in a folder that exists.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def write(self, content: bytes = b"") -> None:
+        """
+        Create the marker; durable when this returns. It may exist with the same content.
+
+        Raises:
+            ConflictError: it exists with other content.
+        """
+        with on_disk(self._path):
+            try:
+                create_durably(self._path, content)
+            except FileExistsError:
+                if self._path.read_bytes() != content:
+                    raise ConflictError(
+                        f'"{self._path}" exists with other content', hint="write under another name"
+                    ) from None
+                sync_folder(self._path.parent)  # its writer may have been killed before its own sync
+
+    def read(self) -> bytes | None:
+        """The content, or None if there is no marker."""
+        with on_disk(self._path):
+            try:
+                return self._path.read_bytes()
+            except FileNotFoundError:
+                return None
+
+    def remove(self) -> None:
+        """Remove the marker, if it exists; durable when this returns."""
+        with on_disk(self._path):
+            self._path.unlink(missing_ok=True)
+            sync_folder(self._path.parent)

@@ -1,0 +1,43 @@
+"""Secrets of the configuration, replaced by `***` in text."""
+
+import json
+import re
+from collections.abc import Iterable
+from urllib.parse import quote
+
+MASK = "***"
+
+
+class Masks:
+    """
+    The secrets that were read, and text without them; workers get it with the plan.
+
+    Even a short secret is replaced: an unreadable message is better than a secret in a log.
+    """
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._secrets: set[str] = set()
+        self._pattern: re.Pattern[str] | None = None
+        for secret in secrets:
+            self.add(secret)
+
+    def __repr__(self) -> str:
+        return f"Masks({len(self._secrets)} secrets)"
+
+    def add(self, secret: str) -> None:
+        """Hide this from now on, also in its quoted, JSON and URL forms."""
+        for part in {secret, *secret.splitlines()} - {""}:
+            in_json = {json.dumps(part)[1:-1], json.dumps(part, ensure_ascii=False)[1:-1]}
+            self._secrets |= {part, quote(part, safe="", errors="replace"), repr(part)[1:-1], *in_json}
+        longest_first = sorted(self._secrets, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+
+    def hide(self, text: str) -> str:
+        """The text with `***` in place of every secret."""
+        return text if self._pattern is None else self._pattern.sub(MASK, text)
+
+    def hide_bytes(self, content: bytes) -> bytes:
+        """The same for bytes, which need not be text."""
+        if self._pattern is None:
+            return content
+        return self.hide(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")

@@ -1,0 +1,1 @@
+"""The pure middle: chain, task and what a task reports."""

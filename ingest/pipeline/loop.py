@@ -1,0 +1,166 @@
+"""
+The loop over task statuses: one micro-batch, from its first attempt until it is durable.
+
+Used by everything that runs a batch: the Spark job, the replay of dead letters, the dry run and the tests. What differs
+is the host: how tasks are run and how long to wait.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from typing import TypeVar
+
+from ingest.api import Batch, Committer, IngestError, RecordPlace, TaskSpec
+from ingest.receipt import Counts, Receipt, TaskStatus, total_of, worst_of
+
+T = TypeVar("T")
+
+PATIENCE_S = 10.0  # a call in flight for longer means blocked; an operator sees an outage within 15 s
+MAX_PATIENCE_S = 180.0  # a slow store still succeeds: the patience doubles with each attempt
+_MAX_DOUBLINGS = 10  # already above the longest patience; attempts have no limit, a float's exponent has one
+
+
+class StoppedError(IngestError):
+    """A task reports that this pipeline cannot continue."""
+
+    code = "stopped"
+
+    def __init__(self, message: str, *, code: str | None = None, exit_code: int = 1) -> None:
+        super().__init__(message, code=code)
+        self.exit_code = exit_code
+
+
+class LoopHost(ABC):
+    """Runs the tasks of a batch, and decides how long to wait."""
+
+    @abstractmethod
+    def run_tasks(self, spec: TaskSpec, *, on_one_slot: bool) -> Sequence[Receipt]:
+        """
+        Run all records of the batch through tasks.
+
+        Args:
+            spec: for each of the tasks, except its `task_id`.
+            on_one_slot: leave the other task slots to other pipelines, since the store may still be unavailable.
+        """
+
+    @abstractmethod
+    def until_possible(self, action: Callable[[], T]) -> T:
+        """Retry an action on the driver until it succeeds, and return its result; raises errors that are not RETRY."""
+
+    @abstractmethod
+    def blocked(self, code: str, message: str, attempts: int) -> None:
+        """Wait before the next attempt, or raise to leave the batch unacknowledged."""
+
+
+@dataclass(frozen=True, slots=True)
+class MicroBatch:
+    """
+    One micro-batch to run; attributes as those of `Batch` and `TaskSpec`.
+
+    Attributes:
+        attempts: prefix of the names of its attempts; unique to this start of the query.
+        max_failures: see `TaskSpec`.
+    """
+
+    name: str
+    time_ms: int
+    attempts: str
+    only: Mapping[RecordPlace, frozenset[str]] = field(default_factory=dict)
+    are_apart: bool = False
+    max_failures: int | None = None
+
+
+def run_until_durable(
+    micro_batch: MicroBatch,
+    committers: Mapping[str, Committer],
+    host: LoopHost,
+    *,
+    on_attempt: Callable[[Counts], None] = lambda _counts: None,
+) -> tuple[Counts, list[bytes]]:
+    """
+    Run a micro-batch until its destinations have committed it.
+
+    Args:
+        micro_batch: what to run.
+        host: runs the tasks and waits.
+        committers: name of a destination -> its half on the driver.
+        on_attempt: called with the counts of each attempt, durable or not.
+
+    Returns:
+        The counts, and the dead letters; the caller publishes them before it acknowledges the batch.
+
+    Raises:
+        StoppedError: a task stops the pipeline.
+        IngestError: the host or a committer failed with an error that is not RETRY.
+    """
+    requests: dict[str, list[bytes]] = {}
+    blocked = 0
+    is_suspect = False
+    for number in count():
+        batch = Batch(micro_batch.name, micro_batch.time_ms, f"{micro_batch.attempts}-{number}")
+        prepared = {
+            name: host.until_possible(partial(committer.prepare, batch, requests.get(name, ())))
+            for name, committer in committers.items()
+        }
+        spec = TaskSpec(
+            batch=batch,
+            patience_s=_patience_s(blocked),
+            prepared=prepared,
+            only=micro_batch.only,
+            are_apart=micro_batch.are_apart,
+            max_failures=micro_batch.max_failures,
+        )
+        try:
+            receipts = host.run_tasks(spec, on_one_slot=is_suspect)
+        except BaseException:
+            _abort(committers, batch)
+            raise
+        worst, counts = worst_of(receipts), total_of(receipts)
+        on_attempt(counts)
+        if worst.status is TaskStatus.DURABLE:
+            for name, committer in committers.items():
+                results = [receipt.results[name].payload for receipt in receipts]
+                host.until_possible(partial(committer.commit, batch, results))
+            return counts, [line for receipt in receipts for line in receipt.dead_letters]
+        _abort(committers, batch)
+        is_suspect = worst.status is TaskStatus.BLOCKED
+        match worst.status:
+            case TaskStatus.STOP:
+                raise StoppedError(worst.message, code=worst.code, exit_code=worst.exit_code)
+            case TaskStatus.BLOCKED:
+                blocked += 1
+                host.blocked(worst.code, worst.message, blocked)
+                if worst.probe is not None:
+                    name, payload = worst.probe
+                    _probe(committers[name], payload, host)
+            case TaskStatus.RUN_AGAIN:
+                for receipt in receipts:
+                    for name, result in receipt.results.items():
+                        if result.run_again:
+                            requests.setdefault(name, []).append(result.payload)
+    raise AssertionError  # `count` has no end
+
+
+def _probe(committer: Committer, payload: bytes, host: LoopHost) -> None:
+    """
+    Wait until the destination accepts a part of the batch.
+
+    No task runs meanwhile, so an unavailable store occupies no task slot that other pipelines need.
+    """
+    tries = count()
+
+    def probe() -> None:
+        committer.probe(payload, _patience_s(next(tries)))
+
+    host.until_possible(probe)
+
+
+def _patience_s(attempts: int) -> float:
+    return min(PATIENCE_S * 2.0 ** min(attempts, _MAX_DOUBLINGS), MAX_PATIENCE_S)
+
+
+def _abort(committers: Mapping[str, Committer], batch: Batch) -> None:
+    for committer in committers.values():
+        committer.abort(batch)

@@ -1,0 +1,396 @@
+"""
+One partition of one micro-batch: records through the chain into the stores, and a receipt with their outcomes.
+
+Plain iterators, without Kafka, HBase or Spark. In a task, only this module acts on an error's disposition.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Protocol
+
+from ingest import failpoint
+from ingest.api import (
+    DecorateBugError,
+    Disposition,
+    ErrorBudgetSpentError,
+    Event,
+    EventError,
+    IngestError,
+    OnError,
+    Origin,
+    Record,
+    RecordPlace,
+    TaskSink,
+    TaskSpec,
+)
+from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.letters import DeadLetterBuffer
+from ingest.expressions import Condition
+from ingest.pipeline.chain import Chain, Dropped, Failed, Outcome, StillBuffered
+from ingest.pipeline.time_limit import OutOfTimeError, TimeLimit, sink_timeout
+from ingest.plugins.guard import describe_exception, reraise_fatal
+from ingest.receipt import Receipt, TaskStatus
+
+_PARTITION = itemgetter(0, 1)  # topic and partition of a record
+_SINKS, _DECODERS = "sinks", "ingest"  # the packages of their code
+
+
+class StoppedByEventError(IngestError):
+    """An event failed where `on_error` says stop."""
+
+    code = "stopped_by_event"
+
+
+@dataclass(frozen=True, slots=True)
+class SinkBinding:
+    """
+    A sink of a pipeline: its name in errors, its write call, its failure action, and the condition of its events.
+
+    Attributes:
+        write: as `ingest.api.SinkWriter.write`.
+        module: of the sink's class, and provider as in `ingest.config.model.Component`, for messages about its bugs.
+    """
+
+    name: str
+    write: Callable[[Event], str | None]
+    on_error: OnError
+    condition: Condition | None = None
+    module: str = _SINKS
+    provider: str = ""
+
+
+@dataclass(slots=True)
+class _BufferedRecord:
+    """An event that a decorator buffers: its record, and its part of the record's events (1 if it is the only one)."""
+
+    record: Record
+    part: float = 1.0
+
+
+class TaskObserver(Protocol):
+    """Is called with the outcome of each event; for the dry run."""
+
+    def undecoded(self, record: Record, why: EventError | str) -> None:
+        """The decoder made no event of the record: an error, or the reason why it is dropped."""
+
+    def settled(self, record: Record, outcome: Outcome) -> None:
+        """An outcome of the chain for an event of the record; an event is written to the sinks next."""
+
+    def written(
+        self, record: Record, event: Event, failures: Sequence[tuple[str, EventError]], skipped: str | None
+    ) -> None:
+        """Every sink has handled the event: some refused it, or none took it, for the reason `skipped`."""
+
+
+class Task:
+    """
+    A live pipeline; a worker process keeps it and runs it once for each partition of each micro-batch.
+
+    Args:
+        pipeline: name, for dead letters.
+        fingerprint: of the configuration, for dead letters.
+        decode: see `ingest.sources.decoding.Decoder.decode`.
+        on_error: failure action for records that cannot be decoded.
+        letters: collects the dead letters of a task.
+        bindings: the sinks, each of which writes to one of the destinations.
+        destinations: by name.
+        time_limit: for the calls that an event makes; entered while records are read.
+        observer: called for each event; makes the task slower.
+    """
+
+    def __init__(  # noqa: PLR0913 - the parts of a pipeline, each used once
+        self,
+        *,
+        pipeline: str,
+        fingerprint: str,
+        decode: Callable[[Record], Event | str],
+        chain: Chain,
+        bindings: Sequence[SinkBinding],
+        destinations: Mapping[str, TaskSink],
+        on_error: OnError,
+        letters: DeadLetterBuffer,
+        time_limit: TimeLimit,
+        observer: TaskObserver | None = None,
+    ) -> None:
+        self._pipeline = pipeline
+        self._fingerprint = fingerprint
+        self._decode = decode
+        self._chain = chain
+        self._run_chain = failpoint.after("mid_decorate", chain.run)
+        self._after_last_send = failpoint.point("after_last_send")
+        self._bindings = self._taking = tuple(bindings)
+        self._destinations = destinations
+        self._by_split = chain.has_splits or any(
+            type(each).split_end is not TaskSink.split_end for each in destinations.values()
+        )
+        self._on_error = on_error
+        self._time_limit = time_limit
+        self._observer = observer
+        self._receipt = Receipt()
+        self._letters = letters
+        self._batch_time_ms = 0
+        self._max_failures: int | None = None
+        self._reported: set[tuple[str, str]] = set()
+        self._blocked: tuple[str, IngestError] | None = None
+        self._only: Mapping[RecordPlace, frozenset[str]] = {}
+        self._held: dict[int, _BufferedRecord] = {}
+
+    def run(self, records: Iterable[Record], spec: TaskSpec) -> Receipt:
+        """
+        Decorate, map and write one task's records; report the outcome of every event.
+
+        An unavailable destination raises nothing: the receipt's status says so.
+        """
+        receipt = self._receipt = Receipt()
+        self._letters.clear()
+        self._batch_time_ms = spec.batch.time_ms
+        self._taking = self._bindings
+        self._only = spec.only
+        self._max_failures = spec.max_failures
+        self._held.clear()
+        attempt = spec.batch.attempt
+        if self._blocked is not None and self._blocked[0] == attempt != "":
+            # an earlier task of this attempt has already waited in this process; if every task waited, a batch of many
+            # partitions would be blocked for minutes before the driver gets the report
+            return _ended(receipt, TaskStatus.BLOCKED, self._blocked[1])
+        try:
+            for name, destination in self._destinations.items():
+                destination.begin(spec, spec.prepared.get(name, b""), receipt.counts)
+            with self._time_limit:
+                for split in self._splits(failpoint.at_first("after_poll", records), are_apart=spec.are_apart):
+                    self._run_split(split)
+            receipt.results = {name: destination.flush() for name, destination in self._destinations.items()}
+            self._after_last_send()
+        except IngestError as error:
+            match error.disposition:
+                case Disposition.STOP:
+                    return _ended(receipt, TaskStatus.STOP, error)
+                case Disposition.RETRY:
+                    self._blocked = attempt, error.without_frames()
+                case Disposition.DIVERT:
+                    pass  # the error names no event, so no event may be skipped: the batch is blocked
+            probes = ((name, destination.probe()) for name, destination in self._destinations.items())
+            receipt.probe = next((probe for probe in probes if probe[1]), None)
+            return _ended(receipt, TaskStatus.BLOCKED, error)
+        if any(result.run_again for result in receipt.results.values()):
+            receipt.status = TaskStatus.RUN_AGAIN
+        else:
+            receipt.dead_letters = self._letters.lines()
+        return receipt
+
+    def close(self) -> None:
+        """Close the destinations."""
+        for destination in self._destinations.values():
+            destination.close()
+
+    def _splits(self, records: Iterable[Record], *, are_apart: bool) -> Iterable[Iterable[Record]]:
+        """The records by split; one split for all unless a decorator or a destination depends on its end."""
+        if not self._by_split:
+            return (records,)
+        if are_apart and self._chain.has_splits:
+            return ((record,) for record in records)
+        return (split for _, split in groupby(records, _PARTITION))
+
+    def _run_split(self, records: Iterable[Record]) -> None:
+        counts = self._receipt.counts
+        self._chain.split_start()
+        for record in self._directed(records) if self._only else records:
+            counts.records += 1
+            try:
+                event = self._decode(record)
+            except EventError as error:
+                self._undecoded(record, error)
+                continue
+            except IngestError:
+                raise
+            except BaseException as bug:  # noqa: BLE001 - as in the chain: a bug fails its event, not the pipeline
+                self._undecoded(record, _bug_of(bug, "source", _DECODERS, Origin(*record.place), code="source_bug"))
+                continue
+            if isinstance(event, Event):
+                self._settle(record, self._run_chain(event))
+            else:
+                counts.read += 1
+                counts.dropped[event] += 1
+                if self._observer is not None:
+                    self._observer.undecoded(record, event)
+        for event, outcomes in self._chain.split_end():
+            held = self._held.pop(id(event))
+            if self._only:
+                self._direct(held.record)
+            self._settle(held.record, outcomes, held.part)
+        for destination in self._destinations.values():
+            destination.split_end()
+
+    def _undecoded(self, record: Record, error: EventError) -> None:
+        counts = self._receipt.counts
+        counts.read += 1
+        counts.failed += 1
+        if self._observer is not None:
+            self._observer.undecoded(record, error)
+        self._fail(record, None, error, "source", self._on_error)
+
+    def _directed(self, records: Iterable[Record]) -> Iterator[Record]:
+        for record in records:
+            self._direct(record)
+            yield record
+
+    def _direct(self, record: Record) -> None:
+        """Write the events of this record only to the sinks that it is for."""
+        names = self._only.get(record.place)
+        self._taking = tuple(binding for binding in self._bindings if names is None or binding.name in names)
+
+    def _settle(self, record: Record, outcomes: Sequence[Outcome], part: float = 1.0) -> None:
+        """Write, count or dead-letter an event's outcomes; a buffered event counts once its outcome is known."""
+        counts = self._receipt.counts
+        failed = settled_before = 0
+        held: _BufferedRecord | None = None
+        for outcome in outcomes:
+            if self._observer is not None:
+                self._observer.settled(record, outcome)
+            if isinstance(outcome, Event):
+                counts.read += 1
+                failed += self._write(record, outcome)
+                continue
+            match outcome:
+                case Dropped():
+                    counts.read += 1
+                    counts.dropped[outcome.reason] += 1
+                    if self._held and self._held.pop(id(outcome.event), None) is not None:
+                        settled_before += 1  # it was an outcome when it was buffered, here or for an earlier record
+                case StillBuffered(waiting):
+                    held = self._held[id(waiting)] = held or _BufferedRecord(record)
+                case Failed():
+                    counts.read += 1
+                    failed += 1
+                    fan_out = outcome.origin.fan_out
+                    self._fail(record, outcome.event, outcome.error, outcome.component, outcome.on_error, fan_out)
+        if failed or held is not None:
+            events = len(outcomes) - settled_before
+            counts.failed += part * failed / events
+            if held is not None:
+                held.part = part / events
+
+    def _write(self, record: Record, event: Event) -> bool:  # noqa: PLR0912 - one branch for each outcome
+        """Whether a sink refused the event. It counts once: as dead-lettered, else dropped by error, else stored."""
+        counts = self._receipt.counts
+        stored = False
+        skipped = "no_sink"
+        failures: list[tuple[EventError, SinkBinding]] = []
+        for binding in self._taking:
+            try:
+                if binding.condition is not None and not binding.condition.holds(event):
+                    continue
+                reason = binding.write(event)
+            except EventError as error:
+                failures.append((error, binding))
+            except OutOfTimeError:
+                failures.append((sink_timeout(), binding))
+            except IngestError:
+                raise
+            except BaseException as bug:  # noqa: BLE001 - as in the chain: a bug costs its event, not the pipeline
+                failures.append((_bug_in(bug, binding, event.origin), binding))
+            else:
+                if reason is None:
+                    stored = True
+                else:
+                    skipped = reason
+        if self._observer is not None:
+            names = [(binding.name, error) for error, binding in failures]
+            self._observer.written(record, event, names, None if stored or failures else skipped)
+        if failures:
+            self._refuse(record, event, failures)
+        elif stored:
+            counts.stored += 1
+        else:
+            counts.dropped[skipped] += 1
+        return bool(failures)
+
+    def _refuse(self, record: Record, event: Event, failures: Sequence[tuple[EventError, SinkBinding]]) -> None:
+        """Fail an event that sinks refused: each sink may have a dead letter, and only the first one counts."""
+        kept = (number for number, (_, binding) in enumerate(failures) if binding.on_error is OnError.DEAD_LETTER)
+        counted = next(kept, 0)
+        for number, (error, binding) in enumerate(failures):
+            fan_out = event.origin.fan_out
+            self._fail(record, event, error, binding.name, binding.on_error, fan_out, counted=number == counted)
+
+    def _fail(
+        self,
+        record: Record,
+        event: Event | None,
+        error: EventError,
+        component: str,
+        on_error: OnError,
+        fan_out: int = 0,
+        *,
+        counted: bool = True,
+    ) -> None:
+        counts = self._receipt.counts
+        if self._max_failures is not None and counts.failed > self._max_failures:
+            raise ErrorBudgetSpentError(
+                f'{int(counts.failed)} records failed in one task, the last one in "{component}": {error}; nothing of '
+                "the batch is acknowledged",
+                hint="'ingest explain' shows why events fail; correct the pipeline, or raise error_budget: {share: …}",
+            ) from error
+        self._report_bug(component, error)
+        self._time_limit.check(component)
+        match on_error:
+            case OnError.STOP:
+                place = f"{record.topic}/{record.partition}/{record.offset}"
+                raise StoppedByEventError(
+                    f'"{component}" refused event {place}: {error}',
+                    hint="on_error is stop; correct the event or the component, or set on_error: dead_letter",
+                ) from error
+            case OnError.DROP:
+                counts.dropped["on_error"] += counted
+            case OnError.DEAD_LETTER:
+                counts.dead_lettered[error.code] += counted
+                self._letters.add(
+                    DeadLetter(
+                        record=record,
+                        fan_out=fan_out,
+                        attributes={} if event is None else event.attributes,
+                        pipeline=self._pipeline,
+                        component=component,
+                        code=error.code,
+                        message=str(error),
+                        batch_time_ms=self._batch_time_ms,
+                        fingerprint=self._fingerprint,
+                    )
+                )
+        error.without_frames()
+
+    def _report_bug(self, component: str, error: EventError) -> None:
+        """Log the traceback of a bug in a decorator or sink, once for each kind of exception."""
+        cause = error.__cause__
+        kind = (component, type(cause).__name__)
+        if isinstance(error, DecorateBugError) and kind not in self._reported and self._observer is None:
+            # imported here: `explain` and `test` run this task, report bugs themselves and start faster without the log
+            from ingest.observe.logs import logger
+
+            self._reported.add(kind)
+            logger(__name__).error(
+                "a component has a bug", pipeline=self._pipeline, component=component, exc_info=cause
+            )
+
+
+def _bug_in(bug: BaseException, binding: SinkBinding, origin: Origin) -> DecorateBugError:
+    return _bug_of(bug, binding.name, binding.module, origin, code="sink_bug", provider=binding.provider)
+
+
+def _bug_of(
+    bug: BaseException, name: str, package: str, origin: Origin, *, code: str, provider: str = ""
+) -> DecorateBugError:
+    """The error of an event that brought a bug to light, in what has this name."""
+    reraise_fatal(bug, name, package, provider, origin=origin)
+    error = DecorateBugError(describe_exception(bug, package, provider), code=code)
+    error.__cause__ = bug
+    return error
+
+
+def _ended(receipt: Receipt, status: TaskStatus, error: IngestError) -> Receipt:
+    """The receipt of a task that did not finish; without dead letters, since the driver would not publish them."""
+    receipt.status = status
+    receipt.code, receipt.message, receipt.exit_code = error.code, str(error), error.exit_code
+    return receipt

@@ -1,0 +1,119 @@
+"""
+The per-event timeout: interrupts a call that does not return, such as a pattern that backtracks or an endless loop.
+
+A timer ticks in the main thread of the process that runs the chain. It adds no work to an event. At each tick the
+signal handler looks for a guarded call on the stack; if it finds the very same call too many times in a row, it raises
+there. Python's `re` handles signals while it searches, so a search is interrupted as well.
+
+It counts ticks, not seconds: a process that was stopped, starved or moved gets one tick for all the time it slept.
+"""
+
+import signal
+import threading
+from collections.abc import Callable, Iterable
+from types import CodeType, FrameType, TracebackType
+from typing import Self
+
+from ingest.api import IngestError, MappingError
+
+TICK_S = 0.5
+TICKS = 6  # two and a half to three seconds, for what takes microseconds; a MiB of JSON takes 20 ms
+LIMIT_S = TICK_S * TICKS
+MAX_ENDED = 20  # in one task: after a minute of timeouts the cause is the decorator, not the events
+
+
+class OutOfTimeError(BaseException):
+    """
+    A guarded call took too long; raised inside the call.
+
+    Not an `Exception`, so that a decorator that catches those and retries does not catch it.
+    """
+
+
+class OutOfTimeTooOftenError(IngestError):
+    """A decorator times out for event after event; an operator must correct it."""
+
+    code = "timeouts"
+
+
+def sink_timeout() -> MappingError:
+    """The error of an event for which a sink's condition or mapping did not return in time."""
+    return MappingError(f"the sink did not return within {LIMIT_S:g} s", code="sink_timeout")
+
+
+class TimeLimit:
+    """
+    Interrupts guarded calls that take too long while it is entered. Outside the main thread it does nothing.
+
+    Args:
+        guarded: functions and methods of Python, each call of which has to return.
+
+    Attributes:
+        ended: number of calls interrupted since it was entered.
+    """
+
+    def __init__(
+        self, guarded: Iterable[Callable[..., object]] = (), *, tick_s: float = TICK_S, ticks: int = TICKS
+    ) -> None:
+        codes = (getattr(function, "__code__", None) for function in guarded)
+        self._codes = frozenset(code for code in codes if isinstance(code, CodeType))
+        self._tick_s = tick_s
+        self._ticks = ticks
+        self._seen: FrameType | None = None
+        self._count = 0
+        self._earlier: signal._HANDLER = None
+        self._is_ticking = False
+        self.ended = 0
+
+    def __enter__(self) -> Self:
+        self.ended = 0
+        self._forget()
+        # a timer that other code has set is left as it is
+        is_free = threading.current_thread() is threading.main_thread() and not any(
+            signal.getitimer(signal.ITIMER_REAL)
+        )
+        if self._codes and is_free:
+            self._earlier = signal.signal(signal.SIGALRM, self._tick)
+            signal.setitimer(signal.ITIMER_REAL, self._tick_s, self._tick_s)
+            self._is_ticking = True
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._is_ticking:
+            self._is_ticking = False
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, self._earlier)
+        self._forget()
+
+    def check(self, component: str) -> None:
+        """
+        Check that not too many calls were interrupted since it was entered.
+
+        Raises:
+            OutOfTimeTooOftenError: too many were; names the component of the last one.
+        """
+        if self.ended > MAX_ENDED:
+            raise OutOfTimeTooOftenError(
+                f"more than {MAX_ENDED} events of one partition and batch took longer than {LIMIT_S:g} s in a "
+                f'decorator or sink, the last one in "{component}"',
+                hint="correct it: 'ingest explain' runs it on single events",
+            )
+
+    def _tick(self, _number: int, frame: FrameType | None) -> None:
+        while frame is not None and frame.f_code not in self._codes:
+            frame = frame.f_back
+        # a call that survived an interrupt is not counted from zero, but interrupted again at each tick
+        if frame is None or frame is not self._seen:
+            self._seen = frame
+            self._count = 0
+            return
+        self._count += 1
+        if self._count >= self._ticks - 1:
+            self.ended += 1
+            raise OutOfTimeError
+
+    def _forget(self) -> None:
+        self._seen = None
+        self._count = 0

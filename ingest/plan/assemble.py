@@ -1,0 +1,357 @@
+"""
+Composition root: a checked configuration becomes a plan, a plan becomes live parts.
+
+A plan is data: checked settings and import paths, resolved on the driver and pickled once. Each worker process makes
+the live pipeline of it once. Names from YAML are never imported in a worker, only what the driver resolved.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from ingest.api import (
+    CatalogError,
+    Committer,
+    Decoding,
+    Decorator,
+    Event,
+    FanOut,
+    FileStore,
+    Model,
+    OnError,
+    Settings,
+    Sink,
+    SinkContext,
+    SinkSettings,
+    SinkWriter,
+    Source,
+    SourceContext,
+    SourceSettings,
+    Store,
+    StoreSettings,
+    TableSpec,
+    Tombstones,
+)
+from ingest.catalog import Catalog
+from ingest.config.model import Component, Configuration, Pipeline, names_of
+from ingest.dead_letters.letters import DeadLetterBuffer
+from ingest.expressions import Condition
+from ingest.masks import Masks
+from ingest.pipeline.chain import BoundDecorator, Chain, Watcher
+from ingest.plugins.guard import PASSED_ON, describe_exception
+from ingest.plugins.loader import PluginFile, class_at
+from ingest.sources.decoding import Decoder
+from sinks.mapping.mapper import Mapper, MapperSettings
+
+if TYPE_CHECKING:  # `explain` and `test` start faster without the way to a store
+    from ingest.pipeline.task import SinkBinding, Task
+    from sinks.writing.driver_store import DriverStore
+    from sinks.writing.families import FamilyRegistry
+    from sinks.writing.mutator import BufferedMutator
+    from sinks.writing.sending import Sender
+    from sinks.writing.staging import StagingWriter
+
+
+C = TypeVar("C", bound=Settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """
+    One pipeline as data.
+
+    Attributes:
+        decoding: how the source's records become events.
+        stores: name -> store, for those its sinks use.
+        state_dir: of the service, absolute.
+        is_replay: the plan is of a replay of dead letters.
+        files: modules that lie beside the pipeline file.
+        existing: what setting an attribute again does, as `ingest.sources.decoding.Existing`.
+        masks: of the configuration, so that workers hide the secrets that the settings hold.
+    """
+
+    pipeline: str
+    fingerprint: str
+    timezone: str
+    on_error: OnError
+    decoding: Decoding
+    decorators: tuple[Component[Settings], ...]
+    sinks: tuple[Component[SinkSettings], ...]
+    stores: Mapping[str, Component[StoreSettings]]
+    files: tuple[PluginFile, ...] = ()
+    existing: str = "replace"
+    masks: Masks = field(default_factory=Masks, repr=False, compare=False)
+    state_dir: Path = Path("state")
+    is_replay: bool = False
+
+    def mapped_to(self, store: str) -> list[Component[MapperSettings]]:
+        """The sinks that write to a store."""
+        # only the settings of a mapper name a store
+        return [cast("Component[MapperSettings]", sink) for sink in self.sinks if sink.settings.store_name == store]
+
+    def destination_of(self, sink: Component[SinkSettings]) -> str:
+        """What a sink writes to, among the destinations of a task: its store, or itself."""
+        # a store's name has no space
+        return f"sink {sink.name}" if sink.settings.store_name is None else sink.settings.store_name
+
+
+def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) -> Plan:
+    """
+    The plan of a pipeline.
+
+    Raises:
+        CatalogError: a component cannot be imported.
+    """
+    sinks = _events_pass("sinks", pipeline.sinks, pipeline, catalog)
+    return Plan(
+        pipeline=pipeline.name,
+        fingerprint=pipeline.fingerprint,
+        timezone=pipeline.timezone,
+        on_error=pipeline.on_error,
+        decoding=pipeline.source.settings.decoding,
+        decorators=_events_pass("decorators", pipeline.decorators, pipeline, catalog),
+        sinks=sinks,
+        stores={
+            name: store_part(configuration, name, catalog)
+            for name in dict.fromkeys(sink.settings.store_name for sink in sinks)
+            if name is not None
+        },
+        files=catalog.files,
+        existing=pipeline.existing,
+        masks=configuration.masks,
+        state_dir=configuration.state_dir.resolve(),
+    )
+
+
+def _events_pass(
+    room: str, components: Sequence[Component[C]], pipeline: Pipeline, catalog: Catalog
+) -> tuple[Component[C], ...]:
+    """Decorators or sinks with their code, which is imported, their names and what their failures become."""
+    found = []
+    for name, component in zip(names_of(components), components, strict=True):
+        catalog.load(room, component.kind)
+        on_error = component.settings.on_error or pipeline.on_error
+        found.append(replace(catalog.located(room, component), name=name, on_error=on_error))
+    return tuple(found)
+
+
+def store_part(configuration: Configuration, name: str, catalog: Catalog) -> Component[StoreSettings]:
+    """A store of the configuration as part of a plan; its class, which brings its driver, is not imported."""
+    return replace(catalog.located("stores", configuration.stores[name]), name=name)
+
+
+def live_source(component: Component[SourceSettings], context: SourceContext, catalog: Catalog) -> Source[Any]:
+    """
+    The source of a pipeline, on the driver; nothing is reached yet.
+
+    Raises:
+        CatalogError: a plugin cannot be imported, or made with its settings.
+    """
+    catalog.load("sources", component.kind)
+    return cast("Source[Any]", _made(replace(catalog.located("sources", component), name=component.kind), context))
+
+
+def live_chain(plan: Plan, watcher: Watcher | None = None) -> Chain:
+    """
+    The decorators of a plan, compiled.
+
+    Args:
+        plan: of the pipeline.
+        watcher: see `Chain`.
+
+    Raises:
+        CatalogError: a plugin can not be made with its settings.
+    """
+    return Chain(
+        [
+            BoundDecorator(_made(part), part.name, _condition(part.settings, plan), part.on_error, part.provider)
+            for part in plan.decorators
+        ],
+        watcher=watcher,
+    )
+
+
+def live_mappers(plan: Plan) -> list[tuple[Component[SinkSettings], Mapper[Any]]]:
+    """The sinks of a plan that write to its stores, without them."""
+    return [(part, _made(part)) for part in plan.sinks if part.settings.store_name is not None]
+
+
+def sink_writers(plan: Plan) -> dict[str, SinkWriter]:
+    """The tasks' halves of the sinks that are destinations of their own, by destination."""
+    return {name: sink.writer(context) for name, sink, context in _own_destinations(plan)}
+
+
+def sink_committers(plan: Plan) -> dict[str, Committer]:
+    """The driver's halves of the same sinks."""
+    return {name: sink.committer(context) for name, sink, context in _own_destinations(plan)}
+
+
+def _own_destinations(plan: Plan) -> Iterator[tuple[str, Sink[Any], SinkContext]]:
+    for part in plan.sinks:
+        if part.settings.store_name is None:
+            context = SinkContext(plan.pipeline, part.name, plan.state_dir, plan.is_replay)
+            yield plan.destination_of(part), _made(part), context
+
+
+def live_decoder(plan: Plan) -> Decoder:
+    """What makes events of the source's records."""
+    return Decoder(**asdict(plan.decoding), existing=plan.existing)
+
+
+def live_store(part: Component[StoreSettings]) -> Store[Any]:
+    """A store, not yet open."""
+    return cast("Store[Any]", _made(part))
+
+
+def live_task(plan: Plan) -> "Task":
+    """Everything a worker process needs, once for each pipeline."""
+    from ingest.pipeline.task import Task
+    from ingest.pipeline.time_limit import TimeLimit
+    from sinks.writing.store_sink import StoreSink
+
+    chain = live_chain(plan)
+    ways = {name: _way_to(plan, name) for name in plan.stores}
+    writers = sink_writers(plan)
+    bindings, guarded = live_bindings(plan, {name: mutator for name, (mutator, _) in ways.items()}, writers)
+    stores = {name: StoreSink(mutator, staging) for name, (mutator, staging) in ways.items()}
+    return Task(
+        pipeline=plan.pipeline,
+        fingerprint=plan.fingerprint,
+        decode=live_decoder(plan).decode,
+        chain=chain,
+        bindings=bindings,
+        destinations={**stores, **writers},
+        on_error=plan.on_error,
+        letters=DeadLetterBuffer(plan.masks),
+        time_limit=TimeLimit([*chain.guarded, *guarded]),
+    )
+
+
+def live_bindings(
+    plan: Plan,
+    mutators: "Mapping[str, BufferedMutator]",
+    writers: Mapping[str, SinkWriter] = MappingProxyType({}),
+) -> "tuple[list[SinkBinding], list[Callable[..., object]]]":
+    """
+    The sinks of a plan, bound to the ways into their destinations, and the calls an event makes in them.
+
+    Args:
+        plan: of the pipeline.
+        mutators: name of a store -> the way into it.
+        writers: name of any other destination -> its half in the task; a sink without one takes every event and does
+            nothing with it.
+    """
+    from ingest.pipeline.task import SinkBinding
+    from sinks.writing.writer import Writer
+
+    bindings = []
+    guarded: list[Callable[..., object]] = []
+    mappers = {part.name: mapper for part, mapper in live_mappers(plan)}
+    for part in plan.sinks:
+        name = plan.destination_of(part)
+        write: Callable[[Event], str | None] = _accept
+        if part.name in mappers:
+            guarded.append(mappers[part.name].map)
+            write = Writer(mappers[part.name], mutators[name]).write
+        elif name in writers:
+            write = writers[name].write
+            guarded.append(write)
+        condition = _condition(part.settings, plan)
+        if condition is not None:
+            guarded.append(condition.holds)
+        module = part.path.partition(":")[0]
+        bindings.append(SinkBinding(part.name, write, part.on_error, condition, module, part.provider))
+    return bindings, guarded
+
+
+def _accept(_event: Event) -> str | None:
+    return None
+
+
+def family_registry(plan: Plan, name: str, store: "DriverStore", declared: Mapping[str, TableSpec]) -> "FamilyRegistry":
+    """
+    Families of a store, with the limits that the plan's sinks set for the tables they write to.
+
+    Args:
+        plan: of the pipeline.
+        name: of the store.
+        store: of the driver.
+        declared: table -> what the configuration declares of it, for the tables of this store.
+    """
+    from sinks.writing.families import FamilyRegistry
+
+    limits: dict[str | None, int] = {}
+    own: dict[str | None, frozenset[bytes]] = {}
+    for sink in plan.mapped_to(name):
+        table = sink.settings.fixed_table
+        limits[table] = max(limits.get(table, 0), sink.settings.families.max_created)
+        own[table] = own.get(table, frozenset()) | sink.settings.own_families
+    return FamilyRegistry(store, declared, limits, own)
+
+
+def _way_to(plan: Plan, name: str) -> "tuple[BufferedMutator, StagingWriter | None]":
+    """The way into a store, built for what its sinks need together; by a staged file where the driver writes."""
+    from sinks.writing.mutator import BufferedMutator
+    from sinks.writing.sending import DirectSender, ThreadSender
+    from sinks.writing.staging import StagingWriter
+
+    store = plan.stores[name]
+    settings = [sink.settings for sink in plan.mapped_to(name)]
+    target = live_store(store)
+    capabilities = target.capabilities
+    staging: StagingWriter | None = None
+    senders: list[Sender]
+    if capabilities.written_by_driver:
+        staging = StagingWriter(target if isinstance(target, FileStore) else None)
+        senders = [DirectSender(staging)]
+    else:
+        senders = [ThreadSender(live_store(store)) for _ in range(store.settings.worker_connections)]
+    mutator = BufferedMutator(
+        senders,
+        name,
+        capabilities=capabilities,
+        buffer_bytes=max(each.write_buffer_size for each in settings),
+        deletes=may_delete(plan, name),
+        max_put_bytes=store.settings.max_put_bytes,
+    )
+    return mutator, staging
+
+
+def may_delete(plan: Plan, store: str) -> bool:
+    """Whether a sink of a store may ever delete: then the operations of a batch are buffered and folded first."""
+    return any(_deletes(plan, sink.settings) for sink in plan.mapped_to(store))
+
+
+def _deletes(plan: Plan, settings: MapperSettings) -> bool:
+    return plan.decoding.tombstones is Tombstones.DELETE or any(rule.delete is not None for rule in settings.rules)
+
+
+def _condition(settings: Settings, plan: Plan) -> Condition | None:
+    return None if settings.when is None else Condition.parse(settings.when, plan.timezone)
+
+
+def _made(part: Component[Model], *arguments: object) -> Any:
+    component = class_at(part.path)
+    if not part.provider:
+        return component(part.settings, *arguments)
+    try:
+        made = component(part.settings, *arguments)
+        _check_made(made, part)
+    except PASSED_ON:
+        raise
+    except BaseException as error:
+        raise CatalogError(
+            f'"{part.name}" cannot be made: {describe_exception(error, component.__module__, part.provider)}',
+            code="bad_plugin",
+            hint="its constructor begins with super().__init__, and may read files that are here too",
+        ) from error
+    return made
+
+
+def _check_made(made: Any, part: Component[Model]) -> None:
+    if getattr(made, "settings", None) is not part.settings:
+        raise TypeError("it does not keep its settings")
+    if isinstance(made, Decorator | FanOut) and not isinstance(made.drop_reason, str):
+        raise TypeError(f"its drop_reason is {made.drop_reason!r}, and must be text")

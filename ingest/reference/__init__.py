@@ -1,0 +1,1 @@
+"""What the command line and the documentation are made from: pages, error pages, schema, drawing."""

@@ -1,0 +1,137 @@
+"""What a file may say, as JSON Schema for editors: `ingest config schema`, with every component there is."""
+
+from collections.abc import Mapping as AbstractMapping
+from collections.abc import Sequence as AbstractSequence
+from typing import Any
+
+from pydantic.json_schema import models_json_schema
+
+from ingest.api import CatalogError, Model
+from ingest.config.binder import STATE_DIR, TOP_KEYS, VERSION
+from ingest.config.components import Lookup
+from ingest.config.options import (
+    DEAD_LETTERS,
+    PipelineOptions,
+    SecretsOptions,
+    ServiceOptions,
+    SparkOptions,
+    TableOptions,
+)
+from ingest.config.test_cases import CaseOptions
+
+_ROOMS = ("decorators", "sinks", "stores", "sources")
+_REF = "#/$defs/{model}"
+_VARIABLE = {"type": "string", "pattern": r"\$\{"}
+_TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+
+Schema = dict[str, Any]
+
+
+def json_schema(lookup: Lookup) -> Schema:
+    """The schema of a whole file; components that cannot be imported are left open."""
+    rooms: dict[str, dict[str, type[Model] | None]] = {
+        room: {name: _settings(lookup, room, name) for name in lookup.names(room)} for room in _ROOMS
+    }
+    rooms["dead_letters"] = dict(DEAD_LETTERS)
+    sections: tuple[type[Model], ...] = (
+        SecretsOptions,
+        ServiceOptions,
+        SparkOptions,
+        TableOptions,
+        PipelineOptions,
+        CaseOptions,
+    )
+    models = [*sections, *(model for room in rooms.values() for model in room.values() if model is not None)]
+    refs, shared = models_json_schema([(model, "validation") for model in dict.fromkeys(models)], ref_template=_REF)
+    definitions: Schema = _with_variables(shared.get("$defs", {}))
+
+    def ref(model: type[Model]) -> Schema:
+        return dict(refs[model, "validation"])
+
+    for room, components in rooms.items():
+        definitions[f"any_{room}"] = _component(
+            {name: None if model is None else ref(model) for name, model in components.items()}
+        )
+    definitions["step"] = {"anyOf": [_named("any_decorators"), _one_key({"chain": {"type": "string"}})]}
+    definitions["pipeline"] = _pipeline(definitions[ref(PipelineOptions)["$ref"].removeprefix("#/$defs/")])
+    steps = {"type": "array", "items": _named("step")}
+    properties: dict[str, Schema] = {
+        "version": {"const": VERSION},
+        "include": {"anyOf": [{"type": "string"}, _TEXTS]},
+        "plugins": _TEXTS,
+        "secrets": ref(SecretsOptions),
+        "state_dir": {"type": "string", "default": STATE_DIR},
+        "service": ref(ServiceOptions),
+        "spark": ref(SparkOptions),
+        "stores": _each(_named("any_stores")),
+        "tables": _each({"anyOf": [ref(TableOptions), {"type": "null"}]}),
+        "chains": _each(steps),
+        "pipelines": _each(_named("pipeline")),
+        "tests": {"type": "array", "items": ref(CaseOptions)},
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "attr2hbase pipelines",
+        "type": "object",
+        "properties": {key: properties[key] | {"description": text} for key, text in TOP_KEYS.items()},
+        "additionalProperties": False,
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def _settings(lookup: Lookup, room: str, name: str) -> type[Model] | None:
+    try:
+        return lookup(room, name)
+    except CatalogError:
+        return None
+
+
+def _named(definition: str) -> Schema:
+    return {"$ref": f"#/$defs/{definition}"}
+
+
+def _each(schema: Schema) -> Schema:
+    return {"type": "object", "additionalProperties": schema}
+
+
+def _one_key(properties: AbstractMapping[str, Schema]) -> Schema:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "additionalProperties": False,
+        "minProperties": 1,
+        "maxProperties": 1,
+    }
+
+
+def _component(components: AbstractMapping[str, Schema | None]) -> Schema:
+    """`name: {options}`, or the name alone."""
+    options = {name: {} if ref is None else {"anyOf": [ref, {"type": "null"}]} for name, ref in components.items()}
+    return {"anyOf": [_one_key(options), {"enum": sorted(components)}]}
+
+
+def _pipeline(options: AbstractMapping[str, Any]) -> Schema:
+    properties = {
+        "source": _named("any_sources"),
+        "decorators": {"type": "array", "items": _named("step")},
+        "sinks": {"type": "array", "items": _named("any_sinks"), "minItems": 1},
+        "dead_letters": _named("any_dead_letters"),
+    }
+    return {
+        "type": "object",
+        "properties": properties | dict(options["properties"]),
+        "additionalProperties": False,
+    }
+
+
+def _with_variables(schema: Any) -> Any:
+    """The same schema with `${VAR}` allowed wherever something else than text is wanted."""
+    if isinstance(schema, AbstractMapping):
+        if schema.get("type") in {"integer", "number", "boolean"} or "enum" in schema or "pattern" in schema:
+            kept = {key: value for key, value in schema.items() if key in {"description", "default", "title"}}
+            rest = {key: value for key, value in schema.items() if key not in kept}
+            return {**kept, "anyOf": [rest, _VARIABLE]}
+        return {key: _with_variables(value) for key, value in schema.items() if key != "example"}
+    if isinstance(schema, AbstractSequence) and not isinstance(schema, str):
+        return [_with_variables(item) for item in schema]
+    return schema

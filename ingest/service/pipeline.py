@@ -1,0 +1,299 @@
+"""One pipeline of a service: built, started, stopped and closed while others run."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ingest import failpoint
+from ingest.api import Committer, Disposition, IngestError, LifecycleError, Source
+from ingest.catalog import Catalog
+from ingest.clock import now_ms
+from ingest.config.model import Configuration, Pipeline
+from ingest.dead_letters.budget import ErrorBudget
+from ingest.dead_letters.queue import DeadLetterQueue
+from ingest.observe.health import Health, State
+from ingest.observe.logs import logger
+from ingest.observe.metrics import Metrics
+from ingest.plan.assemble import Plan
+from ingest.plan.codec import packed
+from ingest.receipt import Counts
+from ingest.service.dead_letters import dead_letter_queue
+from ingest.service.observer import PipelineObserver, Totals
+from ingest.service.sources import live_source
+from ingest.service.stores import SharedStores, committers_of
+from ingest.spark.session import max_tasks
+from ingest.spark.streaming.batch_time import BatchTimes
+from ingest.spark.streaming.checkpoint import Checkpoint
+from ingest.spark.streaming.job import Job
+from ingest.spark.streaming.query import PipelineQuery, Trigger
+from ingest.spark.streaming.reading import Session, record_frame
+from ingest.spark.streaming.timed_caller import TimedCaller
+
+_log = logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """
+    What the pipelines of a service share.
+
+    Attributes:
+        once: whether they read what is there and end; then nothing that is unavailable is waited for at a start.
+        follow: called with the totals of a pipeline after each acknowledged batch.
+    """
+
+    configuration: Configuration
+    catalog: Catalog
+    metrics: Metrics
+    health: Health
+    stores: SharedStores
+    once: bool
+    follow: Callable[[str, Totals], None]
+
+
+class LivePipeline:
+    """
+    One pipeline with all that is its own: checkpoint lock, source, dead letters, query; and its uses of shared stores.
+
+    Order: `build_pipeline`, `attach`, `start` and again after the query has ended, `stop`, `close`. After `close` a
+    pipeline of the same name can be built.
+
+    Called by one thread, but for `start` and `stop`, which may be called by another one that is waited for.
+
+    Attributes:
+        name: of the pipeline.
+        observer: publishes its state, and sums up what it has acknowledged since it was built.
+        jars: what its source needs in the Spark session.
+        java_properties: what its source needs in the JVMs of the session.
+        every_s: pause between starts of batches; 0 for none.
+    """
+
+    def __init__(  # noqa: PLR0913 - the parts of a pipeline, made by `build_pipeline` alone
+        self,
+        shared: Shared,
+        plan: Plan,
+        *,
+        checkpoint: Checkpoint,
+        times: BatchTimes,
+        source: Source[Any],
+        committers: Mapping[str, Committer],
+        dead_letters: DeadLetterQueue,
+        opened: ExitStack,
+    ) -> None:
+        self._shared = shared
+        self._plan = plan
+        self._pipeline = shared.configuration.pipelines[plan.pipeline]
+        self._checkpoint = checkpoint
+        self._times = times
+        self._source = source
+        self._committers = committers
+        self._dead_letters = dead_letters
+        self._opened = opened
+        self._session: Session | None = None
+        self._query: PipelineQuery | None = None
+        self.name = plan.pipeline
+        self.observer = PipelineObserver(plan.pipeline, shared.health, shared.metrics, shared.follow)
+        self.jars: Sequence[Path] = source.jars()
+        self.java_properties: Mapping[str, str] = source.settings.java_properties()
+        self.every_s = 0.0 if shared.once else self._pipeline.trigger_every_s
+
+    def attach(self, session: Session, ask: TimedCaller) -> None:
+        """Bring the pipeline to the Spark session, which has its `jars` and `java_properties`; nothing is read yet."""
+        self._session = session
+        self._query = PipelineQuery(self.name, self._checkpoint, self._job(session), ask)
+
+    @property
+    def query(self) -> PipelineQuery:
+        """
+        The streaming query.
+
+        Raises:
+            LifecycleError: the pipeline is not attached.
+        """
+        if self._query is None:
+            raise LifecycleError(f'pipeline "{self.name}" is used before it is attached to a Spark session')
+        return self._query
+
+    def start(self) -> None:
+        """
+        Start the query at its checkpoint, once stores and source are there.
+
+        Raises:
+            StoreUnavailableError: a store cannot be reached now.
+            SourceUnavailableError: nor can the source.
+            IngestError: the checkpoint belongs to another source, or positions are lost.
+            Exception: Spark's.
+        """
+        query, session = self.query, self._session
+        assert session is not None  # noqa: S101 - for mypy: the query is made with it
+        for committer in self._committers.values():
+            committer.recover()
+        self._checkpoint.claim({"source": self._source.kind} | dict(self._source.identity()))
+        frame = record_frame(self._source.frame(session), self._source.kind)
+        # only now: before that the checkpoint may be refused
+        self._checkpoint.note_configuration(self._pipeline.fingerprint)
+        query.start(frame, Trigger(once=self._shared.once, every_s=self.every_s))
+
+    def data_loss(self) -> IngestError | None:
+        """Why the source must not be read any further, which Spark may never notice; None while it may."""
+        return self._source.data_loss()
+
+    def unavailable(self) -> str | None:
+        """Why the source has given no answer for seconds, which Spark reports after minutes; None while it does."""
+        return self._source.unavailable()
+
+    def stop(self) -> None:
+        """End the query, leave a running batch unacknowledged, and commit acknowledged offsets to the group."""
+        if self._query is not None:
+            self._query.stop()
+        self._source.close()
+
+    def has_stopped(self) -> bool:
+        """
+        Whether nothing of the pipeline is at work, so that it can be closed while the service runs.
+
+        A batch that a hanging JVM holds up outlives `stop`, and may still write; it ends with the JVM.
+        """
+        return self._query is None or (self._query.ended() and self._query.is_idle())
+
+    def close(self) -> None:
+        """Unlock the checkpoint, and let go of stores and dead letters; twice is fine."""
+        self._opened.close()
+
+    def _job(self, session: Session) -> Job:
+        publisher = _Publisher(self._pipeline, self._dead_letters, self._shared.metrics)
+        return Job(
+            pipeline=self.name,
+            plan=packed(self._plan),
+            batch_times=self._times,
+            committers=self._committers,
+            publish=publisher,
+            max_failures=publisher.max_failures,
+            observer=self.observer,
+            max_tasks=max_tasks(session),
+            hide=self._shared.configuration.masks.hide,
+        )
+
+
+def build_pipeline(shared: Shared, plan: Plan, start_from: str | None = None) -> LivePipeline:
+    """
+    Lock and check all that one pipeline needs; a store, or a place for dead letters, that is unavailable is waited for
+    later, unless the service runs once.
+
+    Args:
+        shared: what it has in common with others.
+        plan: of the pipeline.
+        start_from: `run --start-from`, for a pipeline without a checkpoint; None for the source's own `start`.
+
+    Raises:
+        ConfigError: `start_from` has no meaning for its source.
+        CatalogError: a plugin cannot be made with its settings.
+        IngestError: the pipeline alone cannot start: its checkpoint is damaged or in use, a store is locked or damaged,
+            the dead-letter topic is missing. Nothing stays open.
+    """
+    pipeline = shared.configuration.pipelines[plan.pipeline]
+    recovery = failpoint.point("recovery")
+    shared.health.change(plan.pipeline, State.STARTING)
+    with ExitStack() as opened:
+        checkpoint = _checkpoint(shared.configuration, pipeline, opened)
+        times = _batch_times(shared.configuration, pipeline, checkpoint)
+        recovery()
+        source = live_source(shared.catalog, pipeline, checkpoint, times, start_from, shared.metrics)
+        stores = shared.stores.used_by(plan, opened)
+        for name, store in stores.items():
+            reach(store.open, f'store "{name}"', once=shared.once)
+        committers = committers_of(shared.configuration, plan, stores)
+        for committer in committers.values():
+            opened.callback(committer.close)
+        dead_letters = dead_letter_queue(shared.configuration, pipeline)
+        opened.callback(dead_letters.close)
+        reach(dead_letters.prepare, f'place for dead letters of pipeline "{pipeline.name}"', once=shared.once)
+        recovery()
+        return LivePipeline(
+            shared,
+            plan,
+            checkpoint=checkpoint,
+            times=times,
+            source=source,
+            committers=committers,
+            dead_letters=dead_letters,
+            opened=opened.pop_all(),
+        )
+
+
+def reach(action: Callable[[], None], what: str, *, once: bool) -> None:
+    """
+    Find out at the start what is wrong for good; what is merely unavailable is waited for by the pipeline.
+
+    Args:
+        action: reaches it.
+        what: it reaches, for the log.
+        once: the run waits for nothing, because somebody waits for the run.
+
+    Raises:
+        IngestError: as `action`.
+    """
+    try:
+        action()
+    except IngestError as error:
+        if once or error.disposition is not Disposition.RETRY:
+            raise
+        _log.warning("not available yet", what=what, reason=str(error))
+
+
+def checkpoint_of(configuration: Configuration, pipeline: str) -> Checkpoint:
+    """The checkpoint of a pipeline, not locked."""
+    return Checkpoint(configuration.state_dir / "checkpoints" / pipeline)
+
+
+def _checkpoint(configuration: Configuration, pipeline: Pipeline, opened: ExitStack) -> Checkpoint:
+    checkpoint = checkpoint_of(configuration, pipeline.name)
+    checkpoint.lock()
+    opened.callback(checkpoint.unlock)
+    checkpoint.verify()
+    again = checkpoint.uncommitted()
+    is_changed = checkpoint.is_changed(pipeline.fingerprint)
+    if again is not None and is_changed:
+        _log.warning(
+            "the last batch was not acknowledged and runs again with the new configuration",
+            pipeline=pipeline.name,
+            batch=again,
+        )
+    elif again is not None:
+        _log.warning("the last batch was not acknowledged and runs again", pipeline=pipeline.name, batch=again)
+    elif is_changed:
+        _log.info("the configuration is another one than in the last run", pipeline=pipeline.name)
+    return checkpoint
+
+
+def _batch_times(configuration: Configuration, pipeline: Pipeline, checkpoint: Checkpoint) -> BatchTimes:
+    newest = (
+        None if pipeline.source.settings.keeps_batch_times else configuration.state_dir / "batch-times" / pipeline.name
+    )
+    return BatchTimes(checkpoint.folder / "times", now_ms, newest)
+
+
+class _Publisher:
+    """Dead letters of a batch: the error budget first, then the queue."""
+
+    def __init__(self, pipeline: Pipeline, queue: DeadLetterQueue, metrics: Metrics) -> None:
+        budget = pipeline.error_budget
+        self._budget = ErrorBudget(share=budget.share, min_events=budget.min_events, window_s=budget.window)
+        self._max_records = pipeline.source.settings.max_records_per_batch
+        self._pipeline = pipeline.name
+        self._queue = queue
+        self._metrics = metrics
+
+    def max_failures(self, batch_time_ms: int) -> int | None:
+        """How many records of a batch may fail before the budget is certainly spent."""
+        return self._budget.max_failures(batch_time_ms, self._max_records)
+
+    def __call__(self, letters: Sequence[bytes], batch_id: int, counts: Counts, batch_time_ms: int) -> None:
+        self._budget.check(batch_time_ms, counts.records, counts.failed)
+        try:
+            self._queue.publish(letters, batch_id, batch_time_ms)
+        except IngestError:
+            self._metrics.dead_letter_publish_failed(self._pipeline)
+            raise

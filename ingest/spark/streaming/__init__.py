@@ -1,0 +1,1 @@
+"""One pipeline as a streaming query."""

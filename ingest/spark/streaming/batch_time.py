@@ -1,0 +1,119 @@
+"""The time of a micro-batch: chosen once, before its tasks start, and the same on every replay."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from ingest.api import CheckpointError
+from ingest.durable import make_folder, on_disk, write_durably
+
+STEP_MS = 2  # deletes of a batch are written at its time - 1, so two batches must be two apart
+_FLOOR = "floor"
+RETAINED = 1_000  # far more than the 100 batches Spark keeps; a file is 13 bytes
+
+
+class BatchTimes:
+    """
+    `times/N` beside the checkpoint of a query.
+
+    The time of batch N is max(now, time of N-1 + 2 ms), so it rises whatever the clock does: HBase would hide an
+    update that is older than the value it replaces. A new checkpoint can be given the time that an earlier one reached,
+    by `start_after` or in a file that both share.
+
+    Args:
+        folder: where the files stand; made when missing.
+        now_ms: the clock.
+        newest: file outside the checkpoint for the newest time that was chosen, so that a checkpoint made anew after
+            this one was removed has later times; None to keep none.
+    """
+
+    def __init__(self, folder: Path, now_ms: Callable[[], int], newest: Path | None = None) -> None:
+        self._folder = folder
+        self._now_ms = now_ms
+        self._newest = newest
+        for each in (folder,) if newest is None else (folder, newest.parent):
+            with on_disk(each):
+                make_folder(each)
+
+    def of(self, batch_id: int) -> int:
+        """
+        The time of a batch in ms, stored before it is given out.
+
+        Raises:
+            CheckpointError: the stored time cannot be read.
+            StoreUnavailableError: it cannot be stored now.
+            IntegrityError: the disk fails, so nobody knows whether it was stored.
+        """
+        with on_disk(self._folder / str(batch_id)):
+            return self._of(batch_id)
+
+    def known(self, batch_id: int) -> int | None:
+        """
+        The stored time of a batch, in ms; None when it has none.
+
+        Raises:
+            CheckpointError: it cannot be read.
+            StoreUnavailableError: nor can the folder, now.
+        """
+        with on_disk(self._folder / str(batch_id)):
+            return self._read(str(batch_id))
+
+    def note(self, batch_id: int) -> str:
+        """
+        The time of a batch for whoever keeps it where this folder cannot be lost with it; "" when it has none.
+
+        Raises:
+            CheckpointError: it cannot be read.
+            StoreUnavailableError: nor can the folder, now.
+        """
+        return str(self.known(batch_id) or "")
+
+    def start_after(self, notes: Iterable[str]) -> None:
+        """
+        Let the first batch be later than those an earlier checkpoint's `note` told of.
+
+        Raises:
+            StoreUnavailableError: this cannot be stored now.
+            IntegrityError: the disk fails.
+        """
+        times = [int(note) for note in notes if note.isdecimal()]
+        if times:
+            with on_disk(self._folder / _FLOOR):
+                write_durably(self._folder / _FLOOR, str(max(times)).encode())
+
+    def _of(self, batch_id: int) -> int:
+        known = self._read(str(batch_id))
+        if known is not None:
+            return known
+        time_ms = max(self._now_ms(), self._newest_before(batch_id) + STEP_MS)
+        if self._newest is not None:
+            # first: whatever is written with this time, a new checkpoint begins after it
+            with on_disk(self._newest):
+                time_ms = max(time_ms, (_time_in(self._newest) or 0) + STEP_MS)
+                write_durably(self._newest, str(time_ms).encode())
+        write_durably(self._folder / str(batch_id), str(time_ms).encode())
+        (self._folder / str(batch_id - RETAINED)).unlink(missing_ok=True)
+        return time_ms
+
+    def _newest_before(self, batch_id: int) -> int:
+        earlier = self._read(str(batch_id - 1))
+        if earlier is not None:
+            return earlier
+        numbers = [int(path.name) for path in self._folder.iterdir() if path.name.isdecimal()]
+        before = [number for number in numbers if number < batch_id]
+        return self._read(str(max(before)) if before else _FLOOR) or 0
+
+    def _read(self, name: str) -> int | None:
+        return _time_in(self._folder / name)
+
+
+def _time_in(path: Path) -> int | None:
+    try:
+        return int(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise CheckpointError(
+            f'the time in "{path}" is damaged',
+            hint="restore the file, or its value from the timestamps of the cells this batch wrote; "
+            "any other value may hide updates",
+        ) from error

@@ -1,0 +1,267 @@
+"""
+One streaming query: foreachBatch -> tasks -> receipts -> commit -> dead letters -> ack.
+
+The law: nothing is acknowledged before it is durable. A micro-batch is acknowledged in one place, by `Job.on_batch`
+returning; Spark then writes `commits/N`. Whatever happens before that, the batch runs again with the same records and
+the same time.
+"""
+
+import copy
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Protocol, TypeVar
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from ingest import failpoint
+from ingest.api import Committer, Disposition, IngestError, LifecycleError, TaskSpec
+from ingest.dead_letters.letters import check_size
+from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
+from ingest.receipt import Counts, Receipt, receipts_of
+from ingest.spark.errors import translated
+from ingest.spark.streaming.batch_time import BatchTimes
+from ingest.spark.streaming.rows import RECEIPT_SCHEMA
+from ingest.spark.streaming.worker import process
+
+T = TypeVar("T")
+
+BACK_OFF_S = (0.5, 1.0, 2.0, 5.0)  # between attempts of a blocked batch; the last one repeats
+JOB_RETRIES = 3  # of a Spark job that failed for no reason of ours, such as a killed worker
+
+
+class AbandonedError(IngestError):
+    """The service or the query stops: the batch stays unacknowledged and runs again after a restart."""
+
+    code = "abandoned"
+
+
+class BatchFailedError(IngestError):
+    """What Spark receives for a batch that failed for an unforeseen reason, or whose message holds a secret."""
+
+    code = "query_failed"
+
+
+class BatchObserver(Protocol):
+    """Who is told what happens to a pipeline; called from the thread of the query."""
+
+    def running(self) -> None:
+        """The pipeline makes progress."""
+
+    def blocked(self, code: str, message: str) -> None:
+        """The batch cannot be made durable now and will be tried again."""
+
+    def attempted(self, counts: Counts) -> None:
+        """One attempt at a batch ended, durable or not."""
+
+    def acknowledged(self, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:
+        """A batch is durable."""
+
+
+class Job(LoopHost):
+    """
+    What runs for each micro-batch of one pipeline, from one start of its query to the next.
+
+    Args:
+        pipeline: its name.
+        plan: as `ingest.plan.codec.packed` gives it, unpacked once by each worker process.
+        committers: name of a destination -> its half on the driver.
+        publish: makes dead letters durable, after asking the error budget; called once a batch with all letters and
+            counts.
+        max_failures: time of a batch -> more failed records than this in one of its tasks certainly spend the error
+            budget; None for no such number.
+        max_tasks: into which the partitions of a batch are put together, for a task costs 40 ms, however little it has
+            to do; None for a task each.
+        hide: masks the secrets of the configuration.
+        clock: monotonic seconds.
+
+    Attributes:
+        idle: set while no batch runs.
+        finished_batch: the newest batch this process made durable.
+        failure: what the last batch that was left unacknowledged failed with.
+    """
+
+    def __init__(  # noqa: PLR0913 - the collaborators of a batch, each used once
+        self,
+        *,
+        pipeline: str,
+        plan: bytes,
+        batch_times: BatchTimes,
+        committers: Mapping[str, Committer],
+        publish: Callable[[Sequence[bytes], int, Counts, int], None],
+        observer: BatchObserver,
+        max_failures: Callable[[int], int | None] = lambda _batch_time_ms: None,
+        max_tasks: int | None = None,
+        hide: Callable[[str], str] = str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._pipeline = pipeline
+        self._plan = plan
+        self._batch_times = batch_times
+        self._committers = committers
+        self._publish = publish
+        self._observer = observer
+        self._max_failures = max_failures
+        self._max_tasks = max_tasks
+        self._hide = hide
+        self._clock = clock
+        self._before_commit = failpoint.point("before_commit")
+        self._draining = threading.Event()
+        self.finished_batch: int | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._started_ns = time.monotonic_ns()
+        self._stopping = threading.Event()
+        self._step_at: float | None = None
+        self.idle = threading.Event()
+        self.idle.set()
+        self.failure: Exception | None = None
+        self._frame: DataFrame | None = None
+
+    def again(self) -> "Job":
+        """
+        The job for the next start of the query; this one is stopped.
+
+        A batch that still runs here outlives its query, and the next query runs the same batch: the two share what the
+        job was made with and what refuses batches for good, and no state of a batch.
+        """
+        self.stop()
+        job = copy.copy(self)
+        job._begin()  # noqa: SLF001 - of this class
+        return job
+
+    def refuse_batches(self) -> None:
+        """Let the running batch finish and start no other, nor after `again`."""
+        self._draining.set()
+
+    def stop(self) -> None:
+        """Leave the running batch unacknowledged, whatever it waits for, and start no other."""
+        self._stopping.set()
+        for committer in self._committers.values():
+            committer.stop_probe()
+
+    def step_s(self) -> float:
+        """For how many seconds the step that runs now has been at work: an attempt, a delivery, a publication."""
+        at = self._step_at
+        return 0.0 if at is None else self._clock() - at
+
+    def on_batch(self, frame: DataFrame, batch_id: int) -> None:
+        """Make one micro-batch durable. Returning acknowledges it; it raises to leave it unacknowledged."""
+        self.idle.clear()
+        try:
+            self._check_may_start(batch_id)
+            started = self._clock()
+            with self._step():  # a disk that hangs under it shows as one
+                batch_time_ms = self._batch_times.of(batch_id)
+            micro_batch = MicroBatch(
+                name=str(batch_time_ms),
+                time_ms=batch_time_ms,
+                # no other start's, which may be at work on the same batch still
+                attempts=f"{self._started_ns}-{batch_id}",
+                max_failures=self._max_failures(batch_time_ms),
+            )
+            self._frame = frame
+            counts, letters = run_until_durable(
+                micro_batch, self._committers, self, on_attempt=self._observer.attempted
+            )
+            self._check_not_stopping()
+            check_size(sum(map(len, letters)))
+            self._observer.running()
+            self.until_possible(partial(self._publish, letters, batch_id, counts, batch_time_ms))
+            self._check_not_stopping()
+            self.finished_batch = batch_id
+            self._observer.acknowledged(batch_id, batch_time_ms, counts, self._clock() - started)
+            self._before_commit()
+        except IngestError as error:
+            # Spark tells the waiting thread the text of an exception only, so the error itself stands here
+            self.failure = error
+            # and of that text it wants no chain: with the one of a failed job in it, it looks through the whole with a
+            # pattern that overflows its stack, and a query that dies of that does not say why
+            text = str(error)
+            if self._hide(text) == text:
+                raise error from None
+            # Spark writes the text to its log and its event log, which know no secrets
+            raise BatchFailedError(f"batch {batch_id} is not acknowledged: {self._hide(text)}") from None
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told where the query's end is seen
+            self.failure = error
+            raise BatchFailedError(f"batch {batch_id} is not acknowledged: {type(error).__name__}") from None
+        finally:
+            self.idle.set()
+
+    def _check_may_start(self, batch_id: int) -> None:
+        if self._draining.is_set() or self._stopping.is_set():
+            raise AbandonedError(f"the service stops; batch {batch_id} runs again after a restart")
+
+    def _check_not_stopping(self) -> None:
+        if self._stopping.is_set():
+            raise AbandonedError("the query stops while a batch runs") from None
+
+    def run_tasks(self, spec: TaskSpec, *, on_one_slot: bool) -> Sequence[Receipt]:
+        """Run the records of the batch as one Spark job."""
+        self._check_not_stopping()
+        task = partial(process, self._pipeline, self._plan, spec)
+        frame = self._frame
+        if frame is None:
+            raise LifecycleError("tasks run within a batch alone")
+        max_tasks = 1 if on_one_slot else self._max_tasks
+        if max_tasks is not None:
+            frame = frame.coalesce(max_tasks)
+        waits = retries = 0
+        while True:
+            try:
+                with self._step():
+                    rows = frame.mapInArrow(task, RECEIPT_SCHEMA).collect()
+            except (Py4JError, PySparkException) as error:
+                if self._stopping.is_set():
+                    # alone: Spark searches the text of what ends a query with a pattern that overflows its stack when
+                    # there is the trace of a Java exception in it
+                    raise AbandonedError("the service stops while tasks run") from None
+                cause = translated(error)
+                if cause is not None and cause.disposition is Disposition.RETRY:
+                    waits += 1
+                    self.blocked(cause.code, str(cause), waits)
+                    continue
+                if cause is not None:
+                    raise cause from error
+                retries += 1
+                if retries > JOB_RETRIES:
+                    raise
+                self.blocked("job_failed", f"a Spark job failed, try {retries} of {JOB_RETRIES}", retries)
+            else:
+                self._check_not_stopping()
+                return receipts_of((row.kind, bytes(row.payload)) for row in rows)
+
+    def until_possible(self, action: Callable[[], T]) -> T:
+        """What an action on the driver gives; the pipeline is blocked while it fails for now."""
+        attempt = 0
+        while True:
+            self._check_not_stopping()
+            try:
+                with self._step():
+                    return action()
+            except IngestError as error:
+                if error.disposition is Disposition.STOP:
+                    raise
+                # rows that a store refuses here block loudly too: none of them may be passed over
+                attempt += 1
+                self.blocked(error.code, str(error), attempt)
+
+    @contextmanager
+    def _step(self) -> Iterator[None]:
+        self._step_at = self._clock()
+        try:
+            yield
+        finally:
+            self._step_at = None
+
+    def blocked(self, code: str, message: str, attempts: int) -> None:
+        """Report the batch as blocked and wait before the next attempt; raises when the service stops meanwhile."""
+        self._check_not_stopping()
+        self._observer.blocked(code, message)
+        if self._stopping.wait(BACK_OFF_S[min(attempts, len(BACK_OFF_S)) - 1]):
+            raise AbandonedError(f"the service stops while blocked: {message}") from None

@@ -1,0 +1,122 @@
+"""Names that were probably meant, for whoever is given one that there is not: near ones, and those of other tools."""
+
+import difflib
+from collections.abc import Iterable
+
+COMPONENTS_ELSEWHERE = {
+    "access_log": "apache_log nginx_log parse_apache_log parse_nginx_log",
+    "case": "lower lowercase title upper uppercase",
+    "cef": "parse_cef",
+    "convert": "cast coerce",
+    "copy": "extract_field",
+    "csv": "parse_csv",
+    "dedupe": "deduplicate distinct unique",
+    "explode": "unnest unroll",
+    "files": "file tail",
+    "filter": "drop",
+    "first_n": "rate_limit throttle",
+    "grok": "parse_grok",
+    "gunzip": "decompress",
+    "hash": "checksum fingerprint",
+    "hbase": "bigtable",
+    "join": "concat",
+    "json": "parse_json",
+    "kv": "key_value logfmt parse_key_value parse_logfmt",
+    "lookup": "enrich enrichment map translate",
+    "redact": "anonymize mask_field",
+    "regex": "extract parse parse_regex rex",
+    "remove": "delete drop_fields remove_field",
+    "rename": "move replace_field",
+    "select": "keep_fields whitelist",
+    "split": "dissect",
+    "syslog": "parse_syslog",
+    "template": "modify mutate",
+    "timestamp": "date parse_timestamp timestamp_converter",
+    "trim": "strip",
+    "truncate": "limit substring",
+    "unbatch": "unarchive",
+    "url": "parse_url urldecode",
+    "user_agent": "parse_user_agent useragent",
+    "value": "add add_field assign insert_field set",
+}
+"""Component -> what other tools, or other people, call it: Vector, Logstash, Kafka Connect, Benthos, SQL."""
+
+OPTIONS_ELSEWHERE = {
+    "source": "field input source_field src",
+    "algorithm": "digest method",
+    "assign": "key_value_delimiter value_split",
+    "attribute": "dest field target target_field",
+    "attributes": "fields",
+    "brokers": "addresses bootstrap.servers bootstrap_servers kafka_brokers seed_brokers",
+    "by": "group_by key_field keys",
+    "format": "codec decoder decoding",
+    "group": "client_group consumer_group group.id group_id",
+    "host": "quorum thrift_host zookeeper_quorum",
+    "label": "id name",
+    "max_event_bytes": "max.message.bytes max_message_bytes",
+    "max_events": "max_size threshold",
+    "max_events_per_batch": "batch_size max.poll.records max_poll_records maxOffsetsPerTrigger",
+    "options": "kafka_options librdkafka_options",
+    "path": "database paths",
+    "pattern": "expression match regexp",
+    "row_key": "rowkey",
+    "secret": "key",
+    "security": "sasl ssl tls",
+    "separator": "delimiter field_split sep",
+    "share": "percentage probability rate ratio",
+    "start": "auto.offset.reset auto_offset_reset start_from_oldest starting_offsets startingOffsets",
+    "table": "table_name",
+    "topics": "subscribe",
+    "topics_pattern": "subscribePattern topics.regex topics_regex",
+    "when": "condition if",
+    "write_buffer_size": "buffer_size",
+    "write_to_wal": "durability wal",
+    "zone": "time_zone timezone tz",
+}
+"""Option -> what it is called elsewhere; where two could be meant, the first that the component has."""
+
+OWN_CODE = frozenset(
+    {"bloblang", "javascript", "lua", "mapping", "python", "remap", "ruby", "script", "starlark", "wasm"},
+)
+"""What other tools call a decorator that is a program; here a plugin takes its place."""
+
+_OURS = [
+    (elsewhere, ours)
+    for table in (COMPONENTS_ELSEWHERE, OPTIONS_ELSEWHERE)
+    for ours, names in table.items()
+    for elsewhere in names.split()
+]
+_MAX_NAME = 100  # letters; nobody misspells longer names
+_BEGIN = 4  # letters that are enough to say how a name begins
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is most like this one; None when no name is."""
+    if len(name) > _MAX_NAME:
+        return None
+    known = sorted(known)
+    begun = [other for other in known if other.startswith(name)]
+    if len(name) >= _BEGIN and len(begun) == 1:  # cut short, which difflib rates low where much is left out
+        return begun[0]
+    near = difflib.get_close_matches(name, known, n=1)
+    if near:
+        return near[0]
+    # case and the two ways to join words are the usual slips that difflib rates too low
+    return {_folded(other): other for other in known}.get(_folded(name))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A hint with the nearest of the known names, or ""."""
+    near = closest(name, known)
+    return "" if near is None else f'did you mean "{near}"?'
+
+
+def did_you_mean_ours(name: str, known: Iterable[str]) -> str:
+    """The same for names of components and options, which other tools may have under another name."""
+    known = set(known)
+    ours = next((ours for elsewhere, ours in _OURS if elsewhere == name and ours in known), None)
+    return did_you_mean(name, known) if ours is None else f'did you mean "{ours}"?'
+
+
+def _folded(name: str) -> str:
+    return name.lower().replace("-", "_")

@@ -1,0 +1,39 @@
+"""The events of one partition in one micro-batch through a decorator, as the chain takes them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from ingest.api import Buffered, Decorator, Event, EventError, FanOut
+
+AnyDecorator = Decorator[Any] | FanOut[Any]
+
+
+def outcomes_of_split(decorator: AnyDecorator, events: Iterable[Event]) -> list[list[Event] | EventError]:
+    """
+    The outcome of each event of a split: the events that came out, an empty list if it was dropped, or its error.
+
+    An event that was buffered and came out at the end has its outcome at its own place in the input.
+    """
+    decorator.split_start()
+    found: list[list[Event] | EventError] = []
+    held: dict[int, int] = {}
+    for event in events:
+        try:
+            answer = decorator.decorate(event)
+        except EventError as error:
+            found.append(error)
+            continue
+        if answer is True or answer is False:
+            found.append([event] if answer else [])
+        elif isinstance(decorator, Decorator):
+            raise AssertionError(f"decorate returned {answer!r}; it must return True or False")
+        elif isinstance(answer, Buffered):
+            held[id(event)] = len(found)
+            found.append([])
+            if answer.instead_of is not None:
+                del held[id(answer.instead_of)]
+        else:
+            found.append(list(answer))
+    for event in decorator.split_end() if isinstance(decorator, FanOut) else ():
+        found[held.pop(id(event))] = [event]
+    return found

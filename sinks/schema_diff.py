@@ -1,0 +1,172 @@
+"""How tables differ from what a file declares, and how to reconcile them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from ingest.api import FamilySpec, SchemaError, Store, TableSpec
+
+Value = int | str | tuple[bytes, ...] | FamilySpec | TableSpec | None
+"""One side of a difference: an option, split points, or a whole family or table; None if absent."""
+
+
+class Aspect(StrEnum):
+    """What differs."""
+
+    TABLE = "table"
+    FAMILY = "family"
+    VERSIONS = "versions"
+    TTL = "ttl"
+    COMPRESSION = "compression"
+    BLOOM = "bloom"
+    UNDECLARED = "undeclared"
+    SPLITS = "splits"
+
+
+class Remedy(StrEnum):
+    """What it takes to reconcile a difference."""
+
+    MAKE = "make"
+    CHANGE = "change"
+    DATA_LOSS = "data_loss"
+    BY_HAND = "by_hand"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """
+    One difference between a table and its declaration.
+
+    Attributes:
+        family: None for a difference of the table as a whole.
+        declared: as the file has it; a time to live in seconds, None for ever.
+        found: the same in the store.
+    """
+
+    table: str
+    aspect: Aspect
+    family: bytes | None
+    declared: Value
+    found: Value
+
+    @property
+    def is_drift(self) -> bool:
+        """
+        Whether it should be reconciled.
+
+        Events may create families that are not declared, and regions split and merge after a table is created: both
+        differences are only reported.
+        """
+        return self.aspect not in {Aspect.UNDECLARED, Aspect.SPLITS}
+
+    @property
+    def loses_data(self) -> bool:
+        """Whether reconciling it deletes cells: fewer versions are kept, or for a shorter time."""
+        match self.aspect, self.declared, self.found:
+            case Aspect.VERSIONS, int(declared), int(found):
+                return declared < found
+            case Aspect.TTL, int(declared), found:
+                return found is None or (isinstance(found, int) and declared < found)
+            case _:
+                return False
+
+    def remedy(self, store: Store[Any]) -> Remedy:
+        """What reconciling it takes in this store."""
+        if not self.is_drift:
+            return Remedy.NOTHING
+        needs_able_store = self.aspect is not Aspect.TABLE or (
+            isinstance(self.declared, TableSpec) and bool(self.declared.splits)
+        )
+        if needs_able_store and not store.capabilities.creates_families:
+            return Remedy.BY_HAND
+        if self.aspect in {Aspect.TABLE, Aspect.FAMILY}:
+            return Remedy.MAKE
+        return Remedy.DATA_LOSS if self.loses_data else Remedy.CHANGE
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChanges:
+    """
+    The result of reconciling a table.
+
+    Attributes:
+        done: differences that are gone, as read back from the store.
+        left: differences that are still there.
+        refused: what the store cannot do itself, with the commands to type.
+    """
+
+    done: tuple[Difference, ...]
+    left: tuple[Difference, ...]
+    refused: tuple[SchemaError, ...]
+
+
+def differences(declared: TableSpec, found: TableSpec | None) -> list[Difference]:
+    """All differences of a table from its declaration, in the order of the declaration."""
+    if found is None:
+        return [Difference(declared.name, Aspect.TABLE, None, declared, None)]
+    existing = {family.name: family for family in found.families}
+    result = []
+    for family in declared.families:
+        there = existing.pop(family.name, None)
+        if there is None:
+            result.append(Difference(declared.name, Aspect.FAMILY, family.name, family, None))
+        else:
+            result += _options(declared.name, family, there)
+    result += [Difference(declared.name, Aspect.UNDECLARED, name, None, family) for name, family in existing.items()]
+    if declared.splits and set(declared.splits) != set(found.splits):
+        result.append(Difference(declared.name, Aspect.SPLITS, None, declared.splits, found.splits))
+    return result
+
+
+def reconcile(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool) -> SchemaChanges:
+    """
+    Reconcile a table as far as the store can, then read it back.
+
+    No table and no family is ever deleted, and no cells unless that is allowed.
+
+    Raises:
+        StoreError: the store is unavailable, or refuses the change.
+    """
+    found = store.describe_table(declared.name)
+    before = [one for one in differences(declared, found) if one.is_drift]
+    if not before:
+        return SchemaChanges((), (), ())
+    refused = []
+    if any(difference.aspect in {Aspect.TABLE, Aspect.FAMILY} for difference in before):
+        try:
+            store.ensure_table(declared)
+        except SchemaError as error:
+            refused.append(error)
+    existing = {} if found is None else {family.name: family for family in found.families}
+    for family in declared.families:
+        there = existing.get(family.name)
+        wanted = family if there is None or allow_data_loss else _without_loss(family, there)
+        if there is not None and wanted != there:
+            try:
+                store.change_family(declared.name, wanted)
+            except SchemaError as error:
+                refused.append(error)
+    left = [one for one in differences(declared, store.describe_table(declared.name)) if one.is_drift]
+    remaining = {(one.aspect, one.family) for one in left}
+    done = [one for one in before if (one.aspect, one.family) not in remaining]
+    return SchemaChanges(tuple(done), tuple(left), tuple(refused))
+
+
+def _options(table: str, declared: FamilySpec, found: FamilySpec) -> Iterator[Difference]:
+    pairs: tuple[tuple[Aspect, Value, Value], ...] = (
+        (Aspect.VERSIONS, declared.versions, found.versions),
+        (Aspect.TTL, declared.ttl_s, found.ttl_s),
+        (Aspect.COMPRESSION, declared.compression, found.compression),
+        (Aspect.BLOOM, declared.bloom, found.bloom),
+    )
+    for aspect, wanted, there in pairs:
+        if wanted != there:
+            yield Difference(table, aspect, declared.name, wanted, there)
+
+
+def _without_loss(declared: FamilySpec, found: FamilySpec) -> FamilySpec:
+    """The declared family, without the options that would delete cells."""
+    lasts = None if declared.ttl_s is None or found.ttl_s is None else max(declared.ttl_s, found.ttl_s)
+    return replace(declared, versions=max(declared.versions, found.versions), ttl_s=lasts)

@@ -1,0 +1,1 @@
+"""From mutations to durable rows of a store."""

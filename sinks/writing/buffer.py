@@ -1,0 +1,115 @@
+"""Mutations are buffered until they fill a chunk: the rows of one call to the store."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from ingest.api import Mutation, Put
+
+ROW_COST_BYTES = 48
+"""Bytes of a row beside its content: object headers here, the framing of a row mutation in Thrift there."""
+CELL_COST_BYTES = 32
+"""Bytes of a cell beside its content: HBase keeps 20 bytes of lengths, time and type with each, Thrift adds framing."""
+MAX_ROWS = 10_000
+"""One refused row is found by halving its chunk, and a Thrift server holds all rows of a call as objects: with tiny
+rows the bytes alone would allow a hundred thousand."""
+
+
+@dataclass(slots=True)
+class Chunk:
+    """
+    The rows of one call: one table, time and WAL flag, puts or deletes; any mutations of a table for stores that allow
+    it.
+
+    Attributes:
+        size_bytes: estimate of what the call takes on the wire and in memory.
+    """
+
+    table: str
+    mutations: list[Mutation] = field(default_factory=list)
+    cells: int = 0
+    size_bytes: int = 0
+
+
+def size_of(mutation: Mutation) -> int:
+    """Estimate of the bytes that a mutation takes."""
+    if not isinstance(mutation, Put):
+        return ROW_COST_BYTES + CELL_COST_BYTES + len(mutation.row)
+    if not mutation.size_bytes:
+        columns = mutation.columns
+        names, values = sum(map(len, columns)), sum(map(len, columns.values()))
+        mutation.size_bytes = ROW_COST_BYTES + len(mutation.row) + CELL_COST_BYTES * len(columns) + names + values
+    return mutation.size_bytes
+
+
+class WriteBuffer:
+    """
+    Buffers mutations in chunks and sends them by bytes or rows, never by time.
+
+    Chunks of several tables, times and WAL flags are buffered side by side under one bound on all their bytes. They
+    have no order among each other: mutations are folded before and need none (`sinks.writing.fold`). A store that takes
+    any mutations in one call (`mixed`) gets those of a table in their original order.
+
+    Args:
+        limit_bytes: bound on the whole buffer, and so on a chunk, except for a single larger row.
+        send: takes a chunk; after it raises, only `clear` may be called.
+    """
+
+    def __init__(
+        self, limit_bytes: int, send: Callable[[Chunk], None], *, max_rows: int = MAX_ROWS, mixed: bool = False
+    ) -> None:
+        self._limit = limit_bytes
+        self._send = send
+        self._max_rows = max_rows
+        self._mixed = mixed
+        self._chunks: dict[Hashable, Chunk] = {}
+        self._waiting_bytes = 0
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Number of buffered bytes."""
+        return self._waiting_bytes
+
+    def add(self, table: str, mutation: Mutation) -> None:
+        """Buffer a mutation, and send chunks that are full."""
+        size = size_of(mutation)
+        if self._waiting_bytes + size > self._limit and self._waiting_bytes:
+            self._make_room(size)
+        cells = len(mutation.columns) if isinstance(mutation, Put) else 0
+        key: Hashable = table if self._mixed else (table, mutation.timestamp_ms, mutation.wal, cells > 0)
+        chunk = self._chunks.get(key)
+        if chunk is None:
+            chunk = self._chunks[key] = Chunk(table)
+        chunk.mutations.append(mutation)
+        chunk.cells += cells
+        chunk.size_bytes += size
+        self._waiting_bytes += size
+        if len(chunk.mutations) >= self._max_rows or self._waiting_bytes >= self._limit:
+            self._cut(key)
+
+    def flush(self) -> None:
+        """Send the whole buffer."""
+        for key in list(self._chunks):
+            self._cut(key)
+
+    def clear(self) -> None:
+        """Empty the buffer."""
+        self._chunks.clear()
+        self._waiting_bytes = 0
+
+    def _make_room(self, size: int) -> None:
+        """
+        Send the largest chunks until half is free.
+
+        With the events' own times there may be thousands of small chunks. Freeing half of the buffer, not just enough,
+        makes the sorting rare and lets small chunks grow.
+        """
+        goal = max(0, min(self._limit // 2, self._limit - size))
+        for key in sorted(self._chunks, key=lambda key: self._chunks[key].size_bytes, reverse=True):
+            if self._waiting_bytes <= goal:
+                return
+            self._cut(key)
+
+    def _cut(self, key: Hashable) -> None:
+        chunk = self._chunks.pop(key)
+        self._waiting_bytes -= chunk.size_bytes
+        self._send(chunk)

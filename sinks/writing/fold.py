@@ -1,0 +1,171 @@
+"""
+Folds the operations on one row key of a micro-batch into deletes and puts that need no order.
+
+In HBase a put after a delete with the same time stays invisible, whatever the order of the calls. So deletes carry
+the time before that of the puts, and a put that came before its delete is not sent at all: then every order of
+sending, and sending again, gives what the operations meant in the order they came.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ingest.api import Delete, MappingError, Put
+from sinks.writing.buffer import CELL_COST_BYTES
+
+
+@dataclass(slots=True)
+class _Pending:
+    """
+    The operations on one row.
+
+    Shape: puts: time -> column -> value; the deletes: what they cover -> their original time, -1 for none.
+
+    Attributes:
+        wal: whether any of the operations uses the log; then all of them do.
+    """
+
+    puts: dict[int, dict[bytes, bytes]] = field(default_factory=dict)
+    row_ms: int = -1
+    families_ms: dict[bytes, int] = field(default_factory=dict)
+    columns_ms: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
+    wal: bool = False
+
+
+class Fold:
+    """
+    Holds the operations of one partition and micro-batch by row key.
+
+    With deletes nothing can be sent before the end: a later delete carries an earlier time and could not hide it. So it
+    buffers the whole partition of a micro-batch; `max_events_per_batch` bounds it.
+
+    Order: any number of `add`, then `deletes`, then `puts`, then `clear`.
+
+    Args:
+        max_put_bytes: bound on a put of several events of one row, except for a single larger cell:
+            a server takes no call of any size, and each of the events was small enough. None for no bound.
+    """
+
+    def __init__(self, max_put_bytes: int | None = None) -> None:
+        self._max_put_bytes = max_put_bytes
+        # most rows have a single put, which is kept as it is
+        self._tables: dict[str, dict[bytes, Put | _Pending]] = {}
+
+    def add(self, table: str, mutation: Put | Delete) -> None:
+        """
+        Take in the next operation.
+
+        Raises:
+            MappingError: a delete at time 0; there is no time before it.
+        """
+        rows = self._tables.get(table)
+        if rows is None:
+            rows = self._tables[table] = {}
+        row = mutation.row
+        pending = rows.get(row)
+        if isinstance(mutation, Put):
+            if pending is None:
+                rows[row] = mutation
+                return
+            if isinstance(pending, Put):
+                pending = rows[row] = _of(pending)
+            _add_put(pending, mutation)
+            return
+        if mutation.timestamp_ms < 1:
+            raise MappingError(
+                f"a delete at time {mutation.timestamp_ms} cannot be written: deletes carry the time before",
+                code="delete_at_zero",
+                hint="give the event a time after 1970",
+            )
+        if not isinstance(pending, _Pending):
+            pending = rows[row] = _of(pending)
+        _add_delete(pending, mutation)
+
+    def deletes(self) -> Iterator[tuple[str, Delete]]:
+        """Every delete, one millisecond earlier than it came."""
+        for table, rows in self._tables.items():
+            for row, pending in rows.items():
+                if isinstance(pending, Put):
+                    continue
+                if pending.row_ms >= 0:
+                    yield table, Delete(row, pending.row_ms - 1, wal=pending.wal)
+                for family, at in pending.families_ms.items():
+                    yield table, Delete(row, at - 1, family, wal=pending.wal)
+                for (family, qualifier), at in pending.columns_ms.items():
+                    yield table, Delete(row, at - 1, family, qualifier, wal=pending.wal)
+
+    def puts(self) -> Iterator[tuple[str, Put]]:
+        """Every put that no later delete removed; one for each row and time, or several where it would be too large."""
+        for table, rows in self._tables.items():
+            for row, pending in rows.items():
+                if isinstance(pending, Put):
+                    yield table, pending
+                    continue
+                for at, columns in pending.puts.items():
+                    for some in self._parts(columns):
+                        yield table, Put(row, some, at, pending.wal)
+
+    def _parts(self, columns: dict[bytes, bytes]) -> Iterator[dict[bytes, bytes]]:
+        most = self._max_put_bytes
+        if most is None:
+            yield columns
+            return
+        part: dict[bytes, bytes] = {}
+        size = 0
+        for column, value in columns.items():
+            size += CELL_COST_BYTES + len(column) + len(value)
+            if size > most and part:
+                yield part
+                part, size = {}, CELL_COST_BYTES + len(column) + len(value)
+            part[column] = value
+        yield part
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._tables.clear()
+
+
+def _of(put: Put | None) -> _Pending:
+    pending = _Pending()
+    if put is not None:
+        pending.puts[put.timestamp_ms] = put.columns
+        pending.wal = put.wal
+    return pending
+
+
+def _add_put(pending: _Pending, put: Put) -> None:
+    pending.wal = pending.wal or put.wal
+    pending.puts.setdefault(put.timestamp_ms, {}).update(put.columns)
+
+
+def _add_delete(pending: _Pending, delete: Delete) -> None:
+    at, family, qualifier = delete.timestamp_ms, delete.family, delete.qualifier
+    pending.wal = pending.wal or delete.wal
+    for put_ms, columns in list(pending.puts.items()):
+        if put_ms > at:
+            continue
+        if family is None:
+            covered = list(columns)
+        elif qualifier is None:
+            start = family + b":"
+            covered = [column for column in columns if column.startswith(start)]
+        else:
+            covered = [family + b":" + qualifier]
+        for column in covered:
+            columns.pop(column, None)
+        if not columns:
+            del pending.puts[put_ms]
+    if family is None:
+        pending.row_ms = max(pending.row_ms, at)
+    elif qualifier is None:
+        pending.families_ms[family] = max(pending.families_ms.get(family, -1), at)
+    else:
+        pending.columns_ms[family, qualifier] = max(pending.columns_ms.get((family, qualifier), -1), at)
+    _drop_covered(pending)
+
+
+def _drop_covered(pending: _Pending) -> None:
+    for family in [family for family, at in pending.families_ms.items() if at <= pending.row_ms]:
+        del pending.families_ms[family]
+    for column, at in list(pending.columns_ms.items()):
+        if at <= max(pending.row_ms, pending.families_ms.get(column[0], -1)):
+            del pending.columns_ms[column]

@@ -1,0 +1,102 @@
+"""Messages between driver and tasks about a store."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+import msgpack
+
+from ingest.api import Mutation
+from sinks.writing.sections import mutations_of, sections_of
+from sinks.writing.staging import StagedFile
+
+RefusedRows = dict[tuple[str, bytes], tuple[str, str]]
+"""(table, row key) -> the error's code and the store's reason, of rows that the store can never write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """
+    What the driver knows of a store, for the tasks of one attempt.
+
+    Attributes:
+        folder: for files that are staged for the driver; "" where tasks write to the store themselves.
+        families: table -> families that are known to exist.
+        compressions: table -> compression of staged files, for tables with compression.
+        at_limit: tables that may get no more families.
+        refused: rows that earlier attempts at this batch found refused.
+    """
+
+    folder: str = ""
+    families: Mapping[str, frozenset[bytes]] = field(default_factory=dict)
+    compressions: Mapping[str, str] = field(default_factory=dict)
+    at_limit: frozenset[str] = frozenset()
+    refused: RefusedRows = field(default_factory=dict)
+
+    def packed(self) -> bytes:
+        """As bytes for `unpacked`."""
+        families = {table: sorted(names) for table, names in self.families.items()}
+        content = (self.folder, families, dict(self.compressions), sorted(self.at_limit), _flat(self.refused))
+        packed: bytes = msgpack.packb(content, unicode_errors="backslashreplace")
+        return packed
+
+    @classmethod
+    def unpacked(cls, message: bytes) -> Self:
+        """The message from its bytes; the default for b""."""
+        if not message:
+            return cls()
+        folder, families, compressions, at_limit, refused = msgpack.unpackb(message)
+        known = {table: frozenset(names) for table, names in families.items()}
+        return cls(folder, known, compressions, frozenset(at_limit), _refused(refused))
+
+
+@dataclass(frozen=True, slots=True)
+class StoreResult:
+    """
+    What one task reports of a store.
+
+    Attributes:
+        staged: the file that the driver has to apply.
+        needs_families: table -> families that events named and that do not exist; an empty set stands for the table
+            alone.
+        refused: rows that the store refused; all others are durable, and the batch has to run again to learn which
+            events they are.
+    """
+
+    staged: StagedFile | None = None
+    needs_families: Mapping[str, set[bytes]] = field(default_factory=dict)
+    refused: RefusedRows = field(default_factory=dict)
+
+    def packed(self) -> bytes:
+        """As bytes for `unpacked`."""
+        staged = None if self.staged is None else (self.staged.path, self.staged.size_bytes)
+        needs = {table: sorted(names) for table, names in self.needs_families.items()}
+        packed: bytes = msgpack.packb((staged, needs, _flat(self.refused)), unicode_errors="backslashreplace")
+        return packed
+
+    @classmethod
+    def unpacked(cls, message: bytes) -> Self:
+        """The message from its bytes."""
+        staged, needs, refused = msgpack.unpackb(message)
+        file = None if staged is None else StagedFile(*staged)
+        return cls(file, {table: set(names) for table, names in needs.items()}, _refused(refused))
+
+
+def packed_probe(table: str, mutations: Sequence[Mutation]) -> bytes:
+    """Mutations of one table for a probe by the driver; without mutations the probe reads the table's families."""
+    packed: bytes = msgpack.packb((table, [section for section, _ in sections_of(table, mutations)]))
+    return packed
+
+
+def unpacked_probe(message: bytes) -> tuple[str, list[Mutation]]:
+    """Table and mutations from their bytes."""
+    table, sections = msgpack.unpackb(message)
+    return table, [mutation for section in sections for mutation in mutations_of(section)]
+
+
+def _flat(refused: RefusedRows) -> list[tuple[str, bytes, str, str]]:
+    return [(table, row, code, reason) for (table, row), (code, reason) in refused.items()]
+
+
+def _refused(rows: Sequence[tuple[str, bytes, str, str]]) -> RefusedRows:
+    return {(table, row): (code, reason) for table, row, code, reason in rows}

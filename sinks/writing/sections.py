@@ -1,0 +1,79 @@
+"""
+Mutations of one table as plain data for msgpack.
+
+A section is [table, WAL flag, shapes, puts, deletes]: a shape is a list of columns, `puts` is flat: number of the
+shape, row key, time, and the values in the order of the shape's columns. So a column's name is stored once in a
+section, and decoded to one bytes object, however many rows have it.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ingest.api import Delete, Mutation, Put
+
+SECTION_BYTES = 1 << 20
+"""A section ends at about this size: large enough for a negligible overhead, small enough to hold two in memory."""
+
+Section = tuple[str, bool, list[tuple[bytes, ...]], list[Any], list[tuple[bytes, int, bytes | None, bytes | None]]]
+
+
+def sections_of(table: str, mutations: Sequence[Mutation]) -> Iterator[tuple[Section, int]]:
+    """
+    Mutations as sections. Their order is kept, except that deletes and puts are separated: folded, they need no order.
+
+    Yields:
+        A section and about how many bytes it takes.
+    """
+    run: list[Mutation] = []
+    for mutation in mutations:
+        if run and mutation.wal is not run[0].wal:
+            yield from _of_one_flag(table, run)
+            run = []
+        run.append(mutation)
+    if run:
+        yield from _of_one_flag(table, run)
+
+
+def mutations_of(section: Sequence[Any]) -> list[Mutation]:
+    """The mutations of a section: deletes first."""
+    _, wal, shapes, flat, deletes = section
+    mutations: list[Mutation] = [
+        Delete(row, at_ms, family, qualifier, wal) for row, at_ms, family, qualifier in deletes
+    ]
+    at, end = 0, len(flat)
+    while at < end:
+        shape = shapes[flat[at]]
+        first = at + 3
+        after = first + len(shape)
+        mutations.append(Put(flat[at + 1], dict(zip(shape, flat[first:after], strict=True)), flat[at + 2], wal))
+        at = after
+    return mutations
+
+
+def _of_one_flag(table: str, mutations: Sequence[Mutation]) -> Iterator[tuple[Section, int]]:
+    wal = mutations[0].wal
+    shapes: dict[tuple[bytes, ...], int] = {}
+    puts: list[Any] = []
+    deletes: list[tuple[bytes, int, bytes | None, bytes | None]] = []
+    size = 0
+    for mutation in mutations:
+        if isinstance(mutation, Put):
+            columns = mutation.columns
+            shape = tuple(columns)
+            number = shapes.get(shape)
+            if number is None:
+                number = shapes[shape] = len(shapes)
+            puts.append(number)
+            puts.append(mutation.row)
+            puts.append(mutation.timestamp_ms)
+            values = columns.values()
+            puts.extend(values)
+            size += sum(map(len, values)) + len(mutation.row)
+        else:
+            deletes.append((mutation.row, mutation.timestamp_ms, mutation.family, mutation.qualifier))
+            size += len(mutation.row)
+        if size >= SECTION_BYTES:
+            yield (table, wal, list(shapes), puts, deletes), size
+            shapes, puts, deletes, size = {}, [], [], 0
+    if puts or deletes:
+        yield (table, wal, list(shapes), puts, deletes), size

@@ -1,0 +1,269 @@
+"""Sends chunks, one in flight for each connection, so the next is filled while the store works."""
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TypeVar
+
+from ingest import failpoint
+from ingest.api import StoreError, StoreUnavailableError
+from sinks.writing.buffer import Chunk
+from sinks.writing.retry import Retry
+from sinks.writing.retrying_store import CallResult, RetryingStore, Target
+
+T = TypeVar("T")
+
+
+class Sender(ABC):
+    """
+    Sends chunks to one store.
+
+    Called by one thread. Order: begin, then any number of submit and call, then wait; that is a flush cycle. After an
+    error nothing more is sent; every further call raises that error until the next begin. `close` ends it.
+    """
+
+    @abstractmethod
+    def begin(self, patience_s: float) -> None:
+        """
+        Start a flush cycle.
+
+        Args:
+            patience_s: how long a chunk may be in flight before a call raises.
+
+        Raises:
+            StoreUnavailableError: a chunk of an earlier flush cycle is still in flight.
+        """
+
+    @abstractmethod
+    def submit(self, chunk: Chunk) -> None:
+        """
+        Send a chunk; returns once it is on its way.
+
+        Raises:
+            StoreError: a chunk of this flush cycle failed, or has been in flight for too long.
+        """
+
+    @abstractmethod
+    def wait(self) -> None:
+        """
+        Return once all that was submitted is durable.
+
+        Raises:
+            StoreError: as submit.
+        """
+
+    @abstractmethod
+    def call(self, ask: Callable[[Target], T]) -> T:
+        """
+        Call the store, after all submitted chunks.
+
+        Raises:
+            StoreError: as submit, or what the store answered.
+        """
+
+    @property
+    def blocked(self) -> Chunk | None:
+        """The chunk that failed or was in flight for too long in this flush cycle; None when there is none."""
+        return None
+
+    @abstractmethod
+    def take_results(self) -> list[CallResult]:
+        """What became of chunks since the last time this was asked."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the store; fine to call twice."""
+
+
+class DirectSender(Sender):
+    """Sends on the caller's own thread, for a store that never blocks (a file, memory)."""
+
+    def __init__(
+        self, store: Target, *, retry: Retry | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._line = RetryingStore(store, retry or Retry(attempts=1), clock)
+        self._error: BaseException | None = None
+
+    def begin(self, patience_s: float) -> None:  # noqa: ARG002 - nothing is ever in flight here
+        """Start a flush cycle."""
+        self._error = None
+
+    def submit(self, chunk: Chunk) -> None:
+        """Send a chunk; returns once it is durable."""
+        self.wait()
+        try:
+            self._line.apply(chunk, lambda: True)
+        except BaseException as error:
+            self._error = error
+            raise
+
+    def wait(self) -> None:
+        """Raise what failed."""
+        if self._error is not None:
+            raise self._error
+
+    def call(self, ask: Callable[[Target], T]) -> T:
+        """Ask the store something."""
+        self.wait()
+        return self._line.ask(ask)
+
+    def take_results(self) -> list[CallResult]:
+        """What became of chunks since the last time this was asked."""
+        return self._line.take_results()
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._line.close()
+
+
+class ThreadSender(Sender):
+    """
+    Sends on a thread of its own, which alone touches the store; one job at a time is in flight.
+
+    The caller never waits longer than its patience. A call that timed out is not cancelled and stays in flight: the
+    next flush cycle starts by waiting for it, so that calls do not pile up. A flush cycle in another process does not
+    know of it; see ADR 0016.
+
+    Args:
+        store: not open yet.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self, store: Target, *, retry: Retry | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._line = RetryingStore(store, retry or Retry(), clock)
+        self._clock = clock
+        self._patience_s = 10.0
+        self._changed = threading.Condition()
+        self._job: Callable[[], object] | None = None
+        self._chunk: Chunk | None = None
+        self._in_flight_since: float | None = None
+        self._error: BaseException | None = None
+        self._before_each = failpoint.sends()
+        self._abandoned = False
+        self._late_error: BaseException | None = None
+        self._closing = False
+        self._thread: threading.Thread | None = None
+
+    def begin(self, patience_s: float) -> None:
+        """Start a flush cycle, once nothing of an earlier one is in flight."""
+        with self._changed:
+            self._patience_s = patience_s
+            # an abandoned chunk is not retried after the attempt that runs now
+            self._abandoned = True
+            self._await_idle(since_s=self._clock())
+            self._abandoned = False
+            self._error = None
+            self._chunk = None
+            self._before_each = failpoint.sends()
+            self._line.give_up()
+
+    def submit(self, chunk: Chunk) -> None:
+        """Send a chunk; waits while another one is in flight."""
+        with self._changed:
+            self.wait()
+            self._before_each()
+            self._chunk = chunk
+            self._start(lambda: self._line.apply(chunk, self._goes_on, self._answered))
+
+    def wait(self) -> None:
+        """Return once nothing is in flight."""
+        with self._changed:
+            if self._error is None:
+                self._await_idle()
+            if self._error is not None:
+                raise self._error
+
+    def call(self, ask: Callable[[Target], T]) -> T:
+        """Ask the store something, on its own thread."""
+        answers: list[T] = []
+        with self._changed:
+            self.wait()
+            self._chunk = None
+            self._start(lambda: answers.append(self._line.ask(ask)))
+            self.wait()
+        return answers[0]
+
+    @property
+    def blocked(self) -> Chunk | None:
+        """The chunk that failed or was in flight for too long."""
+        return None if self._error is None else self._chunk
+
+    def take_results(self) -> list[CallResult]:
+        """What became of chunks since the last time this was asked."""
+        with self._changed:
+            return self._line.take_results()
+
+    def close(self) -> None:
+        """Let the thread close the store and end, without waiting for a call that hangs."""
+        with self._changed:
+            self._abandoned = self._closing = True
+            self._changed.notify_all()
+            thread = self._thread
+        if thread is None:
+            self._line.close()
+        else:
+            thread.join(min(self._patience_s, 1.0))
+
+    def _goes_on(self) -> bool:
+        return not self._abandoned
+
+    def _answered(self) -> None:
+        """A refused chunk takes many calls; the time in flight is that of the current call."""
+        with self._changed:
+            self._in_flight_since = self._clock()
+
+    def _start(self, job: Callable[[], object]) -> None:
+        if self._thread is None:
+            # daemon: a call that never returns must not keep the process alive
+            self._thread = threading.Thread(target=self._work, name="sender", daemon=True)
+            self._thread.start()
+        self._job = job
+        self._in_flight_since = self._clock()
+        self._changed.notify_all()
+
+    def _await_idle(self, since_s: float | None = None) -> None:
+        while self._in_flight_since is not None:
+            if self._closing:
+                raise StoreUnavailableError("the connection was closed while a call was in flight")
+            since = self._in_flight_since if since_s is None else since_s
+            left = self._patience_s - (self._clock() - since)
+            if left <= 0:
+                error = self._out_of_patience(self._clock() - self._in_flight_since)
+                self._error = error
+                self._abandoned = True
+                raise error
+            self._changed.wait(left)
+
+    def _out_of_patience(self, seconds: float) -> StoreUnavailableError:
+        """Also names how the previous call ended after its time-out, which is probably the reason."""
+        text = f"a chunk has been in flight for {seconds:.1f} s"
+        late = self._late_error
+        if isinstance(late, StoreError):
+            text = f"{text}; the previous call ended with: {late.message}"
+            return StoreUnavailableError(text, code=late.code, hint=late.hint)
+        return StoreUnavailableError(text)
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while self._job is None and not self._closing:
+                    self._changed.wait()
+                job = self._job
+                self._job = None
+            if job is None:
+                self._line.close()
+                return
+            error: BaseException | None = None
+            try:
+                job()
+            except BaseException as raised:  # noqa: BLE001 - it surfaces in the caller's thread
+                error = raised
+            with self._changed:
+                self._in_flight_since = None
+                self._late_error = error if self._abandoned else None
+                if not self._abandoned:
+                    self._error = error
+                self._changed.notify_all()

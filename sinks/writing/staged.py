@@ -1,0 +1,148 @@
+"""Staged files into their store; the driver's half of `sinks.writing.staging`."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import msgpack
+
+from ingest import failpoint
+from ingest.api import FileStore, IntegrityError, LifecycleError, Mutation, Store
+from ingest.durable import on_disk
+from sinks.writing.sections import mutations_of
+from sinks.writing.staging import HEAD, NOTE, StagedFile, sum_of
+
+APPLY_BYTES = 8 << 20
+"""Frames are merged into calls of at most this size: one sync each, and bounded memory."""
+_AGAIN = "start the service: the batch is read from its source and runs again"
+
+
+class _Section(NamedTuple):
+    """One table's mutations of one WAL flag."""
+
+    table: str
+    wal: bool
+    mutations: list[Mutation]
+    size_bytes: int
+
+
+class _File(NamedTuple):
+    """A file in the store's own format, as the task wrote it."""
+
+    table: str
+    path: Path
+    size_bytes: int
+    checksum: int
+    note: bytes
+
+
+def apply_staged(store: Store[Any], files: Sequence[StagedFile]) -> None:
+    """
+    Write files of mutations into their store; returns when all is durable.
+
+    It is idempotent. The files stay; the caller removes them once every store has applied its own.
+
+    Args:
+        store: open, and the one the files are for.
+        files: as the tasks reported them.
+
+    Raises:
+        IntegrityError: a file is not what the task wrote; the message names file and place.
+        StoreError: the store failed to write.
+    """
+    before_each = failpoint.sends()
+    waiting: dict[str, _Section] = {}
+    size = 0
+    for one in files:
+        for section in _sections(one):
+            table = section.table
+            if isinstance(section, _File):
+                # rows of a table keep their order
+                _apply(store, waiting, before_each)
+                size = 0
+                before_each()
+                _take(store, section)
+                continue
+            if waiting and size + section.size_bytes > APPLY_BYTES:
+                _apply(store, waiting, before_each)
+                size = 0
+            earlier = waiting.get(table)
+            if earlier is not None and earlier.wal is not section.wal:
+                # a call has one flag, and rows of a table keep their order
+                _apply(store, waiting, before_each)
+                size, earlier = 0, None
+            if earlier is None:
+                waiting[table] = section
+            else:
+                earlier.mutations.extend(section.mutations)
+            size += section.size_bytes
+    _apply(store, waiting, before_each)
+
+
+def _apply(store: Store[Any], waiting: dict[str, _Section], before_each: Callable[[], None]) -> None:
+    for table, section in waiting.items():
+        before_each()
+        store.apply(table, section.mutations)
+    waiting.clear()
+
+
+def _take(store: Store[Any], file: _File) -> None:
+    if not isinstance(store, FileStore):
+        raise LifecycleError(f"a {store.kind} store received a staged file of another store")
+    with on_disk(file.path):
+        try:
+            found = sum_of(file.path)
+        except FileNotFoundError:
+            raise _gone(file.path) from None
+    if found != (file.size_bytes, file.checksum):
+        raise _damaged(file.path, 0, f"it should have {file.size_bytes} bytes with the checksum {file.checksum:08x}")
+    store.take_file(file.table, str(file.path), file.note)
+
+
+def _sections(staged: StagedFile) -> Iterator[_Section | _File]:
+    path = Path(staged.path)
+    with on_disk(path):
+        try:
+            file = path.open("rb")
+        except FileNotFoundError:
+            raise _gone(path) from None
+    with file:
+        at = 0
+        while head := file.read(HEAD.size):
+            if len(head) < HEAD.size:
+                raise _damaged(path, at, "it ends within a frame's head")
+            length, checksum = HEAD.unpack(head)
+            if at + HEAD.size + length > staged.size_bytes:
+                raise _damaged(path, at, "a frame is longer than the file")
+            payload = file.read(length)
+            if len(payload) < length:
+                raise _damaged(path, at, "it ends within a frame")
+            if crc32(payload) != checksum:
+                raise _damaged(path, at, "the checksum differs")
+            sections = msgpack.unpackb(payload, use_list=True)
+            # all sections are decoded from one frame, so they share its size
+            for section in sections:
+                if isinstance(section[NOTE], bytes):
+                    table, name, size, crc, note = section
+                    yield _File(table, path.with_name(name), size, crc, note)
+                else:
+                    yield _decoded(section, length // len(sections))
+            at += HEAD.size + length
+        if at != staged.size_bytes:
+            raise _damaged(path, at, f"it should have {staged.size_bytes} bytes")
+
+
+def _decoded(section: list[Any], size_bytes: int) -> _Section:
+    table, wal = section[0], section[1]
+    return _Section(table, wal, mutations_of(section), size_bytes)
+
+
+def _gone(path: Path) -> IntegrityError:
+    return IntegrityError(f"the staged file {path} is gone", hint=_AGAIN)
+
+
+def _damaged(path: Path, at: int, what: str) -> IntegrityError:
+    return IntegrityError(
+        f"the staged file {path} is damaged at byte {at}: {what}", hint=f"check the disk, then {_AGAIN}"
+    )

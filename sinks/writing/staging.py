@@ -1,0 +1,214 @@
+"""
+Staged files: mutations that tasks write for the driver, for a store that only the driver may write.
+
+A file is a sequence of frames: length and CRC-32 of what follows (4 bytes each, little-endian), then msgpack of one
+list of sections (`sinks.writing.sections`).
+
+Many puts of a table go into a separate file if the store can write one (`FileStore`): the driver then need not decode
+each of them. Its section is [table, name, size, CRC-32, the store's note].
+"""
+
+import contextlib
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from struct import Struct
+from typing import Any, BinaryIO
+from zlib import crc32
+
+import msgpack
+
+from ingest.api import Delete, FileStore, LifecycleError, Mutation, Put
+from ingest.clock import now_ms
+from ingest.durable import on_disk
+from sinks.writing.buffer import size_of
+from sinks.writing.sections import SECTION_BYTES, sections_of
+
+MIN_FILE_PUTS, MIN_FILE_BYTES = 5_000, 4 << 20
+"""Fewer puts of less size (`size_of`) go into frames and the store's log, which is quicker; a separate file for each
+task and micro-batch would leave the store with thousands of small files."""
+_READ_BYTES = 1 << 20
+HEAD = Struct("<II")
+"""Length and checksum of a frame."""
+NOTE = 4
+"""Index of the note, as bytes, in the section of a file; a section of puts has a list of deletes there."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFile:
+    """A file of mutations that a task stages for the driver."""
+
+    path: str
+    size_bytes: int
+
+
+class StagingWriter:
+    """
+    A task writes to this instead of a store that only the driver may write: it stages mutations in a file.
+
+    Order: begin, any number of apply, then finish; then begin again. It does not sync: if the machine stops before the
+    driver has applied the file, the micro-batch was not acknowledged and is run again.
+
+    Args:
+        files: the store itself, not open, where it takes files of its own.
+    """
+
+    def __init__(self, files: FileStore[Any] | None = None) -> None:
+        self._files = files
+        self._beside: list[Path] = []
+        self._families: Mapping[str, frozenset[bytes]] = {}
+        self._compressions: Mapping[str, str] = {}
+        self._path: Path | None = None
+        self._file: BinaryIO | None = None
+        self._sections: list[object] = []
+        self._section_bytes = 0
+        self._size_bytes = 0
+
+    def begin(
+        self, path: str, families: Mapping[str, frozenset[bytes]], compressions: Mapping[str, str] | None = None
+    ) -> None:
+        """
+        Start a file; a file of an earlier attempt is replaced.
+
+        Args:
+            path: of the file; its folder is created if missing. The file is created by the first mutation.
+            families: table -> families, as the driver knows them.
+            compressions: table -> compression of files for it; an absent table has none.
+        """
+        self._drop()
+        self._path = Path(path)
+        self._families = families
+        self._compressions = compressions or {}
+
+    def finish(self) -> StagedFile | None:
+        """The file that the driver has to apply; None when nothing was written."""
+        if self._path is None:
+            raise LifecycleError("a staging writer was finished before it was begun")
+        if self._sections:
+            self._write_frame()
+        if self._file is None:
+            return None
+        with on_disk(self._path):
+            self._file.close()
+        self._file = None
+        self._beside = []
+        staged = StagedFile(str(self._path), self._size_bytes)
+        self._path = None
+        return staged
+
+    def open(self) -> None:
+        """There is nothing to connect to."""
+
+    def close(self) -> None:
+        """Remove an unfinished file."""
+        self._drop()
+
+    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
+        """Stage mutations for the driver."""
+        puts = [mutation for mutation in mutations if isinstance(mutation, Put)]
+        if self._files is None or not _are_many(puts):
+            self._add(table, mutations)
+            return
+        if len(puts) < len(mutations):
+            # deletes are few, and their meaning depends on times, not on order
+            self._add(table, [mutation for mutation in mutations if isinstance(mutation, Delete)])
+        self._write_file(self._files, table, puts)
+
+    def families(self, table: str) -> frozenset[bytes] | None:
+        """The families that the driver knew when the file was begun."""
+        return self._families.get(table)
+
+    def _write_file(self, files: FileStore[Any], table: str, puts: Sequence[Put]) -> None:
+        path = self._begun()
+        beside = path.with_name(f"{path.name}.{len(self._beside)}")
+        self._beside.append(beside)
+        with on_disk(beside):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            beside.unlink(missing_ok=True)
+        note = files.make_file(str(beside), puts, self._compressions.get(table, "none"))
+        with on_disk(beside):
+            size, checksum = sum_of(beside)
+        self._keep((table, beside.name, size, checksum, note), len(note))
+
+    def _add(self, table: str, mutations: Sequence[Mutation]) -> None:
+        for section, size in sections_of(table, mutations):
+            self._keep(section, size)
+
+    def _keep(self, section: tuple[object, ...], size: int) -> None:
+        self._sections.append(section)
+        self._section_bytes += size
+        if self._section_bytes >= SECTION_BYTES:
+            self._write_frame()
+
+    def _write_frame(self) -> None:
+        path = self._begun()
+        payload: bytes = msgpack.packb(self._sections)
+        self._sections = []
+        self._section_bytes = 0
+        with on_disk(path):
+            if self._file is None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = path.open("wb")
+                self._size_bytes = 0
+            self._file.write(HEAD.pack(len(payload), crc32(payload)))
+            self._file.write(payload)
+        self._size_bytes += HEAD.size + len(payload)
+
+    def _begun(self) -> Path:
+        if self._path is None:
+            raise LifecycleError("a staging writer was written to before it was begun")
+        return self._path
+
+    def _drop(self) -> None:
+        for beside in self._beside:
+            with on_disk(beside):
+                beside.unlink(missing_ok=True)
+        self._beside = []
+        self._sections = []
+        self._section_bytes = 0
+        self._size_bytes = 0
+        if self._file is not None:
+            with contextlib.suppress(OSError):  # closing retries an earlier failed write; the file is discarded anyway
+                self._file.close()
+            self._file = None
+            if self._path is not None:
+                with on_disk(self._path):
+                    self._path.unlink(missing_ok=True)
+        self._path = None
+
+
+def _are_many(puts: Sequence[Put]) -> bool:
+    return len(puts) >= MIN_FILE_PUTS or sum(map(size_of, puts)) >= MIN_FILE_BYTES
+
+
+def sum_of(path: Path) -> tuple[int, int]:
+    """Size and CRC-32 of a file."""
+    size = checksum = 0
+    with path.open("rb") as file:
+        while piece := file.read(_READ_BYTES):
+            size += len(piece)
+            checksum = crc32(piece, checksum)
+    return size, checksum
+
+
+def remove_leftovers(folder: str, *, idle_s: float = 0) -> int:
+    """
+    Remove files that tasks of an earlier process left; their batches run again. Returns the number of entries removed.
+
+    Args:
+        folder: need not exist.
+        idle_s: entries that changed within so many seconds stay.
+    """
+    count = 0
+    if Path(folder).is_dir():
+        latest = now_ms() / 1000 - idle_s
+        for path in list(Path(folder).iterdir()):
+            if idle_s and path.lstat().st_mtime > latest:
+                continue
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+            count += 1
+    return count

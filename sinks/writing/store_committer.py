@@ -1,0 +1,110 @@
+"""The driver's half of all sinks of a pipeline that write to one store."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ingest.api import Batch, Committer
+from sinks.writing.buffer import Chunk
+from sinks.writing.driver_store import DriverStore
+from sinks.writing.families import FamilyRegistry
+from sinks.writing.messages import Prepared, RefusedRows, StoreResult, unpacked_probe
+from sinks.writing.sending import Sender
+from sinks.writing.staged import apply_staged
+
+
+class StoreCommitter(Committer):
+    """
+    Creates families, remembers refused rows for the next attempt, and applies staged files.
+
+    Args:
+        store: of the driver; None if tasks write and no families are created.
+        families: of the same store; None if `store` is None.
+        incoming: folder of this pipeline alone for staged files; None if tasks write to the store themselves.
+        sender: creates a connection for probes, for a store that tasks write to; None for any other.
+    """
+
+    def __init__(
+        self,
+        store: DriverStore | None = None,
+        families: FamilyRegistry | None = None,
+        incoming: Path | None = None,
+        sender: Callable[[], Sender] | None = None,
+    ) -> None:
+        self._store = store
+        self._families = families
+        self._incoming = incoming
+        self._new_sender = sender
+        self._sender: Sender | None = None
+
+    def recover(self) -> None:
+        """Open the store, create its declared tables, and remove files that an earlier process staged."""
+        if self._store is not None:
+            self._store.open()
+
+    def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:
+        """Create the families that tasks need, and return all known families to them."""
+        refused: RefusedRows = {}
+        needed: dict[str, set[bytes]] = {}
+        for request in map(StoreResult.unpacked, requests):
+            refused.update(request.refused)
+            for table, names in request.needs_families.items():
+                needed.setdefault(table, set()).update(names)
+        if self._incoming is not None:
+            self._remove_all_but(batch.attempt)
+        folder = "" if self._incoming is None else str(self._incoming / batch.attempt)
+        if self._families is None:
+            return Prepared(folder, refused=refused).packed()
+        for table, names in sorted(needed.items()):
+            self._families.create(table, names)
+        return Prepared(
+            folder, self._families.known(), self._families.compressions(), self._families.at_limit(), refused
+        ).packed()
+
+    def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
+        """Apply the staged files in the order of the tasks, then remove them."""
+        if self._incoming is None or self._store is None:
+            return
+        staged = [result.staged for result in map(StoreResult.unpacked, results) if result.staged is not None]
+        if staged:
+            with self._store.held() as store:
+                apply_staged(store, staged)
+        self.abort(batch)
+
+    def abort(self, batch: Batch) -> None:
+        """Remove the staged files of an attempt."""
+        if self._incoming is not None:
+            shutil.rmtree(self._incoming / batch.attempt, ignore_errors=True)
+
+    def probe(self, payload: bytes, patience_s: float) -> None:
+        """Send rows of the blocked batch, with their own times; without rows, read the families of the table."""
+        if self._new_sender is None:
+            return
+        sender = self._sender = self._sender or self._new_sender()
+        table, mutations = unpacked_probe(payload)
+        try:
+            sender.begin(patience_s)
+            if mutations:
+                sender.submit(Chunk(table, mutations))
+            else:
+                sender.call(lambda store: store.families(table))
+            sender.wait()
+        finally:
+            sender.take_results()
+
+    def stop_probe(self) -> None:
+        """Close the connection for probes; the next probe opens another."""
+        sender, self._sender = self._sender, None
+        if sender is not None:
+            sender.close()
+
+    def close(self) -> None:
+        """Close the connection for probes; the driver's store has an owner of its own."""
+        self.stop_probe()
+
+    def _remove_all_but(self, attempt: str) -> None:
+        """A task that outlives its job creates its folder again after the attempt was aborted."""
+        if self._incoming is not None and self._incoming.is_dir():
+            for path in self._incoming.iterdir():
+                if path.name != attempt:
+                    shutil.rmtree(path, ignore_errors=True)

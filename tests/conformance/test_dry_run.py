@@ -1,0 +1,140 @@
+"""What `explain` prints, folded in order, is what a run leaves in the store: for any events of the examples."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.api import Record, Scan
+from ingest.api.notation import from_notation, to_notation
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.config.model import Configuration
+from ingest.config.test_cases import GivenRecord
+from ingest.dry_run import DryRun
+from ingest.dry_run.inputs import record_of
+from ingest.plan.assemble import plan_of
+from tests.support.scenarios import SCENARIOS, Scenario
+from tests.support.without_spark import WithoutSpark, records_of
+
+EXAMPLES = Path(__file__).parents[2] / "deploy" / "examples"
+Cells = dict[tuple[str, bytes], dict[bytes, bytes]]
+
+
+def in_memory(folder: Path, name: str) -> Configuration:
+    """An example whose store is in memory."""
+    content = yaml.safe_load((EXAMPLES / name / "pipeline.yaml").read_text())
+    content["stores"] = {store: {"memory": {}} for store in content["stores"]}
+    for table in content.get("tables", {}).values():
+        for family in table["families"].values():
+            family.pop("ttl", None)  # times are no part of the property
+    (folder / "pipeline.yaml").write_text(json.dumps(content))
+    return load(folder / "pipeline.yaml", env={}, lookup=Catalog())
+
+
+def folded(lines: list[dict[str, Any]]) -> Cells:
+    """Rows, columns and values that the printed mutations leave, one after the other."""
+    rows: Cells = {}
+    for put in (put for line in lines for put in line["puts"]):
+        place = put["table"], from_notation(put["row"])
+        row = rows.setdefault(place, {})
+        match put.get("delete"):
+            case None:
+                row |= {from_notation(f) + b":" + from_notation(q): from_notation(v) for f, q, v in put["cells"]}
+            case "row":
+                row.clear()
+            case {"family": family}:
+                for column in [each for each in row if each.startswith(from_notation(family) + b":")]:
+                    del row[column]
+            case {"column": column}:
+                row.pop(from_notation(column), None)
+    return {place: row for place, row in rows.items() if row}
+
+
+def stored(pipeline: WithoutSpark) -> Cells:
+    """Rows, columns and newest values of every table."""
+    return {
+        (table, row.key): {cell.family + b":" + cell.qualifier: cell.value for cell in row.cells}
+        for table in pipeline.store.tables()
+        for row in pipeline.store.scan(table, Scan())
+    }
+
+
+def bodies_of(configuration: Configuration, pipeline: str) -> list[str]:
+    """Bodies of the events in the tests of a pipeline."""
+    events = [event for case in configuration.tests if case.pipeline == pipeline for event in case.given]
+    contents = [event.get("record", {}).get("value") or event.get("body", "") for event in events]
+    return [content for content in contents if isinstance(content, str)]
+
+
+PIPELINES = sorted(
+    (path.parent.name, pipeline)
+    for path in EXAMPLES.glob("*/pipeline.yaml")
+    if not (path.parent / "pyproject.toml").exists()  # what a package of its own adds is not installed here
+    for pipeline in yaml.safe_load(path.read_text())["pipelines"]
+)
+
+
+@pytest.mark.parametrize(("name", "pipeline"), PIPELINES)
+def test_folding_what_explain_prints_gives_what_a_run_stores(name: str, pipeline: str, tmp_path: Path) -> None:
+    configuration = in_memory(tmp_path, name)
+    plan = plan_of(configuration, configuration.pipelines[pipeline], Catalog())
+    dry_run = DryRun(plan, configuration.tables.values())
+    body = st.sampled_from([*bodies_of(configuration, pipeline), "", "x:y"]).flatmap(
+        lambda text: st.sampled_from([text, text[: len(text) // 2], text.upper()])
+    )
+    event = st.fixed_dictionaries(
+        {"value": body, "key": st.sampled_from(["k", "l"]), "timestamp_ms": st.integers(0, 9)}
+    )
+
+    @given(st.lists(event, max_size=12))
+    def check(values: list[dict[str, Any]]) -> None:
+        inputs = [{"record": {**value, "topic": "t", "offset": at}} for at, value in enumerate(values)]
+        lines = [json.loads(output.to_json()) for output in dry_run.run(inputs)]
+        run = WithoutSpark(configuration, pipeline, tmp_path / "incoming")
+        run.run([_record(number, each) for number, each in enumerate(inputs)], 1_700_000_000_000)
+        assert folded(lines) == stored(run)
+
+    check()
+
+
+def _record(number: int, given_input: dict[str, Any]) -> Record:
+    return record_of(number, GivenRecord.model_validate(given_input["record"]))
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_scenario_in_a_dry_run(scenario: Scenario, tmp_path: Path) -> None:
+    content = {
+        "version": 1,
+        "stores": {"kept": {"memory": {}}},
+        "tables": {scenario.name: scenario.table("kept")},
+        "pipelines": {scenario.name: scenario.pipeline_of({"brokers": "localhost:9092", "topics": ["t"]}, "kept")},
+    }
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(json.dumps(content))
+    configuration = load(file, env={}, lookup=Catalog())
+    plan = plan_of(configuration, configuration.pipelines[scenario.name], Catalog())
+    lines = [
+        json.loads(output.to_json())
+        for output in DryRun(plan, configuration.tables.values()).run(map(_given, records_of(scenario.records)))
+    ]
+    rows = {row: cells for (_, row), cells in folded(lines).items()}
+    assert rows == scenario.rows
+    failed = {line["input"]: line["error"]["code"] for line in lines if line["outcome"] == "failed"}
+    assert failed == scenario.letters
+    dropped = [line["reason"] for line in lines if line["outcome"] == "dropped"]
+    assert {reason: dropped.count(reason) for reason in dropped} == scenario.dropped
+
+
+def _given(record: Record) -> dict[str, Any]:
+    given_record = {
+        "value": None if record.value is None else to_notation(record.value),
+        "key": None if record.key is None else to_notation(record.key),
+        "headers": [[name, None if value is None else to_notation(value)] for name, value in record.headers],
+    }
+    place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+    return {"record": {**given_record, **place, "timestamp_ms": record.timestamp_ms}}

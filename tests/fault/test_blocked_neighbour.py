@@ -1,0 +1,57 @@
+"""A blocked pipeline takes no task slot from the others of its service while its store is frozen."""
+
+from pathlib import Path
+
+from tests.support.servers import HBase, Kafka
+from tests.support.service import Service
+
+ROWS = 2_000
+
+
+def test_frozen_thrift_server_takes_no_task_slot_from_the_others(kafka: Kafka, hbase: HBase, tmp_path: Path) -> None:
+    table = hbase.create_table("frozen", families=["f"])
+    topics = {name: kafka.create_topic(name, partitions=2) for name in ("frozen", "free")}
+    keyed = [{"value": {"attribute": "2hb_", "value": "%{body}"}}, {"value": {"attribute": "2hb_f:q", "value": "v"}}]
+    stores = {"cluster": {"hbase": {"host": hbase.host, "port": hbase.port}}, "local": {"rocksdb": {"path": "data"}}}
+    pipelines = {
+        name: {
+            "source": {"kafka": {"brokers": kafka.brokers, "topics": [topics[name]]}},
+            "decorators": keyed,
+            "sinks": [{"attr2hbase": {"store": store, "table": table}}],
+        }
+        for name, store in (("frozen", "cluster"), ("free", "local"))
+    }
+    with Service(tmp_path, {"stores": stores, "pipelines": pipelines}) as service:
+        service.start()
+        for name, topic in topics.items():
+            kafka.produce(topic, [f"{name}-before-{number}" for number in range(ROWS)])
+            service.wait_for_batches(1, name)
+        hbase.pause("thrift")
+        try:
+            kafka.produce(topics["frozen"], [f"frozen-during-{number}" for number in range(ROWS)])
+            service.wait_for_state("blocked", "frozen")
+            blocked = attempts(service)
+            # so many batches that tasks of the frozen pipeline would have run again, had they waited in a slot
+            for number in range(25):
+                stored = service.metric("ingest_events_stored_total", pipeline="free")
+                kafka.produce(topics["free"], [f"free-{number}-{row}" for row in range(ROWS)])
+                service.wait_for(
+                    lambda before=stored: (
+                        service.metric("ingest_events_stored_total", pipeline="free") >= before + ROWS
+                    ),
+                    "the free pipeline stores what it reads",
+                )
+            assert attempts(service) == blocked
+            assert service.states()["frozen"] == "blocked"
+        finally:
+            hbase.resume("thrift")
+        service.wait_for(
+            lambda: service.metric("ingest_events_stored_total", pipeline="frozen") == 2 * ROWS,
+            "it resumes",
+        )
+        assert service.stop() == 0
+
+
+def attempts(service: Service) -> float:
+    """How often the tasks of the frozen pipeline ran."""
+    return service.metric("ingest_batch_attempts_total", pipeline="frozen")

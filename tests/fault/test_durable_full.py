@@ -1,0 +1,68 @@
+"""A disk without room under locks, markers, leases and pins: what was there stays, and it works again with room."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.disk_faults import DiskFaults
+from tests.support.service import environment
+
+HEAD = """
+import sys
+from pathlib import Path
+from ingest.api import StoreUnavailableError
+from ingest.durable.lease import Lease
+from ingest.durable.lock import FolderLock
+from ingest.durable.marker import Marker
+folder, switch = Path(sys.argv[1]), Path(sys.argv[2])
+def refused(call):
+    try:
+        call()
+    except StoreUnavailableError as error:
+        assert error.code == "disk_full", error.code
+    else:
+        raise AssertionError("it was not refused")
+"""
+CALLS = {
+    "lock": """
+switch.touch()
+lock = FolderLock(folder, kind="", hint="")
+refused(lock.acquire)
+switch.unlink()
+with FolderLock(folder, kind="", hint=""):
+    pass
+""",
+    "marker": """
+switch.touch()
+refused(lambda: Marker(folder / "done").write(b"all"))
+assert Marker(folder / "done").read() is None
+switch.unlink()
+Marker(folder / "done").write(b"all")
+""",
+    "lease": """
+lease = Lease(folder / "lease", owner="o", valid_ms=10, now_ms=lambda: 5)
+switch.touch()
+refused(lease.take)
+assert lease.newest() is None
+switch.unlink()
+lease.take()
+switch.touch()
+refused(lease.renew)
+lease.check()
+switch.unlink()
+lease.renew()
+""",
+}
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_full_disk_changes_nothing(tmp_path: Path, disk_faults: DiskFaults, what: str) -> None:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    env = {**environment(), **disk_faults.environment(fail_write=f"{folder}/*")}
+    command = [sys.executable, "-c", HEAD + CALLS[what], str(folder), env["SHIM_WHEN"]]
+    subprocess.run(command, env=env, check=True, timeout=60)
+    assert disk_faults.acts("fail_write")
+    assert not list(folder.rglob("*.tmp"))

@@ -1,0 +1,77 @@
+"""The example of a sink under Spark: killed around its commit, each event is in the Parquet files exactly once."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.support.environments import ROOT
+
+SOURCE = ROOT / "deploy" / "examples" / "parquet-sink" / "src"
+FILES, LINES = 3, 200
+PIPELINE = """\
+version: 1
+plugins: [attr2hbase_parquet]
+state_dir: ./state
+service: {http: {listen: "127.0.0.1:0"}}
+spark: {master: "local[2,4]"}
+pipelines:
+  p:
+    source: {files: {path: "./in/*.log"}}
+    sinks: [parquet: {path: ./rows, columns: {line: "%{body}"}}]
+"""
+
+
+def run_once(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    usual = {name: value for name, value in os.environ.items() if not name.startswith("INGEST_FAILPOINT")}
+    path = os.pathsep.join(map(str, (ROOT, SOURCE)))
+    return subprocess.run(
+        [sys.executable, "-m", "ingest", "run", "--once", "p.yaml", "--output", "json"],
+        cwd=folder,
+        env=usual | {"PYTHONPATH": path} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def write(folder: Path) -> list[str]:
+    """Finished files for the source, and the lines in them."""
+    (folder / "in").mkdir()
+    written = []
+    for number in range(FILES):
+        lines = [f"{number} {line}" for line in range(LINES)]
+        (folder / "in" / f"{number}.log").write_text("".join(f"{line}\n" for line in lines))
+        written += lines
+    return written
+
+
+def rows(folder: Path) -> list[str]:
+    """What readers see, who pass over hidden folders."""
+    files = folder.glob("rows/batch=*/*.parquet")
+    return sorted(row for file in files for row in pq.ParquetFile(file).read().column("line").to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("point", "committed"), [("after_last_send", 0), ("before_commit", FILES * LINES)], ids=["flushed", "committed"]
+)
+def test_kill_around_the_commit_leaves_every_event_once(tmp_path: Path, point: str, committed: int) -> None:
+    (tmp_path / "p.yaml").write_text(PIPELINE)
+    expected = write(tmp_path)
+    reached = tmp_path / "reached"
+    killed = run_once(tmp_path, INGEST_FAILPOINT=f"{point}:1:kill", INGEST_FAILPOINT_FOLDER=str(reached))
+    assert killed.returncode == -signal.SIGKILL, killed.stdout + killed.stderr
+    assert (reached / point).exists()
+    assert len(rows(tmp_path)) == committed
+    assert list(tmp_path.glob("rows/.of-*/*/*/*.parquet")) or committed, "nothing was staged when it was killed"
+
+    again = run_once(tmp_path)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert json.loads(again.stdout)["p"]["stored"] == len(expected)
+    assert rows(tmp_path) == sorted(expected)
+    assert not list(tmp_path.glob("rows/.of-*/*/*"))

@@ -1,0 +1,31 @@
+"""SIGHUP, as a terminal sends it when it closes: to every process of its group."""
+
+import os
+import signal
+from pathlib import Path
+
+from tests.support.service import Service
+
+CONTENT = {
+    "state_dir": "data/state",
+    "stores": {"local": {"rocksdb": {"path": "data/store"}}},
+    "pipelines": {
+        "lines": {
+            "source": {"files": {"path": "in"}},
+            "decorators": [{"value": {"attribute": "2hb_", "value": "%{offset}"}}],
+            "sinks": [{"attr2hbase": {"table": "lines", "write_body": "f:body"}}],
+        }
+    },
+}
+
+
+def test_service_reads_on_after_a_hangup(tmp_path: Path):
+    with Service(tmp_path, CONTENT) as service:
+        (tmp_path / "in").mkdir()
+        (tmp_path / "in" / "first").write_text("one\n")
+        service.start().wait_for_batches(1, "lines")
+        os.killpg(service.pid, signal.SIGHUP)
+        service.wait_for(lambda: any("SIGHUP" in line["event"] for line in service.lines()), "a log line")
+        (tmp_path / "in" / "second").write_text("two\n")
+        service.wait_for_batches(1, "lines")
+        assert service.stop() == 0

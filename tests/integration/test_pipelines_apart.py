@@ -1,0 +1,199 @@
+"""Pipelines of one service on a real Spark: one that cannot start, or is closed and built anew, disturbs no other."""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.observe.health import Health
+from ingest.observe.metrics import Metrics
+from ingest.plan.assemble import plan_of
+from ingest.service.pipeline import LivePipeline, Shared, build_pipeline
+from ingest.service.stores import SharedStores
+from ingest.spark.session import close_session, open_session
+from ingest.spark.streaming.reading import Session
+from ingest.spark.streaming.timed_caller import TimedCaller
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+from tests.support.audit import rocksdb_table
+from tests.support.service import Service
+from tests.support.waiting import reached
+
+LIMIT_S = 120.0
+HOUR_MS = 3_600_000
+
+
+def pipeline(source: Path, store: str = "shared") -> dict[str, Any]:
+    """The lines of a folder, each a row of the table named as the folder."""
+    source.mkdir(parents=True, exist_ok=True)
+    return {
+        "source": {"files": {"path": str(source)}},
+        "decorators": [
+            {"value": {"attribute": "2hb_", "value": "%{body}"}},
+            {"value": {"attribute": "2hb_f:q", "value": "x"}},
+        ],
+        "sinks": [{"attr2hbase": {"store": store, "table": source.name}}],
+    }
+
+
+def test_pipelines_that_cannot_start_fail_alone(tmp_path: Path) -> None:
+    content = {
+        "stores": {name: {"rocksdb": {"path": str(tmp_path / name)}} for name in ("shared", "locked")},
+        "pipelines": {
+            "damaged": pipeline(tmp_path / "d"),
+            "refused": pipeline(tmp_path / "r", "locked"),
+            "good": pipeline(tmp_path / "g"),
+        },
+    }
+    (tmp_path / "g" / "1.txt").write_text("a\nb\n")
+    (tmp_path / "locked").mkdir()
+    other = RocksDBStore(RocksDBSettings(path=str(tmp_path / "locked")))
+    other.open()
+    with Service(tmp_path / "service", content) as service, ExitStack() as opened:
+        opened.callback(other.close)
+        commits = service.checkpoint("damaged").folder / "commits"
+        commits.mkdir(parents=True)
+        (commits / "0").write_text("v1\n{}")
+        service.start()
+        service.wait_for_batches(1, "good")
+        service.wait_for_state("running", "good")
+        assert service.states() == {"damaged": "failed", "refused": "failed", "good": "running"}
+        reasons = {each["name"]: each["reason"] for each in json.loads(service.get("/pipelines")[1])["pipelines"]}
+        assert "offsets/0" in reasons["damaged"]
+        assert str(tmp_path / "locked") in reasons["refused"]
+        status, text = service.get("/readyz")
+        assert status == 503
+        assert "damaged: failed: the checkpoint is damaged" in text
+        assert service.get("/livez")[0] == 200
+        assert service.metric("ingest_pipeline_state", pipeline="damaged", state="failed") == 1
+        assert service.stop() == 5, service.last_lines()
+    assert rocksdb_table(tmp_path / "shared", "g").keys() == {b"a", b"b"}
+
+
+class Built:
+    """Two pipelines over one store, in this process."""
+
+    def __init__(self, folder: Path, session: Session) -> None:
+        self.folder = folder
+        content = {
+            "version": 1,
+            "state_dir": str(folder / "state"),
+            "stores": {"shared": {"rocksdb": {"path": str(folder / "store")}}},
+            "pipelines": {name: {**pipeline(folder / name), "trigger": {"every": "100ms"}} for name in ("a", "b")},
+        }
+        (folder / "pipeline.yaml").write_text(json.dumps(content))
+        catalog = Catalog()
+        configuration = load(folder / "pipeline.yaml", env={}, lookup=catalog)
+        self.plans = {name: plan_of(configuration, each, catalog) for name, each in configuration.pipelines.items()}
+        self.shared = Shared(
+            configuration,
+            catalog,
+            Metrics(self.plans, process=False),
+            Health(self.plans),
+            SharedStores(configuration, self.plans.values()),
+            once=False,
+            follow=lambda _pipeline, _totals: None,
+        )
+        self._session = session
+        self._ask = TimedCaller()
+
+    def start(self, name: str) -> LivePipeline:
+        """Build one and start it."""
+        made = build_pipeline(self.shared, self.plans[name])
+        made.attach(self._session, self._ask)
+        made.start()
+        return made
+
+    def write(self, name: str, number: int) -> None:
+        """Give a pipeline a file with one line, its number."""
+        hidden = self.folder / name / f".{number}"
+        hidden.write_text(f"{number}\n")
+        hidden.rename(self.folder / name / f"{number}.txt")
+
+    def store(self, name: str) -> None:
+        """Run one until it has stored one record, and close it."""
+        one = self.start(name)
+        assert has_stored(one, 1)
+        assert one.query.wait_drained(LIMIT_S)
+        close(one)
+
+    def rows(self) -> Mapping[str, set[bytes]]:
+        """What is in the tables; nobody may have the store open."""
+        return {name: set(rocksdb_table(self.folder / "store", name)) for name in self.plans}
+
+
+@contextmanager
+def spark() -> Iterator[Session]:
+    session = open_session(
+        "test",
+        master="local[2]",
+        driver_memory_bytes=512 << 20,
+        conf={"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"},
+        secret_names=(),
+        jars=[],
+        java_properties={},
+    )
+    try:
+        yield session
+    finally:
+        close_session(session)
+
+
+def close(one: LivePipeline) -> None:
+    one.stop()
+    assert one.has_stopped()
+    one.close()
+
+
+def has_stored(one: LivePipeline, records: int) -> bool:
+    return reached(lambda: one.observer.totals.counts.stored == records, LIMIT_S)
+
+
+def test_pipeline_is_closed_and_built_anew_while_another_runs(tmp_path: Path) -> None:
+    with spark() as session:
+        built = Built(tmp_path, session)
+        for name in built.plans:
+            built.write(name, 1)
+        first, other = built.start("a"), built.start("b")
+        assert has_stored(first, 1)
+        assert has_stored(other, 1)
+
+        first.query.refuse_batches()
+        assert first.query.wait_drained(LIMIT_S)
+        close(first)
+        for name in built.plans:
+            built.write(name, 2)
+        assert has_stored(other, 2)
+
+        again = built.start("a")
+        assert has_stored(again, 1)  # the second line: the first one was acknowledged
+        built.write("b", 3)
+        assert has_stored(other, 3)
+        for one in (again, other):
+            assert one.query.wait_drained(LIMIT_S)
+            close(one)
+    assert built.rows() == {"a": {b"1", b"2"}, "b": {b"1", b"2", b"3"}}
+
+
+def test_clock_that_is_set_back_hides_no_update_of_files_under_a_new_checkpoint(tmp_path: Path) -> None:
+    with spark() as session:
+        built = Built(tmp_path, session)
+        built.write("a", 1)
+        built.store("a")
+        newest = tmp_path / "state" / "batch-times" / "a"
+        (before,) = timestamps(built)
+        assert int(newest.read_bytes()) == before
+        # as if the clock had been an hour ahead then
+        newest.write_text(str(before + HOUR_MS))
+        shutil.rmtree(tmp_path / "state" / "checkpoints" / "a")
+        built.store("a")
+        assert timestamps(built) == {before + HOUR_MS + 2}
+
+
+def timestamps(built: Built) -> set[int]:
+    table = rocksdb_table(built.folder / "store", "a", versions=1)
+    return {cell.timestamp_ms for row in table.values() for cell in row}

@@ -1,0 +1,13 @@
+"""What a built-in mapper gives for an event: one mutation, or none."""
+
+from collections.abc import Sequence
+
+from sinks.mapping.mapper import Mapped, Skipped
+
+
+def only(mapped: Sequence[Mapped] | Skipped) -> Mapped | Skipped:
+    """The one mutation, with its table."""
+    if isinstance(mapped, Skipped):
+        return mapped
+    (mutation,) = mapped
+    return mutation

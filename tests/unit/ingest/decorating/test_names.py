@@ -1,0 +1,35 @@
+"""What is remembered of names; renaming stands with the decorators that rename."""
+
+import pytest
+
+from ingest.decorating.names import BoundedMemo, rename
+from ingest.testing.events import event_of
+
+
+def test_made_once_for_each_key():
+    asked = []
+    remembered = BoundedMemo(lambda key: asked.append(key) or key * 2)
+    assert [remembered[key] for key in (1, 2, 1, 2)] == [2, 4, 2, 4]
+    assert (asked, remembered.known) == ([1, 2], {1: 2, 2: 4})
+
+
+def test_never_more_than_the_most():
+    remembered = BoundedMemo(str, max_keys=3)
+    known = remembered.known
+    for number in range(10):
+        assert remembered[number] == str(number) == known[number]
+        assert len(known) <= 3
+
+
+def test_a_key_that_cannot_be_made_is_asked_for_again():
+    remembered = BoundedMemo(int)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="invalid literal"):
+            remembered["x"]
+    assert remembered.known == {}
+
+
+def test_names_that_stay_come_first_and_others_in_their_order():
+    event = event_of("", {"a": "1", "b": "2", "c": "3"})
+    rename(event, BoundedMemo({"a": "x", "b": "b", "c": "y"}.__getitem__))
+    assert list(event.attributes) == ["b", "x", "y"]

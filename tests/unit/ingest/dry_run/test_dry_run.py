@@ -1,0 +1,492 @@
+"""Events through a pipeline without Spark: what `explain` prints and `test` compares."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decorators.filter import Filter
+from decorators.json import Json
+from decorators.regex import Regex
+from decorators.remove import Mask
+from decorators.rename import Rename
+from decorators.split import Split
+from decorators.template import Format, Value
+from decorators.timestamp import Timestamp
+from ingest.api import Buffered, Decoding, FanOut, OnError, Settings, Tombstones
+from ingest.api import Format as RecordFormat
+from ingest.api.notation import to_notation
+from ingest.config.model import Table, TestCase
+from ingest.config.options import TableOptions
+from ingest.config.problems import Place
+from ingest.config.test_cases import Expect, Given
+from ingest.dry_run import BadInputError, Difference, DryRun, inputs_of
+from ingest.testing.events import settings_of
+from sinks.mapping.attr2hbase import Attr2HBase
+from sinks.memory import MemorySettings
+from tests.support.parts import planned
+from tests.support.plans import plan
+
+TICK = {"body": "2238947398:56", "key": "k1", "partition": 0, "offset": 7, "timestamp_ms": 1308748686334}
+TICK_STEPS = (
+    (Split, "{separator: ':', index: 0, attribute: '2hb_colfam:ts'}"),
+    (Split, "{separator: ':', index: 1, attribute: '2hb_colfam:value', label: second}"),
+    (Value, "{attribute: 2hb_, value: '%{key}-%{nanos}'}"),
+)
+KEY_OR_DROP = "{table: mytable, store: logs, on_missing_key: drop}"
+
+
+def part(kind, text="{}"):
+    settings = settings_of(kind.settings_class(), text)
+    path = f"{kind.__module__}:{kind.__name__}"
+    return planned(settings.label or kind.kind, path, settings, settings.on_error or OnError.DEAD_LETTER)
+
+
+def dry_run(*decorators, tables=(), sinks=("{table: mytable, store: logs}",), on_error=OnError.DEAD_LETTER, **decoding):
+    parts = [part(Attr2HBase, text) for text in sinks]
+    sinks = [
+        replace(each, name=f"attr2hbase{number or ''}", on_error=each.settings.on_error or on_error)
+        for number, each in enumerate(parts)
+    ]
+    stores = {each.settings.store_name: planned("s", "sinks.memory:MemoryStore", MemorySettings()) for each in sinks}
+    existing = decoding.pop("existing", "replace")
+    return DryRun(
+        plan(
+            *sinks,
+            decorators=tuple(part(*each) for each in decorators),
+            stores=stores,
+            on_error=on_error,
+            decoding=Decoding(**decoding),
+            existing=existing,
+        ),
+        tables,
+    )
+
+
+def lines(one, *inputs, **options):
+    return [json.loads(output.to_json()) for output in one.run(inputs, **options)]
+
+
+class Pieces(FanOut[Settings]):
+    kind = "pieces"
+
+    def decorate(self, event):
+        return [replace(event, body=body, attributes=dict(event.attributes)) for body in event.body.split(b",")]
+
+
+class TestExplain:
+    def test_the_tick(self):
+        event = {
+            "body": "2238947398:56",
+            "attributes": {
+                "2hb_colfam:ts": "2238947398",
+                "2hb_colfam:value": "56",
+                "2hb_": "k1-1308748686334000700",
+            },
+            "host": "",
+            "priority": "INFO",
+            "timestamp_ms": 1308748686334,
+            "nanos": 1308748686334000700,
+        }
+        put = {
+            "sink": "attr2hbase",
+            "store": "logs",
+            "table": "mytable",
+            "row": "k1-1308748686334000700",
+            "wal": True,
+            "timestamp_ms": 1308748686334,
+            "cells": [["colfam", "ts", "2238947398"], ["colfam", "value", "56"]],
+        }
+        changes = [{"2hb_colfam:ts": "2238947398"}, {"2hb_colfam:value": "56"}, {"2hb_": "k1-1308748686334000700"}]
+        steps = [
+            {"decorator": kind, "label": label, "changed": {"attributes": changed}}
+            for kind, label, changed in zip(["split", "split", "value"], [None, "second", None], changes, strict=True)
+        ]
+        assert lines(dry_run(*TICK_STEPS), TICK) == [
+            {
+                "input": 0,
+                "outcome": "kept",
+                "reason": None,
+                "event": event,
+                "steps": steps,
+                "puts": [put],
+                "refusals": [],
+                "error": None,
+            }
+        ]
+
+    def test_defaults_of_an_input(self):
+        one = dry_run((Value, "{attribute: x, value: '%{nanos},%{offset},%{topic},%{partition},%{key}'}"))
+        first, second = lines(one, {"body": ""}, {"body": ""}, until_decorators=True)
+        assert (first["event"]["attributes"], second["event"]["attributes"]) == ({"x": "0,0,,0,"}, {"x": "100,1,,0,"})
+        assert (first["event"]["host"], first["event"]["priority"], first["event"]["timestamp_ms"]) == ("", "INFO", 0)
+
+    def test_every_field_of_an_input(self):
+        event = {
+            "body": {"b64": "/w=="},
+            "attributes": {"a": {"b64": "/g=="}, '{"b64":"/w=="}': "name"},
+            "host": "h1",
+            "priority": "WARN",
+            "timestamp_ms": 1,
+            "nanos": 2,
+            "key": {"b64": "/Q=="},
+            "topic": "t",
+            "partition": 3,
+            "offset": 4,
+        }
+        (line,) = lines(dry_run((Value, "{attribute: k, value: '%{key}'}"), sinks=(KEY_OR_DROP,)), event)
+        assert line["event"] == {
+            "body": {"b64": "/w=="},
+            "attributes": {"a": {"b64": "/g=="}, '{"b64":"/w=="}': "name", "k": {"b64": "/Q=="}},
+            "host": "h1",
+            "priority": "WARN",
+            "timestamp_ms": 1,
+            "nanos": 2,
+        }
+
+    def test_without_sinks_there_are_no_puts(self):
+        (line,) = lines(dry_run(*TICK_STEPS), TICK, until_decorators=True)
+        assert ("puts" in line, "refusals" in line, line["outcome"]) == (False, False, "kept")
+
+    def test_cells_are_sorted_by_family_then_qualifier(self):
+        attributes = {"2hb_": "r", "2hb_b:a": "1", "2hb_a-x:a": "2", "2hb_a:z": "3", "2hb_a:b:c": "4"}
+        (line,) = lines(dry_run(), {"body": "", "attributes": attributes})
+        cells = [["a", "b:c", "4"], ["a", "z", "3"], ["a-x", "a", "2"], ["b", "a", "1"]]
+        assert line["puts"][0]["cells"] == cells
+
+    def test_changes_of_all_kinds(self):
+        one = dry_run((Format, "{template: new}"), (Mask, "{attributes: [a]}"), (Value, "{attribute: b, value: x}"))
+        (line,) = lines(one, {"body": "old", "attributes": {"a": "1", "b": "x"}}, until_decorators=True)
+        expected = [{"body": "new"}, {"attributes": {"a": None}}, {}]
+        assert [each["changed"] for each in line["steps"]] == expected
+
+    def test_a_step_that_was_passed_over_is_not_listed(self):
+        one = dry_run((Value, "{attribute: x, value: y, when: \"%{host} == 'other'\"}"))
+        (line,) = lines(one, {"body": ""}, until_decorators=True)
+        assert line["steps"] == []
+
+    def test_a_dropped_event(self):
+        (line,) = lines(dry_run((Filter, "{drop: \"%{host} == ''\", reason: nameless}")), {"body": "b"})
+        found = (line["outcome"], line["reason"], line["event"]["body"], line["puts"], line["error"])
+        assert found == ("dropped", "nameless", "b", [], None)
+        assert line["steps"] == [{"decorator": "filter", "label": None, "changed": {}}]
+
+    def test_a_failed_event_is_shown_as_it_came_in(self):
+        one = dry_run((Format, "{template: new}"), (Json, "{label: members}"))
+        (line,) = lines(one, {"body": "old"})
+        assert (line["outcome"], line["event"]["body"], line["puts"]) == ("failed", "old", [])
+        assert (line["error"]["code"], line["error"]["decorator"]) == ("bad_json", "members")
+        assert [each["decorator"] for each in line["steps"]] == ["format"]
+
+    def test_a_failure_does_not_end_the_run(self):
+        given = {"body": "{}", "attributes": {"2hb_": "r", "2hb_f:q": "v"}}
+        found = [line["outcome"] for line in lines(dry_run((Json,)), {"body": "x"}, given)]
+        assert found == ["failed", "kept"]
+
+    def test_an_event_without_a_key_is_dropped_with_its_reason(self):
+        (line,) = lines(dry_run(sinks=(KEY_OR_DROP,)), {"body": "b"})
+        assert (line["outcome"], line["reason"], line["puts"]) == ("dropped", "no_row_key", [])
+
+    def test_a_sink_that_refuses_is_named(self):
+        (line,) = lines(dry_run(), {"body": "b", "attributes": {"2hb_": "", "2hb_f:q": "v"}})
+        assert (line["outcome"], line["error"]["code"]) == ("failed", "empty_row_key")
+        assert line["error"]["decorator"] == "attr2hbase"
+
+    def test_a_name_that_is_not_utf_8_in_a_message(self):
+        one = dry_run(sinks=("{table: t, store: s, families: {allow: [f]}}",))
+        (line,) = lines(one, {"body": "", "attributes": {"2hb_": "r", '{"b64":"MmhiX/86cQ=="}': "v"}})
+        assert (line["error"]["code"], "\\udcff" in line["error"]["message"]) == ("family_not_allowed", True)
+
+    def test_nanos_beyond_64_bits(self):
+        (line,) = lines(dry_run((Mask, "{attributes: [a]}")), {"body": "", "timestamp_ms": 2**62})
+        assert (line["event"]["nanos"], line["steps"][0]["changed"]) == (2**62 * 1_000_000, {})
+
+    @pytest.mark.parametrize(
+        ("on_error", "fate"),
+        [("dead_letter", ("failed", None)), ("drop", ("dropped", "on_error")), ("stop", ("failed", "stop"))],
+    )
+    def test_on_error_says_what_becomes_of_a_failed_event(self, on_error, fate):
+        def fate_of(one, given):
+            (line,) = lines(one, given)
+            return line["outcome"], line["reason"], line["error"]["code"]
+
+        at_a_step = dry_run((Json, f"{{on_error: {on_error}}}"))
+        at_a_sink = dry_run(sinks=(f"{{table: t, store: s, on_error: {on_error}}}",))
+        no_key = {"body": "b", "attributes": {"2hb_": "", "2hb_f:q": "v"}}
+        of_the_pipeline = dry_run(sinks=("{table: t, store: s}",), on_error=OnError(on_error), format=RecordFormat.JSON)
+        assert fate_of(at_a_step, {"body": "x"}) == (*fate, "bad_json")
+        assert fate_of(at_a_sink, no_key) == (*fate, "empty_row_key")
+        assert fate_of(of_the_pipeline, no_key) == (*fate, "empty_row_key")
+        assert fate_of(of_the_pipeline, {"record": {"value": "{"}})[:2] == fate
+
+    @pytest.mark.parametrize(
+        ("rules", "fate", "component"),
+        [
+            (("drop", "drop"), ("dropped", "on_error"), "attr2hbase"),
+            (("drop", "dead_letter"), ("failed", None), "attr2hbase1"),
+            (("dead_letter", "stop"), ("failed", "stop"), "attr2hbase1"),
+            (("stop", "drop"), ("failed", "stop"), "attr2hbase"),
+        ],
+    )
+    def test_of_sinks_that_refuse_the_strictest_rule_counts(self, rules, fate, component):
+        one = dry_run(sinks=[f"{{table: t, store: s, on_error: {rule}}}" for rule in rules])
+        (line,) = lines(one, {"body": "b", "attributes": {"2hb_": "", "2hb_f:q": "v"}})
+        assert ((line["outcome"], line["reason"]), line["error"]["decorator"]) == (fate, component)
+        assert [refusal["sink"] for refusal in line["refusals"]] == ["attr2hbase", "attr2hbase1"]
+
+    def test_several_sinks(self):
+        sinks = (
+            "{table: a, store: s}",
+            "{table: b, store: s, attr_prefix: x_}",
+            "{table: c, store: s, when: \"%{host} == 'other'\"}",
+        )
+        (line,) = lines(dry_run(sinks=sinks), {"body": "", "attributes": {"2hb_": "r", "2hb_f:q": "v", "x_": ""}})
+        assert (line["outcome"], line["error"]["decorator"]) == ("failed", "attr2hbase1")
+        assert [put["table"] for put in line["puts"]] == ["a"]
+
+    def test_a_delete(self):
+        rules = (
+            "rules: [{when: \"%{body} == 'cell'\", delete: {column: 'f:q'}}, {when: \"%{host} == ''\", delete: row}]"
+        )
+        families = TableOptions(families={"f": {}})
+        one = dry_run(
+            sinks=(f"{{table: t, store: s, {rules}}}",), tables=[Table("t", "s", families, Place("p.yaml", 1, 1))]
+        )
+        first, second = lines(one, *({"body": body, "attributes": {"2hb_": "r"}} for body in ("", "cell")))
+        assert (first["puts"][0]["delete"], first["puts"][0]["cells"]) == ("row", [])
+        assert second["puts"][0]["delete"] == {"column": "f:q"}
+
+    def test_a_fan_out_gives_a_line_for_each_event(self):
+        one = dry_run((Value, "{attribute: a, value: '1'}"), (Pieces,), (Mask, "{attributes: [a]}"))
+        found = lines(one, {"body": "x,y"}, until_decorators=True)
+        assert [line["event"]["body"] for line in found] == ["x", "y"]
+        for line in found:
+            assert [each["decorator"] for each in line["steps"]] == ["value", "pieces", "mask"]
+        assert [line["steps"][1]["changed"] for line in found] == [{"body": "x"}, {"body": "y"}]
+
+    def test_a_limit_of_families_fails_as_in_the_service(self):
+        one = dry_run(sinks=("{table: t, store: s, families: {max_created: 0}}",))
+        (line,) = lines(one, {"body": "b", "attributes": {"2hb_": "r", "2hb_new:q": "v"}})
+        assert (line["outcome"], line["error"]["code"]) == ("failed", "unknown_family")
+
+
+class TestRecords:
+    def test_decoding_runs(self):
+        record = {"value": "1:2", "key": "k", "headers": [["host", "h1"], ["x", None]], "offset": 7, "timestamp_ms": 1}
+        (line,) = lines(dry_run(*TICK_STEPS), {"record": record})
+        assert (line["event"]["host"], line["event"]["attributes"]["x"], line["event"]["body"]) == ("h1", "", "1:2")
+        assert line["puts"][0]["row"] == "k-1000700"
+
+    def test_a_tombstone_is_dropped(self):
+        (line,) = lines(dry_run(), {"record": {"value": None}})
+        assert (line["outcome"], line["reason"], line["puts"]) == ("dropped", "tombstone", [])
+
+    def test_a_tombstone_deletes(self):
+        one = dry_run((Value, "{attribute: 2hb_, value: '%{key}'}"), tombstones=Tombstones.DELETE)
+        (line,) = lines(one, {"record": {"value": None, "key": "k"}})
+        assert (line["outcome"], line["puts"][0]["delete"], line["puts"][0]["row"]) == ("kept", "row", "k")
+
+    def test_what_can_not_be_decoded(self):
+        (line,) = lines(dry_run(format=RecordFormat.JSON), {"record": {"value": "{"}})
+        assert (line["outcome"], line["error"]["code"], line["error"]["decorator"]) == ("failed", "bad_json", None)
+        assert line["event"]["body"] == "{"
+
+    def test_names_written_once(self):
+        one = dry_run((Value, "{attribute: a, value: x}"), existing="error")
+        (line,) = lines(one, {"body": "", "attributes": {"a": "1"}})
+        assert line["error"]["code"] == "attribute_exists"
+
+
+_bytes = st.binary().map(to_notation)
+_records = st.fixed_dictionaries(
+    {"value": st.none() | _bytes | st.sampled_from(['{"a": 1.5, "b": {"c": null}}', "1:2", "a 1"])},
+    optional={
+        "key": _bytes,
+        "headers": st.lists(
+            st.tuples(_bytes | st.sampled_from(["host", "nanos", "priority", "2hb_f:q"]), _bytes).map(list)
+        ),
+        "timestamp_ms": st.integers(-(2**63), 2**63 - 1),
+    },
+)
+
+
+@given(
+    st.lists(_records, max_size=3),
+    st.sampled_from(["raw", "json", "flume_avro"]),
+    st.sampled_from(["drop", "error", "delete"]),
+    st.sampled_from(["replace", "error"]),
+)
+def test_any_record_gives_lines_of_json(records, form, tombstones, existing):
+    one = dry_run(
+        (Split, "{separator: ':', index: 0, attribute: '2hb_colfam:ts'}"),
+        (Regex, "{pattern: '(?P<word>\\\\w+) (?P<number>\\\\d+)?', prefix: '2hb_re:'}"),
+        (Json, "{on_invalid: keep, arrays: index, prefix: '2hb_json:'}"),
+        (Rename, "{pattern: '^2hb_json:', replacement: '2hb_'}"),
+        (Timestamp, "{on_invalid: keep}"),
+        (Value, "{attribute: 2hb_, value: '%{key}-%{nanos}-%{host}'}"),
+        (Filter, "{drop: \"%{body} == ''\"}"),
+        sinks=("{table: t, store: s, sys_family: sys, write_body: 'raw:body'}",),
+        format=RecordFormat(form),
+        tombstones=Tombstones(tombstones),
+        existing=existing,
+    )
+    found = lines(one, *({"record": record} for record in records))
+    assert [line["input"] for line in found] == list(range(len(records)))
+    assert not {line["error"]["code"] for line in found if line["error"]} & {"decorator_bug"}
+
+
+class TestInputs:
+    def test_empty_lines_are_passed_over(self):
+        assert list(inputs_of([b'{"body": "a"}\n', b"\n", b'{"body": "b"}'])) == [Given(body="a"), Given(body="b")]
+
+    @pytest.mark.parametrize(
+        ("line", "problem"),
+        [
+            (b"{", "2:2: syntax: no JSON: unexpected end of data"),
+            (b"[]", '2:1: wrong-type: an event is an object; write one such as {"body": "text"}'),
+            (b'"a"', '2:1: wrong-type: an event is an object; write one such as {"body": "text"}'),
+            (b'{"bodi": "x"}', '2:2: unknown-field: "bodi" is not a setting of the event; did you mean "body"?'),
+            (b"{}", '2:1: missing-field: an event needs "body" or "record"'),
+            (b'{"body": 1}', '2:10: wrong-type: body wants text, not the number 1; quote it: "1"'),
+            (
+                b'{"body": "", "priority": "WARNING"}',
+                '2:26: not-one-of: priority cannot be "WARNING"; did you mean "WARN"?',
+            ),
+            (b'{"body": "x", "record": {"value": "x"}}', '2:25: conflict: nothing stands beside "record"'),
+            (
+                b'{"record": {"valeu": "x"}}',
+                '2:13: unknown-field: "valeu" is not a setting of record; did you mean "value"?',
+            ),
+        ],
+    )
+    def test_what_is_no_event_is_told_with_its_place(self, line, problem):
+        with pytest.raises(BadInputError) as caught:
+            list(inputs_of([b"\n", line], "e.jsonl"))
+        assert f"e.jsonl:{problem}" in [str(each) for each in caught.value.report.problems]
+
+    @pytest.mark.parametrize(
+        "line", [b"\xff", b'{"a": "\xed\xa0\x80"}', b'{"\x7f": 1}', b'{"body": "\\ud800", "x": 1}']
+    )
+    def test_any_bad_line_is_told_with_its_number(self, line):
+        with pytest.raises(BadInputError, match=r"^e\.jsonl:2:"):
+            list(inputs_of([b"\n", line], "e.jsonl"))
+
+    @pytest.mark.parametrize(
+        "content",
+        [{}, {"bodi": "x"}, {"body": 1}, {"body": "x", "record": {"value": "x"}}, {"body": "", "priority": "X"}],
+    )
+    def test_what_is_no_event_is_refused(self, content):
+        with pytest.raises(BadInputError, match="input 0"):
+            lines(dry_run(), content)
+
+
+class TestCases:
+    def check(self, expect, *inputs, steps=TICK_STEPS, **options):
+        case = TestCase("a test", "ticks", inputs or (TICK,), Expect.model_validate(expect), Place("p.yaml", 1, 1))
+        return dry_run(*steps, **options).test(case)
+
+    @pytest.mark.parametrize(
+        "expect",
+        [
+            {},
+            {"kept": 1, "failed": 0, "dropped": {"no_row_key": 0}},
+            {"puts": [{}]},
+            {"puts": [{"table": "mytable", "row": "k1-1308748686334000700"}]},
+            {"puts": [{"cells": {"colfam:ts": "2238947398", "colfam:value": "56"}}]},
+            {"puts": [{"cells": {"colfam:ts": {"b64": "MjIzODk0NzM5OA=="}}}]},
+            {"events": [{"attributes": {"2hb_colfam:value": "56", "other": None}}]},
+        ],
+    )
+    def test_what_comes_out_passes(self, expect):
+        assert self.check(expect).differences == ()
+
+    @pytest.mark.parametrize(
+        ("expect", "difference"),
+        [
+            ({"kept": 2}, Difference(("kept",), 2, 1)),
+            ({"failed": 1}, Difference(("failed",), 1, 0)),
+            ({"dropped": {"filter": 1}}, Difference(("dropped", "filter"), 1, 0)),
+            ({"puts": [{"table": "other"}]}, Difference(("puts", 0, "table"), "other", "mytable")),
+            (
+                {"puts": [{"cells": {"colfam:value": "57"}}]},
+                Difference(("puts", 0, "cells", "colfam:value"), "57", "56"),
+            ),
+            ({"puts": [{"cells": {"f:q": ""}}]}, Difference(("puts", 0, "cells", "f:q"), "", None)),
+            ({"puts": [{}, {"row": "r"}]}, Difference(("puts", 1), {"row": "r"}, None)),
+            (
+                {"events": [{"attributes": {"2hb_colfam:value": None}}]},
+                Difference(("events", 0, "attributes", "2hb_colfam:value"), None, "56"),
+            ),
+            ({"events": [{"body": "x"}]}, Difference(("events", 0, "body"), "x", "2238947398:56")),
+        ],
+        ids=["kept", "failed", "dropped", "table", "cell", "no-cell", "no-put", "attribute", "body"],
+    )
+    def test_what_does_not_is_told(self, expect, difference):
+        result = self.check(expect)
+        assert (result.passed, result.differences) == (False, (difference,))
+
+    def test_a_put_too_many(self):
+        (difference,) = self.check({"puts": []}).differences
+        assert (difference.path, difference.expected, difference.actual["row"]) == (
+            ("puts", 0),
+            None,
+            "k1-1308748686334000700",
+        )
+
+    def test_an_event_that_no_sink_takes_came_out_of_the_chain(self):
+        result = self.check(
+            {"events": [{"body": "x"}], "dropped": {"no_row_key": 1}}, {"body": "x"}, steps=(), sinks=(KEY_OR_DROP,)
+        )
+        assert result.passed
+
+    def test_that_nothing_is_dropped_can_be_expected(self):
+        result = self.check({"dropped": {}}, {"body": "x"}, steps=(), sinks=(KEY_OR_DROP,))
+        assert result.differences == (Difference(("dropped", "no_row_key"), 0, 1),)
+
+
+class Longest(FanOut[Settings]):
+    """Holds the event with the longest body of a share."""
+
+    kind = "longest"
+
+    def split_start(self):
+        self._held = None
+
+    def decorate(self, event):
+        before = self._held
+        if before is not None and len(before.body) >= len(event.body):
+            return []
+        self._held = event
+        return Buffered(before)
+
+    def split_end(self):
+        return [] if self._held is None else [self._held]
+
+
+class TestShares:
+    @pytest.fixture
+    def one(self):
+        return dry_run(
+            (Value, "{attribute: 2hb_, value: '%{body}'}"), (Longest,), (Value, "{attribute: '2hb_f:q', value: v}")
+        )
+
+    def test_each_event_is_told_of_once_with_all_its_steps(self, one):
+        found = lines(one, *({"body": body} for body in ("a", "bbb", "cc", "dddd")))
+        assert [(line["input"], line["outcome"], line["event"]["body"]) for line in found] == [
+            (0, "dropped", "a"),
+            (2, "dropped", "cc"),
+            (1, "dropped", "bbb"),
+            (3, "kept", "dddd"),
+        ]
+        assert [each["decorator"] for each in found[-1]["steps"]] == ["value", "longest", "value"]
+        assert [each["decorator"] for each in found[2]["steps"]] == ["value", "longest"]
+        assert found[-1]["puts"][0]["row"] == "dddd"
+
+    def test_a_share_is_what_one_partition_has(self, one):
+        inputs = [{"body": "a"}, {"record": {"value": "b", "partition": 1}}, {"body": "c", "topic": "other"}]
+        assert [line["outcome"] for line in lines(one, *inputs)] == ["kept"] * 3
+
+    def test_a_run_remembers_nothing_of_the_one_before(self, one):
+        assert lines(one, {"body": "aa"}) == lines(one, {"body": "aa"})

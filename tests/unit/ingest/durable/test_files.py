@@ -1,0 +1,62 @@
+"""Files that are there whole or not at all."""
+
+import errno
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from ingest.api import Disposition
+from ingest.durable import create_durably, on_disk, unusable, write_durably
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "disposition"),
+    [
+        (errno.ENOSPC, "disk_full", Disposition.RETRY),
+        (errno.EROFS, "disk_denied", Disposition.RETRY),
+        (errno.EEXIST, "disk_denied", Disposition.RETRY),
+        (errno.ENOMEM, "disk_busy", Disposition.RETRY),
+        (errno.EMFILE, "too_many_open_files", Disposition.RETRY),
+        (errno.ENFILE, "too_many_open_files", Disposition.RETRY),
+        (errno.EIO, "disk_failed", Disposition.STOP),
+        (errno.ENODEV, "disk_failed", Disposition.STOP),
+    ],
+)
+def test_what_a_disk_refuses_is_waited_for_or_final(number: int, code: str, disposition: Disposition) -> None:
+    error = unusable("the file", number, os.strerror(number))
+    assert (error.code, error.disposition) == (code, disposition)
+
+
+def test_the_place_is_named() -> None:
+    with pytest.raises(Exception, match='"/state" cannot be used: No space left'), on_disk(Path("/state")):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_write_that_fails_leaves_what_was_there_and_nothing_beside_it(tmp_path: Path) -> None:
+    write_durably(tmp_path / "file", b"before")
+    (tmp_path / "folder" / "in the way").mkdir(parents=True)
+    with pytest.raises(IsADirectoryError):
+        write_durably(tmp_path / "folder", b"after")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+    assert (tmp_path / "file").read_bytes() == b"before"
+
+
+def test_created_file_is_never_replaced(tmp_path: Path) -> None:
+    create_durably(tmp_path / "file", b"first")
+    with pytest.raises(FileExistsError):
+        create_durably(tmp_path / "file", b"second")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"first")]
+
+
+@pytest.mark.parametrize("write", [write_durably, create_durably])
+def test_second_name_that_a_killed_process_left_does_not_reach_the_file(tmp_path: Path, write) -> None:
+    create_durably(tmp_path / "done", b"first")
+    # a process of the same number was killed between the link and the removal of its own name
+    (tmp_path / f".file.{threading.get_native_id()}.tmp").hardlink_to(tmp_path / "done")
+    write(tmp_path / "file", b"second")
+    assert sorted((path.name, path.read_bytes()) for path in tmp_path.iterdir()) == [
+        ("done", b"first"),
+        ("file", b"second"),
+    ]

@@ -1,0 +1,468 @@
+"""The chain: outcomes, conditions, errors, fan-outs and their numbers, watching."""
+
+import asyncio
+import traceback
+from dataclasses import replace
+
+import pytest
+
+from ingest.api import (
+    Buffered,
+    DecorateBugError,
+    DecorateError,
+    Decorator,
+    Event,
+    FanOut,
+    OnError,
+    Origin,
+    Settings,
+    StoreUnavailableError,
+)
+from ingest.api.event import MAX_EVENTS_OF_A_RECORD as MOST
+from ingest.pipeline.chain import BoundDecorator, Chain, Dropped, Failed, SplitStartError, StillBuffered, _given
+from ingest.plugins.guard import OutOfMemoryError
+
+
+class Append(Decorator[Settings]):
+    """Appends a letter to the body."""
+
+    kind = "append"
+
+    def __init__(self, letter):
+        super().__init__(Settings())
+        self._letter = letter
+
+    def decorate(self, event):
+        event.body += self._letter
+        return True
+
+
+class Drop(Decorator[Settings]):
+    kind = "drop"
+    drop_reason = "unwanted"
+
+    def __init__(self):
+        super().__init__(Settings())
+
+    def decorate(self, event):
+        return False
+
+
+class Refuse(Decorator[Settings]):
+    kind = "refuse"
+
+    def __init__(self):
+        super().__init__(Settings())
+
+    def decorate(self, event):
+        raise DecorateError("no", code="refused")
+
+
+class Buggy(Decorator[Settings]):
+    kind = "buggy"
+
+    def __init__(self):
+        super().__init__(Settings())
+
+    def decorate(self, event):
+        return event.attributes["missing"]
+
+
+LINE_OF_BUG = Buggy.decorate.__code__.co_firstlineno + 1
+
+
+class Forgetful(Decorator[Settings]):
+    kind = "forgetful"
+
+    def __init__(self):
+        super().__init__(Settings())
+
+    def decorate(self, event):
+        return None
+
+
+class Split(FanOut[Settings]):
+    """One event for each piece of the body."""
+
+    kind = "pieces"
+
+    def __init__(self, separator=b","):
+        super().__init__(Settings())
+        self._separator = separator
+
+    def decorate(self, event):
+        for piece in event.body.split(self._separator):
+            if piece == b"!":
+                raise DecorateError("half way")
+            if piece:
+                yield replace(event, body=piece, attributes=dict(event.attributes))
+
+
+class Twice(FanOut[Settings]):
+    kind = "twice"
+
+    def __init__(self):
+        super().__init__(Settings())
+
+    def decorate(self, event):
+        return [event, event]
+
+
+class BodyIs:
+    def __init__(self, body):
+        self._body = body
+
+    def holds(self, event):
+        return event.body == self._body
+
+
+class Broken:
+    def holds(self, event):
+        raise ZeroDivisionError
+
+
+def chain(*decorators, condition=None, watcher=None):
+    bound = [
+        BoundDecorator(each, f"{each.kind}-{index}", condition if index == 0 else None)
+        for index, each in enumerate(decorators)
+    ]
+    return Chain(bound, watcher=watcher)
+
+
+def event(body=b"a"):
+    return Event(body, origin=Origin("t", 1, 2))
+
+
+def watch(*_):
+    pass
+
+
+@pytest.fixture(params=[None, watch], ids=["plain", "watched"])
+def watcher(request):
+    """Both paths through the chain give the same outcomes."""
+    return request.param
+
+
+class TestOutcomes:
+    def test_an_empty_chain_keeps_the_event(self, watcher):
+        one = event()
+        assert list(chain(watcher=watcher).run(one)) == [one]
+
+    def test_decorators_apply_in_order(self, watcher):
+        one = event()
+        (outcome,) = chain(Append(b"b"), Append(b"c"), watcher=watcher).run(one)
+        assert outcome == replace(one, body=b"abc")
+
+    def test_a_dropped_event_names_reason_and_decorator(self, watcher):
+        (outcome,) = chain(Append(b"b"), Drop(), Append(b"c"), watcher=watcher).run(event())
+        assert outcome == Dropped("unwanted", "drop-1", replace(event(), body=b"ab"))
+
+    def test_reason_is_the_kind_by_default(self):
+        assert Append(b"x").drop_reason == "append"
+
+    def test_a_refused_event_keeps_its_error(self, watcher):
+        (outcome,) = chain(Append(b"b"), Refuse(), watcher=watcher).run(event())
+        assert isinstance(outcome, Failed)
+        expected = (Origin("t", 1, 2), "refused", "refuse-1", OnError.DEAD_LETTER, b"ab")
+        found = (outcome.origin, outcome.error.code, outcome.component, outcome.on_error, outcome.event.body)
+        assert found == expected
+
+    def test_on_error_is_that_of_the_decorator(self, watcher):
+        (outcome,) = Chain([BoundDecorator(Refuse(), "r", on_error=OnError.STOP)], watcher=watcher).run(event())
+        assert outcome.on_error is OnError.STOP
+
+    def test_a_bug_keeps_its_traceback(self, watcher):
+        (outcome,) = chain(Buggy(), watcher=watcher).run(event())
+        assert isinstance(outcome.error, DecorateBugError)
+        assert (outcome.error.code, outcome.error.message) == (
+            "decorator_bug",
+            f"KeyError: 'missing' ({__name__}:{LINE_OF_BUG})",
+        )
+        assert 'event.attributes["missing"]' in "".join(traceback.format_exception(outcome.error))
+
+    def test_no_answer_is_a_bug_and_not_a_drop(self, watcher):
+        (outcome,) = chain(Forgetful(), watcher=watcher).run(event())
+        assert isinstance(outcome.error, DecorateBugError)
+        assert "decorate returned None" in outcome.error.message
+
+
+class TestConditions:
+    def test_a_decorator_applies_where_its_condition_holds(self, watcher):
+        (outcome,) = chain(Append(b"b"), condition=BodyIs(b"a"), watcher=watcher).run(event())
+        assert outcome.body == b"ab"
+
+    def test_an_event_bypasses_a_decorator_whose_condition_does_not_hold(self, watcher):
+        (outcome,) = chain(Drop(), Append(b"c"), condition=BodyIs(b"z"), watcher=watcher).run(event())
+        assert outcome.body == b"ac"
+
+    def test_a_condition_that_raises_fails_the_event(self, watcher):
+        (outcome,) = chain(Append(b"b"), condition=Broken(), watcher=watcher).run(event())
+        assert (outcome.error.code, outcome.component) == ("decorator_bug", "append-0")
+
+
+class TestFanOut:
+    def test_events_are_numbered(self):
+        outcomes = chain(Split(), Append(b"!")).run(event(b"a,b,c"))
+        found = [(each.body, each.origin) for each in outcomes]
+        assert found == [(b"a!", Origin("t", 1, 2, 0)), (b"b!", Origin("t", 1, 2, 1)), (b"c!", Origin("t", 1, 2, 2))]
+
+    def test_origins_are_unique_over_two_fan_outs(self):
+        outcomes = chain(Split(b";"), Split(b",")).run(event(b"a,b;c;d,e"))
+        found = [(each.body, each.origin.fan_out) for each in outcomes]
+        assert found == [(b"a", MOST), (b"b", MOST + 1), (b"c", 2 * MOST), (b"d", 3 * MOST), (b"e", 3 * MOST + 1)]
+
+    def test_origins_are_unique_after_an_event_failed_between_fan_outs(self):
+        refuse = BoundDecorator(Refuse(), "refuse", BodyIs(b"?"))
+        outcomes = Chain([BoundDecorator(Split(b";"), "1"), refuse, BoundDecorator(Split(b","), "2")]).run(
+            event(b"a,b;?;c")
+        )
+        origins = [each.origin for each in outcomes]
+        assert [type(each) for each in outcomes] == [Failed, Event, Event, Event]
+        assert len(set(origins)) == len(origins)
+
+    def test_outcomes_of_other_events_change_no_origin(self):
+        refuse = BoundDecorator(Refuse(), "refuse", BodyIs(b"?"))
+        decorators = [BoundDecorator(Split(b";"), "1"), refuse, BoundDecorator(Split(b","), "2")]
+        first, again = (Chain(decorators).run(event(body)) for body in (b"?;b,c", b"a;b,c"))
+        assert [each.origin for each in first[1:]] == [each.origin for each in again[1:]]
+
+    def test_more_than_fit_in_memory_are_refused(self):
+        one = chain(Split(b";"), Split(b","))
+        (outcome,) = [each for each in one.run(event(b"a;" + b"b," * (MOST - 1) + b"c")) if isinstance(each, Failed)]
+        assert outcome.error.code == "too_many_parts"
+
+    def test_numbers_fit_into_eight_bytes(self):
+        outcomes = chain(*(Split(separator) for separator in (b";", b",", b":"))).run(event(b"a;" * (MOST - 2) + b"a"))
+        assert max(each.origin.fan_out for each in outcomes) < 1 << 63
+        (outcome,) = chain(*(Split(separator) for separator in (b"5", b"4", b"3", b"2", b"1"))).run(event(b"a"))
+        assert (outcome.error.code, outcome.component) == ("too_many_parts", "pieces-4")
+
+    def test_none_made_is_dropped(self):
+        assert chain(Split()).run(event(b"")) == [Dropped("pieces", "pieces-0", event(b""))]
+
+    def test_an_error_half_way_fails_the_whole(self):
+        (outcome,) = chain(Split()).run(event(b"a,!"))
+        assert (outcome.error.message, outcome.event.body) == ("half way", b"a,!")
+
+    def test_the_same_event_twice_is_a_bug(self):
+        (outcome,) = chain(Twice()).run(event())
+        assert outcome.error.code == "decorator_bug"
+
+    def test_an_event_bypasses_a_fan_out_whose_condition_does_not_hold(self):
+        one = event(b"a,b")
+        assert chain(Split(), condition=BodyIs(b"z")).run(one) == [one]
+
+
+class TestWatching:
+    def test_every_decorator_that_ran_is_seen_with_before_and_after(self):
+        seen = []
+        decorators = chain(
+            Append(b"b"),
+            Split(b"b"),
+            Append(b"c"),
+            watcher=lambda bound, before, after: seen.append((bound.name, before.body, [each.body for each in after])),
+        )
+        decorators.run(event(b"ab1"))
+        assert seen == [
+            ("append-0", b"ab1", [b"ab1b"]),
+            ("pieces-1", b"ab1b", [b"a", b"1"]),
+            ("append-2", b"a", [b"ac"]),
+            ("append-2", b"1", [b"1c"]),
+        ]
+
+    def test_bypassed_and_failed_decorators_are_not_seen(self):
+        seen = []
+        decorators = chain(Drop(), Refuse(), condition=BodyIs(b"z"), watcher=lambda bound, *_: seen.append(bound.name))
+        decorators.run(event())
+        assert seen == []
+
+
+class Last(FanOut[Settings]):
+    """Buffers the last few events of a split; drops those that say so at the end."""
+
+    kind = "last"
+
+    def __init__(self, count, at_end=None):
+        super().__init__(Settings())
+        self._count = count
+        self._at_end = at_end
+        self.held = []
+
+    def split_start(self):
+        self.held = []
+
+    def decorate(self, event):
+        self.held.append(event)
+        return Buffered(self.held.pop(0) if len(self.held) > self._count else None)
+
+    def split_end(self):
+        if self._at_end is not None:
+            return self._at_end(self.held)
+        return [event for event in self.held if event.body != b"forget"]
+
+
+class FailsAtSplitStart(Append):
+    def __init__(self, error):
+        super().__init__(b"x")
+        self._error = error
+
+    def split_start(self):
+        raise self._error
+
+
+def numbered(*bodies):
+    return [Event(body, origin=Origin("t", 1, offset)) for offset, body in enumerate(bodies)]
+
+
+def outcomes_of_split(one, events):
+    """Bodies, or reasons and codes with them, in the order in which they come out; each event once."""
+    one.split_start()
+    outcomes = [outcome for event in events for outcome in one.run(event)]
+    for _, late in one.split_end():
+        outcomes += late
+    return [describe_exception(outcome) for outcome in outcomes if not isinstance(outcome, StillBuffered)]
+
+
+def describe_exception(outcome):
+    match outcome:
+        case Event():
+            return outcome.body
+        case Dropped(reason, _, event):
+            return (reason, event.body)
+        case Failed():
+            return (outcome.error.code, outcome.event.body)
+
+
+class TestSplits:
+    def test_split_start_is_called_on_every_decorator(self):
+        begun = []
+
+        class Counting(Append):
+            def split_start(self):
+                begun.append(self._letter)
+
+        one = chain(Counting(b"a"), Counting(b"b"))
+        one.split_start()
+        one.split_start()
+        assert (begun, one.has_splits) == ([b"a", b"b"] * 2, True)
+
+    def test_chain_without_a_decorator_that_needs_splits_has_none(self):
+        assert not chain(Append(b"a"), Split()).has_splits
+        assert chain(Append(b"a"), Last(1)).has_splits
+
+    def test_an_error_of_the_environment_keeps_its_kind_and_gets_the_name_of_the_decorator(self):
+        error = StoreUnavailableError("no answer", hint="wait")
+        with pytest.raises(StoreUnavailableError, match=r'^"append-1": no answer; wait$'):
+            chain(Append(b"a"), FailsAtSplitStart(error)).split_start()
+
+    @pytest.mark.parametrize(
+        ("error", "described"), [(KeyError("x"), "KeyError: 'x'"), (asyncio.CancelledError(), "CancelledError")]
+    )
+    def test_a_bug_before_the_first_event_stops(self, error, described):
+        with pytest.raises(
+            SplitStartError, match=rf'^"append-0": {described} \(tests.unit.ingest.pipeline.test_chain:\d+\)$'
+        ):
+            chain(FailsAtSplitStart(error)).split_start()
+
+    def test_out_of_memory_before_the_first_event_names_the_decorator(self):
+        with pytest.raises(OutOfMemoryError, match=r'^"append-0" got no memory: MemoryError '):
+            chain(FailsAtSplitStart(MemoryError())).split_start()
+
+
+def cancelled(held):
+    raise asyncio.CancelledError
+
+
+class TestBuffering:
+    def test_buffered_events_come_at_the_end_and_others_are_dropped(self, watcher):
+        one = chain(Append(b"!"), Last(2), Append(b"?"), watcher=watcher)
+        found = outcomes_of_split(one, numbered(b"a", b"b", b"c", b"d"))
+        assert found == [("last", b"a!"), ("last", b"b!"), b"c!?", b"d!?"]
+
+    def test_split_end_gives_outcomes_with_their_event(self):
+        one = chain(Last(2), Refuse())
+        events = numbered(b"a", b"b")
+        one.split_start()
+        assert [list(one.run(each)) for each in events] == [[StillBuffered(each)] for each in events]
+        found = [(event, [describe_exception(each) for each in outcomes]) for event, outcomes in one.split_end()]
+        assert found == [(each, [("refused", each.body)]) for each in events]
+
+    def test_buffered_events_that_split_end_does_not_return_are_dropped(self):
+        assert outcomes_of_split(chain(Last(2)), numbered(b"forget", b"b")) == [b"b", ("last", b"forget")]
+
+    def test_one_decorator_may_buffer_what_another_has_buffered(self):
+        found = outcomes_of_split(chain(Last(3), Append(b"!"), Last(2)), numbered(b"a", b"b", b"c", b"d"))
+        assert found == [("last", b"a"), ("last", b"b!"), b"c!", b"d!"]
+
+    def test_an_abandoned_split_leaves_no_buffered_events(self):
+        one = chain(Last(2))
+        one.split_start()
+        one.run(event(b"lost"))
+        assert outcomes_of_split(one, numbered(b"a")) == [b"a"]
+
+    def test_a_buffered_event_keeps_its_origin(self):
+        one = chain(Split(b";"), Last(3))
+        one.split_start()
+        one.run(event(b"a;b"))
+        assert [given.origin.fan_out for given, _ in one.split_end()] == [0, 1]
+
+    def test_origins_are_unique_when_buffered_events_fan_out(self):
+        one = chain(Split(b";"), Last(9), Split(b","))
+        one.split_start()
+        one.run(event(b"a,b;c,d"))
+        one.run(Event(b"e,f", origin=Origin("t", 1, 3)))
+        origins = [(each.body, each.origin) for _, outcomes in one.split_end() for each in outcomes]
+        assert len({origin for _, origin in origins}) == 6
+        assert [body for body, origin in origins if origin.offset == 3] == [b"e", b"f"]
+
+    @pytest.mark.parametrize(
+        "at_end",
+        [lambda held: [*held, *held], lambda _held: [event(b"made")], lambda held: 1 / 0, cancelled],
+        ids=["twice", "never buffered", "raises", "is cancelled"],
+    )
+    def test_a_bug_at_the_end_fails_the_buffered_events(self, at_end):
+        found = outcomes_of_split(chain(Last(2, at_end)), numbered(b"a", b"b", b"c"))
+        assert found == [("last", b"a"), ("decorator_bug", b"b"), ("decorator_bug", b"c")]
+
+    def test_out_of_memory_at_the_end_names_the_decorator(self):
+        def at_end(_held):
+            raise MemoryError
+
+        with pytest.raises(OutOfMemoryError, match=r'^"last-0" got no memory: MemoryError '):
+            outcomes_of_split(chain(Last(2, at_end)), [])
+
+    def test_dropping_an_event_that_is_not_buffered_is_a_bug(self):
+        class Wrong(Last):
+            def decorate(self, event):
+                return Buffered(Event(b"who"))
+
+        assert outcomes_of_split(chain(Wrong(1)), numbered(b"a")) == [("decorator_bug", b"a")]
+
+    def test_returning_a_buffered_event_before_split_end_is_a_bug(self):
+        class Early(Last):
+            def decorate(self, event):
+                self.held.append(event)
+                return Buffered() if len(self.held) == 1 else list(self.held)
+
+        assert outcomes_of_split(chain(Early(1)), numbered(b"a", b"b")) == [
+            ("decorator_bug", b"b"),
+            ("decorator_bug", b"a"),
+        ]
+
+    def test_buffered_events_of_a_plugin_are_checked_at_the_end(self):
+        def at_end(held):
+            held[0].attributes["x"] = "text"
+            return held
+
+        one = Chain([BoundDecorator(Last(2, at_end), "mine", provider="mine 1.0")])
+        assert outcomes_of_split(one, numbered(b"a", b"b")) == [("decorator_bug", b""), b"b"]
+
+    def test_split_end_is_guarded(self):
+        assert _given in chain(Last(1)).guarded
+
+    def test_an_error_of_the_environment_at_the_end_is_loud(self):
+        def at_end(_held):
+            raise StoreUnavailableError("no answer")
+
+        with pytest.raises(StoreUnavailableError, match=r'^"last-0": no answer$'):
+            outcomes_of_split(chain(Last(2, at_end)), numbered(b"a"))

@@ -1,0 +1,282 @@
+"""Calls that do not return: each is interrupted, its event fails, and the task continues."""
+
+import itertools
+import json
+import re
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from decorators.template import Value
+from ingest.api import Event, FanOut, OnError, Record, Settings
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.dead_letters.envelope import DeadLetter
+from ingest.dry_run import DryRun
+from ingest.pipeline.chain import BoundDecorator, Chain, Failed
+from ingest.pipeline.time_limit import MAX_ENDED, OutOfTimeError, TimeLimit
+from ingest.plan.assemble import Plan, live_task, plan_of
+from ingest.receipt import TaskStatus
+from sinks.writing.messages import Prepared
+from tests.support.parts import planned as planned_part
+from tests.support.without_spark import spec_of
+
+ROW_KEY = {"value": {"attribute": "2hb_", "value": "%{key}"}}
+CELL = {"value": {"attribute": "2hb_f:x", "value": "1"}}
+NEVER = r"(a+)+$"
+EVIL = b"a" * 60 + b"!"
+FIELDS = r"^(?P<host>(?:[0-9A-Za-z]+[.-]?)+) (?P<user>\S+)$"  # what a library of named patterns makes of a line
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Tens of milliseconds instead of seconds."""
+    monkeypatch.setitem(TimeLimit.__init__.__kwdefaults__, "tick_s", 0.01)
+
+
+@pytest.fixture
+def planned(tmp_path):
+    """The plan of a pipeline with these decorators and options of its sink."""
+
+    def make(*decorators: dict, **sink: object) -> Plan:
+        file = tmp_path / "pipeline.yaml"
+        content = {
+            "version": 1,
+            "stores": {"m": {"memory": {}}},
+            "pipelines": {
+                "p": {
+                    "source": {"files": {"path": "x"}},
+                    "decorators": [*decorators, CELL, ROW_KEY],
+                    "sinks": [{"attr2hbase": {"table": "t", **sink}}],
+                }
+            },
+        }
+        file.write_text(json.dumps(content))
+        configuration = load(file, env={}, lookup=Catalog())
+        return plan_of(configuration, configuration.pipelines["p"], Catalog())
+
+    return make
+
+
+@pytest.fixture
+def assignment(tmp_path):
+    return spec_of(5_000, prepared={"m": Prepared(str(tmp_path), {"t": frozenset({b"f"})})})
+
+
+def records(*bodies: bytes) -> list[Record]:
+    return [Record("t", 0, number, b"k%d" % number, body, 0) for number, body in enumerate(bodies)]
+
+
+@pytest.mark.parametrize(
+    "decorator",
+    [
+        {"regex": {"pattern": f"(?P<x>{NEVER})"}},
+        {"split": {"separator": NEVER, "index": 0, "attribute": "x"}},
+        {"value": {"attribute": "x", "value": f"%{{replace_pattern(%{{body}}, '{NEVER}', '')}}"}},
+        {"value": {"attribute": "x", "value": f"%{{extract(body, '{NEVER}')}}"}},
+        {"value": {"attribute": "x", "value": "1", "when": f"%{{body}} matches '{NEVER}'"}},
+        {"value": {"attribute": "x", "value": "1", "when": f"%{{n}} == 1 or not (%{{body}} not matches '{NEVER}')"}},
+        {"regex": {"pattern": FIELDS}},
+        {"grok": {"definitions": {"AS": "(a+)+"}, "patterns": ["^%{AS:x}$"], "on_no_match": "keep"}},
+        {"regex": {"pattern": r"^(a|aa)+\1?$", "attributes": ["x"]}},
+        {"regex": {"pattern": r"^(?=((?:a|a)*))(?:a|a)*[b-z]", "attributes": ["x"]}},
+    ],
+    ids=[
+        "regex",
+        "split",
+        "expression",
+        "extract",
+        "condition",
+        "condition-with-parts",
+        "regex-of-named-fields",
+        "grok",
+        "regex-with-back-reference",
+        "regex-with-look-around",
+    ],
+)
+def test_pattern_that_backtracks_fails_only_its_events(planned, assignment, decorator):
+    task = live_task(planned(decorator))
+    receipt = task.run(records(b"a", EVIL, b"b", EVIL, b"c"), assignment)
+    assert receipt.status is TaskStatus.DURABLE, receipt.message
+    assert (receipt.counts.read, receipt.counts.stored) == (5, 3)
+    assert receipt.counts.dead_lettered == Counter(decorator_timeout=2)
+    dead_letters = [DeadLetter.from_json(line) for line in receipt.dead_letters]
+    assert [each.record.offset for each in dead_letters] == [1, 3]
+    assert {each.component.partition("#")[0] for each in dead_letters} == set(decorator)
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("when", [None, f"%{{body}} matches '{NEVER}'"], ids=["decorator", "condition"])
+def test_pattern_behind_a_fan_out_fails_only_the_events_it_hangs_for(planned, assignment, when):
+    """With a fan-out a chain runs one decorator after another, and each condition is guarded."""
+    decorator = {"value": {"attribute": "x", "value": f"%{{extract(body, '{NEVER}')}}"}}
+    if when is not None:
+        decorator = {"value": {"attribute": "x", "value": "1", "when": when}}
+    receipt = live_task(planned({"mult": {"n": 2}}, decorator)).run(records(b"a", EVIL, b"b"), assignment)
+    assert (receipt.status, receipt.counts.stored) == (TaskStatus.DURABLE, 4)
+    assert receipt.counts.dead_lettered == Counter(decorator_timeout=2)
+
+
+def test_rule_of_a_sink_that_does_not_return(planned, assignment):
+    plan = planned(rules=[{"when": f"%{{body}} matches '{NEVER}'", "write_to_wal": False}])
+    receipt = live_task(plan).run(records(b"", EVIL), assignment)
+    assert (receipt.status, receipt.counts.dead_lettered) == (TaskStatus.DURABLE, Counter(sink_timeout=1))
+
+
+def test_dry_run_interrupts_calls_as_the_service_does(planned):
+    """`ingest explain` is where a user looks for the decorator that hangs."""
+    given = [{"body": "b", "key": "k"}, {"body": EVIL.decode(), "key": "k"}]
+    for plan, code in (
+        (planned({"regex": {"pattern": f"(?P<x>{NEVER})"}}), "decorator_timeout"),
+        (planned(when=f"not %{{body}} matches '{NEVER}'"), "sink_timeout"),
+        (planned(rules=[{"when": f"%{{body}} matches '{NEVER}'", "write_to_wal": False}]), "sink_timeout"),
+    ):
+        lines = [output.line for output in DryRun(plan).run(given)]
+        assert [line["error"] and line["error"]["code"] for line in lines] == [None, code]
+
+
+def test_condition_of_a_sink_that_does_not_return(planned, assignment):
+    plan = planned(when=f"not %{{body}} matches '{NEVER}'")
+    receipt = live_task(plan).run(records(b"", EVIL), assignment)
+    assert (receipt.status, receipt.counts.dead_lettered) == (TaskStatus.DURABLE, Counter(sink_timeout=1))
+
+
+def test_mapping_that_does_not_return(planned, assignment):
+    plan = planned({"json": {"prefix": "2hb_f:"}}, columns={"name_pattern": "(a+)+|x"})
+    receipt = live_task(plan).run(records(b"{}", json.dumps({EVIL.decode(): 1}).encode()), assignment)
+    assert (receipt.status, receipt.counts.dead_lettered) == (TaskStatus.DURABLE, Counter(sink_timeout=1))
+
+
+def test_search_of_10_mb_is_interrupted():
+    """Python's `re` asks for signals every few thousand operations; one operation is at most one pass over the text."""
+    pattern = re.compile(rb"\w+\s+\w+\s+=")
+
+    def search() -> None:
+        pattern.search(b"a " * 5_000_000)
+
+    with TimeLimit([search]) as limit, pytest.raises(OutOfTimeError):
+        search()
+    assert limit.ended == 1
+
+
+class Loop(Value):
+    """Never returns for one event, and catches every exception it can."""
+
+    def decorate(self, event: Event) -> bool:
+        while event.body == EVIL:
+            try:
+                time.sleep(0.001)
+                self._parse(event.body)
+            except Exception:  # noqa: BLE001, S110 - that is what it is a test of
+                pass
+        return super().decorate(event)
+
+    def _parse(self, body: bytes) -> None:
+        raise ValueError(body)
+
+
+def with_decorator(plan: Plan, decorator: type) -> Plan:
+    sys.modules["slow_decorators"] = sys.modules[__name__]
+    part = planned_part(
+        "slow", f"slow_decorators:{decorator.__name__}", plan.decorators[0].settings, OnError.DEAD_LETTER
+    )
+    return replace(plan, decorators=(part, *plan.decorators))
+
+
+def test_loop_that_catches_exceptions_is_interrupted(planned, assignment):
+    receipt = live_task(with_decorator(planned(), Loop)).run(records(b"a", EVIL, b"b"), assignment)
+    assert (receipt.status, receipt.counts.stored) == (TaskStatus.DURABLE, 2)
+    assert receipt.counts.dead_lettered == Counter(decorator_timeout=1)
+
+
+def test_loop_in_one_event_after_the_other_stops_the_pipeline(planned, assignment):
+    receipt = live_task(with_decorator(planned(), Loop)).run(records(*[EVIL] * (MAX_ENDED + 5)), assignment)
+    assert (receipt.status, receipt.code) == (TaskStatus.STOP, "timeouts")
+    assert '"slow"' in receipt.message
+    assert "ingest explain" in receipt.message
+
+
+class Copies(FanOut[Settings]):
+    kind = "copies"
+
+    def __init__(self) -> None:
+        super().__init__(Settings())
+
+    def decorate(self, event: Event) -> Iterator[Event]:
+        for number in itertools.count():
+            if number == 3 and event.body != EVIL:
+                return
+            time.sleep(0.001)
+            if number < 3:
+                yield Event(event.body, {}, origin=event.origin)
+
+
+def test_fan_out_that_never_ends_is_one_failed_event():
+    chain = Chain([BoundDecorator(Copies(), "copies")])
+    with TimeLimit(chain.guarded):
+        [failed] = chain.run(Event(EVIL))
+        kept = chain.run(Event(b"a"))
+    assert isinstance(failed, Failed)
+    assert (failed.error.code, failed.component) == ("decorator_timeout", "copies")
+    assert [type(each) for each in kept] == [Event] * 3
+
+
+def test_many_short_calls_are_not_interrupted():
+    def short() -> None:
+        time.sleep(0.002)
+
+    with TimeLimit([short], ticks=3) as limit:
+        for _ in range(100):
+            short()
+    assert limit.ended == 0
+
+
+def test_waiting_outside_of_guarded_calls_is_not_interrupted():
+    """A store that does not answer blocks the task; no event times out."""
+
+    def guarded() -> None:
+        """Returns."""
+
+    with TimeLimit([guarded]) as limit:
+        guarded()
+        time.sleep(0.2)
+    assert limit.ended == 0
+
+
+def test_other_threads_are_left_alone():
+    found = []
+
+    def guarded() -> None:
+        time.sleep(0.2)
+
+    def run() -> None:
+        with TimeLimit([guarded]) as limit:
+            guarded()
+        found.append(limit.ended)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert found == [0]
+
+
+def test_timer_that_is_already_set_is_kept():
+    def guarded() -> None:
+        time.sleep(0.1)
+
+    earlier = signal.getsignal(signal.SIGALRM)
+    signal.setitimer(signal.ITIMER_REAL, 1_000)
+    try:
+        with TimeLimit([guarded]) as limit:
+            guarded()
+        assert limit.ended == 0
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 900
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    assert signal.getsignal(signal.SIGALRM) is earlier

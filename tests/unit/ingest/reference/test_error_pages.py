@@ -1,0 +1,119 @@
+"""The pages of error codes: one for each code, true for whoever raises it, and none for what nobody raises."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import decorators
+import ingest as product
+import sinks
+from ingest import api
+from ingest.api import Disposition, EventError, IngestError
+from ingest.config import Kind
+from ingest.reference import error_pages as pages
+from ingest.reference import remedies
+from ingest.reference.error_pages import error_page, error_pages, errors_page
+
+
+@cache
+def trees():
+    """Every file of the product but the pages themselves."""
+    written = (pages.__file__, remedies.__file__)
+    files = [file for package in (product, decorators, sinks) for file in Path(package.__file__).parent.rglob("*.py")]
+    return [ast.parse(file.read_text()) for file in files if str(file) not in written]
+
+
+def raised():
+    """Code, and name of the class that is raised with it, or is an error of it."""
+    for tree in trees():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                made = node.args[0] if ast.unparse(node.func) == "partial" else node.func
+                for keyword in node.keywords:
+                    if keyword.arg == "code":
+                        yield from ((code, ast.unparse(made)) for code in words(keyword.value))
+            if isinstance(node, ast.ClassDef) and node.name.endswith("Error"):
+                for line in node.body:
+                    if isinstance(line, ast.Assign) and line.targets[0].id == "code":
+                        yield from ((code, node.name) for code in words(line.value))
+
+
+def words(node):
+    """The texts that an expression may be."""
+    match node:
+        case ast.Constant(value=str(text)) if text:
+            yield text
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from (*words(body), *words(orelse))
+
+
+def known(error=IngestError):
+    """Name -> class of an error of the contract, and of others that have been imported."""
+    found = {error.__name__: error}
+    for child in error.__subclasses__():
+        found |= known(child)
+    return found
+
+
+def test_every_code_that_is_raised_has_a_page():
+    codes = {code for code, _ in raised()}
+    assert {code for code in codes if not error_page(code).meaning} == set()
+
+
+def test_every_page_is_of_a_code_that_somebody_gives():
+    given = {code for code, _ in raised()}
+    others = {"batch_slow", "jvm_unresponsive"}  # why a pipeline is blocked, and of no error
+    said = {node.value for tree in trees() for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    assert (pages._CODES.keys() - given, others - said) == (others, set())
+
+
+def test_no_page_says_another_reaction_than_what_is_raised_has():
+    classes = known()
+    wrong = []
+    for code, name in raised():
+        error = classes.get(name.rpartition(".")[2])
+        if error is not None:
+            page = error_page(code)
+            if page.disposition != error.disposition or page.exit_code not in (None, error.exit_code):
+                wrong.append((code, name))
+    assert wrong == []
+
+
+def test_most_raisers_are_looked_at():
+    assert sum(name.rpartition(".")[2] in known() for _, name in raised()) > 100
+
+
+def test_a_code_means_one_thing():
+    errors = {each.code for each in known().values()} | pages._CODES.keys()
+    assert errors & {kind.value for kind in Kind} == set()
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("too_large", ["max_event_bytes", "gunzip", "max_size"]),
+        ("too_many_parts", ["max_events", "131,072"]),
+        ("not_a_number", ["function", "cell", "grok"]),
+        ("record_too_large", ["max.message.bytes"]),
+    ],
+)
+def test_page_names_whoever_raises_it(code, said):
+    assert [word for word in said if word not in error_page(code).meaning] == []
+
+
+def test_every_page_ends_with_what_to_do():
+    assert {page.code for page in error_pages()} == remedies.REMEDIES.keys()
+    assert [page.code for page in error_pages() if not page.remedy.endswith(".")] == []
+    assert f"| {error_page('no_match').remedy} |\n" in errors_page()
+
+
+def test_what_blocks_a_pipeline_is_no_end_of_it():
+    for code in ("batch_slow", "jvm_unresponsive"):
+        assert (error_page(code).disposition, error_page(code).exit_code) == (Disposition.RETRY, None)
+
+
+def test_contract_is_told_whole():
+    of_events = {each.code for each in known(EventError).values() if each.__module__ == api.EventError.__module__}
+    assert {code for code in of_events if error_page(code).exit_code is not None} == set()

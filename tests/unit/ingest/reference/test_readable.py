@@ -1,0 +1,70 @@
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from ingest.api import ConfigError
+from ingest.reference.readable import from_readable, moment, moment_of, readable
+
+
+@given(st.binary())
+@example(b"\\x41")
+@example(b"\\\\x41")
+@example(b"\\\xff")
+@example(b"\\x\xff")
+@example("\u2028\u202e".encode())
+def test_shown_bytes_name_the_same_bytes(value):
+    shown = readable(value)
+    assert shown.isprintable() or shown == ""
+    assert from_readable(shown) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (b"", ""),
+        (b"k1-17", "k1-17"),
+        ("Köln".encode(), "Köln"),
+        (b"a\x00b", "a\\x00b"),
+        (b"\xff", "\\xff"),
+        (b"\x1b[31m", "\\x1b[31m"),
+        (b"C:\\dir", "C:\\dir"),
+        (b"\\x41", "\\x5cx41"),
+        (b"a\nb", "a\\x0ab"),
+    ],
+)
+def test_bytes_for_people(value, shown):
+    assert readable(value) == shown
+
+
+def test_escapes_are_taken_in_upper_case_too():
+    assert from_readable("k\\xFF\\x0a\\xZZ") == b"k\xff\n\\xZZ"
+
+
+@pytest.mark.parametrize(
+    ("timestamp_ms", "shown"),
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (1308748686334, "2011-06-22T13:18:06.334Z"),
+        (-1, "1969-12-31T23:59:59.999Z"),
+        (2**63 - 1, str(2**63 - 1)),
+    ],
+)
+def test_times_for_people(timestamp_ms, shown):
+    assert moment(timestamp_ms) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2011-06-22T13:18:06.334Z", 1308748686334),
+        ("1970-01-02", 86_400_000),
+        ("1970-01-01T01:00:00+01:00", 0),
+    ],
+)
+def test_times_of_people(text, expected):
+    assert moment_of(text) == expected
+
+
+def test_no_time_is_refused():
+    with pytest.raises(ConfigError, match='"yesterday" is not a time'):
+        moment_of("yesterday")

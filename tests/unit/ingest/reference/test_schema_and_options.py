@@ -1,0 +1,134 @@
+"""The JSON Schema, the reference pages and `config show` say what the models say."""
+
+import json
+
+import pytest
+
+from ingest.api import CatalogError
+from ingest.catalog import Catalog
+from ingest.config import Kind, load
+from ingest.config.binder import TOP_KEYS
+from ingest.config.options import ErrorBudget, PipelineOptions, SparkOptions, TableOptions
+from ingest.config.pipelines import PIPELINE_KEYS
+from ingest.config.problems import EXPLANATIONS
+from ingest.config.show import effective_yaml
+from ingest.reference.error_pages import errors_page
+from ingest.reference.options import configuration_page, option_rows, options_table
+from ingest.reference.schema import json_schema
+
+CATALOG = Catalog()
+
+
+class TestSchema:
+    schema = json_schema(CATALOG)
+
+    def refs(self, node):
+        if isinstance(node, dict):
+            if "$ref" in node:
+                yield node["$ref"]
+            for child in node.values():
+                yield from self.refs(child)
+        elif isinstance(node, list):
+            for child in node:
+                yield from self.refs(child)
+
+    def test_knows_every_key(self):
+        assert tuple(self.schema["properties"]) == tuple(TOP_KEYS)
+        assert set(self.schema["$defs"]["pipeline"]["properties"]) == set(PIPELINE_KEYS)
+
+    @pytest.mark.parametrize("room", ["decorators", "sinks", "stores", "sources"])
+    def test_knows_every_component(self, room):
+        mapping, names = self.schema["$defs"][f"any_{room}"]["anyOf"]
+        assert tuple(sorted(mapping["properties"])) == CATALOG.names(room)
+        assert tuple(names["enum"]) == CATALOG.names(room)
+
+    def test_every_reference_leads_somewhere(self):
+        assert set(self.refs(self.schema)) <= {f"#/$defs/{name}" for name in self.schema["$defs"]}
+
+    def test_is_json(self):
+        assert json.loads(json.dumps(self.schema)) == self.schema
+
+    def test_variable_may_stand_for_a_number(self):
+        port = self.schema["$defs"]["SplitSettings"]["properties"]["index"]
+        assert {"type": "string", "pattern": r"\$\{"} in port["anyOf"][0]["anyOf"]
+
+    def test_component_that_can_not_be_imported_is_left_open(self):
+        class Broken(Catalog):
+            def __call__(self, room, name):
+                if name == "split":
+                    raise CatalogError("not today")
+                return super().__call__(room, name)
+
+        found = json_schema(Broken())
+        assert found["$defs"]["any_decorators"]["anyOf"][0]["properties"]["split"] == {}
+
+
+class TestPages:
+    def test_rows_of_nested_options(self):
+        assert [(row.name, row.type, row.default) for row in option_rows(TableOptions)] == [
+            ("store", "text", "none"),
+            ("families", "mapping to mapping", "{}"),
+            ("families.*.versions", "whole number", "1"),
+            ("families.*.ttl", "duration", "none"),
+            ("families.*.compression", "none, gz, snappy, lz4, zstd", "none"),
+            ("families.*.bloom", "none, row, rowcol", "row"),
+            ("splits", "list of text or mapping to text", "[]"),
+        ]
+
+    def test_rows_with_units(self):
+        assert [(row.type, row.default) for row in option_rows(ErrorBudget)] == [
+            ("share", "5%"),
+            ("whole number", "1000"),
+            ("duration", "5m"),
+        ]
+        assert next(row for row in option_rows(SparkOptions) if row.name == "driver_memory").type == "size"
+
+    def test_table_of_options(self):
+        assert "| `on_error` | dead_letter, drop, stop | `dead_letter` | What becomes" in options_table(
+            option_rows(PipelineOptions)
+        )
+
+    def test_page_of_the_file(self):
+        page = configuration_page()
+        assert all(f"| `{key}` |" in page for key in TOP_KEYS)
+        assert "| `error_budget.share` | share | `5%` |" in page
+
+    def test_page_of_errors(self):
+        page = errors_page()
+        assert set(EXPLANATIONS) == set(Kind)
+        assert all(f"| `{kind.value}` |" in page for kind in Kind)
+        assert "| `store_busy` | retry | 1 | The store is overloaded and requests a lower rate. |" in page
+        assert "| `no_match` | divert |  |" in page
+
+
+FILE = """\
+version: 1
+include: part.yaml
+stores: {logs: memory}
+pipelines:
+  p:
+    source: {files: {path: "${FILES}"}}
+    decorators: [{value: {attribute: "true", value: "%{a} 'b'\\n", when: "%{a} == '1'"}}]
+    sinks: [{attr2hbase: {table: "007", rules: [], write_to_wal: false}}]
+"""
+
+
+def test_effective_configuration_is_yaml_that_means_the_same(tmp_path):
+    root, part, shown = tmp_path / "root.yaml", tmp_path / "part.yaml", tmp_path / "shown.yaml"
+    root.write_text(FILE)
+    part.write_text("state_dir: /tmp/x\n")
+    found = load(root, env={"FILES": "${x} # y"}, lookup=CATALOG)
+    text = effective_yaml(found)
+    assert f"state_dir: /tmp/x  # {part}:1\n" in text
+    assert f'      files:\n        path: "${{x}} # y"  # {root}:6\n' in text
+    shown.write_text(text.replace("${", "$${").replace("include:", "# include:"))
+    again = load(shown, env={}, lookup=CATALOG)
+    assert {**again.effective, "include": "part.yaml"} == found.effective
+
+
+def test_effective_configuration_keeps_text_beyond_the_basic_plane(tmp_path):
+    root, shown = tmp_path / "root.yaml", tmp_path / "shown.yaml"
+    root.write_text(FILE.replace("include: part.yaml\n", "").replace("'b'", "\U0001f600"), "utf-8")
+    found = load(root, env={"FILES": "x"}, lookup=CATALOG)
+    shown.write_text(effective_yaml(found), "utf-8")
+    assert load(shown, env={}, lookup=CATALOG).effective == found.effective

@@ -1,0 +1,146 @@
+"""The offset committer at a cluster that answers, except for the leaders of some partitions."""
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from kafka import TopicPartition
+from kafka.errors import KafkaTimeoutError, NoError
+from kafka.structs import OffsetAndTimestamp
+
+from ingest.kafka import admin, offsets
+from ingest.kafka.settings import KafkaConnection
+from ingest.observe.metrics import Metrics
+from ingest.service.group import UNAVAILABLE_S, OffsetCommitter
+from ingest.service.topics import TopicIds
+from ingest.spark.streaming.batch_time import BatchTimes
+from ingest.spark.streaming.checkpoint import Checkpoint
+from tests.support.waiting import reached
+
+LIMIT_S = 20.0
+
+
+class Client:
+    """kafka-python's, of a cluster with the topic "t" of two partitions."""
+
+    def __init__(self) -> None:
+        self.leader = 2
+        self.answers = True
+        self.has_coordinator = True
+        self.committed: dict[TopicPartition, int] = {}
+        self.measured = threading.Event()
+        self.asked_to_commit = threading.Event()
+
+    def describe_topics(self, names: list[str]) -> list[dict[str, Any]]:
+        leaders = (1, self.leader)
+        partitions = [{"partition_index": number, "leader_id": leader} for number, leader in enumerate(leaders)]
+        return [{"name": name, "error_code": 0, "topic_id": UUID(int=1), "partitions": partitions} for name in names]
+
+    def list_partition_offsets(self, specs: dict[TopicPartition, int], **_: object) -> dict[TopicPartition, Any]:
+        self.measured.set()
+        if not self.answers:
+            raise KafkaTimeoutError("broker 2")
+        return {part: OffsetAndTimestamp(5, -1, -1) for part in specs}
+
+    def list_group_offsets(self, group: str) -> dict[str, dict[TopicPartition, Any]]:
+        return {group: {}}
+
+    def alter_group_offsets(self, _group: str, wanted: dict[TopicPartition, Any]) -> dict[TopicPartition, Any]:
+        self.asked_to_commit.set()
+        if not self.has_coordinator:
+            raise KafkaTimeoutError("coordinator")
+        self.committed |= {part: kept.offset for part, kept in wanted.items()}
+        return dict.fromkeys(wanted, NoError)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Clock:
+    """Moves when the test says so."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Client:
+    made = Client()
+    for module in (admin, offsets):
+        monkeypatch.setattr(module, "admin_client", lambda _connection: made)
+    return made
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def committer(client: Client, clock: Clock, tmp_path: Path) -> Iterator[OffsetCommitter]:
+    ends = json.dumps({"t": {"0": 3, "1": 4}})
+    for name, text in (("offsets", f"v1\n{{}}\n{ends}"), ("commits", "v1\n{}")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "0").write_text(text)
+    made = OffsetCommitter(
+        pipeline="p",
+        group="g",
+        connection=KafkaConnection.model_validate({"brokers": "localhost:1"}),
+        checkpoint=Checkpoint(tmp_path),
+        metrics=Metrics(["p"], process=False),
+        topics=["t"],
+        known=TopicIds(tmp_path),
+        times=BatchTimes(tmp_path / "times", lambda: 0),
+        clock=clock,
+    )
+    yield made
+    made.close()
+
+
+def test_partition_without_a_leader_makes_the_source_unavailable_until_it_has_one(
+    client: Client, clock: Clock, committer: OffsetCommitter
+):
+    client.leader = -1
+    committer.start()
+    assert reached(lambda: len(client.committed) == 2, LIMIT_S)  # what is acknowledged does not wait for a leader
+    assert committer.unavailable() is None
+    clock.now_s = UNAVAILABLE_S
+    assert reached(lambda: committer.unavailable() is not None, LIMIT_S)
+    assert str(committer.unavailable()).startswith('no broker leads partition "t/1"; start the brokers')
+    client.leader = 2
+    assert reached(lambda: committer.unavailable() is None, LIMIT_S)
+
+
+def test_leader_that_gives_no_answer_makes_the_source_unavailable_until_it_does(
+    client: Client, clock: Clock, committer: OffsetCommitter
+):
+    client.answers = False
+    committer.start()
+    assert client.measured.wait(LIMIT_S)
+    clock.now_s = UNAVAILABLE_S
+    assert reached(lambda: "broker 2" in str(committer.unavailable()), LIMIT_S)
+    assert reached(lambda: len(client.committed) == 2, LIMIT_S)
+    client.answers = True
+    assert reached(lambda: committer.unavailable() is None, LIMIT_S)
+
+
+def test_group_without_a_coordinator_says_nothing_of_the_source(
+    client: Client, clock: Clock, committer: OffsetCommitter
+):
+    client.has_coordinator = False
+    committer.start()
+    assert client.asked_to_commit.wait(LIMIT_S)
+    clock.now_s = UNAVAILABLE_S
+    client.asked_to_commit.clear()
+    assert client.asked_to_commit.wait(LIMIT_S)  # a look that began, and measured, after that
+    assert committer.unavailable() is None
+    client.leader = -1
+    clock.now_s = 2 * UNAVAILABLE_S
+    assert reached(lambda: "no broker leads" in str(committer.unavailable()), LIMIT_S)

@@ -1,0 +1,42 @@
+"""Pages as a WSGI application, without a socket."""
+
+import io
+from wsgiref.util import setup_testing_defaults
+
+import pytest
+
+from ingest.observe.health import Health
+from ingest.service.pages import Pages
+
+
+def response_to(method: str, path: str, render=lambda: ("text/plain", b"figures\n")):
+    environ: dict[str, object] = {"REQUEST_METHOD": method, "PATH_INFO": path, "wsgi.errors": io.StringIO()}
+    setup_testing_defaults(environ)
+    started: list[tuple[str, dict[str, str]]] = []
+    content = Pages(Health(["ticks"]), render)(
+        environ, lambda status, headers, _error=None: started.append((status, dict(headers)))
+    )
+    [(status, headers)] = started
+    return int(status[:3]), headers, b"".join(content)
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/livez", "/readyz", "/pipelines", "/unknown"])
+def test_every_response_hides_the_software_and_is_not_cached(path):
+    headers = response_to("GET", path)[1]
+    expected = {"Server": "attr2hbase", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+    assert headers | expected == headers
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_unknown_path_names_the_pages(method):
+    status, _, content = response_to(method, "/unknown")
+    assert (status, content) == (404, b"no such page; there are /metrics /livez /readyz /pipelines\n")
+
+
+def test_page_that_fails_is_logged_and_shows_nothing_of_the_error(capsys):
+    def render():
+        raise RuntimeError("secret place")
+
+    status, _, content = response_to("GET", "/metrics", render)
+    assert (status, content) == (500, b"this page failed; see the log\n")
+    assert "Traceback" not in capsys.readouterr().err

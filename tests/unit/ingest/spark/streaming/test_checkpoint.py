@@ -1,0 +1,149 @@
+"""Reading a checkpoint the way Spark 4.2 writes it."""
+
+import json
+import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+
+from ingest.api import CheckpointError, ConflictError, StoreUnavailableError
+from ingest.spark.streaming.checkpoint import Checkpoint
+
+
+def spark_writes(path: Path, text: str) -> None:
+    """A file and its checksums in Hadoop's format."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = text.encode()
+    path.write_bytes(content)
+    pieces = [content[start : start + 512] for start in range(0, len(content), 512)]
+    sums = b"".join(struct.pack(">I", zlib.crc32(piece)) for piece in pieces)
+    path.with_name(f".{path.name}.crc").write_bytes(b"crc\0" + struct.pack(">i", 512) + sums)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Batches 0 to 2 committed, batch 3 planned."""
+    spark_writes(tmp_path / "metadata", '{"id":"8ecc2806"}')
+    for number in range(4):
+        offsets = json.dumps({"ticks": {"0": number * 10}})
+        spark_writes(tmp_path / "offsets" / str(number), f'v1\n{{"batchTimestampMs":1}}\n{offsets}')
+        if number < 3:
+            spark_writes(tmp_path / "commits" / str(number), 'v1\n{"nextBatchWatermarkMs":0}')
+    (tmp_path / "times").mkdir()
+    (tmp_path / "times" / "3").write_text("1700000000000")
+    return tmp_path
+
+
+def test_sound_checkpoint_tells_what_is_acknowledged(folder: Path):
+    checkpoint = Checkpoint(folder)
+    checkpoint.verify()
+    assert (checkpoint.newest_commit(), checkpoint.uncommitted()) == (2, 3)
+    assert checkpoint.end_offsets(2) == {"ticks": {"0": 20}}
+
+
+def test_batch_that_was_planned_and_not_begun_does_not_run_again(folder: Path):
+    (folder / "times" / "3").unlink()
+    checkpoint = Checkpoint(folder)
+    checkpoint.verify()
+    assert (checkpoint.newest_commit(), checkpoint.uncommitted()) == (2, None)
+
+
+def test_new_folder_is_sound_and_empty(tmp_path: Path):
+    checkpoint = Checkpoint(tmp_path / "new")
+    checkpoint.verify()
+    assert (checkpoint.exists, checkpoint.newest_commit(), checkpoint.uncommitted()) == (False, None, None)
+
+
+@pytest.mark.parametrize(
+    ("damage", "file", "good"),
+    [
+        (lambda folder: (folder / "offsets/3").write_bytes(b""), "offsets/3", 2),
+        (lambda folder: (folder / "offsets/2").unlink(), "offsets/2", 1),
+        (lambda folder: (folder / "commits/2").unlink(), "commits/2", 1),
+        (lambda folder: (folder / "commits/2").write_bytes(b"v1\n"), "commits/2", 1),
+        (lambda folder: [(folder / f"offsets/{number}").unlink() for number in (2, 3)], "offsets/2", 1),
+        (lambda folder: (folder / "metadata").unlink(), "metadata", 2),
+        (lambda folder: (folder / "times/3").write_bytes(b""), "times/3", 2),
+    ],
+    ids=[
+        *("empty-offsets", "offsets-gone", "commit-gone", "commit-cut-off", "commit-ahead-of-offsets"),
+        *("metadata-gone", "time-empty"),
+    ],
+)
+def test_damage_is_refused_with_file_and_last_good_batch(folder: Path, damage, file: str, good: int):
+    damage(folder)
+    with pytest.raises(CheckpointError) as refused:
+        Checkpoint(folder).verify()
+    assert str(folder / file) in str(refused.value)
+    assert f"the last good batch is {good}" in str(refused.value)
+    assert refused.value.exit_code == 5
+
+
+def test_flipped_bit_is_found_by_the_checksum(folder: Path):
+    path = folder / "offsets/3"
+    path.write_bytes(path.read_bytes().replace(b'"0": 30', b'"0": 31'))
+    with pytest.raises(CheckpointError, match="does not agree with its checksum"):
+        Checkpoint(folder).verify()
+
+
+def test_left_over_temporary_file_is_harmless(folder: Path):
+    (folder / "offsets/.3.1b2c.tmp").write_bytes(b"half")
+    Checkpoint(folder).verify()
+
+
+def test_other_topics_are_refused_with_the_way_out(folder: Path):
+    Checkpoint(folder).claim({"source": "kafka", "topics": "ticks"})
+    Checkpoint(folder).claim({"source": "kafka", "topics": "ticks"})
+    with pytest.raises(ConflictError, match='made for topics "ticks", the configuration says "other"') as refused:
+        Checkpoint(folder).claim({"source": "kafka", "topics": "other"})
+    assert "--start-from" in str(refused.value)
+
+
+def test_another_kind_of_source_is_reported_before_its_parts(folder: Path):
+    Checkpoint(folder).claim({"cluster": "c", "source": "kafka", "topics": "ticks"})
+    with pytest.raises(ConflictError, match='made for source "kafka", the configuration says "files"'):
+        Checkpoint(folder).claim({"path": "/logs", "source": "files"})
+
+
+def test_another_configuration_than_in_the_last_run_is_noticed(folder: Path):
+    checkpoint = Checkpoint(folder)
+    assert not checkpoint.is_changed("one")
+    checkpoint.note_configuration("one")
+    assert not checkpoint.is_changed("one")
+    assert checkpoint.is_changed("two")
+    checkpoint.note_configuration("two")
+    assert not checkpoint.is_changed("two")
+
+
+def test_a_folder_that_cannot_be_created_is_reported(tmp_path: Path):
+    (tmp_path / "state").write_text("a file where a folder should be")
+    with pytest.raises(StoreUnavailableError, match="cannot be used: Not a directory; check its owner") as refused:
+        Checkpoint(tmp_path / "state" / "p").lock()
+    assert (refused.value.code, refused.value.exit_code) == ("disk_denied", 3)
+
+
+def test_second_process_is_refused_with_the_name_of_the_owner(folder: Path):
+    checkpoint = Checkpoint(folder)
+    checkpoint.lock()
+    script = (
+        "from pathlib import Path\n"
+        "from ingest.spark.streaming.checkpoint import Checkpoint\n"
+        f"Checkpoint(Path({str(folder)!r})).lock()"
+    )
+    refused = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "is in use by pid" in refused.stderr
+    checkpoint.unlock()
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_where_the_first_batch_begins_is_known_before_it_is_acknowledged(tmp_path: Path):
+    assert Checkpoint(tmp_path).first_offsets() == {}
+    # Spark's Kafka source begins the file with a zero byte, for readers of Spark 2.1
+    spark_writes(tmp_path / "sources" / "0" / "0", '\0v1\n{"ticks":{"0":3,"1":0}}')
+    assert Checkpoint(tmp_path).first_offsets() == {"ticks": {"0": 3, "1": 0}}
+    spark_writes(tmp_path / "sources" / "0" / "0", '\0v1\n{"ticks":{"0"')
+    with pytest.raises(CheckpointError, match="sources/0/0"):
+        Checkpoint(tmp_path).first_offsets()

@@ -1,0 +1,43 @@
+"""Paths as text."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.spark.streaming.file_names import path_of, text_of
+
+PIECES = st.sampled_from(
+    [b"\\", b"x", b"e9", b"8", b"\xe9", b"\xc3", b"\xa9", b"\xed\xa0\x80", "é".encode(), b"a", b"%"]
+)
+
+
+@given(st.one_of(st.binary(max_size=12), st.lists(PIECES, max_size=8).map(b"".join)))
+def test_text_can_be_written_and_leads_back_to_the_path(name: bytes):
+    path = b"/in/a" + name.replace(b"\0", b"").replace(b"/", b"")
+    text = text_of(Path(os.fsdecode(path)))
+    assert text.encode()
+    assert os.fsencode(path_of(text)) == path
+
+
+@pytest.mark.parametrize(
+    "name", ["/in/app.log", "/in/café été 日本.log", "/in/caf%C3%A9%20%25.log", r"/in/a\b\x41\xg9\n.log", "/in/\n"]
+)
+def test_ordinary_names_stay_as_they_are(name: str):
+    assert text_of(Path(name)) == name
+    assert path_of(name) == Path(name)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (b"/in/caf\xe9.log", r"/in/caf\xe9.log"),
+        (rb"/in/caf\xe9.log", r"/in/caf\\xe9.log"),
+        (rb"/in/caf\\xe9.log", r"/in/caf\\\\xe9.log"),
+        (b"/in/caf\\\xe9.log", r"/in/caf\\\xe9.log"),
+    ],
+)
+def test_byte_that_is_not_utf8_differs_from_its_escaped_form(path: bytes, text: str):
+    assert text_of(Path(os.fsdecode(path))) == text

@@ -1,0 +1,378 @@
+"""Finished files: ranges, what a `--once` run takes, and files that are not what they were."""
+
+import errno
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
+
+from ingest.api import PositionLostError, SourceUnavailableError
+from ingest.spark.streaming import files_reader
+from ingest.spark.streaming.files_reader import FileRange, FilesReader, lines_of
+
+ALL = ReadAllAvailable()
+
+
+def touch(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    os.utime(path, (1_000, 1_000))
+    return path
+
+
+def values(reader: FilesReader, start, end) -> list[tuple[int, bytes]]:
+    return [
+        (row["offset"], row["value"])
+        for piece in reader.partitions(start, end)
+        for batch in reader.read(piece)
+        for row in batch.to_pylist()
+    ]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    content=st.lists(st.sampled_from([b"a", b"\n", b"\r\n", b"\r", b"bc"]), max_size=30).map(b"".join),
+    borders=st.lists(st.integers(0, 40), max_size=5),
+)
+def test_ranges_give_every_line_once(tmp_path_factory: pytest.TempPathFactory, content: bytes, borders: list[int]):
+    path = touch(tmp_path_factory.mktemp("files") / "x", content)
+    size = len(content)
+    cuts = sorted({0, size, *(border for border in borders if border < size)})
+    pieces = [FileRange(str(path), size, 0, first, stop) for first, stop in pairwise(cuts)]
+    found = [pair for piece in pieces for pair in lines_of(piece, 1_000)]
+    parts = content.split(b"\n")
+    expected = [part.removesuffix(b"\r") for part in (parts if parts[-1] else parts[:-1])]
+    assert [line for _, line in found] == expected
+    assert [offset for offset, _ in found] == [sum(len(part) + 1 for part in parts[:n]) for n in range(len(expected))]
+
+
+def test_headers_are_empty_and_not_null(tmp_path: Path):
+    """A null list makes Arrow's Java writer walk over the whole batch at every row."""
+    touch(tmp_path / "a", b"one\ntwo\n")
+    reader = FilesReader(str(tmp_path), 1_000)
+    (piece,) = reader.partitions(reader.initialOffset(), reader.latestOffset(reader.initialOffset(), ALL))
+    assert [batch.column("headers").to_pylist() for batch in reader.read(piece)] == [[[], []]]
+
+
+def test_batches_end_anywhere_and_lose_nothing(tmp_path: Path):
+    touch(tmp_path / "a", b"one\ntwo\nthree")
+    touch(tmp_path / "b", b"")
+    touch(tmp_path / "c", b"four\r\n")
+    (tmp_path / "d.gz").write_bytes(gzip.compress(b"five\nsix\n"))
+    reader = FilesReader(str(tmp_path), 1_000)
+    start, found = reader.initialOffset(), []
+    while (end := reader.latestOffset(start, ReadMaxBytes(5))) != start:
+        found += values(reader, start, end)
+        start = end
+    assert [value for _, value in found] == [b"one", b"two", b"three", b"four", b"five", b"six"]
+
+
+def test_once_takes_what_is_there_at_the_start(tmp_path: Path):
+    touch(tmp_path / "a", b"one\n")
+    reader = FilesReader(str(tmp_path), 1_000)
+    reader.prepareForTriggerAvailableNow()
+    touch(tmp_path / "b", b"two\n")
+    end = reader.latestOffset({}, ALL)
+    assert values(reader, {}, end) == [(0, b"one")]
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_file_that_grew_after_it_was_read_is_refused(tmp_path: Path, once):
+    path = touch(tmp_path / "a", b"one\n")
+    end = FilesReader(str(tmp_path), 1_000).latestOffset({}, ALL)
+    touch(path, b"one\ntwo\n")
+    reader = FilesReader(str(tmp_path), 1_000)
+    if once:
+        reader.prepareForTriggerAvailableNow()
+    with pytest.raises(PositionLostError, match="has changed since it was taken"):
+        reader.latestOffset(end, ALL)
+
+
+def test_file_that_changed_says_what_it_was_and_how_it_is_again(tmp_path: Path):
+    path = touch(tmp_path / "a", b"one\n")
+    os.utime(path, ns=(0, 1_000_123_456_789))
+    reader = FilesReader(str(tmp_path), 1_000)
+    end = reader.latestOffset({}, ALL)
+    path.write_bytes(b"two\n")
+    os.utime(path, (2_000, 2_000))
+    then, now = "4 bytes of 1970-01-01T00:16:40.123Z then", "4 bytes of 1970-01-01T00:33:20.000Z now"
+    with pytest.raises(PositionLostError, match=f"{then}, {now}") as caught:
+        reader.latestOffset(end, ALL)
+    found = re.search("touch -d (.+) FILE", caught.value.hint or "")
+    assert found is not None
+    subprocess.run(["touch", "-d", found[1], str(path)], check=True)
+    assert reader.latestOffset(end, ALL) == end
+
+
+def test_file_that_was_read_may_go(tmp_path: Path):
+    path = touch(tmp_path / "a", b"one\n")
+    reader = FilesReader(str(tmp_path), 1_000)
+    end = reader.latestOffset({}, ALL)
+    path.unlink()
+    touch(tmp_path / "b", b"two\n")
+    assert values(reader, end, reader.latestOffset(end, ALL)) == [(0, b"two")]
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_file_that_is_archived_while_it_is_looked_at_is_no_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: bool
+):
+    path = touch(tmp_path / "a", b"one\n")
+    reader = FilesReader(str(tmp_path), 1_000)
+    start = reader.latestOffset({}, ALL)
+    touch(tmp_path / "b", b"two\n")
+    gone_once_seen(monkeypatch, path)
+    if once:
+        reader.prepareForTriggerAvailableNow()
+    end = reader.latestOffset(start, ALL)
+    assert not path.exists()
+    assert values(reader, start, end) == [(0, b"two")]
+
+
+def gone_once_seen(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+    """Another program moves the file away as soon as it was asked for once."""
+    ask = os.stat
+
+    def stat(path, **options):
+        status = ask(path, **options)
+        if Path(path) == file:
+            monkeypatch.undo()
+            file.unlink()
+        return status
+
+    monkeypatch.setattr(os, "stat", stat)
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_new_file_that_is_gone_before_it_was_taken_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: bool
+):
+    path = touch(tmp_path / "a", b"one\n")
+    touch(tmp_path / "b", b"two\n")
+    reader = FilesReader(str(tmp_path), 1_000)
+    gone_once_seen(monkeypatch, path)
+    if once:
+        reader.prepareForTriggerAvailableNow()
+    end = reader.latestOffset({}, ALL)
+    assert not path.exists()
+    assert values(reader, {}, end) == [(0, b"two")]
+    assert reader.latestOffset(end, ALL) == end
+
+
+def test_file_removed_before_it_is_opened_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = touch(tmp_path / "a", b"one\n")
+    reader = FilesReader(str(tmp_path), 1_000)
+    (piece,) = reader.partitions({}, reader.latestOffset({}, ALL))
+    gone_once_seen(monkeypatch, path)
+    with pytest.raises(PositionLostError, match='/a" is gone before all of it was read; put it back'):
+        list(reader.read(piece))
+
+
+def test_folder_replaced_by_a_file_is_reported(tmp_path: Path):
+    reader = in_folders(tmp_path, "a/1")
+    end = reader.latestOffset({}, ALL)
+    shutil.rmtree(tmp_path / "a")
+    (tmp_path / "a").touch()
+    with pytest.raises(PositionLostError, match='/a/1" is gone before all of it was read'):
+        values(reader, {}, end)
+
+
+def test_file_that_cannot_be_asked_is_waited_for():
+    name = "/" + "a" * 300
+    with pytest.raises(
+        SourceUnavailableError, match=f'"{name}" cannot be read: File name too long; the pipeline resumes'
+    ):
+        FilesReader(name, 1_000).latestOffset({}, ALL)
+
+
+def test_file_that_cannot_be_read_is_waited_for():
+    """Linux gives nothing of a process's memory at the address 0, and the errno is that of a disk that fails."""
+    path = Path("/proc/self/mem")
+    with path.open("rb"):
+        piece = FileRange(str(path), 0, path.stat().st_mtime_ns // 1_000_000, 0, 10)
+        with pytest.raises(SourceUnavailableError, match='"/proc/self/mem" cannot be read: Input/output error'):
+            list(FilesReader("/", 1_000).read(piece))
+
+
+def test_folder_that_cannot_be_listed_is_waited_for(tmp_path: Path, monkeypatch):
+    touch(tmp_path / "a", b"one\n")
+
+    def refused(_path: str) -> list[str]:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "listdir", refused)  # root may list any
+    with pytest.raises(SourceUnavailableError, match=f'"{tmp_path}" cannot be read: Permission denied'):
+        FilesReader(str(tmp_path), 1_000).latestOffset({}, ALL)
+
+
+def test_once_tells_of_a_file_that_is_gone_half_read(tmp_path: Path):
+    path = touch(tmp_path / "a", b"one\ntwo\n")
+    start = FilesReader(str(tmp_path), 1_000).latestOffset({}, ReadMaxBytes(4))
+    path.unlink()
+    reader = FilesReader(str(tmp_path), 1_000)
+    reader.prepareForTriggerAvailableNow()
+    with pytest.raises(PositionLostError, match="is gone before all of it was read"):
+        values(reader, start, reader.latestOffset(start, ALL))
+
+
+def in_folders(root: Path, *names: str) -> FilesReader:
+    """A reader of files of one line each, a folder below the root."""
+    for name in names:
+        (root / name).parent.mkdir(exist_ok=True)
+        touch(root / name, b"one\n")
+    return FilesReader(str(root / "*" / "*"), 1_000)
+
+
+def names(root: Path, offset) -> list[str]:
+    return [str(Path(path).relative_to(root)) for path in sorted(offset.keys() - {"forgotten"})]
+
+
+def test_files_that_were_read_and_are_gone_leave_the_offset_with_the_next_batch(tmp_path: Path):
+    reader = in_folders(tmp_path, *(f"day1/{number:02d}" for number in range(50)), "day2/gone", "day2/kept")
+    start = reader.latestOffset({}, ALL)
+    assert len(start) == 52
+    shutil.rmtree(tmp_path / "day1")
+    (tmp_path / "day2" / "gone").unlink()
+    assert reader.latestOffset(start, ALL) == start, "a batch of nothing"
+    touch(tmp_path / "day2" / "new", b"two\n")
+    end = reader.latestOffset(start, ALL)
+    assert names(tmp_path, end) == ["day2/kept", "day2/new"]
+    assert values(reader, start, end) == [(0, b"two")]
+    assert reader.latestOffset(end, ALL) == end
+
+
+@pytest.mark.parametrize("content", [b"three\nfour\n", b"one\n"], ids=["another", "put-back"])
+@pytest.mark.parametrize("once", [True, False])
+def test_file_that_comes_to_the_path_of_a_forgotten_one_is_refused_until_it_is_away(
+    tmp_path: Path, content: bytes, once: bool
+):
+    """Its events would be written over those of the first one."""
+    reader = in_folders(tmp_path, "a/1", "a/2")
+    start = reader.latestOffset({}, ALL)
+    (tmp_path / "a" / "1").unlink()
+    touch(tmp_path / "a" / "3", b"two\n")
+    middle = json.loads(json.dumps(reader.latestOffset(start, ALL)))
+    touch(tmp_path / "a" / "4", b"five\n")
+    end = json.loads(json.dumps(reader.latestOffset(middle, ALL)))
+    assert values(reader, start, middle) == [(0, b"two")], "a batch that runs again"
+    path = touch(tmp_path / "a" / "1", content)
+    if once:
+        reader.prepareForTriggerAvailableNow()
+    for offset in (middle, end):
+        with pytest.raises(PositionLostError, match='/a/1" is there again') as caught:
+            reader.latestOffset(offset, ALL)
+        assert "give a new file a name of its own, and move the old one away" in (caught.value.hint or "")
+    path.rename(tmp_path / "a" / "5")
+    if once:
+        reader.prepareForTriggerAvailableNow()
+    assert values(reader, end, reader.latestOffset(end, ALL)) == [
+        (offset, line) for offset, line in [(0, content.split()[0]), (6, b"four")] if line in content
+    ]
+
+
+def test_file_removed_half_read_is_reported_and_no_file_is_forgotten(tmp_path: Path):
+    """Its batch fails; when the folder is back, the same batch runs again."""
+    reader = in_folders(tmp_path, "a/1", "a/2", "a/3")
+    start = reader.latestOffset({}, ReadMaxBytes(6))
+    assert [file["position"] for file in start.values()] == [4, 2]
+    for number in "12":
+        (tmp_path / "a" / number).unlink()
+    end = reader.latestOffset(start, ALL)
+    assert names(tmp_path, end) == ["a/1", "a/2", "a/3"]
+    with pytest.raises(PositionLostError, match="is gone before all of it was read"):
+        values(reader, start, end)
+
+
+def test_empty_folder_forgets_nothing(tmp_path: Path):
+    """It may be where a disk is missing for now."""
+    reader = in_folders(tmp_path, "disk/1", "other/1")
+    start = reader.latestOffset({}, ALL)
+    (tmp_path / "disk" / "1").unlink()
+    touch(tmp_path / "other" / "2", b"two\n")
+    end = reader.latestOffset(start, ALL)
+    assert names(tmp_path, end) == ["disk/1", "other/1", "other/2"]
+
+
+def test_folder_that_cannot_be_asked_forgets_nothing(tmp_path: Path):
+    reader = in_folders(tmp_path, "a/1", "b/1")
+    start = reader.latestOffset({}, ALL)
+    shutil.rmtree(tmp_path / "a")
+    (tmp_path / "a").symlink_to("a")
+    touch(tmp_path / "b" / "2", b"two\n")
+    assert names(tmp_path, reader.latestOffset(start, ALL)) == ["a/1", "b/1", "b/2"]
+
+
+def test_once_forgets_what_was_gone_when_it_began_and_finds_nothing_anew(tmp_path: Path):
+    reader = in_folders(tmp_path, "a/1", "a/2")
+    start = reader.latestOffset({}, ALL)
+    (tmp_path / "a" / "1").unlink()
+    for name in "34":
+        touch(tmp_path / "a" / name, b"two\n")
+    reader.prepareForTriggerAvailableNow()
+    (tmp_path / "a" / "2").unlink()
+    middle = reader.latestOffset(start, ReadMaxBytes(4))
+    assert names(tmp_path, middle) == ["a/2", "a/3"]
+    (tmp_path / "a" / "3").unlink()
+    end = reader.latestOffset(middle, ReadMaxBytes(4))
+    assert values(reader, middle, end) == [(0, b"two")]
+    assert names(tmp_path, end) == ["a/2", "a/3", "a/4"]
+    assert reader.latestOffset(end, ALL) == end
+
+
+@pytest.mark.parametrize(
+    "content",
+    [gzip.compress(b"one\n" * 1_000, mtime=0)[:-12], b"no gzip", gzip.compress(b"x", mtime=0)[:-6] + b"abcdef"],
+)
+def test_damaged_gzip_ends_the_pipeline(tmp_path: Path, content: bytes):
+    touch(tmp_path / "a.gz", content)
+    reader = FilesReader(str(tmp_path), 1_000)
+    end = reader.latestOffset({}, ALL)
+    with pytest.raises(PositionLostError, match="cannot be unpacked"):
+        values(reader, {}, end)
+
+
+def test_folder_with_letters_of_globs_is_read(tmp_path: Path):
+    folder = tmp_path / "logs [1]"
+    folder.mkdir()
+    touch(folder / "a", b"one\n")
+    reader = FilesReader(str(folder), 1_000)
+    assert values(reader, {}, reader.latestOffset({}, ALL)) == [(0, b"one")]
+
+
+def test_line_that_decoding_will_refuse_is_whole_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(files_reader, "KEPT_BYTES", 10)
+    path = touch(tmp_path / "x", b"a" * 10 + b"\n" + b"b" * 50 + b"\nc\n")
+    whole = FileRange(str(path), path.stat().st_size, 0, 0, path.stat().st_size)
+    assert list(lines_of(whole, 5)) == [(0, b"a" * 10), (11, b"b" * 12), (62, b"c")]
+
+
+@pytest.mark.parametrize("end_of_name", ["", ".gz"])
+def test_file_whose_name_is_not_utf8_is_read_like_any_other(tmp_path: Path, end_of_name: str):
+    path = tmp_path / os.fsdecode(b"caf\xe9" + end_of_name.encode())
+    touch(path, gzip.compress(b"one\n") if end_of_name else b"one\n")
+    touch(tmp_path / rf"caf\xe9{end_of_name}", path.read_bytes())
+    reader = FilesReader(str(tmp_path), 1_000)
+    end = json.loads(json.dumps(reader.latestOffset({}, ALL)))
+    topics = [
+        topic
+        for piece in reader.partitions({}, end)
+        for batch in reader.read(piece)
+        for topic in batch["topic"].to_pylist()
+    ]
+    assert sorted(topics) == sorted(end) == [rf"{tmp_path}/caf\\xe9{end_of_name}", rf"{tmp_path}/caf\xe9{end_of_name}"]
+    assert reader.latestOffset(end, ALL) == end
+    path.write_bytes(b"two")
+    with pytest.raises(PositionLostError, match="has changed") as caught:
+        reader.latestOffset(end, ALL)
+    assert rf'/caf\xe9{end_of_name}"'.encode() in str(caught.value).encode()
+    path.unlink()
+    touch(tmp_path / "more", b"two\n")
+    assert names(tmp_path, reader.latestOffset(end, ALL)) == [rf"caf\\xe9{end_of_name}", "more"]

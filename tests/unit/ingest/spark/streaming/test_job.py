@@ -1,0 +1,628 @@
+"""What makes a micro-batch durable, with tasks run in this process instead of Spark's workers."""
+
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pytest
+from py4j.protocol import Py4JNetworkError
+
+from decorators.lookup import Lookup
+from decorators.split import Split
+from decorators.template import Value
+from ingest.api import (
+    Batch,
+    Decoding,
+    FamilySpec,
+    IngestError,
+    OnError,
+    Record,
+    Scan,
+    Store,
+    StoreUnavailableError,
+    TableSpec,
+)
+from ingest.config.model import Component
+from ingest.dead_letters.envelope import DeadLetter
+from ingest.pipeline.loop import StoppedError
+from ingest.plan.assemble import Plan
+from ingest.plan.codec import packed
+from ingest.receipt import Counts, Receipt, TaskStatus
+from ingest.spark.streaming import job as job_module
+from ingest.spark.streaming import worker
+from ingest.spark.streaming.batch_time import BatchTimes
+from ingest.spark.streaming.checkpoint import Checkpoint
+from ingest.spark.streaming.job import AbandonedError, BatchFailedError, Job
+from ingest.spark.streaming.query import PipelineQuery, Trigger
+from ingest.spark.streaming.rows import rows_of
+from ingest.spark.streaming.timed_caller import TimedCaller
+from sinks.mapping.attr2hbase import Attr2HBase
+from sinks.memory import MemorySettings, MemoryStore
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+from sinks.writing import staging as handover
+from sinks.writing.driver_store import DriverStore
+from sinks.writing.families import FamilyRegistry
+from sinks.writing.messages import Prepared
+from sinks.writing.store_committer import StoreCommitter
+from tests.support.arrow import as_batch
+from tests.support.parts import planned
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_module, "BACK_OFF_S", (0.0,))
+
+
+TICK = [("a", "1:2"), ("b", "3:4")]
+
+
+class Row(NamedTuple):
+    kind: str
+    payload: bytes
+
+
+@dataclass
+class Frame:
+    """Stands for Spark's frame of a micro-batch: runs the function it is given over its partitions."""
+
+    partitions: list[list[Record]]
+    before: Callable[[int], None] = lambda _attempt: None
+    attempts: int = 0
+
+    def mapInArrow(self, function, schema):  # noqa: N802 - Spark's name
+        self.function = function
+        return self
+
+    def coalesce(self, most: int):
+        merged = [[record for part in self.partitions[at::most] for record in part] for at in range(most)]
+        return replace(self, partitions=merged)
+
+    def collect(self) -> Iterable[Row]:
+        self.attempts += 1
+        self.before(self.attempts)
+        return [
+            Row(*pair)
+            for number, records in enumerate(self.partitions)
+            for batch in self.run(number, records)
+            for pair in zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        ]
+
+    def run(self, number: int, records: list[Record]) -> Iterable[pa.RecordBatch]:
+        name, plan, spec = self.function.args
+        return list(worker.process(name, plan, replace(spec, task_id=str(number)), iter([as_batch(records)])))
+
+
+@dataclass
+class BatchObserver:
+    reported: list[object] = field(default_factory=list)
+    on_blocked: Callable[[], None] = lambda: None
+
+    def running(self) -> None:
+        self.reported.append("running")
+
+    def blocked(self, code: str, message: str) -> None:
+        self.reported.append(code)
+        self.on_blocked()
+
+    def attempted(self, counts: Counts) -> None:
+        self.reported.append(("attempted", counts.read))
+
+    def acknowledged(self, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:
+        self.reported.append(("acknowledged", batch_id, batch_time_ms, counts.stored))
+
+
+def test_step_at_work_is_timed(tmp_path: Path) -> None:
+    """For who watches from outside: an attempt, a delivery and a publication, but no pause between them."""
+    now = [100.0]
+    bench = Bench(tmp_path, clock=lambda: now[0])
+    at_work: list[float] = []
+    between: list[float] = []
+
+    def look(*_arguments: object) -> None:
+        now[0] += 7.0
+        at_work.append(bench.job.step_s())
+
+    def pause() -> None:
+        now[0] += 7.0
+        between.append(bench.job.step_s())
+
+    apply, publish = bench.store.apply, bench.job._publish
+    bench.store.apply = lambda *arguments: (look(), apply(*arguments))
+    bench.job._publish = lambda *arguments: (look(), publish(*arguments))
+    bench.job._batch_times = Times(look)
+    bench.publish_errors = [StoreUnavailableError("not now")]
+    bench.observer.on_blocked = pause
+    frame = Frame([records(*TICK)], before=look)
+    bench.job.on_batch(frame, 0)
+    assert at_work.count(7.0) == len(at_work) >= 5
+    assert between == [0.0]
+    assert bench.job.step_s() == 0.0
+
+
+class Times:
+    def __init__(self, look: Callable[[], None]) -> None:
+        self._look = look
+
+    def of(self, _batch_id: int) -> int:
+        self._look()
+        return 5_000
+
+
+class Committing(StoreCommitter):
+    """Notes from how many tasks there are results."""
+
+    def __init__(self, results_of_tasks: list[int], *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.results_of_tasks = results_of_tasks
+
+    def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
+        self.results_of_tasks.append(len(results))
+        super().commit(batch, results)
+
+
+class Bench:
+    """A job with a store and what it reported."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        max_created: int = 20,
+        on_error: OnError = OnError.DEAD_LETTER,
+        store: Store[Any] | None = None,
+        max_tasks: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        hide: Callable[[str], str] = str,
+    ) -> None:
+        worker._live.clear()
+        self.store = store or MemoryStore(MemorySettings())
+        is_embedded = isinstance(self.store, RocksDBStore)
+        path = "sinks.rocksdb.store:RocksDBStore" if is_embedded else "sinks.memory:MemoryStore"
+        self.held = DriverStore(self.store)
+        self.observer = BatchObserver()
+        self.published: list[tuple[list[bytes], int]] = []
+        self.publish_errors: list[IngestError] = []
+        self.results_of_tasks: list[int] = []
+        options = {"store": "logs", "table": "t", "families": {"max_created": max_created}}
+        self.plan = Plan(
+            pipeline="p",
+            fingerprint="f",
+            timezone="UTC",
+            on_error=on_error,
+            decoding=Decoding(),
+            decorators=(
+                part(Split, separator=":", index=0, attribute="2hb_f:ts"),
+                part(Split, separator=":", index=1, attribute="2hb_g:value"),
+                part(Value, attribute="2hb_", value="%{key}"),
+            ),
+            sinks=(
+                planned(
+                    "attr2hbase",
+                    "sinks.mapping.attr2hbase:Attr2HBase",
+                    Attr2HBase.settings_class().model_validate(options),
+                    on_error,
+                ),
+            ),
+            stores={"logs": planned("logs", path, self.store.settings)},
+        )
+        self.folder = folder
+        self.max_created = max_created
+        self.max_tasks = max_tasks
+        self.hide = hide
+        self.clock = clock
+        self.job = self.job_of(self.plan)
+
+    def job_of(self, plan: Plan) -> Job:
+        """A job that runs a plan into this store."""
+        return Job(
+            pipeline="p",
+            plan=packed(plan),
+            batch_times=BatchTimes(self.folder / "times", lambda: 5_000),
+            committers={
+                "logs": Committing(
+                    self.results_of_tasks,
+                    self.held,
+                    FamilyRegistry(self.held, {}, {"t": self.max_created}, {}),
+                    self.folder / "incoming",
+                )
+            },
+            publish=self.publish,
+            observer=self.observer,
+            max_tasks=self.max_tasks,
+            hide=self.hide,
+            clock=self.clock,
+        )
+
+    def publish(self, letters, batch_id: int, counts: Counts, batch_time_ms: int) -> None:
+        if self.publish_errors:
+            raise self.publish_errors.pop()
+        self.published.append((list(letters), batch_id))
+
+    def keys(self) -> list[bytes]:
+        return [row.key for row in self.store.scan("t", Scan())]
+
+
+def part(component: type, **options: object) -> Component[Any]:
+    settings = component.settings_class().model_validate(options)
+    return planned(component.kind, f"{component.__module__}:{component.__name__}", settings, OnError.DEAD_LETTER)
+
+
+def records(*pairs: tuple[str, str], partition: int = 0) -> list[Record]:
+    return [
+        Record("ticks", partition, offset, key.encode(), value.encode(), 1_000, ())
+        for offset, (key, value) in enumerate(pairs)
+    ]
+
+
+def test_batch_is_stored_before_it_is_acknowledged(tmp_path: Path):
+    bench = Bench(tmp_path)
+    bench.job.on_batch(Frame([records(*TICK), records(("c", "5:6"), partition=1)]), 7)
+    assert bench.keys() == [b"a", b"b", b"c"]
+    assert bench.observer.reported[-1] == ("acknowledged", 7, 5_000, 3)
+    assert bench.published == [([], 7)]
+    assert list((tmp_path / "incoming").iterdir()) == []
+
+
+def test_what_a_task_of_an_earlier_attempt_leaves_goes_with_the_next_batch(tmp_path: Path):
+    bench = Bench(tmp_path)
+    late = tmp_path / "incoming" / "p-6-0" / "000000-3.puts"
+    late.parent.mkdir(parents=True)
+    late.touch()
+    bench.job.on_batch(Frame([records(*TICK)]), 7)
+    assert list((tmp_path / "incoming").iterdir()) == []
+    assert bench.keys() == [b"a", b"b"]
+
+
+def test_files_of_tasks_are_compressed_as_the_table_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """By what the assignment tells: the tasks know no more of the table than its families."""
+    monkeypatch.setattr(handover, "MIN_FILE_PUTS", 1)
+    sizes = {}
+    for compression in ("none", "zstd"):
+        folder = tmp_path / compression
+        bench = Bench(folder, store=RocksDBStore(RocksDBSettings(path=str(folder / "store"))))
+        with bench.held.held() as store:
+            families = tuple(FamilySpec(name, compression=compression) for name in (b"f", b"g"))
+            store.ensure_table(TableSpec("t", families))
+        rows = [(f"{number:04d}", "the same text again:and again") for number in range(1_000)]
+        bench.job.on_batch(Frame([records(*rows)]), 0)
+        assert len(bench.keys()) == 1_000
+        sizes[compression] = sum(path.stat().st_size for path in (folder / "store").glob("*.sst"))
+        bench.held.close()
+    assert 0 < sizes["zstd"] * 2 < sizes["none"]
+
+
+def test_unknown_families_are_made_and_the_batch_runs_again(tmp_path: Path):
+    bench = Bench(tmp_path)
+    frame = Frame([records(*TICK)])
+    bench.job.on_batch(frame, 0)
+    assert (frame.attempts, bench.store.families("t")) == (2, frozenset({b"f", b"g"}))
+
+
+def test_families_past_the_limit_become_dead_letters_and_no_batch_is_stuck(tmp_path: Path):
+    bench = Bench(tmp_path, max_created=1)
+    bench.job.on_batch(Frame([records(*TICK)]), 0)
+    assert bench.store.families("t") == frozenset({b"f"})
+    assert len(bench.published[0][0]) == 2
+
+
+def test_replay_writes_the_same_cells(tmp_path: Path):
+    bench = Bench(tmp_path)
+    bench.job.on_batch(Frame([records(*TICK)]), 0)
+    first = list(bench.store.scan("t", Scan(versions=10)))
+    bench.job.on_batch(Frame([records(*TICK)]), 0)
+    assert list(bench.store.scan("t", Scan(versions=10))) == first
+
+
+def test_dead_letters_that_cannot_be_published_block_and_do_not_acknowledge(tmp_path: Path):
+    bench = Bench(tmp_path)
+    bench.publish_errors = [StoreUnavailableError("disk full")]
+    bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
+    assert bench.observer.reported.index("store_unavailable") < bench.observer.reported.index(
+        ("acknowledged", 0, 5_000, 0)
+    )
+    assert len(bench.published) == 1
+
+
+def test_failed_spark_job_is_tried_again_three_times(tmp_path: Path):
+    def fail(attempt: int) -> None:
+        if attempt <= 3:
+            raise Py4JNetworkError("worker gone")
+
+    bench = Bench(tmp_path)
+    with bench.held.held() as store:
+        store.ensure_table(TableSpec("t"))
+    frame = Frame([records(*TICK)], before=fail)
+    bench.job.on_batch(frame, 0)
+    assert bench.observer.reported.count("job_failed") == 3
+
+
+def test_job_that_fails_a_fourth_time_leaves_the_batch_unacknowledged(tmp_path: Path):
+    def fail(attempt: int) -> None:
+        raise Py4JNetworkError("worker gone")
+
+    bench = Bench(tmp_path)
+    with pytest.raises(BatchFailedError, match="batch 0 is not acknowledged: Py4JNetworkError"):
+        bench.job.on_batch(Frame([records(*TICK)], before=fail), 0)
+    assert bench.published == []
+    assert isinstance(bench.job.failure, Py4JNetworkError)
+
+
+@pytest.mark.parametrize("text", ["worker gone", "KafkaIllegalStateException: Some data may have been lost"])
+def test_what_spark_hears_tells_nothing_of_failed_jobs(tmp_path: Path, text: str):
+    """It would look through the text with a pattern that overflows its stack; the query would end without a word."""
+
+    def fail(attempt: int) -> None:
+        raise Py4JNetworkError(f"py4j.protocol.Py4JJavaError: An error occurred while calling o1.collect\n{text}")
+
+    bench = Bench(tmp_path)
+    with pytest.raises(IngestError) as raised:
+        bench.job.on_batch(Frame([records(*TICK)], before=fail), 0)
+    heard = "".join(traceback.format_exception(raised.value))
+    assert "Py4JJavaError" not in heard
+    assert len(heard) < 2_000
+
+
+def test_spark_receives_no_secret_of_a_message(tmp_path: Path):
+    bench = Bench(tmp_path, hide=lambda text: text.replace("hunter2", "***"))
+    bench.publish_errors = [StoppedError("refused for hunter2")]
+    with pytest.raises(BatchFailedError, match=r"batch 0 is not acknowledged: refused for \*\*\*"):
+        bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
+    assert str(bench.job.failure) == "refused for hunter2"
+
+
+def test_stop_while_blocked_leaves_the_batch_unacknowledged(tmp_path: Path):
+    bench = Bench(tmp_path)
+    bench.publish_errors = [StoreUnavailableError("disk full")] * 9
+    bench.observer.on_blocked = bench.job.stop
+    with pytest.raises(AbandonedError, match="stops while blocked: disk full"):
+        bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
+    assert bench.published == []
+    assert isinstance(bench.job.failure, AbandonedError)
+
+
+def test_refused_batches_never_start(tmp_path: Path):
+    bench = Bench(tmp_path)
+    bench.job.refuse_batches()
+    frame = Frame([records(*TICK)])
+    with pytest.raises(AbandonedError, match="runs again after a restart"):
+        bench.job.on_batch(frame, 4)
+    assert (frame.attempts, bench.job.idle.is_set()) == (0, True)
+
+
+def test_outage_of_hours_is_waited_for(tmp_path: Path):
+    attempts = count(1)
+
+    class Outage(Frame):
+        def run(self, number: int, records: list[Record]) -> Iterable[pa.RecordBatch]:
+            if next(attempts) <= 1_100:
+                return list(rows_of(Receipt(status=TaskStatus.BLOCKED, code="store_unavailable")))
+            return super().run(number, records)
+
+    bench = Bench(tmp_path)
+    bench.job.on_batch(Outage([records(*TICK)]), 0)
+    assert bench.observer.reported.count("store_unavailable") == 1_100
+    assert bench.keys() == [b"a", b"b"]
+
+
+def test_partitions_are_put_together_for_as_many_tasks_as_can_run(tmp_path: Path):
+    for most, tasks in ((None, 4), (2, 2)):
+        bench = Bench(tmp_path / str(most), max_tasks=most)
+        parts = [records((name, "1:2"), partition=number) for number, name in enumerate("abcd")]
+        bench.job.on_batch(Frame(parts), 0)
+        assert bench.results_of_tasks == [tasks]
+        assert bench.keys() == [b"a", b"b", b"c", b"d"]
+
+
+def test_batch_that_writes_nothing_leaves_no_folder(tmp_path: Path):
+    bench = Bench(tmp_path)
+    bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
+    assert [path for path in tmp_path.rglob("*") if "incoming" in path.parts] == []
+
+
+def test_event_that_stops_the_pipeline_is_named(tmp_path: Path):
+    bench = Bench(tmp_path, on_error=OnError.STOP)
+    with pytest.raises(StoppedError, match="refused event ticks/0/0") as stopped:
+        bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
+    assert stopped.value.code == "stopped_by_event"
+
+
+def asking_for(families: Iterable[int]) -> list[list[Record]]:
+    """Four partitions of events that each ask for a family of their own."""
+    partitions: list[list[Record]] = [[], [], [], []]
+    for number in families:
+        headers = ((f"2hb_made{number:03d}:q", b"1"),)
+        partitions[number % 4].append(Record("t", number % 4, number, b"r%03d" % number, b"1:2", 1_000, headers))
+    return partitions
+
+
+@pytest.mark.parametrize("kind", ["memory", "rocksdb"])
+def test_five_hundred_families_asked_for_at_once_are_made_up_to_the_limit(tmp_path: Path, kind: str):
+    """The limit counts all that is there, so it holds over a restart; f and g are asked for by each event."""
+    store = MemoryStore() if kind == "memory" else RocksDBStore(RocksDBSettings(path=str(tmp_path / "store")))
+    made = {b"f", b"g", *(b"made%03d" % number for number in range(18))}
+    bench = Bench(tmp_path, store=store)
+    frame = Frame(asking_for(range(500)))
+    bench.job.on_batch(frame, 0)
+    assert frame.attempts == 2
+    assert bench.store.families("t") == made
+    assert bench.keys() == [b"r%03d" % number for number in range(18)]
+    ((letters, _),) = bench.published
+    assert Counter(DeadLetter.from_json(letter).code for letter in letters) == {"unknown_family": 482}
+    bench.held.close()
+
+    again = Bench(tmp_path, store=store)
+    again.job.on_batch(Frame(asking_for([*range(18), *range(600, 650)])), 1)
+    assert again.store.families("t") == made
+    assert again.observer.reported[-1] == ("acknowledged", 1, 5_002, 18)
+    assert [len(letters) for letters, _ in again.published] == [50]
+    again.held.close()
+
+
+def test_store_of_the_driver_that_is_away_blocks_until_it_is_there(tmp_path: Path):
+    class Away(MemoryStore):
+        tries = 3
+
+        def open(self) -> None:
+            if self.tries:
+                self.tries -= 1
+                raise StoreUnavailableError("nobody is there")
+            super().open()
+
+    bench = Bench(tmp_path, store=Away())
+    bench.job.on_batch(Frame([records(*TICK)]), 0)
+    assert bench.observer.reported[:3] == ["store_unavailable"] * 3
+    assert bench.keys() == [b"a", b"b"]
+
+
+def test_plugin_that_a_worker_lacks_stops_the_pipeline_and_says_what_to_do(tmp_path):
+    bench = Bench(tmp_path)
+    gone = part(Split, separator=":", index=0, attribute="2hb_f:ts")
+    gone = replace(gone, path="no_such_plugin:Split", provider="splitter 1.0")
+    bench.job = bench.job_of(replace(bench.plan, decorators=(gone,)))
+    frame = Frame([records(*TICK), records(*TICK, partition=1)])
+    with pytest.raises(StoppedError) as caught:
+        bench.job.on_batch(frame, 0)
+    assert (caught.value.code, frame.attempts) == ("plugin_missing", 1)
+    assert '"split" is of splitter 1.0 (no_such_plugin:Split), and worker ' in caught.value.message
+    assert "install it, with all it needs, for " in caught.value.message
+
+
+def test_file_of_a_step_that_a_new_worker_does_not_find_blocks_until_it_is_there(tmp_path):
+    table = tmp_path / "people.csv"
+    table.write_text("id,team\n1,red\n")
+    bench = Bench(tmp_path)
+    step = part(Lookup, path=str(table), columns={"team": "2hb_f:team"})
+    table.rename(tmp_path / "away.csv")
+    bench.observer.on_blocked = lambda: (tmp_path / "away.csv").rename(table)
+    bench.job = bench.job_of(replace(bench.plan, decorators=(step, *bench.plan.decorators)))
+    bench.job.on_batch(Frame([records(*TICK)]), 0)
+    assert bench.observer.reported[:2] == [("attempted", 0), "reference_file"]
+    assert bench.observer.reported[-1][0] == "acknowledged"
+
+
+class Spark:
+    """Stands for a frame to start queries of: keeps what each would call for a batch."""
+
+    def __init__(self) -> None:
+        self.callbacks: list[Callable[[Frame, int], None]] = []
+
+    def __getattr__(self, name: str) -> Callable[..., "Spark"]:
+        return lambda *_args, **_options: self
+
+    @property
+    def writeStream(self) -> "Spark":  # noqa: N802 - Spark's name
+        return self
+
+    def foreachBatch(self, callback: Callable[[Frame, int], None]) -> "Spark":  # noqa: N802 - Spark's name
+        self.callbacks.append(callback)
+        return self
+
+    def exception(self) -> None:
+        return None
+
+
+def started(bench: Bench) -> tuple[Spark, PipelineQuery]:
+    spark, query = Spark(), PipelineQuery("p", Checkpoint(bench.folder), bench.job, TimedCaller())
+    query.start(spark, Trigger())
+    return spark, query
+
+
+def test_batch_that_outlives_its_interrupted_query_ends_and_tells_nothing_of_the_next_one(tmp_path: Path):
+    """Spark has cancelled its tasks by then, which is no reason to run them again."""
+    begun, may_end = threading.Event(), threading.Event()
+    bench = Bench(tmp_path)
+    spark, query = started(bench)
+    raised: list[Exception] = []
+    seen: list[tuple[bool, bool]] = []
+
+    def cancelled(_attempt: int) -> None:
+        begun.set()
+        may_end.wait(10)
+        raise Py4JNetworkError("cancelled")
+
+    def outlive(_attempt: int) -> None:
+        made = Path(Prepared.unpacked(second.function.args[2].prepared["logs"]).folder)
+        made.mkdir(parents=True)
+        may_end.set()
+        thread.join(10)
+        seen.append((query.is_idle(), made.exists()))
+
+    def run() -> None:
+        try:
+            spark.callbacks[0](cut_off, 0)
+        except IngestError as error:
+            raised.append(error)
+
+    cut_off = Frame([records(*TICK)], before=cancelled)
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    assert begun.wait(10)
+    query.interrupt()
+    query.start(spark, Trigger())
+    second = Frame([records(*TICK)], before=outlive)
+    spark.callbacks[1](second, 0)
+    assert [type(error) for error in raised] == [AbandonedError]
+    assert (cut_off.attempts, set(seen)) == (1, {(False, True)})
+    assert bench.observer.reported.count(("acknowledged", 0, 5_000, 2)) == 1
+    assert "job_failed" not in bench.observer.reported
+    assert "Spark does not say why" in str(query.failure())
+
+
+@pytest.mark.parametrize("how", ["interrupted", "started again"])
+@pytest.mark.parametrize("step", ["tasks", "families", "delivery", "publication"])
+def test_batch_of_an_earlier_start_goes_no_further_and_leaves_what_the_next_one_makes(
+    tmp_path: Path, step: str, how: str
+):
+    bench = Bench(tmp_path)
+    spark, query = started(bench)
+    spark.callbacks[0](Frame([records(*TICK)]), 0)
+    made = tmp_path / "incoming" / "next" / "0.puts"
+
+    def end(*_arguments: object) -> None:
+        if how == "interrupted":
+            query.interrupt()
+        else:
+            query.start(spark, Trigger())
+        made.parent.mkdir(parents=True)
+        made.touch()
+
+    def ended_in(call: Callable[..., object]) -> Callable[..., object]:
+        return lambda *arguments: (end(), call(*arguments))[1]
+
+    frame = Frame(asking_for([7]) if step == "families" else [records(("c", "5:6"))])
+    match step:
+        case "tasks":
+            frame.before = end
+        case "families":
+            bench.store.ensure_table = ended_in(bench.store.ensure_table)
+        case "delivery":
+            bench.store.apply = ended_in(bench.store.apply)
+        case _:
+            query._job._publish = ended_in(bench.publish)
+    reported = len(bench.observer.reported)
+    with pytest.raises(AbandonedError):
+        spark.callbacks[0](frame, 1)
+    assert made.exists()
+    assert frame.attempts == 1
+    expected = {"tasks": [], "publication": [("attempted", 1), "running"]}
+    assert bench.observer.reported[reported:] == expected.get(step, [("attempted", 1)])
+    assert query._job.finished_batch == 0
+
+
+def test_batches_that_are_refused_stay_refused_by_a_start_that_comes_late(tmp_path: Path):
+    """A start may hang while the service stops."""
+    bench = Bench(tmp_path)
+    spark, query = started(bench)
+    query.refuse_batches()
+    query.stop()
+    query.start(spark, Trigger())
+    with pytest.raises(AbandonedError, match="the service stops"):
+        spark.callbacks[1](Frame([records(*TICK)]), 0)

@@ -1,0 +1,102 @@
+"""A query whose JVM is gone, as after a SIGTERM to the whole process group."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from py4j.protocol import Py4JNetworkError
+
+from ingest.spark.streaming.batch_time import BatchTimes
+from ingest.spark.streaming.checkpoint import Checkpoint
+from ingest.spark.streaming.job import Job
+from ingest.spark.streaming.query import PipelineQuery, Trigger
+from ingest.spark.streaming.timed_caller import TimedCaller
+
+
+class Broken:
+    """Stands for Spark's query: every call fails."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def __getattr__(self, name: str) -> object:
+        raise self._error
+
+
+class Ended:
+    """Stands for a query that has ended, and for what it is made of: Spark tells no reason."""
+
+    isActive = False  # noqa: N815 - Spark's name
+
+    def __getattr__(self, name: str) -> "Callable[..., Ended]":
+        return lambda *_args, **_options: self
+
+    @property
+    def writeStream(self) -> "Ended":  # noqa: N802 - Spark's name
+        return self
+
+    def exception(self) -> None:
+        return None
+
+
+@pytest.fixture(params=[Py4JNetworkError("answer was empty"), ConnectionRefusedError("nobody there")], ids=["p", "c"])
+def query(request: pytest.FixtureRequest, tmp_path: Path) -> PipelineQuery:
+    made = query_in(tmp_path)
+    made._query = Broken(request.param)
+    return made
+
+
+def test_query_without_its_jvm_has_ended(query: PipelineQuery):
+    assert query.ended()
+    assert not query.is_reading()
+    assert not query.is_waiting()
+    assert query.drained()
+    assert isinstance(query.failure(), Py4JNetworkError | ConnectionRefusedError)
+    query.stop()
+
+
+@pytest.mark.parametrize(("once", "reason"), [(True, None), (False, "Spark does not say why")])
+def test_query_that_ends_without_a_reason_has_failed_unless_it_was_to_end(
+    tmp_path: Path, once: bool, reason: str | None
+):
+    query = query_in(tmp_path)
+    query.start(Ended(), Trigger(once=once))
+    failure = query.failure()
+    assert failure is None if reason is None else reason in str(failure)
+
+
+class Reader(Checkpoint):
+    """A checkpoint in which a commit comes to be the moment after it was looked for."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.job: Job | None = None
+
+    def newest_commit(self) -> int | None:
+        newest = super().newest_commit()
+        assert self.job is not None
+        self.job.finished_batch = 7
+        self.job.idle.set()
+        return newest
+
+
+def test_batch_that_ends_while_it_is_looked_for_is_not_taken_for_committed(tmp_path: Path):
+    checkpoint = Reader(tmp_path)
+    query = query_in(tmp_path, checkpoint)
+    query._query = SimpleNamespace(isActive=True, exception=lambda: None)
+    checkpoint.job = query._job
+    query._job.idle.clear()
+    assert not query.drained()
+
+
+def query_in(folder: Path, checkpoint: Checkpoint | None = None) -> PipelineQuery:
+    job = Job(
+        pipeline="p",
+        plan=b"",
+        batch_times=BatchTimes(folder / "times", lambda: 0),
+        committers={},
+        publish=lambda *_: None,
+        observer=None,
+    )
+    return PipelineQuery("p", checkpoint or Checkpoint(folder), job, TimedCaller())

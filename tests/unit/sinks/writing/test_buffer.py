@@ -1,0 +1,140 @@
+"""Chunks are cut by bytes and rows, and hold what one call can take."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.api import Delete, Put
+from sinks.writing.buffer import CELL_COST_BYTES, ROW_COST_BYTES, Chunk, WriteBuffer
+
+
+def collecting(limit_bytes: int = 10_000, **options: int | bool) -> tuple[WriteBuffer, list[Chunk]]:
+    chunks: list[Chunk] = []
+    return WriteBuffer(limit_bytes, chunks.append, **options), chunks
+
+
+def put(row: bytes, value: bytes = b"v", at: int = 1, *, wal: bool = True, column: bytes = b"f:q") -> Put:
+    return Put(row, {column: value}, at, wal)
+
+
+def rows(chunk: Chunk) -> list[bytes]:
+    return [mutation.row for mutation in chunk.mutations]
+
+
+def test_nothing_leaves_before_it_is_full():
+    buffer, chunks = collecting()
+    buffer.add("t", put(b"a"))
+    assert chunks == []
+    buffer.flush()
+    assert [rows(chunk) for chunk in chunks] == [[b"a"]]
+    assert buffer.waiting_bytes == 0
+
+
+def test_size_counts_names_values_and_fixed_costs():
+    buffer, _ = collecting()
+    buffer.add("t", put(b"abc", b"12345"))
+    assert buffer.waiting_bytes == ROW_COST_BYTES + CELL_COST_BYTES + 3 + 3 + 5
+
+
+def test_bytes_cut_a_chunk():
+    buffer, chunks = collecting(limit_bytes=1_000)
+    for number in range(3):
+        buffer.add("t", put(b"%d" % number, b"x" * 400))
+    assert [rows(chunk) for chunk in chunks] == [[b"0", b"1"]]
+
+
+def test_rows_cut_a_chunk():
+    buffer, chunks = collecting(max_rows=2)
+    for number in range(5):
+        buffer.add("t", put(b"%d" % number))
+    assert [rows(chunk) for chunk in chunks] == [[b"0", b"1"], [b"2", b"3"]]
+
+
+def test_row_larger_than_the_limit_goes_alone():
+    buffer, chunks = collecting(limit_bytes=1_000)
+    buffer.add("t", put(b"small"))
+    buffer.add("t", put(b"large", b"x" * 5_000))
+    assert [rows(chunk) for chunk in chunks] == [[b"small"], [b"large"]]
+
+
+def test_a_chunk_is_of_one_table_time_flag_and_kind():
+    buffer, chunks = collecting()
+    first = [put(b"a"), put(b"a", at=2), put(b"a", wal=False), Delete(b"a", 1)]
+    second = [put(b"b"), put(b"b", at=2), put(b"b", wal=False), Delete(b"b", 1)]
+    for mutation in (*first, *second):
+        buffer.add("t", mutation)
+    buffer.add("u", put(b"c"))
+    buffer.flush()
+    pairs = [list(pair) for pair in zip(first, second, strict=True)]
+    assert [(chunk.table, chunk.mutations) for chunk in chunks] == [
+        *(("t", pair) for pair in pairs),
+        ("u", [put(b"c")]),
+    ]
+
+
+def test_times_of_a_row_cut_no_chunk():
+    buffer, chunks = collecting(limit_bytes=1_000_000)
+    for row in (b"a", b"b", b"c"):
+        for at in range(1, 6):
+            buffer.add("t", put(row, at=at))
+    buffer.flush()
+    assert [rows(chunk) for chunk in chunks] == [[b"a", b"b", b"c"]] * 5
+
+
+def test_a_store_that_takes_all_gets_a_table_in_the_order_it_came():
+    buffer, chunks = collecting(mixed=True)
+    mutations = [put(b"a", b"1"), put(b"a", b"2", at=2), Delete(b"a", 1), put(b"a", b"3"), put(b"a", b"4", wal=False)]
+    for mutation in mutations:
+        buffer.add("t", mutation)
+    buffer.add("u", put(b"b"))
+    buffer.flush()
+    assert [(chunk.table, chunk.mutations) for chunk in chunks] == [("t", mutations), ("u", [put(b"b")])]
+
+
+def test_clear_forgets_what_waits():
+    buffer, chunks = collecting()
+    buffer.add("t", put(b"a"))
+    buffer.clear()
+    buffer.flush()
+    assert chunks == []
+    assert buffer.waiting_bytes == 0
+
+
+def test_when_room_is_needed_the_largest_chunks_leave():
+    buffer, chunks = collecting(limit_bytes=3_000)
+    for number in range(10):
+        buffer.add("t", put(b"large%d" % number, b"x" * 100, at=1))
+    for number in range(20):
+        buffer.add("t", put(b"small%d" % number, at=100 + number))
+    assert [rows(chunk) for chunk in chunks] == [[b"large%d" % number for number in range(10)]]
+
+
+@given(
+    puts=st.lists(
+        st.builds(
+            lambda table, row, at, wal, size: (table, Put(row, {b"f:q": b"x" * size}, at, wal)),
+            st.sampled_from(["t", "u"]),
+            st.binary(min_size=1, max_size=2),
+            st.integers(min_value=1, max_value=5),
+            st.booleans(),
+            st.integers(min_value=0, max_value=900),
+        ),
+        max_size=40,
+    ),
+    limit=st.integers(min_value=100, max_value=3_000),
+)
+def test_memory_is_bounded_and_nothing_is_left_out(puts, limit):
+    chunks: list[Chunk] = []
+    buffer = WriteBuffer(limit, chunks.append, max_rows=7)
+    for table, one in puts:
+        size = ROW_COST_BYTES + CELL_COST_BYTES + len(one.row) + 3 + len(one.columns[b"f:q"])
+        buffer.add(table, one)
+        assert buffer.waiting_bytes <= max(limit, size)
+    buffer.flush()
+    assert buffer.waiting_bytes == 0
+    left = []
+    for chunk in chunks:
+        assert len(chunk.mutations) <= 7
+        assert len({(one.timestamp_ms, one.wal) for one in chunk.mutations}) == 1
+        assert chunk.cells == len(chunk.mutations)
+        left += [(chunk.table, one) for one in chunk.mutations]
+    assert sorted(left, key=repr) == sorted(puts, key=repr)

@@ -1,0 +1,80 @@
+"""A rule that deletes in a family which the table does not have: there is nothing to delete, and nothing is made."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from ingest.api import Event, FamilySpec, MappingError, TableSpec, WriteCounts
+from sinks.mapping.attr2hbase import Attr2HBase
+from sinks.memory import MemoryStore
+from sinks.writing.messages import Prepared
+from sinks.writing.mutator import BufferedMutator
+from sinks.writing.sending import DirectSender
+from tests.support.way import Way
+from tests.support.without_spark import spec_of
+
+TARGETS = ({"family": "absent"}, {"column": "absent:q"})
+FORGET = Event(b"forget", {"2hb_": b"r"})
+PUT = Event(b"", {"2hb_": b"r", "2hb_f:q": b"1"})
+
+
+def writer_of(
+    store: MemoryStore, target: Mapping[str, str], table: str, on_unknown: str | None, *, creates_families: bool = True
+) -> Way:
+    settings = {
+        "table": table,
+        "rules": [{"when": "%{body} == 'forget'", "delete": target}],
+        "families": {} if on_unknown is None else {"on_unknown": on_unknown},
+    }
+    mapper = Attr2HBase(Attr2HBase.settings_class().model_validate(settings))
+    can = replace(store.capabilities, creates_families=creates_families)
+    mutator = BufferedMutator([DirectSender(store)], "logs", capabilities=can, buffer_bytes=1_000, deletes=True)
+    made = Way(mapper, mutator)
+    made.begin(spec_of(1_000), Prepared(), WriteCounts())
+    return made
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    made = MemoryStore()
+    made.open()
+    made.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
+    return made
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("table", ["t", "absent"])
+@pytest.mark.parametrize("on_unknown", [None, "create", "drop"])
+def test_event_is_dropped_and_no_family_is_asked_for(store, target, table, on_unknown):
+    writer = writer_of(store, target, table, on_unknown)
+    assert writer.write(FORGET) == "unknown_family"
+    writer.flush()
+    assert writer.needs_families == {}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("on_unknown", "creates_families"), [("error", True), (None, False)])
+def test_event_fails_where_an_unknown_family_is_an_error(store, target, on_unknown, creates_families):
+    """As HBase itself says it."""
+    writer = writer_of(store, target, "t", on_unknown, creates_families=creates_families)
+    with pytest.raises(MappingError, match='no family "absent" in table "t"') as caught:
+        writer.write(FORGET)
+    assert caught.value.code == "unknown_family"
+
+
+def test_table_that_may_get_no_more_families_is_no_error(store):
+    writer = writer_of(store, {"family": "absent"}, "t", None)
+    writer.begin(spec_of(1_000), Prepared(at_limit=frozenset(["t"])), WriteCounts())
+    assert writer.write(FORGET) == "unknown_family"
+
+
+def test_family_that_is_there_is_deleted(store):
+    writer = writer_of(store, {"family": "f"}, "t", None)
+    writer.write(PUT)
+    writer.flush()
+    assert store.get("t", b"r") is not None
+    writer.begin(spec_of(2_000), Prepared(), WriteCounts())
+    assert writer.write(FORGET) is None
+    writer.flush()
+    assert store.get("t", b"r") is None

@@ -1,0 +1,72 @@
+"""Families that events ask for."""
+
+import pytest
+
+from ingest.api import FamilySpec, TableSpec
+from sinks.memory import MemorySettings, MemoryStore
+from sinks.writing.driver_store import DriverStore
+from sinks.writing.families import FamilyRegistry
+
+DECLARED = {"t": TableSpec("t", (FamilySpec(b"web", versions=3),))}
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    made = MemoryStore(MemorySettings())
+    made.open()
+    return made
+
+
+def registry(store: MemoryStore, limit: int = 2) -> FamilyRegistry:
+    return FamilyRegistry(DriverStore(store), DECLARED, {"t": limit}, {"t": frozenset({b"sys"})})
+
+
+def test_declared_family_is_made_as_declared_and_does_not_count(store: MemoryStore):
+    families = registry(store)
+    families.create("t", {b"web", b"a", b"b"})
+    assert families.known() == {"t": frozenset({b"web", b"a", b"b"})}
+    assert families.at_limit() == frozenset()
+
+
+def test_limit_is_filled_in_byte_order_and_closes_the_table(store: MemoryStore):
+    families = registry(store)
+    families.create("t", [b"c", b"b", b"a"])
+    assert families.known()["t"] == frozenset({b"web", b"a", b"b"})
+    assert families.at_limit() == frozenset({"t"})
+
+
+def test_limit_holds_over_a_restart(store: MemoryStore):
+    registry(store).create("t", [b"a", b"b"])
+    again = registry(store)
+    again.create("t", [b"c"])
+    assert again.known()["t"] == frozenset({b"web", b"a", b"b"})
+    assert again.at_limit() == frozenset({"t"})
+
+
+def test_table_alone_is_made_with_its_declared_families(store: MemoryStore):
+    families = registry(store)
+    families.create("t", ())
+    assert families.known() == {"t": frozenset({b"web"})}
+
+
+def test_family_a_sink_names_is_made_although_the_limit_is_reached(store: MemoryStore):
+    families = registry(store, limit=1)
+    families.create("t", [b"a", b"b", b"sys"])
+    assert families.known()["t"] == frozenset({b"web", b"a", b"sys"})
+    families.create("t", [b"c"])
+    assert families.known()["t"] == frozenset({b"web", b"a", b"sys"})
+
+
+def test_limits_are_those_of_the_table(store: MemoryStore):
+    """A sink that names its table sets its limit alone; what events name has that of the sink that lets them."""
+    limits = {"t": 1, None: 2}
+    own = {"t": frozenset({b"sys"}), None: frozenset({b"raw"})}
+    families = FamilyRegistry(DriverStore(store), {}, limits, own)
+    for table in ("t", "u", "v"):
+        families.create(table, [b"a", b"b", b"c", b"raw", b"sys"])
+    assert families.known() == {
+        "t": frozenset({b"a", b"raw", b"sys"}),
+        "u": frozenset({b"a", b"b", b"raw"}),
+        "v": frozenset({b"a", b"b", b"raw"}),
+    }
+    assert families.at_limit() == frozenset({"t", "u", "v"})

@@ -1,0 +1,166 @@
+"""Folding gives what the operations meant, in any order of sending and again on a replay."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.api import Delete, FamilySpec, MappingError, Mutation, Put, Scan, TableSpec
+from sinks.memory import MemoryStore
+from sinks.writing.buffer import CELL_COST_BYTES
+from sinks.writing.fold import Fold
+
+TABLE = "t"
+BATCH_MS = 1_000
+
+rows = st.sampled_from([b"r1", b"r2"])
+families = st.sampled_from([b"a", b"b"])
+qualifiers = st.sampled_from([b"", b"x", b"y"])
+puts = st.builds(
+    lambda row, columns, wal: Put(row, {f + b":" + q: v for (f, q), v in columns.items()}, BATCH_MS, wal),
+    rows,
+    st.dictionaries(st.tuples(families, qualifiers), st.binary(max_size=2), min_size=1, max_size=3),
+    st.booleans(),
+)
+deletes = st.one_of(
+    st.builds(Delete, rows, st.just(BATCH_MS), wal=st.booleans()),
+    st.builds(Delete, rows, st.just(BATCH_MS), families, wal=st.booleans()),
+    st.builds(Delete, rows, st.just(BATCH_MS), families, qualifiers, wal=st.booleans()),
+)
+operations = st.lists(st.one_of(puts, deletes), max_size=12)
+times = st.integers(min_value=1, max_value=4)
+
+
+def store(initial: list[Mutation]) -> MemoryStore:
+    made = MemoryStore()
+    made.open()
+    made.ensure_table(TableSpec(TABLE, (FamilySpec(b"a", versions=3), FamilySpec(b"b"))))
+    made.apply(TABLE, initial)
+    return made
+
+
+def copy(mutation: Mutation, timestamp_ms: int) -> Mutation:
+    if isinstance(mutation, Put):
+        return Put(mutation.row, dict(mutation.columns), timestamp_ms, mutation.wal)
+    return Delete(mutation.row, timestamp_ms, mutation.family, mutation.qualifier, mutation.wal)
+
+
+def folded(mutations: list[Mutation]) -> list[Mutation]:
+    fold = Fold()
+    for mutation in mutations:
+        fold.add(TABLE, copy(mutation, mutation.timestamp_ms))
+    return [one for _, one in fold.deletes()] + [one for _, one in fold.puts()]
+
+
+def seen(in_store: MemoryStore) -> list[tuple[bytes, bytes, bytes, bytes]]:
+    return [
+        (row.key, cell.family, cell.qualifier, cell.value) for row in in_store.scan(TABLE, Scan()) for cell in row.cells
+    ]
+
+
+@pytest.fixture(scope="module")
+def before() -> list[Mutation]:
+    """What an earlier batch wrote; batches are at least 2 ms apart."""
+    return [Put(row, {b"a:x": b"old", b"a:": b"old", b"b:y": b"old"}, BATCH_MS - 2) for row in (b"r1", b"r2")]
+
+
+@given(operations=operations, turn=st.randoms(use_true_random=False))
+def test_fold_gives_what_the_operations_meant(before, operations, turn):
+    one_by_one = store(before)
+    for index, mutation in enumerate(operations):
+        one_by_one.apply(TABLE, [copy(mutation, BATCH_MS + index)])
+    result = folded(operations)
+    applied = store(before)
+    applied.apply(TABLE, result)
+    assert seen(applied) == seen(one_by_one)
+
+    applied.apply(TABLE, result)
+    assert seen(applied) == seen(one_by_one), "a replay changed something"
+
+    shuffled = store(before)
+    order = list(result)
+    turn.shuffle(order)
+    for mutation in order:
+        shuffled.apply(TABLE, [mutation])
+    assert seen(shuffled) == seen(one_by_one), "the order of sending mattered"
+
+
+@given(operations=operations)
+def test_fold_of_partitions_gives_the_same_as_of_all(before, operations):
+    together = store(before)
+    together.apply(TABLE, folded(operations))
+    apart = store(before)
+    for row in (b"r2", b"r1"):
+        apart.apply(TABLE, folded([mutation for mutation in operations if mutation.row == row]))
+    assert seen(apart) == seen(together)
+
+
+@given(operations=st.lists(st.tuples(st.one_of(puts, deletes), times), max_size=10))
+def test_fold_with_event_times_orders_by_time_then_arrival(operations):
+    timed = [copy(mutation, at * 10) for mutation, at in operations]
+    reference = store([])
+    for index, mutation in enumerate(timed):
+        reference.apply(TABLE, [copy(mutation, mutation.timestamp_ms * 100 + index)])
+    applied = store([])
+    result = folded(timed)
+    applied.apply(TABLE, result)
+    applied.apply(TABLE, result)
+    assert seen(applied) == seen(reference)
+
+
+@given(operations=operations)
+def test_fold_gives_one_put_for_each_row_time_and_flag(operations):
+    result = [one for one in folded(operations) if isinstance(one, Put)]
+    keys = [(one.row, one.timestamp_ms, one.wal) for one in result]
+    assert len(set(keys)) == len(keys)
+    cells = [(one.row, column) for one in result for column in one.columns]
+    assert len(set(cells)) == len(cells)
+
+
+def test_delete_goes_out_one_millisecond_earlier():
+    result = folded([Put(b"r", {b"a:x": b"1"}, 5), Delete(b"r", 5), Put(b"r", {b"a:y": b"2"}, 5)])
+    assert result == [Delete(b"r", 4), Put(b"r", {b"a:y": b"2"}, 5)]
+
+
+def test_row_delete_makes_smaller_deletes_needless():
+    result = folded([Delete(b"r", 5, b"a"), Delete(b"r", 5, b"a", b"x"), Delete(b"r", 5, wal=False)])
+    assert result == [Delete(b"r", 4)]
+
+
+def test_delete_at_time_zero_is_refused():
+    with pytest.raises(MappingError) as caught:
+        folded([Delete(b"r", 0)])
+    assert caught.value.code == "delete_at_zero"
+
+
+def test_clear_forgets():
+    fold = Fold()
+    fold.add(TABLE, Put(b"r", {b"a:x": b"1"}, 5))
+    fold.clear()
+    assert [*fold.deletes(), *fold.puts()] == []
+
+
+@given(
+    st.lists(
+        st.dictionaries(st.sampled_from([b"a:x", b"a:y", b"b:z"]), st.binary(max_size=60), min_size=1), min_size=2
+    ),
+    st.integers(1, 200),
+)
+def test_what_several_events_made_leaves_in_puts_of_a_bounded_size(written, most):
+    fold = Fold(most)
+    columns: dict[bytes, bytes] = {}
+    for each in written:
+        columns.update(each)
+        fold.add(TABLE, Put(b"r", dict(each), BATCH_MS))
+    parts = [put.columns for _, put in fold.puts()]
+    assert {name: value for part in parts for name, value in part.items()} == columns
+    assert sum(map(len, parts)) == len(columns)
+    for part in parts:
+        size = sum(CELL_COST_BYTES + len(name) + len(value) for name, value in part.items())
+        assert size <= most or len(part) == 1
+
+
+def test_what_one_event_made_leaves_whole():
+    fold = Fold(1)
+    put = Put(b"r", {b"a:x": b"1", b"a:y": b"2"}, BATCH_MS)
+    fold.add(TABLE, put)
+    assert list(fold.puts()) == [(TABLE, put)]

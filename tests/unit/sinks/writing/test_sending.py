@@ -1,0 +1,355 @@
+"""One chunk in flight, errors surface, and nothing of a failed round is sent after the error."""
+
+import asyncio
+import threading
+
+import pytest
+
+from ingest.api import (
+    FamilySpec,
+    Put,
+    Scan,
+    SchemaError,
+    StoreBusyError,
+    StoreRefusedError,
+    StoreUnavailableError,
+    TableSpec,
+    WriteRejectedError,
+)
+from sinks.memory import MemoryStore
+from sinks.writing.buffer import Chunk
+from sinks.writing.retry import Retry
+from sinks.writing.sending import DirectSender, Sender, ThreadSender
+
+
+class Gated(MemoryStore):
+    """A memory store whose apply waits for a gate and raises a given error; records who called what."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open()
+        self.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
+        self.close()
+        self.gate = threading.Event()
+        self.gate.set()
+        self.entered = threading.Event()
+        self.errors: list[BaseException] = []
+        self.calls: list[str] = []
+        self.threads: set[int] = set()
+
+    def _called(self, what: str) -> None:
+        self.calls.append(what)
+        self.threads.add(threading.get_ident())
+
+    def open(self):
+        if hasattr(self, "calls"):
+            self._called("open")
+        super().open()
+
+    def close(self):
+        if hasattr(self, "calls"):
+            self._called("close")
+        super().close()
+
+    def apply(self, table, mutations):
+        self._called(mutations[0].row.decode())
+        self.entered.set()
+        assert self.gate.wait(30)
+        if self.errors:
+            raise self.errors.pop(0)
+        super().apply(table, mutations)
+
+    def keys(self) -> list[bytes]:
+        super().open()
+        return [row.key for row in self.scan("t", Scan())]
+
+
+def chunk(row: str) -> Chunk:
+    put = Put(row.encode(), {b"f:q": b"v"}, 1)
+    return Chunk("t", [put], cells=1, size_bytes=10)
+
+
+def submit_and_wait(sender: Sender, row: str) -> None:
+    sender.submit(chunk(row))
+    sender.wait()
+
+
+def quick() -> Retry:
+    return Retry(attempts=3, sleep=lambda seconds: None)
+
+
+@pytest.fixture
+def store() -> Gated:
+    return Gated()
+
+
+@pytest.fixture(params=[ThreadSender, DirectSender])
+def sender(request, store):
+    made = request.param(store, retry=quick())
+    yield made
+    store.gate.set()
+    made.close()
+
+
+@pytest.fixture
+def threaded(store):
+    made = ThreadSender(store, retry=quick())
+    yield made
+    store.gate.set()
+    made.close()
+
+
+def test_all_chunks_are_durable_after_wait(sender, store):
+    sender.begin(5)
+    for row in ("a", "b", "c"):
+        sender.submit(chunk(row))
+    sender.wait()
+    assert [(sent.rows_sent, sent.retries, sent.stored) for sent in sender.take_results()] == [(1, 0, True)] * 3
+    assert sender.take_results() == []
+    assert store.calls == ["open", "a", "b", "c"]
+    assert store.keys() == [b"a", b"b", b"c"]
+
+
+def test_error_surfaces_and_ends_the_round(sender, store):
+    store.errors = [SchemaError("differs")]
+    sender.begin(5)
+    with pytest.raises(SchemaError):
+        submit_and_wait(sender, "a")
+    for _ in range(2):
+        with pytest.raises(SchemaError):
+            sender.submit(chunk("b"))
+        with pytest.raises(SchemaError):
+            sender.call(lambda store: store.tables())
+    assert "b" not in store.calls
+
+    sender.begin(5)
+    sender.submit(chunk("b"))
+    sender.wait()
+    assert store.keys() == [b"b"]
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [(KeyError("unforeseen"), "KeyError: 'unforeseen'"), (asyncio.CancelledError(), "CancelledError")],
+)
+def test_bug_of_a_store_is_reported_as_one_of_the_store(sender, store, error, expected):
+    store.errors = [error] * 3
+    sender.begin(5)
+    with pytest.raises(StoreUnavailableError, match=expected) as caught:
+        submit_and_wait(sender, "a")
+    assert (caught.value.code, type(caught.value.__cause__)) == ("store_bug", type(error))
+    sender.begin(5)
+    submit_and_wait(sender, "a")
+    assert store.calls == ["open", "a", "close", "open", "a", "close", "open", "a", "close", "open", "a"]
+    assert store.keys() == [b"a"]
+
+
+def test_refused_row_is_told_and_the_round_goes_on(sender, store):
+    store.errors = [WriteRejectedError("cell too large")]
+    sender.begin(5)
+    sender.submit(chunk("a"))
+    sender.submit(chunk("b"))
+    sender.wait()
+    first, second = sender.take_results()
+    assert [(refusal.mutation.row, refusal.error.message) for refusal in first.refused] == [(b"a", "cell too large")]
+    assert (first.stored, first.cells, second.refused) == (True, 0, [])
+    assert store.keys() == [b"b"]
+
+
+def test_question_comes_after_what_was_sent(sender, store):
+    sender.begin(5)
+    sender.submit(chunk("a"))
+    assert sender.call(lambda store: [row.key for row in store.scan("t", Scan())]) == [b"a"]
+
+
+def test_busy_store_is_asked_again(threaded, store):
+    store.errors = [StoreBusyError("busy"), StoreBusyError("busy")]
+    threaded.begin(5)
+    threaded.submit(chunk("a"))
+    threaded.wait()
+    assert [(sent.retries, sent.stored) for sent in threaded.take_results()] == [(2, True)]
+    assert store.calls == ["open", "a", "a", "a"]
+
+
+def test_store_is_opened_again_after_it_was_not_reached(threaded, store):
+    store.errors = [StoreUnavailableError("gone")]
+    threaded.begin(5)
+    threaded.submit(chunk("a"))
+    threaded.wait()
+    assert store.calls == ["open", "a", "close", "open", "a"]
+
+
+def test_spent_attempts_are_counted(threaded, store):
+    store.errors = [StoreUnavailableError("gone")] * 3
+    threaded.begin(5)
+    threaded.submit(chunk("a"))
+    with pytest.raises(StoreUnavailableError):
+        threaded.wait()
+    assert [(sent.rows_sent, sent.retries, sent.stored) for sent in threaded.take_results()] == [(3, 2, False)]
+
+
+def test_store_is_touched_by_one_thread_alone(threaded, store):
+    threaded.begin(5)
+    threaded.submit(chunk("a"))
+    threaded.call(lambda store: store.tables())
+    threaded.close()
+    assert store.calls == ["open", "a", "close"]
+    assert len(store.threads) == 1
+    assert threading.get_ident() not in store.threads
+
+
+def test_next_chunk_is_made_while_one_is_in_flight(threaded, store):
+    store.gate.clear()
+    threaded.begin(5)
+    threaded.submit(chunk("a"))
+    assert store.entered.wait(5)
+    store.gate.set()
+    threaded.submit(chunk("b"))
+    threaded.wait()
+    assert store.keys() == [b"a", b"b"]
+
+
+def test_patience_ends_the_round_and_the_late_chunk_is_waited_for(threaded, store):
+    store.gate.clear()
+    threaded.begin(0.01)
+    threaded.submit(chunk("a"))
+    with pytest.raises(StoreUnavailableError, match="a chunk has been in flight for"):
+        threaded.submit(chunk("b"))
+    with pytest.raises(StoreUnavailableError):
+        threaded.wait()
+    with pytest.raises(StoreUnavailableError, match="a chunk has been in flight for"):
+        threaded.begin(0.01)
+
+    threading.Timer(0.05, store.gate.set).start()
+    threaded.begin(30)
+    threaded.submit(chunk("c"))
+    threaded.wait()
+    assert [call for call in store.calls if call != "open"] == ["a", "c"]
+    assert [sent.stored for sent in threaded.take_results()] == [False, True]
+
+
+def test_reason_of_a_call_that_took_longer_than_the_patience_is_told_in_the_next_round(threaded, store):
+    """A disabled table takes longer to be refused than any task waits."""
+    store.gate.clear()
+    store.errors = [StoreRefusedError('table "t" is disabled', code="disabled")]
+    threaded.begin(0.01)
+    with pytest.raises(StoreUnavailableError, match=r"for \d+\.\d s$"):
+        submit_and_wait(threaded, "a")
+    store.gate.set()
+    threaded.begin(30)
+    store.gate.clear()
+    threaded.begin(0.01)
+    with pytest.raises(StoreUnavailableError, match='the previous call ended with: table "t" is disabled') as caught:
+        submit_and_wait(threaded, "a")
+    assert caught.value.code == "disabled"
+
+    store.gate.set()
+    threaded.begin(30)
+    submit_and_wait(threaded, "a")
+    store.gate.clear()
+    threaded.begin(0.01)
+    with pytest.raises(StoreUnavailableError, match=r"for \d+\.\d s$"):
+        submit_and_wait(threaded, "b")
+
+
+def test_rows_of_a_call_that_ended_after_its_round_count_as_sent(threaded, store):
+    store.gate.clear()
+    threaded.begin(0.01)
+    with pytest.raises(StoreUnavailableError):
+        submit_and_wait(threaded, "a")
+    store.gate.set()
+    threaded.begin(30)
+    submit_and_wait(threaded, "a")
+    assert [(sent.rows_sent, sent.stored) for sent in threaded.take_results()] == [(1, False), (1, True)]
+
+
+def test_refused_table_is_not_tried_again(threaded, store):
+    store.errors = [StoreRefusedError("no table")]
+    threaded.begin(5)
+    with pytest.raises(StoreRefusedError):
+        submit_and_wait(threaded, "a")
+    assert store.calls == ["open", "a"]
+
+
+def test_given_up_chunk_is_not_tried_again(threaded, store):
+    store.gate.clear()
+    store.errors = [StoreBusyError("busy")]
+    threaded.begin(0.01)
+    threaded.submit(chunk("a"))
+    with pytest.raises(StoreUnavailableError):
+        threaded.wait()
+    store.gate.set()
+    threaded.begin(30)
+    assert [call for call in store.calls if call != "open"] == ["a"]
+    threaded.wait()
+
+
+class Picky(MemoryStore):
+    """Refuses rows that begin with x; every call takes a second on its clock and may hang at a gate."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.calls = 0
+        self.hangs_at = 0
+        self.gate = threading.Event()
+        self.open()
+        self.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
+
+    def close(self):
+        """Stays open, to be read."""
+
+    def apply(self, table, mutations):
+        self.calls += 1
+        if self.calls == self.hangs_at:
+            assert self.gate.wait(30)
+        self.now += 1.0
+        if any(mutation.row.startswith(b"x") for mutation in mutations):
+            raise WriteRejectedError("x is refused")
+        super().apply(table, mutations)
+
+
+def many(*rows: str) -> Chunk:
+    mutations = [Put(row.encode(), {b"f:q": b"v"}, 1) for row in rows]
+    return Chunk("t", mutations, cells=len(mutations))
+
+
+def test_bisection_may_take_longer_than_the_patience_for_one_call():
+    """Each call takes a second of a patience of two: what is in flight is the call, not the chunk."""
+    store = Picky()
+    sender = ThreadSender(store, retry=quick(), clock=lambda: store.now)
+    sender.begin(2)
+    sender.submit(many("a", "b", "xc", "d", "e", "xf", "g", "h"))
+    sender.wait()
+    (sent,) = sender.take_results()
+    assert [refusal.mutation.row for refusal in sent.refused] == [b"xc", b"xf"]
+    assert store.calls == 11
+    assert [row.key for row in store.scan("t", Scan())] == [b"a", b"b", b"d", b"e", b"g", b"h"]
+    sender.close()
+
+
+def test_given_up_bisection_ends_with_the_call_that_runs():
+    store = Picky()
+    store.hangs_at = 2
+    sender = ThreadSender(store, retry=quick())
+    sender.begin(0.01)
+    sender.submit(many("a", "xb", "c", "d"))
+    with pytest.raises(StoreUnavailableError):
+        sender.wait()
+    store.gate.set()
+    sender.begin(30)
+    assert store.calls == 2
+    sender.close()
+
+
+def test_close_does_not_wait_for_a_call_that_hangs(threaded, store):
+    store.gate.clear()
+    threaded.begin(0.01)
+    threaded.submit(chunk("a"))
+    threaded.close()
+    threaded.close()
+
+
+def test_close_without_use(sender):
+    sender.close()
+    sender.close()
