@@ -79,7 +79,7 @@ def _produce(kafka: Kafka, topic: str, rate: float, partitions: int, watch: "_Pr
     due = started = time.monotonic()
     next_probe = started + WARM_S + SETTLE_S
     number = 0
-    with ReadyMade(kafka, topic) as producer:
+    with ReadyMade(kafka.server.port, topic) as producer:
         while (now := time.monotonic()) - started < WARM_S + SETTLE_S + MEASURED_S:
             offsets = producer.send(made[number % len(made)])
             number += 1

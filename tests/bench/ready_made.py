@@ -9,11 +9,11 @@ from typing import Self
 
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from tests.support.servers import Kafka
-
 _PRODUCE, _VERSION = 0, 3
 _TIMEOUT_MS = 30_000
 _MAX_BYTES = 1_000_000  # what a broker takes by default
+_NOT_LEADER = 6
+_RETRY_S = 0.1  # as a producer's retry.backoff.ms
 
 
 def batch(records: Iterable[tuple[bytes | None, bytes]]) -> bytes:
@@ -43,9 +43,9 @@ class ReadyMade:
     Source: Kafka's protocol guide, Produce version 3.
     """
 
-    def __init__(self, kafka: Kafka, topic: str) -> None:
+    def __init__(self, port: int, topic: str) -> None:
         self._topic = topic.encode()
-        self._socket = socket.create_connection(("127.0.0.1", kafka.server.port), timeout=_TIMEOUT_MS / 1000)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_MS / 1000)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def __enter__(self) -> Self:
@@ -60,9 +60,29 @@ class ReadyMade:
         """
         Send a batch to each of some partitions and wait for the answer.
 
+        A broker that does not lead a partition yet, as just after a topic was created, is asked again.
+
         Returns:
             partition -> offset of the first record of its batch.
         """
+        found: dict[int, int] = {}
+        deadline = time.monotonic() + _TIMEOUT_MS / 1000
+        while True:
+            waiting: dict[int, bytes] = {}
+            for partition, (error, offset) in self._ask(batches).items():
+                if error == _NOT_LEADER and time.monotonic() < deadline:
+                    waiting[partition] = batches[partition]
+                elif error:
+                    raise RuntimeError(f"the broker refused a batch for partition {partition}: error {error}")
+                else:
+                    found[partition] = offset
+            if not waiting:
+                return found
+            batches = waiting
+            time.sleep(_RETRY_S)
+
+    def _ask(self, batches: Mapping[int, bytes]) -> dict[int, tuple[int, int]]:
+        """Partition -> error, and offset of the first record of its batch."""
         parts = [struct.pack(">hhihhhii", _PRODUCE, _VERSION, 0, -1, -1, 1, _TIMEOUT_MS, 1)]
         parts.append(struct.pack(">h", len(self._topic)) + self._topic + struct.pack(">i", len(batches)))
         for partition, written in batches.items():
@@ -73,12 +93,10 @@ class ReadyMade:
         answer = self._read(size)
         at = 8 + 2 + len(self._topic)  # behind the number of the call, how many topics, and the name of the one
         (count,) = struct.unpack_from(">i", answer, at)
-        found: dict[int, int] = {}
+        found: dict[int, tuple[int, int]] = {}
         for index in range(count):
             partition, error, offset, _ = struct.unpack_from(">ihqq", answer, at + 4 + 22 * index)
-            if error:
-                raise RuntimeError(f"the broker refused a batch for partition {partition}: error {error}")
-            found[partition] = offset
+            found[partition] = (error, offset)
         return found
 
     def _read(self, count: int) -> bytes:

@@ -109,7 +109,7 @@ def _produce(
     records = ((b"%07d" % number, line) for number, line in enumerate(Workload().lines(DIFFERENT)))
     made = [batch(islice(records, A_BATCH)) for _ in range(DIFFERENT // A_BATCH)]
     number = 0
-    with ReadyMade(kafka, topic) as producer:
+    with ReadyMade(kafka.server.port, topic) as producer:
         while not over.is_set():
             if produced[0] - stored[0] >= AHEAD:
                 time.sleep(0.05)

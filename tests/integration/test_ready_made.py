@@ -11,7 +11,7 @@ pytestmark = pytest.mark.integration
 def test_batches_are_sent_again_and_again(kafka: Kafka):
     topic = kafka.create_topic("ready", partitions=2)
     first, second = batch([(b"k", b"a"), (None, b"b")]), batch([(None, b"c")])
-    with ReadyMade(kafka, topic) as producer:
+    with ReadyMade(kafka.server.port, topic) as producer:
         assert producer.send({0: first, 1: second}) == {0: 0, 1: 0}
         assert producer.send({1: first}) == {1: 1}
     read = [(record.partition, record.offset, record.key, record.value) for record in kafka.records(topic)]
@@ -26,5 +26,6 @@ def test_batches_are_sent_again_and_again(kafka: Kafka):
 
 def test_what_the_broker_refuses_is_told(kafka: Kafka):
     topic = kafka.create_topic("ready")
-    with ReadyMade(kafka, topic) as producer, pytest.raises(RuntimeError, match="refused a batch for partition 5"):
+    refused = pytest.raises(RuntimeError, match="refused a batch for partition 5")
+    with ReadyMade(kafka.server.port, topic) as producer, refused:
         producer.send({5: batch([(None, b"a")])})
