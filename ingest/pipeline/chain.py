@@ -155,7 +155,7 @@ class Chain:
     def guarded(self) -> Sequence[Callable[..., object]]:
         """The functions that are called for one event and have to return in time, for a `TimeLimit`."""
         if not self._in_stages:
-            return (self.run,)
+            return tuple(call for _, call in self._calls)
         conditions = (bound.condition.holds for bound in self._decorators if bound.condition is not None)
         return (_answer, self._apply, _given, *conditions)
 

@@ -2,8 +2,8 @@
 The per-event timeout: interrupts a call that does not return, such as a pattern that backtracks or an endless loop.
 
 A timer ticks in the main thread of the process that runs the chain. It adds no work to an event. At each tick the
-signal handler looks for a guarded call on the stack; if it finds the very same call too many times in a row, it raises
-there. Python's `re` handles signals while it searches, so a search is interrupted as well.
+signal handler looks for the outermost guarded call on the stack; if it finds the very same call too many times in a
+row, it raises there. Python's `re` handles signals while it searches, so a search is interrupted as well.
 
 It counts ticks, not seconds: a process that was stopped, starved or moved gets one tick for all the time it slept.
 """
@@ -46,7 +46,8 @@ class TimeLimit:
     Interrupts guarded calls that take too long while it is entered. Outside the main thread it does nothing.
 
     Args:
-        guarded: functions and methods of Python, each call of which has to return.
+        guarded: functions and methods of Python, each call of which has to return. Their caller catches the
+            `OutOfTimeError`, so it must not be guarded itself: its handler would be interrupted as well.
 
     Attributes:
         ended: number of calls interrupted since it was entered.
@@ -102,11 +103,15 @@ class TimeLimit:
             )
 
     def _tick(self, _number: int, frame: FrameType | None) -> None:
-        while frame is not None and frame.f_code not in self._codes:
+        call = None
+        while frame is not None:
+            # the outermost: a guarded call may make many short guarded calls, as of the method that it overrides
+            if frame.f_code in self._codes:
+                call = frame
             frame = frame.f_back
         # a call that survived an interrupt is not counted from zero, but interrupted again at each tick
-        if frame is None or frame is not self._seen:
-            self._seen = frame
+        if call is None or call is not self._seen:
+            self._seen = call
             self._count = 0
             return
         self._count += 1

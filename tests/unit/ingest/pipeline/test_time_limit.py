@@ -13,14 +13,14 @@ from dataclasses import replace
 
 import pytest
 
-from decorators.template import Value
+from decorators.template import Value, ValueSettings
 from ingest.api import Event, FanOut, OnError, Record, Settings
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dry_run import DryRun
 from ingest.pipeline.chain import BoundDecorator, Chain, Failed
-from ingest.pipeline.time_limit import MAX_ENDED, OutOfTimeError, TimeLimit
+from ingest.pipeline.time_limit import MAX_ENDED, TICKS, OutOfTimeError, TimeLimit
 from ingest.plan.assemble import Plan, live_task, plan_of
 from ingest.receipt import TaskStatus
 from sinks.writing.messages import Prepared
@@ -225,6 +225,56 @@ def test_fan_out_that_never_ends_is_one_failed_event():
     assert isinstance(failed, Failed)
     assert (failed.error.code, failed.component) == ("decorator_timeout", "copies")
     assert [type(each) for each in kept] == [Event] * 3
+
+
+def tick() -> None:
+    """A tick of the limit that is entered now, if there is one."""
+    if callable(signal.getsignal(signal.SIGALRM)):
+        signal.raise_signal(signal.SIGALRM)
+
+
+class TickingError(Exception):
+    """The timer ticks while the chain describes it."""
+
+    def __str__(self) -> str:
+        for _ in range(2 * TICKS):
+            tick()
+        return "described"
+
+
+class Fails(Value):
+    def decorate(self, event: Event) -> bool:
+        raise TickingError
+
+
+class Repeats(Value):
+    """Calls the method that it overrides again and again."""
+
+    def decorate(self, event: Event) -> bool:
+        for _ in range(10 * TICKS):
+            super().decorate(event)
+            tick()
+        return True
+
+
+def bound_to(kind: type[Value]) -> BoundDecorator:
+    return BoundDecorator(kind(ValueSettings.model_validate({"attribute": "x", "value": "1"})), kind.__name__)
+
+
+@pytest.mark.parametrize("first", [(), (BoundDecorator(Copies(), "copies"),)], ids=["chain", "chain with a fan-out"])
+def test_handler_of_a_failure_is_not_interrupted(first):
+    chain = Chain([*first, bound_to(Fails)])
+    with TimeLimit(chain.guarded, tick_s=1_000) as limit:
+        outcomes = chain.run(Event(b"a"))
+    assert {outcome.error.code for outcome in outcomes} == {"decorator_bug"}
+    assert limit.ended == 0
+
+
+def test_call_that_repeats_another_guarded_call_is_interrupted():
+    chain = Chain([bound_to(Repeats), bound_to(Value)])
+    with TimeLimit(chain.guarded, tick_s=1_000):
+        [failed] = chain.run(Event(b"a"))
+    assert (failed.error.code, failed.component) == ("decorator_timeout", "Repeats")
 
 
 def test_many_short_calls_are_not_interrupted():
