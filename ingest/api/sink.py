@@ -113,7 +113,15 @@ class TaskSink(ABC):
     Called by one thread, and kept by a worker process for many micro-batches. Order: `begin`, then the events with
     `split_end` after those of each split, then `flush`; that is a flush cycle. A flush cycle may be given up at any
     point, and the next `begin` forgets it. `close` ends it; it may be called twice.
+
+    An exception that is no IngestError is a fault of the sink: it stops the pipeline with `sink_failed`, which names
+    the sink, and is not retried. One of `close` is logged.
     """
+
+    @property
+    def has_splits(self) -> bool:
+        """Whether `split_end` is called after each split; otherwise all events of a flush cycle may be one split."""
+        return type(self).split_end is not TaskSink.split_end
 
     @abstractmethod
     def begin(self, spec: TaskSpec, prepared: bytes, counts: WriteCounts) -> None:
@@ -178,6 +186,9 @@ class Committer(ABC):
     for each attempt at a micro-batch `prepare`, and after its tasks either `commit` or `abort`. `commit` is
     repeated until it returns, and also for a batch that a killed process had committed but not acknowledged: a second
     commit of the same batch must leave the same data as one.
+
+    An exception that is no IngestError stops the pipeline, as with `TaskSink`; one of `abort`, `stop_probe` or `close`
+    is logged.
     """
 
     def recover(self) -> None:

@@ -122,9 +122,7 @@ class Task:
         self._after_last_send = failpoint.point("after_last_send")
         self._bindings = self._taking = tuple(bindings)
         self._destinations = destinations
-        self._by_split = chain.has_splits or any(
-            type(each).split_end is not TaskSink.split_end for each in destinations.values()
-        )
+        self._by_split = chain.has_splits or any(each.has_splits for each in destinations.values())
         self._on_error = on_error
         self._time_limit = time_limit
         self._observer = observer

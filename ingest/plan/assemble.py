@@ -22,7 +22,6 @@ from ingest.api import (
     Model,
     OnError,
     Settings,
-    Sink,
     SinkContext,
     SinkSettings,
     SinkWriter,
@@ -179,20 +178,29 @@ def live_mappers(plan: Plan) -> list[tuple[Component[SinkSettings], Mapper[Any]]
 
 
 def sink_writers(plan: Plan) -> dict[str, SinkWriter]:
-    """The tasks' halves of the sinks that are destinations of their own, by destination."""
-    return {name: sink.writer(context) for name, sink, context in _own_destinations(plan)}
+    """
+    The tasks' halves of the sinks that are destinations of their own, by destination.
+
+    Raises:
+        CatalogError: a plugin cannot be made with its settings.
+        SinkFailedError: it gives no such half.
+    """
+    from ingest.pipeline.own_sinks import writer_of
+
+    return {plan.destination_of(part): writer_of(part, _made(part), context) for part, context in _own_sinks(plan)}
 
 
 def sink_committers(plan: Plan) -> dict[str, Committer]:
-    """The driver's halves of the same sinks."""
-    return {name: sink.committer(context) for name, sink, context in _own_destinations(plan)}
+    """The driver's halves of the same sinks; raises as `sink_writers`."""
+    from ingest.pipeline.own_sinks import committer_of
+
+    return {plan.destination_of(part): committer_of(part, _made(part), context) for part, context in _own_sinks(plan)}
 
 
-def _own_destinations(plan: Plan) -> Iterator[tuple[str, Sink[Any], SinkContext]]:
+def _own_sinks(plan: Plan) -> Iterator[tuple[Component[SinkSettings], SinkContext]]:
     for part in plan.sinks:
         if part.settings.store_name is None:
-            context = SinkContext(plan.pipeline, part.name, plan.state_dir, plan.is_replay)
-            yield plan.destination_of(part), _made(part), context
+            yield part, SinkContext(plan.pipeline, part.name, plan.state_dir, plan.is_replay)
 
 
 def live_decoder(plan: Plan) -> Decoder:
@@ -207,6 +215,7 @@ def live_store(part: Component[StoreSettings]) -> Store[Any]:
 
 def live_task(plan: Plan) -> "Task":
     """Everything a worker process needs, once for each pipeline."""
+    from ingest.pipeline.own_sinks import OwnTaskSink
     from ingest.pipeline.task import Task
     from ingest.pipeline.time_limit import TimeLimit
     from sinks.writing.store_sink import StoreSink
@@ -216,13 +225,15 @@ def live_task(plan: Plan) -> "Task":
     writers = sink_writers(plan)
     bindings, guarded = live_bindings(plan, {name: mutator for name, (mutator, _) in ways.items()}, writers)
     stores = {name: StoreSink(mutator, staging) for name, (mutator, staging) in ways.items()}
+    parts = {plan.destination_of(part): part for part in plan.sinks}
+    own = {name: OwnTaskSink(parts[name], writer) for name, writer in writers.items()}
     return Task(
         pipeline=plan.pipeline,
         fingerprint=plan.fingerprint,
         decode=live_decoder(plan).decode,
         chain=chain,
         bindings=bindings,
-        destinations={**stores, **writers},
+        destinations={**stores, **own},
         on_error=plan.on_error,
         letters=DeadLetterBuffer(plan.masks),
         time_limit=TimeLimit([*chain.guarded, *guarded]),

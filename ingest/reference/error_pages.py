@@ -214,6 +214,10 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "A part of a row key has the separator in it, so the key could be taken for another one; see on_separator.",
     ),
     "sink_bug": (api.DecorateBugError, "A sink failed in a way it did not foresee; the log has its traceback once."),
+    "sink_failed": (
+        IngestError,
+        "A plugin's sink failed in a way it did not foresee, and no event is the cause; the message names the sink.",
+    ),
     "sink_timeout": (
         api.MappingError,
         "A sink's condition or mapping did not come to an end for this event, most likely a pattern that backtracks.",

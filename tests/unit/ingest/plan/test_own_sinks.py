@@ -1,17 +1,20 @@
 """Sinks that are destinations of their own: records through the task and the committers of a plan."""
 
 import importlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
-from ingest.api import OnError, Record, SinkContext
+from ingest.api import Disposition, IngestError, OnError, Record, SinkContext, SinkResult
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.plan.assemble import Plan, live_bindings, live_task, plan_of, sink_committers, sink_writers
+from ingest.plugins.guard import OutOfMemoryError
 from ingest.receipt import Counts
 from ingest.service.stores import committers_of
 from tests.support.sinks import LINES, PIPELINE
@@ -81,10 +84,99 @@ def test_both_halves_are_made_for_one_place(configured, monkeypatch, tmp_path):
     _, plan = configured()
     seen = []
     lines = importlib.import_module("lining").Lines
-    monkeypatch.setattr(lines, "writer", lambda _self, context: seen.append(context))
-    monkeypatch.setattr(lines, "committer", lambda _self, context: seen.append(context))
-    assert (sink_writers(plan), sink_committers(plan)) == ({"sink lines": None}, {"sink lines": None})
+    for name in ("writer", "committer"):
+        made = getattr(lines, name)
+        monkeypatch.setattr(lines, name, lambda self, context, made=made: seen.append(context) or made(self, context))
+    assert (*sink_writers(plan), *sink_committers(plan)) == ("sink lines", "sink lines")
     assert seen == [SinkContext("p", "lines", tmp_path / "state")] * 2
+
+
+LOCATION = f"p.yaml:{1 + PIPELINE.splitlines().index('      - lines: {path: ./lines}')}:9"
+
+
+def run_with_start(configuration: Configuration, plan: Plan) -> None:
+    """Recover as at a start, then run a micro-batch."""
+    for committer in committers_of(configuration, plan, {}).values():
+        committer.recover()
+    run(configuration, plan, b"one")
+
+
+def replace_call(monkeypatch: pytest.MonkeyPatch, half: str, call: str, answer: Callable[[], object]) -> None:
+    """Let a call of `Lines` or of one of its halves do only this."""
+    kind = getattr(importlib.import_module("lining"), half)
+    monkeypatch.setattr(kind, call, lambda *_arguments: answer(), raising=False)
+
+
+@pytest.mark.parametrize(
+    ("half", "call"),
+    [
+        ("Lines", "writer"),
+        ("LinesWriter", "begin"),
+        ("LinesWriter", "split_end"),
+        ("LinesWriter", "flush"),
+        ("Lines", "committer"),
+        ("LinesCommitter", "recover"),
+        ("LinesCommitter", "prepare"),
+        ("LinesCommitter", "commit"),
+    ],
+)
+class TestFaults:
+    @pytest.mark.parametrize("bug", [ValueError("a bug"), SystemExit("a bug")], ids=["exception", "no Exception"])
+    def test_unexpected_exception_names_the_sink_and_is_not_retried(self, configured, monkeypatch, half, call, bug):
+        configuration, plan = configured()
+        calls = []
+
+        def fail() -> None:
+            calls.append(call)
+            raise bug
+
+        replace_call(monkeypatch, half, call, fail)
+        with pytest.raises(IngestError) as caught:
+            run_with_start(configuration, plan)
+        error = caught.value
+        assert (error.code, error.disposition, calls) == ("sink_failed", Disposition.STOP, [call])
+        assert error.message == f'"lines" ({LOCATION}): {call}: {type(bug).__name__}: a bug ("lining.py")'
+
+    def test_want_of_memory_is_retried(self, configured, monkeypatch, half, call):
+        def fail() -> None:
+            raise MemoryError
+
+        configuration, plan = configured()
+        replace_call(monkeypatch, half, call, fail)
+        blocked = AssertionError if half == "LinesWriter" else OutOfMemoryError
+        with pytest.raises((blocked, OutOfMemoryError), match='"lines" got no memory'):
+            run_with_start(configuration, plan)
+
+
+@pytest.mark.parametrize(
+    ("half", "call", "answer", "wanted"),
+    [
+        ("Lines", "writer", None, "SinkWriter"),
+        ("Lines", "committer", None, "Committer"),
+        ("LinesWriter", "flush", None, "SinkResult"),
+        ("LinesWriter", "flush", SinkResult("text"), "bytes"),
+        ("LinesCommitter", "prepare", None, "bytes"),
+    ],
+)
+def test_wrong_answer_names_the_sink(configured, monkeypatch, half, call, answer, wanted):
+    configuration, plan = configured()
+    replace_call(monkeypatch, half, call, lambda: answer)
+    with pytest.raises(IngestError, match=f"{call}: TypeError: it returned .*; it must return {wanted} ") as caught:
+        run_with_start(configuration, plan)
+    assert caught.value.code == "sink_failed"
+
+
+@pytest.mark.parametrize("call", ["abort", "stop_probe", "close"])
+def test_exception_of_a_call_that_nothing_depends_on_is_logged(configured, monkeypatch, call):
+    def fail(*_arguments: object) -> None:
+        raise ValueError("a bug")
+
+    _, plan = configured()
+    replace_call(monkeypatch, "LinesCommitter", call, fail)
+    (committer,) = sink_committers(plan).values()
+    with capture_logs() as logged:
+        getattr(committer, call)(*(["batch"] if call == "abort" else []))
+    assert [line["reason"] for line in logged] == [f'"lines" ({LOCATION}): {call}: ValueError: a bug ("lining.py")']
 
 
 def test_names_for_staging_are_files_and_apart():

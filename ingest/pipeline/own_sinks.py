@@ -1,0 +1,167 @@
+"""The two halves of a sink that is a destination of its own; an exception that its plugin did not foresee names it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from reprlib import repr as short
+from typing import TypeVar
+
+from ingest.api import (
+    Batch,
+    Committer,
+    IngestError,
+    Sink,
+    SinkContext,
+    SinkResult,
+    SinkSettings,
+    SinkWriter,
+    TaskSink,
+    TaskSpec,
+    WriteCounts,
+)
+from ingest.config.model import Component
+from ingest.observe.logs import logger
+from ingest.plugins.guard import describe_exception, reraise_fatal
+
+T = TypeVar("T")
+
+_log = logger(__name__)
+
+
+class SinkFailedError(IngestError):
+    """A plugin's sink raised an unexpected exception, or returned what its contract does not allow, outside `write`."""
+
+    code = "sink_failed"
+
+
+class OwnTaskSink(TaskSink):
+    """The half in a task, but for `write`, whose exceptions fail one event each."""
+
+    def __init__(self, part: Component[SinkSettings], writer: SinkWriter) -> None:
+        self._part = part
+        self._writer = writer
+
+    @property
+    def has_splits(self) -> bool:
+        """As the plugin's."""
+        return self._writer.has_splits
+
+    def begin(self, spec: TaskSpec, prepared: bytes, counts: WriteCounts) -> None:
+        """Start a flush cycle."""
+        with _named(self._part, "begin"):
+            self._writer.begin(spec, prepared, counts)
+
+    def split_end(self) -> None:
+        """End a split."""
+        with _named(self._part, "split_end"):
+            self._writer.split_end()
+
+    def flush(self) -> SinkResult:
+        """Make all events durable, or staged."""
+        with _named(self._part, "flush"):
+            result = _checked(self._writer.flush(), SinkResult)
+            _checked(result.payload, bytes)
+            return result
+
+    def probe(self) -> bytes:
+        """A small part of a blocked flush cycle."""
+        with _named(self._part, "probe"):
+            return _checked(self._writer.probe(), bytes)
+
+    def close(self) -> None:
+        """Release connections and files."""
+        with _logged(self._part, "close"):
+            self._writer.close()
+
+
+class OwnCommitter(Committer):
+    """The half on the driver."""
+
+    def __init__(self, part: Component[SinkSettings], committer: Committer) -> None:
+        self._part = part
+        self._committer = committer
+
+    def recover(self) -> None:
+        """Remove what was staged and not committed."""
+        with _named(self._part, "recover"):
+            self._committer.recover()
+
+    def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:
+        """What the tasks get."""
+        with _named(self._part, "prepare"):
+            return _checked(self._committer.prepare(batch, requests), bytes)
+
+    def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
+        """Make the results durable and visible."""
+        with _named(self._part, "commit"):
+            self._committer.commit(batch, results)
+
+    def abort(self, batch: Batch) -> None:
+        """Remove what an attempt staged."""
+        with _logged(self._part, "abort"):
+            self._committer.abort(batch)
+
+    def probe(self, payload: bytes, patience_s: float) -> None:
+        """Try a part of a blocked batch."""
+        with _named(self._part, "probe"):
+            self._committer.probe(payload, patience_s)
+
+    def stop_probe(self) -> None:
+        """End a probe that waits."""
+        with _logged(self._part, "stop_probe"):
+            self._committer.stop_probe()
+
+    def close(self) -> None:
+        """Release connections and files."""
+        with _logged(self._part, "close"):
+            self._committer.close()
+
+
+def writer_of(part: Component[SinkSettings], sink: Sink[SinkSettings], context: SinkContext) -> SinkWriter:
+    """
+    The half in a task as the plugin gives it, for `OwnTaskSink` and for the events.
+
+    Raises:
+        SinkFailedError: it cannot be created.
+    """
+    with _named(part, "writer"):
+        return _checked(sink.writer(context), SinkWriter)
+
+
+def committer_of(part: Component[SinkSettings], sink: Sink[SinkSettings], context: SinkContext) -> Committer:
+    """
+    The half on the driver.
+
+    Raises:
+        SinkFailedError: it cannot be created.
+    """
+    with _named(part, "committer"):
+        return OwnCommitter(part, _checked(sink.committer(context), Committer))
+
+
+@contextmanager
+def _named(part: Component[SinkSettings], call: str) -> Iterator[None]:
+    try:
+        yield
+    except IngestError:
+        raise
+    except BaseException as bug:
+        module = part.path.partition(":")[0]
+        reraise_fatal(bug, part.name, module, part.provider)
+        about = describe_exception(bug, module, part.provider)
+        raise SinkFailedError(f'"{part.name}" ({part.location}): {call}: {about}') from bug
+
+
+@contextmanager
+def _logged(part: Component[SinkSettings], call: str) -> Iterator[None]:
+    """For calls that nothing depends on: a failure is logged."""
+    try:
+        with _named(part, call):
+            yield
+    except IngestError as error:
+        _log.warning("a sink could not clean up", sink=part.name, reason=str(error))
+
+
+def _checked(answer: T, kind: type[object]) -> T:
+    if not isinstance(answer, kind):
+        raise TypeError(f"it returned {short(answer)}; it must return {kind.__name__}")
+    return answer
