@@ -300,6 +300,20 @@ class Sink(ABC, Generic[S]):
         """The options of this sink."""
         return settings_class_of(cls, SinkSettings)
 
+    def look(self, context: SinkContext) -> str:  # noqa: ARG002 - for sinks that can check something
+        """
+        Check that the destination can be written, for `ingest validate --connect`.
+
+        Changes nothing, and returns within seconds: a user waits. The service may be running.
+
+        Returns:
+            What there is now, in a few words, such as `3 batches`.
+
+        Raises:
+            IngestError: a pipeline with this sink could not start or write now.
+        """
+        return "has nothing to check"
+
     @abstractmethod
     def writer(self, context: SinkContext) -> SinkWriter:
         """The half of a worker process; called once in each."""

@@ -1,4 +1,4 @@
-"""Connections to the stores, sources and dead-letter topics of a configuration, for `validate --connect`."""
+"""Connections to the stores, sources, sinks and dead-letter topics of a configuration, for `validate --connect`."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ingest.api import IngestError, NotFoundError, Source, Store, StoreSettings, TableSpec
 from ingest.cli.output import counted
 from ingest.config.options import DeadLetterTopic
+from ingest.plan.assemble import own_sink_looks, plan_of
 
 if TYPE_CHECKING:
     from ingest.catalog import Catalog
@@ -20,7 +21,7 @@ PATIENCE_S = 10.0  # a user waits for the answer; a service has a longer timeout
 @dataclass(frozen=True, slots=True)
 class Answer:
     """
-    The result of connecting to one store, source or dead-letter topic.
+    The result of connecting to one store, source, sink or dead-letter topic.
 
     Attributes:
         location: its place in the file.
@@ -37,11 +38,13 @@ class Answer:
 
 
 def answers(configuration: "Configuration", catalog: "Catalog") -> Iterator[Answer]:
-    """Connect to every store, source and dead-letter topic, one after the other."""
+    """Connect to every store, source, sink without a store, and dead-letter topic, one after the other."""
     for name, store in configuration.stores.items():
         yield _asked(store, f'store "{name}"', partial(_ask_store, configuration, catalog, name, store))
     for name, pipeline in configuration.pipelines.items():
         yield _asked(pipeline.source, f'source of pipeline "{name}"', partial(_ask_source, catalog, pipeline.source))
+        for sink, look in own_sink_looks(plan_of(configuration, pipeline, catalog)):
+            yield _asked(sink, f'sink "{sink.name}" of pipeline "{name}"', look)
         if isinstance(topic := pipeline.dead_letters.settings, DeadLetterTopic):
             what = f'dead-letter topic of pipeline "{name}"'
             yield _asked(pipeline.dead_letters, what, partial(_ask_dead_letter_topic, topic))

@@ -18,7 +18,8 @@ def validate(
     connect: Annotated[
         bool,
         typer.Option(
-            "--connect", help="Also connect to stores and Kafka: do tables, topics and dead-letter topics exist?"
+            "--connect",
+            help="Also connect to stores, sinks and Kafka: can they be written, do tables and topics exist?",
         ),
     ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 2 when there are warnings.")] = False,

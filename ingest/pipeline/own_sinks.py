@@ -138,6 +138,17 @@ def committer_of(part: Component[SinkSettings], sink: Sink[SinkSettings], contex
         return OwnCommitter(part, _checked(sink.committer(context), Committer))
 
 
+def look_of(part: Component[SinkSettings], sink: Sink[SinkSettings], context: SinkContext) -> str:
+    """
+    What there is now at the destination.
+
+    Raises:
+        IngestError: it cannot be written now.
+    """
+    with _named(part, "look"):
+        return _checked(sink.look(context), str)
+
+
 @contextmanager
 def _named(part: Component[SinkSettings], call: str) -> Iterator[None]:
     try:

@@ -7,6 +7,7 @@ the live pipeline of it once. Names from YAML are never imported in a worker, on
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -195,6 +196,18 @@ def sink_committers(plan: Plan) -> dict[str, Committer]:
     from ingest.pipeline.own_sinks import committer_of
 
     return {plan.destination_of(part): committer_of(part, _made(part), context) for part, context in _own_sinks(plan)}
+
+
+def own_sink_looks(plan: Plan) -> Iterator[tuple[Component[SinkSettings], Callable[[], str]]]:
+    """The same sinks, each with a call that returns what there is at its destination, or raises as `look_of`."""
+    for part, context in _own_sinks(plan):
+        yield part, partial(_look, part, context)
+
+
+def _look(part: Component[SinkSettings], context: SinkContext) -> str:
+    from ingest.pipeline.own_sinks import look_of
+
+    return look_of(part, _made(part), context)
 
 
 def _own_sinks(plan: Plan) -> Iterator[tuple[Component[SinkSettings], SinkContext]]:

@@ -15,6 +15,7 @@ dropped as they are, and made again.
 # this module is tests: asserts, names that say what they check, and small numbers
 # ruff: noqa: S101, D102
 
+import inspect
 import itertools
 import pickle
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -146,6 +147,17 @@ class SinkContract:
         settings = kit.sink.settings
         assert isinstance(settings, type(kit.sink).settings_class())
         assert pickle.loads(pickle.dumps(settings)) == settings  # noqa: S301 - our own bytes
+
+    def test_look_changes_nothing(self, kit: SinkKit) -> None:
+        context = SinkContext("p", kit.sink.kind, kit.state_dir)
+        assert list(inspect.signature(kit.sink.look).parameters) == list(inspect.signature(Sink.look).parameters)[1:]
+        assert isinstance(kit.sink.look(context), str)
+        assert not kit.staged()
+        start = _Start(kit)
+        flushed = start.flush("1000", kit.events(1, 2))
+        assert isinstance(kit.sink.look(context), str), "the service may be running"
+        start.committer.commit(*flushed)
+        kit.assert_visible(1, 2)
 
     def test_events_of_all_tasks_are_visible_after_the_commit(self, kit: SinkKit) -> None:
         start = _Start(kit)

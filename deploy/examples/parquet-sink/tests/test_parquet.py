@@ -1,5 +1,7 @@
 """The parquet sink: the contract of all sinks, and what is in its files."""
 
+import os
+
 import pyarrow.parquet as pq
 import pytest
 from attr2hbase_parquet import ROWS_HELD, Parquet
@@ -96,9 +98,33 @@ def test_text_that_is_not_utf8_is_refused(halves):
 
 @pytest.mark.usefixtures("halves")
 def test_path_of_another_sink_is_refused(tmp_path):
-    other = sink(tmp_path / "rows").committer(SinkContext("q", "parquet", tmp_path))
+    made, context = sink(tmp_path / "rows"), SinkContext("q", "parquet", tmp_path)
     with pytest.raises(ConflictError, match="belongs to another sink"):
-        other.recover()
+        made.look(context)
+    with pytest.raises(ConflictError, match="belongs to another sink"):
+        made.committer(context).recover()
+
+
+def test_look_counts_batches_and_creates_nothing(tmp_path, halves):
+    context = SinkContext("p", "parquet", tmp_path)
+    assert sink(tmp_path / "to-come" / "rows").look(context) == "batches: 0"
+    assert not (tmp_path / "to-come").exists()
+    writer, committer = halves
+    batch = Batch("1000", 1000, "a")
+    begun(writer, committer, batch)
+    writer.write(Event(b"x", {}))
+    committer.commit(batch, [writer.flush().payload])
+    assert sink(tmp_path / "rows").look(context) == "batches: 1"
+
+
+def test_look_refuses_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    context = SinkContext("p", "parquet", tmp_path)
+    with pytest.raises(StoreUnavailableError, match="is no folder"):
+        sink(tmp_path / "file" / "rows").look(context)
+    monkeypatch.setattr(os, "access", lambda *_arguments: False)
+    with pytest.raises(StoreUnavailableError, match="no right to write"):
+        sink(tmp_path / "rows").look(context)
 
 
 def test_disk_that_is_away_is_waited_for(tmp_path, halves):

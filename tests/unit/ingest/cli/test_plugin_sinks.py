@@ -25,6 +25,43 @@ def test_validate_takes_it_without_a_store_and_says_whose_it_is(ingest, file):
     assert result.json["plugins"] == [{"room": "sinks", "name": "lines", "provider": '"lining.py"'}]
 
 
+LOOK = """\
+    def look(self, context):
+        {}
+
+    def writer(self, context):"""
+
+
+@pytest.mark.parametrize(
+    ("look", "found", "error"),
+    [
+        (None, "has nothing to check", None),
+        ("return f'{context.sink} of {context.pipeline}'", "lines of p", None),
+        ("raise MappingError('it is full', code='full')", "", ("full", "it is full")),
+        (
+            "raise ValueError('a bug')",
+            "",
+            ("sink_failed", '"lines" (p.yaml:8:9): look: ValueError: a bug (lining'),
+        ),
+        ("return None", "", ("sink_failed", '"lines" (p.yaml:8:9): look: TypeError: it returned None')),
+    ],
+)
+def test_validate_connect_looks_at_it(ingest, folder, file, look, found, error):
+    file()
+    if look is not None:
+        text = LINES.replace("    def writer(self, context):", LOOK.format(look))
+        (folder / "lining.py").write_text(text)
+    (folder / "a.log").touch()
+    result = ingest("validate", "p.yaml", "--connect", "--output", "json")
+    (answer,) = (each for each in result.json["connections"] if each["what"] == 'sink "lines" of pipeline "p"')
+    assert (answer["where"], answer["found"]) == ("p.yaml:8:9", found)
+    if error is None:
+        assert (result.code, answer["error"]) == (0, None)
+    else:
+        assert (result.code, answer["error"]["code"]) == (1, error[0])
+        assert answer["error"]["message"].startswith(error[1])
+
+
 def test_it_has_no_option_store_beside_sinks_that_have_one(ingest, file):
     text = PIPELINE.replace("pipelines:", "stores: {s: {memory: {}}, z: {memory: {}}}\npipelines:")
     assert ingest("validate", file(text)).code == 0

@@ -64,6 +64,19 @@ class Parquet(Sink[ParquetSettings]):
         """Moves the files of a batch to their place."""
         return _Committer(Path(self.settings.path).absolute(), context)
 
+    def look(self, context: SinkContext) -> str:
+        """How many micro-batches are in the folder, which is created when a pipeline starts."""
+        folder = Path(self.settings.path).absolute()
+        with _on_disk(folder):
+            nearest = next(path for path in (folder, *folder.parents) if path.exists())
+            if not nearest.is_dir():
+                raise NotADirectoryError(f'"{nearest}" is no folder')
+            if not os.access(nearest, os.W_OK | os.X_OK):
+                raise PermissionError(f'no right to write in "{nearest}"')
+            batches = len(list(folder.glob("batch=*")))
+        _check_owner(folder, context)
+        return f"batches: {batches}"
+
 
 class _Writer(SinkWriter):
     def __init__(self, columns: dict[str, Template]) -> None:
@@ -121,20 +134,16 @@ class _Writer(SinkWriter):
 class _Committer(Committer):
     def __init__(self, folder: Path, context: SinkContext) -> None:
         self._folder = folder
-        self._owner = folder / f".of-{quote(context.pipeline, safe='')}+{quote(context.sink, safe='')}"
+        self._context = context
+        self._owner = folder / _owner_name(context)
         self._staging = self._owner / context.staging_name
 
     def recover(self) -> None:
         with _on_disk(self._folder):
             self._owner.mkdir(parents=True, exist_ok=True)
-            others = [path.name for path in self._folder.glob(".of-*") if path != self._owner]
             if self._staging.exists():
                 shutil.rmtree(self._staging)
-        if others:
-            raise ConflictError(
-                f'"{self._folder}" belongs to another sink: "{others[0]}"',
-                hint="give each sink a path of its own; after a sink was renamed, rename that hidden folder too",
-            )
+        _check_owner(self._folder, self._context)
 
     def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:  # noqa: ARG002 - no task asks to run again
         return os.fsencode(self._staging / batch.attempt)
@@ -157,6 +166,21 @@ class _Committer(Committer):
 
     def abort(self, batch: Batch) -> None:
         shutil.rmtree(self._staging / batch.attempt, ignore_errors=True)
+
+
+def _owner_name(context: SinkContext) -> str:
+    """Of the hidden folder that says which sink the folder belongs to."""
+    return f".of-{quote(context.pipeline, safe='')}+{quote(context.sink, safe='')}"
+
+
+def _check_owner(folder: Path, context: SinkContext) -> None:
+    with _on_disk(folder):
+        others = [path.name for path in folder.glob(".of-*") if path.name != _owner_name(context)]
+    if others:
+        raise ConflictError(
+            f'"{folder}" belongs to another sink: "{others[0]}"',
+            hint="give each sink a path of its own; after a sink was renamed, rename that hidden folder too",
+        )
 
 
 @contextmanager
