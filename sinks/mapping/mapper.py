@@ -237,6 +237,10 @@ class Mapper(ABC, Generic[S]):
         Each has a row key and a time that HBase has a place for (see `mutation_maker`). An event whose mutations cannot
         all be written is refused, or passed over, as a whole; rows of several tables do not become visible together.
 
+        Returns:
+            At least one mutation, or `Skipped` for an event that is dropped on purpose. An empty sequence is a fault of
+            the sink: the event fails with `sink_bug`.
+
         Raises:
             MappingError: this event can not be written by this sink.
         """

@@ -58,6 +58,8 @@ class Writer:
         if len(mapped) == 1:
             mutator.mutate(table, mutation)
             return None
+        if not mapped:
+            raise TypeError(f"map returned {mapped!r}; to drop an event, return Skipped(reason)")
         for table, mutation in mutator.refused_first(mapped):
             mutator.mutate(table, mutation)
         return None

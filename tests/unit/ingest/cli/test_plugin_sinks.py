@@ -95,6 +95,16 @@ def test_explain_shows_every_mutation_of_a_mapper(ingest, folder, file):
     ]
 
 
+def test_event_that_a_mapper_makes_nothing_of_fails(ingest, folder, file):
+    with_store = PIPELINE.replace("pipelines:", "stores: {s: {memory: {}}}\npipelines:")
+    file(with_store.replace("lines: {path: ./lines}", "indexed"))
+    (folder / "lining.py").write_text(INDEXED.replace("return [", "return [] if not event.body else ["))
+    (folder / "e.jsonl").write_text('{"body": "", "key": "r1"}\n')
+    line = ingest("explain", "p.yaml", "--events", "e.jsonl", "--output", "json").json
+    (refusal,) = line["refusals"]
+    assert (line["outcome"], line["puts"], refusal["code"]) == ("failed", [], "sink_bug")
+
+
 def test_graph_ends_with_it(ingest, file):
     drawn = ingest("graph", file()).out
     assert 'p1_sink1[/"lines"/]' in drawn

@@ -35,6 +35,8 @@ class Indexed(Mapper[MapperSettings]):
 
     def map(self, event: Event, batch_time_ms: int) -> Sequence[Mapped]:
         value = event.attributes["value"]
+        if not value:
+            return []
         family = event.host.encode() or b"f"
         return [
             ("data", Put(event.body, {b"f:value": value}, batch_time_ms)),
@@ -88,6 +90,15 @@ def test_event_writes_rows_of_two_tables(make, store):
     assert writer.write(event(b"r1", b"red")) is None
     writer.flush()
     assert keys(store) == {"data": [b"r1"], "index": [b"red"]}
+
+
+def test_event_without_a_mutation_or_a_reason_is_a_bug_of_the_sink(make, store):
+    writer = make()
+    with pytest.raises(TypeError, match=r"^map returned \[\]; to drop an event, return Skipped"):
+        writer.write(event(b"r1", b""))
+    writer.write(event(b"r2", b"blue"))
+    writer.flush()
+    assert keys(store) == {"data": [b"r2"], "index": [b"blue"]}
 
 
 def test_event_with_one_mutation_that_is_refused_writes_none(make, store):
