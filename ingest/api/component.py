@@ -72,9 +72,9 @@ def settings_class_of(component: type, bound: type[M]) -> type[M]:
     return next(_arguments(component, bound), bound)
 
 
-def names_settings(component: type) -> bool:
-    """Whether a component class names its settings model; if not, it has only the options that all of its type have."""
-    return next(_arguments(component, BaseModel), None) is not None
+def names_settings(component: type, bound: type[BaseModel]) -> bool:
+    """Whether a component class names a settings model of this type; if not, it has only the options of `bound`."""
+    return next(_arguments(component, bound), None) is not None
 
 
 def _arguments(component: type, bound: type[M]) -> Iterator[type[M]]:

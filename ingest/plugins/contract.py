@@ -104,13 +104,21 @@ def _check_settings(component: type[Any], room: str, contracts: tuple[type, ...]
     contract = next(each for each in contracts if issubclass(component, each))
     base = TYPES[room].settings_of(contract)
     settings = component.settings_class()
-    is_named = settings is not base or names_settings(component)
+    is_named = settings is not base or names_settings(component, base)
     if not is_named or not (isinstance(settings, type) and issubclass(settings, base)):
         name = contract.__name__
         raise _broken(
             f'"{component.__qualname__}" has no settings',
             f"write {name}[YourSettings] with a subclass of {base.__name__}, or {name}[{base.__name__}] for no options",
         )
+    for path, other in TYPES[room].classes.items():
+        other_base, other_name = class_at(other), path.partition(":")[2]
+        if issubclass(settings, other_base) and not issubclass(base, other_base):
+            raise _broken(
+                f'"{component.__qualname__}" is a {contract.__name__}, and {settings.__name__} are the options of a '
+                f"{other_name}",
+                f"extend {base.__name__}, or write a {other_name}",
+            )
     for option, field in settings.model_fields.items():
         if field.annotation in (Any, object, None):
             raise _broken(f'option "{option}" of {settings.__name__} has no type', "annotate it, as in `index: int`")

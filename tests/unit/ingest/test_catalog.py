@@ -11,7 +11,7 @@ from ingest.plugins.loader import Plugin
 from ingest.sources.kafka import KafkaSourceSettings
 from sinks.mapping.mapper import Mapper
 from tests.support.plugins import install, shout
-from tests.support.sinks import LINES
+from tests.support.sinks import INDEXED, LINES
 from tests.support.sources import TICKING
 
 SINK = """\
@@ -121,6 +121,26 @@ class TestPlugins:
         assert caught.value.hint == (
             "write Sink[YourSettings] with a subclass of SinkSettings, or Sink[SinkSettings] for no options"
         )
+
+    @pytest.mark.parametrize("settings", ["MapperSettings", "LinesSettings"])
+    def test_sink_without_a_store_has_no_options_of_a_mapper(self, plugin, settings):
+        text = "from sinks.mapping.mapper import MapperSettings\n" + LINES
+        text = text.replace("LinesSettings(SinkSettings)", "LinesSettings(MapperSettings)")
+        text = text.replace("Sink[LinesSettings]", f"Sink[{settings}]")
+        catalog = Catalog([plugin(f"lining_{settings}".lower(), text)])
+        with pytest.raises(CatalogError) as caught:
+            catalog.load("sinks", "lines")
+        assert str(caught.value).endswith(
+            f'"Lines" is a Sink, and {settings} are the options of a Mapper; extend SinkSettings, or write a Mapper'
+        )
+
+    def test_mapper_has_the_options_of_a_mapper(self, plugin):
+        text = "from ingest.api import SinkSettings\n" + INDEXED.replace(
+            "Mapper[MapperSettings]", "Mapper[SinkSettings]"
+        )
+        catalog = Catalog([plugin("indexing", text)])
+        with pytest.raises(CatalogError, match=r'"Indexed" has no settings; write Mapper\[YourSettings\]'):
+            catalog.load("sinks", "indexed")
 
     def test_component_of_another_type_is_refused(self, plugin):
         catalog = Catalog([plugin("ticking_c", TICKING + "SINKS = [Ticking]\n")])
