@@ -89,7 +89,7 @@ def test_when_the_error_budget_stops_a_pipeline(kafka: Kafka, tmp_path: Path) ->
             assert (case.name, len(rows)) == (case.name, len(ran) * BATCH - sum(ran))
     tell(
         "F32 error budgets",
-        f"{len(stopping)} of {len(CASES)} streams stopped",
+        f"{len(stopping)} of {len(CASES)} pipelines stopped",
         time.monotonic() - started,
         stored=sum(case.acknowledged * BATCH - case.letters for case in CASES),
         dead=sum(case.letters for case in CASES if case.on_error == "dead_letter"),

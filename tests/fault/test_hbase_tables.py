@@ -91,7 +91,7 @@ def test_family_missing(ledger_run: LedgerRuns, hbase: HBase, admin: Admin) -> N
     letters = [each for several in run.observed().letters.values() for each in several]
     assert letters
     assert {each.code for each in letters} == {"unknown_family"}
-    run.proven(f"{len(letters)} dead letters for want of the family")
+    run.proven(f"{len(letters)} dead letters with unknown_family")
     run.produce(300)
     totals = run.finish()
     assert totals.stored > 0

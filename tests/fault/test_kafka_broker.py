@@ -90,10 +90,10 @@ def test_broker_behind_a_slow_line(slow_kafka: Kafka, proxy: Proxy, ledger_run: 
     run.start()
     run.wait_acknowledged(0.5)
     assert proxy.counts.down_bytes > 100_000
-    run.proven(f"{proxy.counts.down_bytes} bytes at 100 kB/s, {proxy.counts.turns} answers 0.2 s late")
+    run.proven(f"{proxy.counts.down_bytes} bytes at 100 kB/s, {proxy.counts.turns} responses 0.2 s late")
     proxy.behave(stalled=True)
     blocked_at(run)
-    run.proven("line stalled until blocked was reported")
+    run.proven("connection stalled until blocked was reported")
     proxy.heal()
     goes_on(run)
     run.finish()
@@ -102,7 +102,7 @@ def test_broker_behind_a_slow_line(slow_kafka: Kafka, proxy: Proxy, ledger_run: 
 @pytest.mark.slow
 def test_dead_letters_have_nowhere_to_go(other_kafka: Kafka, ledger_run: LedgerRuns) -> None:
     """Their topic is missing, its broker dies, its limit becomes lower than anybody knew."""
-    run = ledger_run("F31 dead letters nowhere", dead_kafka=other_kafka, dead_letters="kafka", batch_size=500)
+    run = ledger_run("F31 dead-letter topic unavailable", dead_kafka=other_kafka, dead_letters="kafka", batch_size=500)
     delete(other_kafka, run.dead_topic)
     run.begin()
     assert run.service.wait_for_exit(60) == 3, run.service.last_lines()
@@ -113,14 +113,14 @@ def test_dead_letters_have_nowhere_to_go(other_kafka: Kafka, ledger_run: LedgerR
     run.produce(6_000)
     blocked_at(run)
     assert run.service.checkpoint(run.pipeline).commits() == []
-    run.proven("topic gone: nothing committed")
+    run.proven("topic deleted: nothing committed")
     create(other_kafka, run.dead_topic, SMALL_LETTER)
     goes_on(run)
 
     pid = other_kafka.server.process.pid
     other_kafka.kill()
     blocked_at(run)
-    run.proven(f"their broker {pid} killed")
+    run.proven(f"its broker {pid} killed")
     run.kill()
     other_kafka.start()  # the letters it has are counted
     run.check_while_dead()
@@ -134,7 +134,7 @@ def test_dead_letters_have_nowhere_to_go(other_kafka: Kafka, ledger_run: LedgerR
     assert run.service.wait_for_exit(120) == 1, run.service.last_lines()
     assert "record_too_large" in run.service.last_lines() or "MessageSizeTooLarge" in run.service.last_lines()
     run.check_while_dead()
-    run.proven("limit of the topic lowered to 900 bytes: stopped")
+    run.proven("max.message.bytes lowered to 900: stopped")
     run.start()
     run.finish()
     in_topic = [record.value for record in other_kafka.records(run.dead_topic)]

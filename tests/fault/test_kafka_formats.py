@@ -53,7 +53,7 @@ def test_every_codec_and_idempotence_gives_the_same_bytes(kafka: Kafka, tmp_path
     }
     assert len(found) == len(CODECS), found
     tell(
-        "F22 F24 codecs, odd bytes",
+        "F22 F24 codecs, arbitrary bytes",
         f"{len(CODECS)} codecs with and without idempotence",
         time.monotonic() - started,
         stored=len(expected),

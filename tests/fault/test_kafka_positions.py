@@ -62,9 +62,9 @@ def test_what_was_refused_stays_refused_and_the_way_out_reads_all_that_is_left(k
 
     seconds = time.monotonic() - started
     stored = READ * (len(MADE_AGAIN) + 1) + sum(MADE_AGAIN.values())
-    tell("F17 topics recreated, and the way out", "ids of 4 topics changed twice", seconds, stored=stored)
-    proof = f"log begins at {KEPT_FROM}"
-    tell("F19 records taken, and the way out", proof, seconds, stored=len(left), lost=len(gone))
+    tell("F17 topics recreated, and recovery", "ids of 4 topics changed twice", seconds, stored=stored)
+    proof = f"log starts at offset {KEPT_FROM}"
+    tell("F19 records deleted, and recovery", proof, seconds, stored=len(left), lost=len(gone))
 
 
 def healthy(kafka: Kafka, topic: str) -> dict[str, object]:

@@ -159,7 +159,7 @@ def test_what_a_topic_may_do(kafka: Kafka, ledger_run: LedgerRuns) -> None:
     started = time.monotonic()
     beside, lost = Beside(kafka), LostPositions(kafka)
     content = merged(beside.content(), lost.content("store"))
-    run = ledger_run("F16 F21 F43 partitions, transactions, repeats", content=content)
+    run = ledger_run("F16 F21 F43 partitions, transactions, duplicates", content=content)
     lost.attach(run.service, run.store_folder)
     run.produce(2_000)
     beside.produce_shared()
@@ -184,13 +184,13 @@ def test_what_a_topic_may_do(kafka: Kafka, ledger_run: LedgerRuns) -> None:
     for rule in RULES:
         stored, dead_lettered, dropped = beside.check_odd(run, rule)
         counts = {"stored": stored, "dead": dead_lettered, "dropped": dropped}
-        tell(f"F23 odd records, tombstones: {rule}", f"{len(ODD)} kinds", time.monotonic() - started, **counts)
+        tell(f"F23 unusual records, tombstones: {rule}", f"{len(ODD)} kinds", time.monotonic() - started, **counts)
     seconds = time.monotonic() - started
     tell("F44 one row from two partitions", f"{SHARED_ROWS} rows", seconds, stored=UPDATES * 2)
     proof = f"ids of {len(MADE_AGAIN)} topics changed"
     tell("F17 topics recreated while read", proof, seconds, stored=READ * (len(MADE_AGAIN) + 1))
-    tell("F19 records taken while read", f"log begins at {KEPT_FROM}", seconds, stored=gone.start, lost=len(gone))
-    tell("F32 nothing but poison", f"{letters} letters of {MIN_EVENTS} allowed", seconds, dead=letters)
+    tell("F19 records deleted while read", f"log starts at offset {KEPT_FROM}", seconds, stored=gone.start, lost=len(gone))
+    tell("F32 every record fails", f"{letters} dead letters, min_events {MIN_EVENTS}", seconds, dead=letters)
 
 
 @pytest.mark.slow
@@ -207,7 +207,7 @@ def test_rows_written_again_and_again_through_kills_and_replays(ledger_run: Ledg
     run.wait_acknowledged()
     assert run.service.stop() == 0, run.service.last_lines()
     again = run.service.checkpoint(run.pipeline).forget_commit()
-    run.proven(f"acknowledgement of batch {again} taken back")
+    run.proven(f"commit of batch {again} removed")
     run.produce(6_000)
     run.start()
     run.finish(metrics=False)
@@ -219,7 +219,7 @@ def send_twice(run: LedgerRun) -> None:
     run.producer.again(500, 999)
     more = sum(run.kafka.ends(run.topic).values()) - before
     assert more == 500
-    run.proven(f"F43: {more} events stand in the topic twice")
+    run.proven(f"F43: {more} events are in the topic twice")
 
 
 def end_transactions(run: LedgerRun) -> None:

@@ -193,7 +193,7 @@ def test_f28_changes_that_keep_the_offsets_are_allowed_and_said(ledger_run) -> N
     run.produce(1_000)
     run.start()
     assert runs_again_as_changed(run) == 1
-    run.proven("decorator, maxOffsets: the batch ran again with them")
+    run.proven("decorator and max_events_per_batch changed: the batch ran again with both")
     run.finish()
 
     # another table and another sink: no ledger knows of two, so all of the batch that runs again must be in both

@@ -20,12 +20,12 @@ class Rule(StrEnum):
     CONSERVATION = "conservation"
     DURABLE = "acknowledged is durable"
     CLEAN = "nothing invented, changed or torn"
-    NO_REGRESS = "no regress"
+    NO_REGRESS = "no regression"
     NO_DUPLICATES = "no duplicates"
     CAUGHT_UP = "caught up"
-    METRICS = "metrics tell the truth"
+    METRICS = "metrics match the audit"
     PREDICTED = "only what was predicted is lost"
-    PROVEN = "the fault was there"
+    PROVEN = "the fault is proven"
     EXIT_CODE = "exit code"
 
 
