@@ -1,5 +1,5 @@
 """
-Check that the figures in the README's section on speed are those of the committed benchmark run and docs/performance.md.
+Check the figures of the README's section on speed against the committed benchmark run and docs/performance.md.
 
     python deploy/checks/figures.py
 
