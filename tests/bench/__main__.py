@@ -204,7 +204,7 @@ def turns(
 
 
 def figures(runs: Sequence[Sample]) -> dict[str, Any]:
-    """Median and range of a rung's runs; who had the CPU in the middle one."""
+    """Median and range of the runs of a benchmark; CPU by threads of the median run."""
     rates = [run.per_s for run in runs]
     middle = sorted(runs, key=lambda run: run.per_s)[len(runs) // 2]
     return {
