@@ -50,7 +50,8 @@ def test_hbase_away_for_minutes_under_load(ledger_run: LedgerRuns, hbase: HBase)
     run.service.wait_for(lambda: run.service.metric("ingest_lag_records", pipeline=run.pipeline) == 0, "no lag")
     assert run.service.pid == pid
     run.proven(
-        f"HBase, pid {stopped}, stopped for {MINUTES} minutes; minute 1: {described(first)}; {MINUTES}: {described(last)}"
+        f"HBase, pid {stopped}, stopped for {MINUTES} minutes; "
+        f"minute 1: {described(first)}; {MINUTES}: {described(last)}"
     )
     for kind in KINDS:
         assert last[kind] - first[kind] <= first[kind] * MAX_GROWTH, (

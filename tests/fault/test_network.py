@@ -74,7 +74,9 @@ def resets(run: LedgerRun, proxy: Proxy) -> None:
     run.wait_acknowledged()
     cuts = {(cut.way, cut.answer_bytes) for cut in proxy.counts.cuts}
     assert cuts == {(Way.UP, 0), (Way.DOWN, 0), (Way.DOWN, 3)}
-    shown = ", ".join(f"{cut.question_bytes} B of the request and {cut.answer_bytes} B of the response" for cut in proxy.counts.cuts)
+    shown = ", ".join(
+        f"{cut.question_bytes} B of the request and {cut.answer_bytes} B of the response" for cut in proxy.counts.cuts
+    )
     run.proven(f"F05 resets after {shown}")
 
 

@@ -211,7 +211,7 @@ def test_f28_changes_that_keep_the_offsets_are_allowed_and_said(ledger_run) -> N
     run.wait_acknowledged()
     assert run.service.stop() == 0
     numbers = range(first, run.producer.sent)
-    kept = {run.events.row(0, number) for number in numbers if run.events.fate(0, number) is Outcome.STORED}
+    kept = {run.events.row(0, number) for number in numbers if run.events.outcome(0, number) is Outcome.STORED}
     for name in ("second", "third"):
         rows, _ = rocksdb_rows(run.store_folder, name)
         assert rows.keys() == kept

@@ -185,8 +185,8 @@ def forget_dead_letters(module: Any) -> None:
     def forgetting(self: Any, **named: Any) -> None:
         publish = named["publish"]
 
-        def nothing(letters: Sequence[bytes], *arguments: Any) -> None:
-            if letters:
+        def nothing(dead_letters: Sequence[bytes], *arguments: Any) -> None:
+            if dead_letters:
                 acted()
             publish([], *arguments)
 
