@@ -1,9 +1,9 @@
-# One entry for everything. Nothing is installed outside .venv; `make` alone lists the targets.
+# The entry point for development. Nothing is installed outside .venv; `make` alone lists the targets.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 NEED := deploy/setup/need.sh
-# two test files at a time, each worker with servers of its own; `make test WORKERS=0` runs one after the other
+# test files that run in parallel, each worker with its own servers; `make test WORKERS=0` runs them sequentially
 WORKERS := 2
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscop
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: .venv/.ready  ## make .venv with the locked dependencies; again only when they change
+setup: .venv/.ready  ## create or update .venv with the locked dependencies
 	@:
 .venv/.ready: requirements.lock pyproject.toml deploy/setup/venv.sh
 	@deploy/setup/venv.sh && touch $@
@@ -25,13 +25,13 @@ jdk: java
 maven: java
 	@$(NEED) maven
 
-demo: java setup  ## an access log through Spark into RocksDB; make demo LOG=path takes yours
+demo: java setup  ## an access log through Spark into RocksDB; make demo LOG=path reads yours
 	@$(BIN)/python deploy/demo/demo.py $(if $(LOG),"$(LOG)")
 
 demo-hbase: maven setup  ## real Kafka and HBase from jars: produce, run, scan, stop
 	@$(BIN)/python deploy/demo/demo_hbase.py
 
-fmt: setup  ## format, and mend what ruff can mend
+fmt: setup  ## format, and apply ruff's automatic fixes
 	@$(BIN)/ruff check --fix-only --quiet . && $(BIN)/ruff format .
 
 check: setup  ## ruff, mypy, import contracts, generated docs, links, file lengths, layout of tests, figures
@@ -42,28 +42,28 @@ check: setup  ## ruff, mypy, import contracts, generated docs, links, file lengt
 test-fast: setup  ## unit and conformance tests, no servers
 	@$(PYTEST) -m "not slow" tests/unit tests/conformance
 
-test: jdk maven setup  ## everything but the slow tests, real Kafka, HBase and Spark included; under 20 minutes
+test: jdk maven setup  ## all tests but the slow ones, with real Kafka, HBase and Spark; under 20 minutes
 	@$(PYTEST) -m "not slow" --durations=15
 
 test-slow: jdk maven setup  ## soaks and long faults
 	@$(BIN)/python -m pytest -q -m slow
 
-bench: maven setup  ## the measured goals, under 40 minutes; writes docs/performance.md
+bench: maven setup  ## the benchmarks of the goals, under 40 minutes; writes docs/performance.md
 	@$(BIN)/python -m tests.bench --write
 
-bench-all: maven setup  ## every rung, what grows, and the soak
+bench-all: maven setup  ## all benchmarks, including scaling and the soak; hours
 	@$(BIN)/python -m tests.bench --all --write
 
-docs: setup  ## write docs/reference anew from the code
+docs: setup  ## generate docs/reference from the code
 	@$(BIN)/python deploy/docs/generate.py
 
-services-up: maven setup  ## start a local Kafka and HBase in data/services
+services-up: maven setup  ## start Kafka and HBase on this machine, in data/services
 	@$(BIN)/python deploy/local/services.py start
 
 services-down: setup  ## stop them; their data stays
 	@$(BIN)/python deploy/local/services.py stop
 
-services-status: setup  ## what runs, and on which ports
+services-status: setup  ## show which of them run, on which ports
 	@$(BIN)/python deploy/local/services.py status || true
 
 build: setup  ## wheel and source archive into dist/

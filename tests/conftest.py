@@ -1,4 +1,4 @@
-"""Marks by folder, and real servers that start when the first test asks for them."""
+"""Markers by folder, and real servers that start when the first test needs them."""
 
 import sys
 import warnings
@@ -24,30 +24,30 @@ _SENT = pytest.StashKey["list[Row]"]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Nothing is started yet; and two habits of kafka-python are none of ours."""
-    # how it reads its own files, and that it forgets sockets that never came to be connected
+    """Register markers, and ignore two kinds of warnings of kafka-python."""
+    # it reads its own files with a deprecated call, and does not close sockets that failed to connect
     config.addinivalue_line("filterwarnings", r"ignore:unclosed <socket.*laddr=\('0\.0\.0\.0':ResourceWarning")
     config.addinivalue_line("filterwarnings", r"ignore:.*Use files\(\) instead:DeprecationWarning")
-    # once more for what is collected after the last test, where the lines above no longer count
+    # also for objects that are collected after the last test, where the lines above have no effect
     warnings.filterwarnings("ignore", r"unclosed <socket.*laddr=\('0\.0\.0\.0'", ResourceWarning)
     config.addinivalue_line(
-        "markers", "seeds(n): a test with a ledger runs with so many seeds, instead of 1 or, slow, 3"
+        "markers", "seeds(n): a test with a ledger runs with n seeds, instead of 1, or 3 if it is slow"
     )
     config.stash[_STARTED] = []
     config.stash[_SENT] = []
-    # a deadline is a timing assert, and the machine is shared
+    # a deadline would be a timing assert
     hypothesis.settings.register_profile("product", deadline=None)
     hypothesis.settings.load_profile("product")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests by the folder they stand in; in a worker of pytest-xdist those that need servers come first."""
+    """Mark tests by their folder; in a worker of pytest-xdist those that need servers come first."""
     for item in items:
         folder = item.path.relative_to(_HERE).parts[0]
         if folder in _MARKED_FOLDERS:
             item.add_marker(folder)
     if hasattr(config, "workerinput"):
-        # files of a few seconds at the end keep all workers busy until then
+        # short tests at the end keep all workers busy
         items.sort(key=lambda item: not any(map(item.get_closest_marker, _MARKED_FOLDERS)))
 
 
@@ -58,19 +58,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
         marker = metafunc.definition.get_closest_marker("seeds")
         is_slow = metafunc.definition.get_closest_marker("slow") is not None
-        count = seeds_of(is_slow=is_slow, asked=marker.args[0] if marker else None)
+        count = seeds_of(is_slow=is_slow, marked=marker.args[0] if marker else None)
         metafunc.parametrize("ledger_seed", range(count), indirect=True, ids=[f"seed{each}" for each in range(count)])
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A worker of pytest-xdist sends what its injected faults led to."""
+    """A worker of pytest-xdist sends the results of its injected faults."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["faults"] = [asdict(row) for row in _fault_rows()]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take what a worker of pytest-xdist sent; one that crashed sent nothing."""
+    """Receive the results of a worker of pytest-xdist; a crashed one sent nothing."""
     if sent := getattr(node, "workeroutput", {}).get("faults"):
         from tests.support.ledger import report
 
@@ -78,23 +78,23 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """What each injected fault led to."""
+    """Print the results of the injected faults."""
     if rows := [*config.stash[_SENT], *_fault_rows()]:
         from tests.support.ledger import report
 
-        terminalreporter.section("faults and what came of them")
+        terminalreporter.section("faults and results")
         terminalreporter.write_line("\n".join(report.text_table(rows)))
 
 
 def _fault_rows() -> "Sequence[Row]":
-    # imported by the tests that inject one; most runs have none
+    # imported only by tests that inject a fault
     report = sys.modules.get("tests.support.ledger.report")
     return report.written() if report is not None else ()
 
 
 @pytest.fixture(scope="session")
 def servers_folder() -> Iterator[Path]:
-    """A folder for servers; all that run in it end with the session, however that ends."""
+    """A folder for servers, which are ended with the session, even if pytest is killed."""
     from tests.support.servers import TestFolder
 
     folder = TestFolder()
@@ -106,7 +106,7 @@ def servers_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def kafka(servers_folder: Path, pytestconfig: pytest.Config) -> "Iterator[Kafka]":
-    """A Kafka broker, and the jars Spark reads it with; running again before the next test if one has hurt it."""
+    """A Kafka broker, and the jars of Spark's connector; restarted before the next test if a test stopped it."""
     from ingest.spark.jars import fetch
     from tests.support.servers import Kafka
 
@@ -122,7 +122,7 @@ def kafka(servers_folder: Path, pytestconfig: pytest.Config) -> "Iterator[Kafka]
 
 @pytest.fixture(scope="session")
 def hbase(servers_folder: Path, pytestconfig: pytest.Config) -> "Iterator[HBase]":
-    """HBase, Thrift and Thrift2; running again before the next test if one has hurt them."""
+    """HBase, Thrift and Thrift2; restarted before the next test if a test stopped them."""
     from tests.support.servers import HBase
 
     server = HBase(servers_folder / "hbase")
@@ -136,7 +136,7 @@ def hbase(servers_folder: Path, pytestconfig: pytest.Config) -> "Iterator[HBase]
 
 @pytest.fixture
 def disk_faults(tmp_path: Path) -> "DiskFaults":
-    """A disk that can be made to fail."""
+    """Injects disk errors."""
     from tests.support.disk_faults import DiskFaults
 
     folder = tmp_path / "disk-faults"
@@ -153,7 +153,7 @@ def _servers_heal(pytestconfig: pytest.Config) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def many_ticks(kafka: "Kafka") -> "Ticks":
-    """200,000 ticks in 4 partitions: producing them takes five seconds, so the tests that need many share them."""
+    """200,000 ticks in 4 partitions, shared by tests because producing them takes five seconds."""
     from tests.support.ticks import Ticks
 
     return Ticks.produced(kafka, 200_000)
@@ -161,7 +161,7 @@ def many_ticks(kafka: "Kafka") -> "Ticks":
 
 @pytest.fixture
 def ledger_seed(request: pytest.FixtureRequest) -> int:
-    """The seed of everything that is chosen in a test."""
+    """The seed of all random choices of a test."""
     from tests.support.ledger.fixture import seed_of
 
     return seed_of(request.param)
@@ -171,7 +171,7 @@ def ledger_seed(request: pytest.FixtureRequest) -> int:
 def ledger_run(
     ledger_seed: int, request: pytest.FixtureRequest, tmp_path: Path, servers_folder: Path
 ) -> "Iterator[LedgerRuns]":
-    """Makes a pipeline whose every event is accounted for: `run = ledger_run("F05 reset", store="hbase")`."""
+    """Creates a pipeline with a ledger of all its events: `run = ledger_run("F05 reset", store="hbase")`."""
     from tests.support.ledger.fixture import LedgerRuns
 
     runs = LedgerRuns(tmp_path, ledger_seed, request.getfixturevalue)

@@ -1,9 +1,9 @@
 """
-Every figure of the README's section on speed is that of the committed benchmark run, as docs/performance.md has it.
+Check the figures of the README's section on speed against the committed benchmark run and docs/performance.md.
 
     python deploy/checks/figures.py
 
-Prints every finding; exit 1 when there is one.
+Prints every difference; exits with 1 if there is one.
 """
 
 import json
@@ -18,17 +18,17 @@ ROOT = Path(__file__).resolve().parents[2]
 FIGURES = {
     r"([\d,]*\d) events a second into RocksDB": ("rungs", "rocksdb", "per_s"),
     r"([\d,]*\d) into HBase with the write-ahead": ("hbase", "hbase", "per_s"),
-    r"file channel, which promises as much, comes to ([\d,]*\d)": ("hbase", "flume file channel", "per_s"),
-    r"which loses events in a crash, to ([\d,]*\d)": ("hbase", "flume memory channel", "per_s"),
+    r"file channel, which gives the same guarantee, reaches ([\d,]*\d)": ("hbase", "flume file channel", "per_s"),
+    r"which loses events in a crash, ([\d,]*\d)": ("hbase", "flume memory channel", "per_s"),
     r"can be read ([\d.]*\d) s after": ("latency", "50 %", "p50_s"),
     r"99 of 100 within ([\d.]*\d) s": ("latency", "50 %", "p99_s"),
     r"decorates ([\d,]*\d) events a second": ("chain_of_four_per_s",),
 }
-"""Words around a figure of the README -> its path in docs/bench/latest.json."""
+"""Text around a figure of the README -> its path in docs/bench/latest.json."""
 
 _SECTION = re.compile(r"^## Speed\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _FIGURE = re.compile(r"\d{1,3}(?:,\d{3})+|\d+\.\d+(?= s\b)")
-_RATE = 100  # from here on a figure has no decimals
+_RATE = 100  # figures from 100 on have no decimals
 
 
 def main() -> int:
@@ -43,12 +43,12 @@ def main() -> int:
 
 def findings(readme: str, page: str, result: Mapping[str, Any]) -> Iterator[str]:
     """
-    What differs, a line each.
+    The differences, one line each.
 
     Args:
         readme: text of the README.
         page: text of docs/performance.md.
-        result: of the committed run.
+        result: the committed run.
     """
     section = _SECTION.search(readme)
     text = " ".join(section[1].split()) if section else ""
@@ -63,13 +63,13 @@ def findings(readme: str, page: str, result: Mapping[str, Any]) -> Iterator[str]
         if match[1] != measured:
             yield f"README.md: {match[1]} for {name}; the committed run has {measured}"
         if not re.search(rf"(?<![\d,.]){re.escape(measured)}(?![\d,.])", page):
-            yield f"docs/performance.md: no {measured} for {name}; write it anew with 'make bench'"
+            yield f"docs/performance.md: no {measured} for {name}; run 'make bench'"
     for figure in _FIGURE.findall(rest):
-        yield f"README.md: {figure} is of no known measurement; add it to FIGURES in deploy/checks/figures.py"
+        yield f"README.md: {figure} belongs to no known measurement; add it to FIGURES in deploy/checks/figures.py"
 
 
 def shown(result: Mapping[str, Any], path: tuple[str, ...]) -> str:
-    """A figure of a run as documents have it: a rate without decimals, all else with two."""
+    """A figure of a run as the documents show it: a rate without decimals, everything else with two."""
     value: Any = result
     for key in path:
         value = value[key]

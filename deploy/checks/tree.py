@@ -1,9 +1,9 @@
 """
-What no linter looks at: links in Markdown files, the length of product files, the layout of the tests.
+Checks that no linter has: links in Markdown files, the length of product files, the layout of the tests.
 
     python deploy/checks/tree.py
 
-Prints every finding as file:line: message; exit 1 when there is one.
+Prints every finding as file:line: message; exits with 1 if there is one.
 """
 
 import re
@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TOO_MANY_LINES = 400  # of a Python file of the product: what can no longer be read in one go
+TOO_MANY_LINES = 400  # a longer file of the product can no longer be read in one go
 PRODUCT = ("ingest/", "decorators/", "sinks/", "deploy/")
-MIRRORED = ("ingest", "decorators", "sinks")  # packages whose unit tests stand in folders of the same names
+MIRRORED = ("ingest", "decorators", "sinks")  # packages whose unit tests are in folders of the same names
 
 _FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`")
@@ -26,7 +26,7 @@ _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
 def main() -> int:
-    """Run all checks on what git tracks, or would."""
+    """Run all checks on the files that git tracks or would add."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def broken_links(name: str) -> Iterator[str]:
-    """Links of a Markdown file to a file or heading that is not there."""
+    """Links of a Markdown file to a file or heading that does not exist."""
     if not name.endswith(".md"):
         return
     file = ROOT / name
@@ -62,7 +62,7 @@ def broken_links(name: str) -> Iterator[str]:
 
 
 def anchors(file: Path) -> set[str]:
-    """Anchors of the headings of a Markdown file, as code hosts make them."""
+    """Anchors of the headings of a Markdown file, as GitHub makes them."""
     found: set[str] = set()
     for heading in _HEADING.findall(_FENCE.sub("", file.read_text(encoding="utf-8"))):
         plain = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()).replace(" ", "-")
@@ -74,31 +74,31 @@ def anchors(file: Path) -> set[str]:
 
 
 def without_code(text: str) -> str:
-    """The text with code blanked out, every line where it was."""
+    """The text without code; line numbers stay the same."""
     text = _FENCE.sub(lambda match: "\n" * match[0].count("\n"), text)
     return _CODE.sub(lambda match: " " * len(match[0]), text)
 
 
 def length(name: str) -> Iterator[str]:
-    """A finding when a Python file of the product is too long."""
+    """A finding if a Python file of the product is too long."""
     if name.endswith(".py") and name.startswith(PRODUCT):
         count = (ROOT / name).read_bytes().count(b"\n")
         if count >= TOO_MANY_LINES:
-            yield f"{name}:{count}: not under {TOO_MANY_LINES} lines; split it by what it answers"
+            yield f"{name}:{count}: {TOO_MANY_LINES} lines or more; split it by responsibility"
 
 
 def layout(name: str) -> Iterator[str]:
-    """Findings where a unit test has no package to mirror, or a test imports another, also in a program's text."""
+    """Findings if a unit test mirrors no package, or if a test (or a script in its text) imports another test."""
     path = Path(name)
     if path.parts[0] != "tests" or path.suffix != ".py":
         return
     package = Path(*path.parts[2:-1])
     is_mirror = path.parts[1] == "unit" and path.parts[2] in MIRRORED
     if is_mirror and not (ROOT / package / "__init__.py").is_file():
-        yield f'{name}:1: there is no package "{package}"; move the test beside those of what it tests'
+        yield f'{name}:1: there is no package "{package}"; move the test to the folder of the package it tests'
     for match in _TEST_IMPORT.finditer(text := (ROOT / path).read_text(encoding="utf-8")):
         line = text.count("\n", 0, match.start()) + 1
-        yield f"{name}:{line}: a test imports a test; move what both use to tests/support or a conftest.py"
+        yield f"{name}:{line}: a test imports a test; move shared code to tests/support or a conftest.py"
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """
-Real Kafka and HBase, started from jars: ticks are produced, run through a pipeline, and read back from the table.
+Start Kafka and HBase from jars, produce ticks, run them through a pipeline, and read them back from the table.
 
     python deploy/demo/demo_hbase.py
 
-Everything it starts listens on 127.0.0.1 alone and is stopped at the end, also after Ctrl-C.
+The servers listen only on 127.0.0.1 and are stopped at the end, also after Ctrl-C.
 """
 
 import json
@@ -38,7 +38,7 @@ SHOWN_ROWS = 6
 
 
 def main() -> int:
-    """Run the demo; 0 when all that was produced is in the table."""
+    """Run the demo; returns 0 if every produced event is in the table."""
     console = screen()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)  # both stop the servers, as Ctrl-C does
@@ -53,7 +53,7 @@ def main() -> int:
         shutil.rmtree(folder, ignore_errors=True)
         return 130
     shutil.rmtree(folder, ignore_errors=True)
-    console.print("\nTo try next, with servers that stay:", style="bold")
+    console.print("\nTry next, with servers that keep running:", style="bold")
     for command in ("make services-up", ".venv/bin/ingest init myfirst --template hbase", "make services-down"):
         console.print(f"  {command}", markup=False)
     return 0
@@ -61,7 +61,7 @@ def main() -> int:
 
 @contextmanager
 def running(console: Console, folder: Path) -> "Iterator[tuple[KafkaServer, HBaseServer]]":
-    """Both servers, until the block ends in whatever way."""
+    """Both servers, running until the block ends."""
     kafka, hbase = KafkaServer(folder / "kafka"), HBaseServer(folder / "hbase")
     try:
         with console.status("starting Kafka and HBase (the first time Maven fetches their jars)"):
@@ -79,7 +79,7 @@ def running(console: Console, folder: Path) -> "Iterator[tuple[KafkaServer, HBas
 
 
 def play(console: Console, folder: Path, brokers: str, hbase_port: int) -> None:
-    """Connector, topic, table, sample, run, scan, lag."""
+    """The whole demo: jars, topic, table, events, run, scan, lag."""
     port = free_port()
     shutil.copy(Path(__file__).with_name("hbase.yaml"), folder / FILE)
     produced = write_sample(folder / "events.jsonl")
@@ -87,7 +87,7 @@ def play(console: Console, folder: Path, brokers: str, hbase_port: int) -> None:
     stage = Stage(console, folder, port, {**os.environ, **variables})
     stage.ingest("jars", "fetch")
     create_topic(brokers)
-    console.print(f'topic "{TOPIC}" with {PARTITIONS} partitions made')
+    console.print(f'topic "{TOPIC}" created with {PARTITIONS} partitions')
     console.print(stage.ingest("table", "apply", FILE).rstrip())
     console.print(stage.ingest("produce", FILE, "--events", "events.jsonl").rstrip())
     (totals,) = stage.run_once(FILE, EVENTS, "events").values()
@@ -100,8 +100,8 @@ def play(console: Console, folder: Path, brokers: str, hbase_port: int) -> None:
 
 
 def write_sample(path: Path) -> Counter[tuple[str, str, str]]:
-    """Ticks as `ingest produce` takes them; how often each (key, time, value) is there."""
-    chance = random.Random(1)  # noqa: S311 - made-up ticks
+    """Write ticks for `ingest produce`; returns (key, time, value) -> how often it occurs."""
+    chance = random.Random(1)  # noqa: S311 - sample data
     ticks = [
         (f"k{chance.randrange(KEYS)}", str(2_238_947_398 + number), str(chance.randint(10, 99)))
         for number in range(EVENTS)
@@ -112,7 +112,7 @@ def write_sample(path: Path) -> Counter[tuple[str, str, str]]:
 
 
 def create_topic(brokers: str) -> None:
-    """The topic that the pipeline reads."""
+    """Create the topic that the pipeline reads."""
     admin = KafkaAdminClient(bootstrap_servers=brokers)
     try:
         admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])
@@ -121,7 +121,7 @@ def create_topic(brokers: str) -> None:
 
 
 def check_table(stage: Stage, produced: Counter[tuple[str, str, str]]) -> None:
-    """Show some rows, and hold all of them against what was produced."""
+    """Show some rows, and compare all rows with the produced events."""
     rows = stage.rows("scan", FILE, TABLE, quiet=True)
     table = Table("row", "colfam:ts", "colfam:value", "written at")
     found: Counter[tuple[str, str, str]] = Counter()
@@ -133,16 +133,16 @@ def check_table(stage: Stage, produced: Counter[tuple[str, str, str]]) -> None:
     stage.console.print(table)
     stage.expect("rows in the table", EVENTS, len(rows))
     stage.expect("events that are not in the table", Counter(), produced - found)
-    stage.console.print(f"all {EVENTS:,} events are in the table, a row each", style="green")
+    stage.console.print(f"all {EVENTS:,} events are in the table, one row each", style="green")
 
 
 def moment(time_ms: int) -> str:
-    """A time as people read it."""
+    """A timestamp as ISO 8601."""
     return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 def show_lag(stage: Stage, brokers: str) -> None:
-    """End of each partition beside what the consumer group has committed."""
+    """Show the end offset and the committed offset of each partition."""
     parts = [TopicPartition(TOPIC, number) for number in range(PARTITIONS)]
     consumer = KafkaConsumer(bootstrap_servers=brokers, enable_auto_commit=False)
     admin = KafkaAdminClient(bootstrap_servers=brokers)

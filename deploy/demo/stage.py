@@ -1,4 +1,4 @@
-"""What both demos stand on: running our commands, a bar for a run, and failing loudly."""
+"""Shared code of the demos: run `ingest` commands, show progress, check results."""
 
 import json
 import re
@@ -18,13 +18,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 INGEST = Path(sys.executable).with_name("ingest")
 _POLL_S = 0.25
 _MAX_CHARS = 40  # of a value in a table
-_FILE_WIDTH = 130  # columns where the output is no terminal
-_LOG_LINES = 25  # of a failed run, shown
+_FILE_WIDTH = 130  # columns if the output is not a terminal
+_LOG_LINES = 25  # shown of a failed run
 _READ = re.compile(r"^ingest_events_read_total\{[^}]*\} ([0-9.e+]+)$", re.MULTILINE)
 
 
 class DemoError(Exception):
-    """The demo did not show what it should; exit code and a line for the user."""
+    """The demo failed; the message is for the user."""
 
     def __init__(self, message: str, exit_code: int = 1) -> None:
         super().__init__(message)
@@ -33,12 +33,12 @@ class DemoError(Exception):
 
 class Stage:
     """
-    A work folder in which commands run, and the screen they are shown on.
+    Runs commands in a work folder and shows them on a console.
 
     Args:
-        folder: where commands run; holds the pipeline file.
-        port: of the HTTP endpoint of a run, which gives the progress of the bar.
-        variables: environment of the commands, beside our own.
+        folder: working directory of the commands, with the pipeline file.
+        port: of the HTTP endpoint of a run, read for the progress bar.
+        variables: environment of the commands.
     """
 
     def __init__(self, console: Console, folder: Path, port: int, variables: Mapping[str, str]) -> None:
@@ -48,7 +48,7 @@ class Stage:
         self._environment = variables
 
     def ingest(self, *arguments: str, quiet: bool = False) -> str:
-        """Run one command and give what it wrote to stdout."""
+        """Run a command; returns its stdout."""
         if not quiet:
             self.announce(*arguments)
         done = subprocess.run(
@@ -65,19 +65,19 @@ class Stage:
         return done.stdout
 
     def rows(self, *arguments: str, quiet: bool = False) -> list[dict[str, Any]]:
-        """Run one command that writes a line of JSON for each thing it found."""
+        """Run a command that writes JSON lines; returns them parsed."""
         if not quiet:
             self.announce(*arguments)
         return [json.loads(line) for line in self.ingest(*arguments, "--output", "json", quiet=True).splitlines()]
 
     def run_once(self, file: str, total: int, what: str) -> dict[str, Any]:
         """
-        `ingest run --once` with a bar; its totals by pipeline.
+        Run `ingest run --once` with a progress bar; returns its totals by pipeline.
 
         Args:
             file: the pipeline file.
-            total: how many events there are to read.
-            what: their name on the bar.
+            total: number of events to read.
+            what: label of the progress bar.
         """
         self.announce("run", "--once", file)
         log = self.folder / "run.log"
@@ -120,16 +120,16 @@ class Stage:
             with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/metrics", timeout=1) as answer:
                 found = _READ.findall(answer.read().decode())
         except (OSError, urllib.error.URLError):
-            return None  # not up yet, or gone again
+            return None  # not started yet, or ended
         return int(sum(map(float, found))) if found else None
 
     def announce(self, *arguments: str) -> None:
-        """Show a command before it runs."""
+        """Print a command before it runs."""
         self.console.print(f"\n$ ingest {shlex.join(arguments)}", style="bold", markup=False, highlight=False)
 
     def expect(self, name: str, expected: object, actual: object) -> None:
         """
-        Hold what was found against what must be.
+        Compare a result with its expected value.
 
         Raises:
             DemoError: they differ.
@@ -139,7 +139,7 @@ class Stage:
 
 
 def as_text(content: Any) -> str:
-    """Bytes as our commands write them in JSON, readable: text as it is, others with escapes."""
+    """Bytes as `ingest` writes them in JSON, as text: other bytes are escaped."""
     if isinstance(content, dict):
         import base64
 
@@ -148,22 +148,22 @@ def as_text(content: Any) -> str:
 
 
 def cells_of(row: dict[str, Any]) -> dict[str, str]:
-    """Column -> value of a row as `scan` and `get` write it."""
+    """Column -> value of a row that `scan` or `get` wrote."""
     return {f"{as_text(family)}:{as_text(name)}": as_text(value) for family, name, _time, value in row["cells"]}
 
 
 def short(text: str, most: int = _MAX_CHARS) -> str:
-    """Text on one line, cut where it is too long for a table; no control characters."""
+    """Text on one line without control characters, cut to the width of a table cell."""
     line = "".join(character if character.isprintable() else "·" for character in " ".join(text.split()))
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def free_port() -> int:
-    """A port nobody listens on now."""
+    """A free port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
 
 
 def screen() -> Console:
-    """The terminal; in a file or a pipe lines are long enough for the tables."""
+    """A console; in a file or a pipe its lines are wide enough for the tables."""
     return Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Says in one line what is missing on this machine and how to get it; exit 3 when something is.
+# Checks that a program is installed. If it is missing, prints one line with the way to install it, and exits with 3.
 #   need.sh python | java | jdk | maven
 set -uo pipefail
 
@@ -20,7 +20,7 @@ python_of() {
 
 case "${1:-}" in
 python)
-    found=$(python_of) || missing "Python 3.11 or newer; get it: apt-get install python3 python3-venv (or name yours: PYTHON=/path/to/python3 make setup)"
+    found=$(python_of) || missing "Python 3.11 or newer; get it: apt-get install python3 python3-venv (or choose another one: PYTHON=/path/to/python3 make setup)"
     "$found" -c 'import ensurepip, venv' 2>/dev/null || missing "the venv module of $found; get it: apt-get install python3-venv"
     echo "$found"
     ;;
@@ -33,7 +33,7 @@ java)
 jdk)
     modules=$("${JAVA_HOME:+$JAVA_HOME/bin/}java" --list-modules 2>/dev/null)
     [[ "$modules" == *jdk.compiler@* ]] ||
-        missing "a JDK: tests run small Java programs from their source; get it: apt-get install openjdk-17-jdk-headless"
+        missing "a JDK: tests run small Java programs from source; get it: apt-get install openjdk-17-jdk-headless"
     ;;
 maven)
     mvn --version >/dev/null 2>&1 || missing "Maven, which fetches the jars of Kafka and HBase; get it: apt-get install maven"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Makes .venv, or brings it up to date: the locked dependencies by their hashes, then this project in place.
+# Creates or updates .venv: the locked dependencies, checked by hash, and this project in editable mode.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 python=$(deploy/setup/need.sh python)
 if ! .venv/bin/python -c '' 2>/dev/null; then
-    echo "making .venv with $("$python" --version)"
+    echo "creating .venv with $("$python" --version)"
     "$python" -m venv --clear .venv
 fi
 export PIP_DISABLE_PIP_VERSION_CHECK=1

@@ -1,8 +1,8 @@
 """
 Entry script of spark-submit: `spark-submit … attr2hbase_submit.py pipeline.yaml [options of ingest run]`.
 
-It stands alone in its folder, because spark-submit puts the folder of the script first on the path of modules, where
-the product's own packages would hide libraries of the same name.
+It is the only file of its folder: spark-submit puts the script's folder first on the module path, where other modules
+would shadow libraries of the same name.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""`make bench`: starts Kafka and HBase, climbs the rungs, prints tables, writes JSON, plots and docs/performance.md."""
+"""`make bench`: starts Kafka and HBase, runs benchmarks, prints tables, writes JSON, plots and docs/performance.md."""
 
 import argparse
 import json
@@ -31,18 +31,18 @@ from tests.support.servers import HBase, Kafka, TestFolder
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "bench"
 SO_FAR = ROOT / "build" / "bench.json"
-"""What is known after each part, should a later one fail."""
+"""The result so far, written after each part in case a later one fails."""
 PARTITIONS = 4
 LADDER = (*rungs.STAGES, *rungs.CHAINS, *rungs.ROCKSDB, rungs.PEER)
 HBASE = (*hbase.PRODUCTS, *hbase.CEILINGS, *hbase.FLUME)
 GOALS = (*rungs.STAGES, "rocksdb", *hbase.GOAL_RUNGS, "latency", "micro")
-"""Parts that the goals need, but for those that take hours."""
+"""Parts that the goals need, except those that take hours."""
 SIZES = scale.cases()
 ALL = (*LADDER, *HBASE, "latency", "micro", "performance evaluation", *SIZES, "soak")
 
 
 def main() -> int:
-    options = asked()
+    options = parsed()
     console = Console(stderr=True)
     settings = durability.in_force()
     differs = durability.differences(settings, durability.DOCUMENTED.read_text())
@@ -60,17 +60,17 @@ def main() -> int:
         result["sinks_ns"] = micro.sinks()
         result["writes_ns"] = micro.writes()
         result["chain_of_four_per_s"] = micro.chain_of_four()
-    climbed = [part for part in parts if part in LADDER]
-    if climbed:
+    ladder_parts = [part for part in parts if part in LADDER]
+    if ladder_parts:
         with servers(console) as (folder, kafka, progress):
             ladder = Ladder(
                 brokers=kafka.brokers, topic=produced(kafka, options.events, progress), partitions=PARTITIONS,
                 events=options.events, folder=folder, servers=processes_of(kafka.server.process),
             )  # fmt: skip
-            result["rungs"] = turns(ladder.run, climbed, options.rounds, progress)
+            result["rungs"] = turns(ladder.run, ladder_parts, options.runs, progress)
         keep(result)
     if {"latency", "performance evaluation", *HBASE}.intersection(parts):
-        result |= beside_peers(parts, options.hbase_events, options.rounds, console)
+        result |= beside_peers(parts, options.hbase_events, options.runs, console)
         keep(result)
     sizes = [part for part in parts if part in SIZES]
     if sizes:
@@ -81,7 +81,7 @@ def main() -> int:
             progress.add_task(f"soak of {options.soak_minutes:g} minutes", total=None)
             result["soak"] = soak.summary(soak.run(kafka, folder / "soak", options.soak_minutes, PARTITIONS))
     result["goals"] = goals(result)
-    result["measured"] = {part: measured(part, options.rounds, **result["machine"]) for part in parts}
+    result["measured"] = {part: measured(part, options.runs, **result["machine"]) for part in parts}
     show(Console(), result)
     if options.write:
         write(result)
@@ -89,33 +89,35 @@ def main() -> int:
     return 0
 
 
-def asked() -> argparse.Namespace:
-    """What the command line says."""
+def parsed() -> argparse.Namespace:
+    """The options of the command line."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("parts", nargs="*", help=f"parts to measure: {'; '.join(ALL)}. Default: those of the goals")
     parser.add_argument(
-        "parts", nargs="*", help=f"what to measure, of: {'; '.join(ALL)}. Those of the goals by default"
+        "--all", action="store_true", help="measure everything, with scaling and the soak; takes hours"
     )
-    parser.add_argument("--all", action="store_true", help="measure everything, with what grows and the soak: hours")
     parser.add_argument("--events", type=int, default=1_500_000, help="events in the topic (1500000)")
     parser.add_argument("--hbase-events", type=int, default=800_000, help="for HBase and its peers (800000)")
-    parser.add_argument("--rounds", type=int, default=5, help="runs of each rung, in turn; the median counts (5)")
-    parser.add_argument("--soak-minutes", type=float, default=60.0, help="how long the soak is (60)")
-    parser.add_argument("--write", action="store_true", help="write docs/performance.md and what it is made of")
+    parser.add_argument(
+        "--runs", type=int, default=5, help="runs of each part; the median counts (5)"
+    )
+    parser.add_argument("--soak-minutes", type=float, default=60.0, help="duration of the soak (60)")
+    parser.add_argument("--write", action="store_true", help="write docs/performance.md, its plots and latest.json")
     options = parser.parse_args()
     unknown = sorted(set(options.parts).difference(ALL))
     if unknown:
-        parser.error(f"nothing is called {', '.join(unknown)}; there are {'; '.join(ALL)}")
+        parser.error(f"unknown parts: {', '.join(unknown)}; choose from {'; '.join(ALL)}")
     return options
 
 
-def measured(part: str, rounds: int, *, commit: str, date: str, **_machine: str) -> str:
-    """Of which tree a part's figures are, of when, and of how many runs."""
-    times = rounds if part in LADDER or part in HBASE else 1
+def measured(part: str, runs: int, *, commit: str, date: str, **_machine: str) -> str:
+    """Commit, date and number of runs of a part's figures."""
+    times = runs if part in LADDER or part in HBASE else 1
     return f"{commit}, {date}, {'one run' if times == 1 else f'{times} runs'}"
 
 
-def beside_peers(parts: Sequence[str], events: int, rounds: int, console: Console) -> dict[str, Any]:
-    """Rungs that end in HBase, peers, and the time to a readable event."""
+def beside_peers(parts: Sequence[str], events: int, runs: int, console: Console) -> dict[str, Any]:
+    """Benchmarks that write to HBase, peers, and latency."""
     found: dict[str, Any] = {}
     with servers(console) as (folder, kafka, progress):
         server = HBaseServer(
@@ -129,19 +131,19 @@ def beside_peers(parts: Sequence[str], events: int, rounds: int, console: Consol
             ladder = HBaseRungs(kafka, base, topic=topic, partitions=PARTITIONS, events=events, folder=folder)
             names = [part for part in parts if part in HBASE]
             if names or "latency" in parts:
-                found["hbase"] = turns(ladder.run, names or ["hbase"], rounds, progress)
+                found["hbase"] = turns(ladder.run, names or ["hbase"], runs, progress)
             if "performance evaluation" in parts:
                 ladder.empty_table()
                 found["performance_evaluation_per_s"] = peers.performance_evaluation(base, events // 2, 2)
             keep(found)
             if "latency" in parts:
-                full = found["hbase"].get("hbase", {}).get("per_s") or ladder.run("hbase", rounds + 1).per_s
-                task = progress.add_task("latency", total=len(latency.SHARES))
+                full = found["hbase"].get("hbase", {}).get("per_s") or ladder.run("hbase", runs + 1).per_s
+                task = progress.add_task("latency", total=len(latency.LOADS))
                 found["latency"] = {}
-                for share in latency.SHARES:
-                    at = folder / f"latency-{share}"
-                    seen = latency.measured(kafka, base, ladder, full * share, at, PARTITIONS)
-                    found["latency"][latency.share_of(share)] = seen._asdict()
+                for load in latency.LOADS:
+                    at = folder / f"latency-{load}"
+                    seen = latency.measured(kafka, base, ladder, full * load, at, PARTITIONS)
+                    found["latency"][latency.load_name(load)] = seen._asdict()
                     progress.advance(task)
         finally:
             base.close()
@@ -149,10 +151,10 @@ def beside_peers(parts: Sequence[str], events: int, rounds: int, console: Consol
 
 
 def grown(parts: Sequence[str], console: Console) -> dict[str, dict[str, Any]]:
-    """Size -> figures."""
+    """Name of a size -> figures."""
     found: dict[str, dict[str, Any]] = {}
     for name in parts:
-        # a broker for each: ten million events and their copies would fill the disk
+        # a new broker for each: ten million events and their copies would fill the disk
         with servers(console) as (folder, kafka, progress):
             progress.add_task(name, total=None)
             found[name] = figures([scale.run(SIZES[name], kafka, folder / "scale")])
@@ -161,7 +163,7 @@ def grown(parts: Sequence[str], console: Console) -> dict[str, dict[str, Any]]:
 
 @contextmanager
 def servers(console: Console) -> Iterator[tuple[Path, Kafka, Progress]]:
-    """A folder, a broker as fast as it can be, and where progress is shown."""
+    """A temporary folder, a broker without the JVM options of tests, and a progress display."""
     columns = (
         SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
     )  # fmt: skip
@@ -178,7 +180,7 @@ def servers(console: Console) -> Iterator[tuple[Path, Kafka, Progress]]:
 
 
 def produced(kafka: Kafka, events: int, progress: Progress) -> str:
-    """A topic with so many lines."""
+    """A new topic with this number of lines."""
     progress.add_task(f"producing {events:,} lines", total=None)
     topic = kafka.create_topic("bench", partitions=PARTITIONS)
     kafka.produce(topic, in_turn(Workload().lines(events), PARTITIONS))
@@ -186,23 +188,23 @@ def produced(kafka: Kafka, events: int, progress: Progress) -> str:
 
 
 def turns(
-    one: Callable[[str, int], Sample], names: Sequence[str], rounds: int, progress: Progress
+    one: Callable[[str, int], Sample], names: Sequence[str], runs: int, progress: Progress
 ) -> dict[str, dict[str, Any]]:
-    """Run rungs in turn, after one that only warms up the servers."""
+    """Run benchmarks alternately, after one run that only warms up the servers."""
     samples: dict[str, list[Sample]] = {}
-    task = progress.add_task("warming up", total=1 + rounds * len(names))
+    task = progress.add_task("warming up", total=1 + runs * len(names))
     one(names[-1], 0)
     progress.advance(task)
-    for number in range(1, rounds + 1):
+    for number in range(1, runs + 1):
         for name in names:
-            progress.update(task, description=f"round {number}: {name}")
+            progress.update(task, description=f"run {number}: {name}")
             samples.setdefault(name, []).append(one(name, number))
             progress.advance(task)
     return {name: figures(runs) for name, runs in samples.items()}
 
 
 def figures(runs: Sequence[Sample]) -> dict[str, Any]:
-    """Median and range of a rung's runs; who had the CPU in the middle one."""
+    """Median and range of the runs of a benchmark; CPU by threads of the median run."""
     rates = [run.per_s for run in runs]
     middle = sorted(runs, key=lambda run: run.per_s)[len(runs) // 2]
     return {
@@ -220,7 +222,7 @@ def figures(runs: Sequence[Sample]) -> dict[str, Any]:
 
 
 def machine() -> dict[str, str]:
-    """Where and with what the figures were made."""
+    """The machine, versions, commit and date of a run."""
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -236,13 +238,13 @@ def machine() -> dict[str, str]:
 
 
 def keep(result: dict[str, Any]) -> None:
-    """Put aside what is known so far."""
+    """Write the result so far."""
     SO_FAR.parent.mkdir(exist_ok=True)
     SO_FAR.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n")
 
 
 def write(result: dict[str, Any]) -> None:
-    """The JSON, the plots and the page; parts that this run left out stay as they were."""
+    """Write JSON, plots and page; parts that this run left out keep their earlier figures."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     latest = RESULTS / "latest.json"
     if latest.exists():
@@ -254,19 +256,19 @@ def write(result: dict[str, Any]) -> None:
 
 
 def show(console: Console, result: dict[str, Any]) -> None:
-    """The figures as tables."""
-    titles = {"rungs": "Kafka to RocksDB, one stage at a time", "hbase": "Kafka to HBase", "scale": "what grows"}
+    """Print the figures as tables."""
+    titles = {"rungs": "Kafka to RocksDB, one stage at a time", "hbase": "Kafka to HBase", "scale": "scaling"}
     for key, title in titles.items():
         if key not in result:
             continue
-        table = Table("rung", "events/s", "range", "own CPU-s", "servers' CPU-s", "peak MiB", title=title)
+        table = Table("benchmark", "events/s", "range", "own CPU-s", "servers' CPU-s", "peak MiB", title=title)
         for name, run in result[key].items():
             spread = f"{run['lowest_per_s']:,.0f} - {run['highest_per_s']:,.0f}"
             cpu = f"{run['cpu_s_per_million']:.1f}", f"{run['servers_cpu_s_per_million']:.1f}"
             table.add_row(name, f"{run['per_s']:,.0f}", spread, *cpu, f"{run['peak_mib']:,.0f}")
         console.print(table)
     for key, title in (
-        ("decorators_ns", "decorators, the hardest example of each, one core"),
+        ("decorators_ns", "decorators, the slowest example of each, one core"),
         ("sinks_ns", "sinks, an event to its cells, one core"),
         ("writes_ns", "writes to HBase, a row of nine cells, one core"),
     ):
@@ -278,7 +280,7 @@ def show(console: Console, result: dict[str, Any]) -> None:
     if "decorators_ns" in result:
         console.print(costs.slow_decorators(result["decorators_ns"]))
     if "latency" in result:
-        table = Table("share of the full rate", "p50 s", "p90 s", "p99 s", "worst s", title="produced to readable")
+        table = Table("rate", "p50 s", "p90 s", "p99 s", "maximum s", title="latency, produced to readable")
         for share, run in result["latency"].items():
             table.add_row(share, *(f"{run[name]:.2f}" for name in ("p50_s", "p90_s", "p99_s", "worst_s")))
         console.print(table)

@@ -1,4 +1,4 @@
-"""The peer for the part that decorates: Benthos 4.27 does the same regex, from Kafka to a file that it never syncs."""
+"""The peer of the stage `chain`: Benthos 4.27 runs the same regex, from Kafka to a file without a sync."""
 
 import json
 import re
@@ -13,13 +13,13 @@ from tests.support.local import ServerProcess, free_ports, jars
 
 VERSION = "v4.27.0"
 _MODULE = "github.com/benthosdev/benthos/v4"
-# the versions of all that is in it are those its own module names; Go checks them against its checksum database
+# the versions of its dependencies are those of its own go.mod; Go checks them against the checksum database
 _GO_MOD = f"module bench\n\ngo 1.21\n\nrequire {_MODULE} {VERSION}\n"
 _SENT = re.compile(rb'^output_sent\{[^}]*path="root\.output"[^}]*\} (\S+)$', re.MULTILINE)
 
 
 class Benthos:
-    """One process at work on one topic; `program` is what `built` gives."""
+    """One process that reads one topic; `program` is the result of `built`."""
 
     def __init__(self, program: Path, folder: Path, *, brokers: str, topic: str, group: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -32,10 +32,10 @@ class Benthos:
 
     def run(self, events: int, servers: Processes) -> Sample:
         """
-        Let it write so many events.
+        Write this number of events.
 
         Raises:
-            RuntimeError: it wrote lines as they were, which it does where a mapping fails.
+            RuntimeError: the output is the unchanged lines, as if the mapping fails.
         """
         command = [str(self._program), "-c", str(self._settings)]
         sample = follow_peer(self._process, command, events, self._sent, servers=servers)
@@ -43,7 +43,7 @@ class Benthos:
         return sample
 
     def _sent(self) -> int:
-        """How many events are in the file; 0 while it does not answer."""
+        """Number of events in the file; 0 while it does not respond."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/metrics", timeout=5) as answer:
                 found = _SENT.search(answer.read())
@@ -56,7 +56,7 @@ class Benthos:
             first = lines.readline()
         wanted = {"row", *(f"{FAMILY}:{name}" for name in COLUMNS)}
         if not first.startswith("{") or json.loads(first).keys() != wanted:
-            raise RuntimeError(f"benthos made {first[:200]} of an event")
+            raise RuntimeError(f"benthos wrote an unexpected event: {first[:200]}")
 
     def _content(self, brokers: str, topic: str, group: str) -> dict[str, object]:
         mapping = (
@@ -83,17 +83,17 @@ class Benthos:
 
 
 def named_pattern() -> str:
-    """The regex with a name for each group, as Benthos gives members names."""
+    """The regex with a named group for each column; Benthos uses the names as keys."""
     names = iter(COLUMNS)
     return re.sub(r"\((?!\?)", lambda _: f"(?P<{next(names)}>", PATTERN)
 
 
 def built() -> Path:
     """
-    The program, built once by Go.
+    The program, built by Go at the first call.
 
     Raises:
-        RuntimeError: there is no Go, or it does not build it.
+        RuntimeError: Go is missing, or the build failed.
     """
     folder = jars.cache_folder() / "benthos" / VERSION
     program = folder / "benthos"
@@ -101,13 +101,13 @@ def built() -> Path:
         return program
     go = shutil.which("go")
     if go is None:
-        raise RuntimeError("benthos is built by Go, which is not here: install it, or leave the part out")
+        raise RuntimeError("Go is needed to build benthos: install it, or omit the part")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "go.mod").write_text(_GO_MOD)
-    # a library in it reaches into the runtime of Go, which newer versions of Go allow only with this flag
+    # a dependency links to internals of Go's runtime, which newer versions of Go allow only with this flag
     flags = ["-mod=mod", "-buildvcs=false", "-ldflags=-checklinkname=0"]
     command = [go, "build", *flags, "-o", "benthos", f"{_MODULE}/cmd/benthos"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise RuntimeError(f"benthos was not built: {done.stderr[-2000:]}")
+        raise RuntimeError(f"benthos cannot be built: {done.stderr[-2000:]}")
     return program

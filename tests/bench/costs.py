@@ -1,4 +1,4 @@
-"""Nanoseconds an event of every decorator there is, each at the hardest of its own examples and of a usual line."""
+"""Nanoseconds per event of every decorator, for the slowest of its examples or for a typical line."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -15,25 +15,25 @@ LINE = (
     b'"https://shop.example/start" "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140"'
 )[:200]
 SLOW_NS = 20_000
-_ROUGHLY = 200  # calls that find the hardest case; the figure comes of more
+_ROUGHLY = 200  # calls to find the slowest case, which is then measured with more calls
 
 Case = tuple[Callable[[Event], object], Callable[[], Event]]
 
 
 def decorators(loops: int = LOOPS) -> dict[str, float]:
-    """Decorator -> ns an event, for the case that costs most: an example of its own, or its options on a line."""
+    """Decorator -> ns per event, for its slowest case: one of its examples, or its options on LINE."""
     catalog = Catalog()
     return {name: cost(catalog.load("decorators", name), loops) for name in catalog.names("decorators")}
 
 
 def slow_decorators(figures: dict[str, float]) -> str:
-    """Which of them take longer than they should."""
+    """A sentence that names the decorators above SLOW_NS."""
     slow = [name for name, cost in sorted(figures.items()) if cost > SLOW_NS]
     return f"Over {SLOW_NS // 1000} µs: {', '.join(slow) or 'none'}."
 
 
 def cost(component: type[Any], loops: int) -> float:
-    """Nanoseconds that a decorator takes for the hardest of its examples that passes."""
+    """Nanoseconds of a decorator for its slowest case without an error."""
     rough = {
         (number, body): measured(*case, loops=_ROUGHLY)
         for number, example in enumerate(component.examples)
@@ -46,7 +46,7 @@ def cost(component: type[Any], loops: int) -> float:
 
 
 def _cases(component: type[Any], example: Example) -> Iterator[tuple[bytes, Case]]:
-    """Body -> a call and what makes its events, where an event passes or is dropped; the example's files are there."""
+    """(body, (call, maker of its events)) of each case without an error; the files of the example exist meanwhile."""
     with files_of([example]):
         call = _call(component(settings_of(component.settings_class(), example.settings)))
         event = event_before(example)

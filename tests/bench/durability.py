@@ -1,4 +1,4 @@
-"""The sync, WAL and acknowledgement settings that figures are measured with; docs/performance.md documents them."""
+"""The sync, WAL and acknowledgement settings of the benchmarks; docs/performance.md documents them."""
 
 import os
 import re
@@ -12,12 +12,12 @@ from tests.bench.hbase import HEAP, PROPERTIES, THRIFT_HEAP
 from tests.bench.workload import PIPELINE, STORE, Workload, written
 
 DOCUMENTED = Path(__file__).resolve().parents[2] / "docs" / "bench" / "changes.md"
-"""The part of docs/performance.md that is written by hand, with the table of settings."""
+"""The part of docs/performance.md that is written by hand; contains the table of settings."""
 _ROW = re.compile(r"^\| `(?P<name>[^`]+)` \| `(?P<value>[^`]+)` \|", re.MULTILINE)
 
 
 def in_force() -> dict[str, str]:
-    """Setting -> value, as the product fills them in for what the goals are about."""
+    """Setting -> value that the product uses in the benchmarks of the goals."""
     rocksdb = _bound({"rocksdb": {"path": "./store"}})
     hbase = _bound({"hbase": {"host": "localhost", "port": 9090}})
     sink = hbase.pipelines[PIPELINE].sinks[0].settings
@@ -33,7 +33,7 @@ def in_force() -> dict[str, str]:
 
 
 def differences(found: dict[str, str], page: str) -> list[str]:
-    """What differs from the table of settings in a page, a sentence each."""
+    """Differences from the table of settings in a page, one sentence each."""
     documented = {match["name"]: match["value"] for match in _ROW.finditer(page)}
     return [
         f"{name} is {value}, docs/performance.md says {documented.get(name, 'nothing')}"

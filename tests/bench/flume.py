@@ -1,4 +1,4 @@
-"""The peer that people have: Flume 1.11, Kafka source, regex serializer, HBase2 sink; memory or file channel."""
+"""The peer Flume 1.11: Kafka source, memory or file channel, HBase2 sink with the regex serializer."""
 
 import json
 import urllib.request
@@ -16,11 +16,11 @@ OPENED = [
 
 class Flume:
     """
-    One agent at work on one topic and table.
+    One agent for one topic and table.
 
     Args:
-        channel: `memory`, which loses what it holds in a crash, or `file`, which does not.
-        sinks: how many take from the channel, each with a connection of its own.
+        channel: `memory`, which loses its events in a crash, or `file`, which does not.
+        sinks: number of sinks of the channel, each with its own connection.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Flume:
         self._settings.write_text(self._content(brokers, topic, table, zookeeper, channel))
 
     def run(self, events: int, servers: Processes) -> Sample:
-        """Let the agent store so many events."""
+        """Store this number of events."""
         command = [
             jars.java(), "-Xmx1g", *OPENED, "-Dflume.monitoring.type=http", f"-Dflume.monitoring.port={self._port}",
             "-cp", jars.class_path("flume", Path(__file__).parent), "org.apache.flume.node.Application",
@@ -45,7 +45,7 @@ class Flume:
         return follow_peer(self._process, command, events, self._stored, servers=servers)
 
     def _stored(self) -> int:
-        """How many events are in HBase; 0 while it does not answer."""
+        """Number of events in HBase; 0 while the agent does not respond."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/metrics", timeout=5) as answer:
                 counters = json.load(answer)
@@ -83,7 +83,7 @@ class Flume:
                 f"a.sinks.{sink}.batchSize": "1000",
                 f"a.sinks.{sink}.enableWal": "true",
                 f"a.sinks.{sink}.serializer": serializer,
-                # a line of a properties file: a backslash stands for itself when it is written twice
+                # properties files need two backslashes for one
                 f"a.sinks.{sink}.serializer.regex": (PATTERN + ".*").replace("\\", "\\\\"),
                 f"a.sinks.{sink}.serializer.colNames": ",".join(COLUMNS),
             }

@@ -1,4 +1,4 @@
-"""The figures as goals, met or not."""
+"""Goals for figures, and whether they are met."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -9,11 +9,11 @@ Result = Mapping[str, Any]
 
 class Goal(NamedTuple):
     """
-    What is to be reached.
+    A goal.
 
     Attributes:
-        figure: out of a result; KeyError or TypeError where it was not measured.
-        at_most: whether less is better.
+        figure: takes the figure from a result; KeyError or TypeError if it was not measured.
+        at_most: whether the goal is an upper bound.
     """
 
     name: str
@@ -23,35 +23,35 @@ class Goal(NamedTuple):
 
 
 def _beside(peer: str, of: str = "per_s") -> Callable[[Result], float]:
-    """The product's figure as a multiple of a peer's."""
+    """The figure of attr2hbase divided by that of a peer."""
     return lambda result: float(result["hbase"]["hbase"][of]) / float(result["hbase"][peer][of])
 
 
 # the first four: docs/adr/0024-goals-beside-hbase.md
 GOALS = (
     Goal(
-        "Kafka to HBase, WAL on: share of what ready-made Thrift bytes reach by as many connections",
+        "Kafka to HBase, WAL on: events/s, relative to the ceiling",
         _beside("ceiling"),
         0.55,
     ),
     Goal(
-        "Kafka to HBase, WAL on: times Flume 1.11 with its file channel, which promises as much",
+        "Kafka to HBase, WAL on: events/s, relative to Flume 1.11, file channel (same guarantee)",
         _beside("flume file channel"),
         0.95,
     ),
     Goal(
-        "Kafka to HBase, WAL on: times Flume 1.11 with its memory channel, which loses events in a crash",
+        "Kafka to HBase, WAL on: events/s, relative to Flume 1.11, memory channel (loses events in a crash)",
         _beside("flume memory channel"),
         0.6,
     ),
     Goal(
-        "Kafka to HBase, WAL on: CPU for a million events, as a share of Flume's with the file channel",
+        "Kafka to HBase, WAL on: CPU per event, relative to Flume 1.11, file channel",
         _beside("flume file channel", "cpu_s_per_million"),
         0.9,
         at_most=True,
     ),
     Goal(
-        "Kafka to RocksDB, WAL on, synced at every ack, events/s",
+        "Kafka to RocksDB, WAL on, synced at every acknowledgement, events/s",
         lambda result: float(result["rungs"]["rocksdb"]["per_s"]),
         60_000,
     ),
@@ -79,7 +79,7 @@ GOALS = (
         at_most=True,
     ),
     Goal(
-        "CPU an event with 10,000,000 events, times that with 1,000,000",
+        "Kafka to RocksDB: CPU per event with 10,000,000 events, relative to 1,000,000 events",
         lambda result: (
             float(result["scale"]["10,000,000 events"]["cpu_s_per_million"])
             / float(result["scale"]["1,000,000 events"]["cpu_s_per_million"])
@@ -91,7 +91,7 @@ GOALS = (
 
 
 def goals(result: Result) -> list[dict[str, Any]]:
-    """A line for each goal; without a figure, and not met, where this run did not measure it."""
+    """The goals with their figures; the figure of a goal that was not measured is None, and the goal is not met."""
     found = []
     for name, figure_of, goal, at_most in GOALS:
         figure = None
@@ -103,7 +103,7 @@ def goals(result: Result) -> list[dict[str, Any]]:
 
 
 def verdict(goal: Mapping[str, Any]) -> str:
-    """Whether it is met, or why nobody knows."""
+    """Whether the goal is met, or that it was not measured."""
     return "met" if goal["met"] else "not measured" if goal["figure"] is None else "NOT met"
 
 
@@ -115,5 +115,5 @@ def shown(figure: float | None) -> str:
 
 
 def wanted(goal: Mapping[str, Any]) -> str:
-    """What a goal asks for, in words."""
+    """The bound of a goal as text."""
     return f"{'at most' if goal['at_most'] else 'at least'} {shown(goal['goal'])}"

@@ -1,4 +1,4 @@
-"""Kafka to HBase: the product, the ceiling of the way it goes, and Flume; one topic, an emptied table."""
+"""Kafka to HBase: attr2hbase, the ceiling of the Thrift server, and Flume; one topic, an empty table."""
 
 import os
 import threading
@@ -26,7 +26,7 @@ from tests.support.servers import HBase, Kafka
 
 FLUME = {"flume file channel": "file", "flume memory channel": "memory"}
 CEILINGS = {"ceiling": TASKS, "ceiling, 1 connection": 1, "ceiling, 4 connections": 4}
-"""Name -> sockets that send ready-made bytes; the first has as many as the product."""
+"""Name -> number of connections that send prepared messages; the first has as many as attr2hbase."""
 PRODUCTS: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
     "hbase": (Workload(), {}, {}),
     "hbase, no WAL": (Workload(sink={"write_to_wal": False}), {}, {}),
@@ -39,26 +39,26 @@ PRODUCTS: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
     "hbase, body of 1 KB": (Workload(body_bytes=1_000), {}, {}),
     "hbase, body of 10 KB": (Workload(body_bytes=10_000), {}, {}),
 }
-"""Rung -> what it works on, options of the store, sections of the pipeline file."""
+"""Name -> workload, options of the store, further sections of the pipeline file."""
 GOAL_RUNGS = ("hbase", "ceiling", *FLUME)
 PROPERTIES = {
     "hbase.hregion.memstore.flush.size": str(256 << 20),
     "hbase.hstore.compaction.min": "6",
     "hbase.hstore.blockingStoreFiles": "30",
 }
-"""What the page of figures recommends for tables that are written without a pause, for us and for all peers."""
+"""Recommended by docs/performance.md for continuous writes; used for attr2hbase and for all peers."""
 HEAP, THRIFT_HEAP = "2g", "1g"
 BODIES_BYTES = 400_000_000
-"""Of a topic of padded lines: those of 10 KB are as many as that, or a run would be gigabytes."""
+"""Limit of the bytes in a topic of padded lines, which would else be gigabytes."""
 BATCH_MS = 1_785_000_000_000
 
 
 class HBaseRungs:
     """
-    The rungs over one topic and one HBase.
+    The benchmarks over one topic and one HBase.
 
     Args:
-        events: lines in the topic, those of the plain workload.
+        events: number of lines in the topic, which are those of the plain workload.
     """
 
     def __init__(self, kafka: Kafka, hbase: HBase, *, topic: str, partitions: int, events: int, folder: Path) -> None:
@@ -73,7 +73,7 @@ class HBaseRungs:
         self._messages: list[tuple[bytes, int]] = []
 
     def run(self, rung: str, number: int) -> Sample:
-        """Run one rung once, into an empty table."""
+        """Run one benchmark once, into an empty table."""
         folder = self._folder / f"{rung.replace(' ', '-')}-{number}"
         folder.mkdir(parents=True)
         self.empty_table()
@@ -81,7 +81,7 @@ class HBaseRungs:
             workload, options, sections = PRODUCTS[rung]
             events = self._events_of(workload)
             content = self.content(workload, self._topic_of(workload), **options)
-            # several micro-batches, of which the first half only warms up
+            # several micro-batches, since the first half is the warm-up
             source = content["pipelines"][PIPELINE]["source"]["kafka"]
             source["max_events_per_batch"] = min(MAX_EVENTS_PER_BATCH, events // 4)
             return product(folder, content | sections, events, self.servers)
@@ -93,7 +93,7 @@ class HBaseRungs:
         return workload.content(brokers=self._kafka.brokers, topic=topic, group=unique("bench"), store=store)
 
     def empty_table(self) -> None:
-        """Make the table anew."""
+        """Delete and create the table."""
         with self._hbase.connection() as connection:
             if TABLE.encode() in connection.tables():
                 connection.delete_table(TABLE, disable=True)
@@ -101,7 +101,7 @@ class HBaseRungs:
 
     @property
     def servers(self) -> Processes:
-        """Kafka and all of HBase."""
+        """Processes of Kafka and HBase."""
         return processes_of(self._kafka.server.process, *self._hbase.server.processes)
 
     def _topic_of(self, workload: Workload) -> str:
@@ -117,7 +117,7 @@ class HBaseRungs:
         return min(self._events, BODIES_BYTES // (workload.body_bytes or 1))
 
     def _ceiling(self, connections: int) -> Sample:
-        """Ready-made bytes by that many connections: what nobody who goes this way can pass."""
+        """Send prepared messages over connections: the upper bound for a client of the Thrift server."""
         if not self._messages:
             self._messages = list(self._made())
         sent = [0] * connections
@@ -168,7 +168,7 @@ class HBaseRungs:
         return flume.run(self._events, self.servers)
 
     def _made(self) -> Iterator[tuple[bytes, int]]:
-        """The calls that the product would make of the topic, and how many rows each has."""
+        """The calls that attr2hbase would make for the topic: (message, number of rows)."""
         folder = self._folder / "made"
         folder.mkdir()
         file = written(self.content(Workload(), self._topic), folder)

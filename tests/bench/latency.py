@@ -1,4 +1,4 @@
-"""From the moment an event is produced until it can be read in HBase, at a share of the full rate."""
+"""Time from producing an event until it can be read in HBase, at a fraction of the full rate."""
 
 import statistics
 import threading
@@ -16,28 +16,28 @@ from tests.bench.workload import FAMILY, PIPELINE, TABLE, Workload
 from tests.support.servers import HBase, Kafka
 from tests.support.service import Service
 
-SHARES = (0.1, 0.5, 0.8)
+LOADS = (0.1, 0.5, 0.8)
 WARM_S, SETTLE_S, MEASURED_S = 40.0, 10.0, 30.0
-WARM_RATE_SHARE = 0.2
-"""Of the rate, while the service becomes warm: what it could not do then would still wait when it is measured."""
+WARM_UP_LOAD = 0.2
+"""Fraction of the rate during the warm-up, so that no backlog remains for the measurement."""
 TICK_S = 0.02
 DIFFERENT_TICKS = 50
-"""Made before, and sent again and again."""
+"""Number of prepared ticks, which are sent repeatedly."""
 PROBE_S = 0.05
-"""Every so often one event is looked for."""
-LOOK_S = 0.01
-"""And as often asked for until it is there; each question takes a millisecond of the CPU that the service needs."""
+"""Interval of the events that are measured."""
+POLL_S = 0.01
+"""Interval of reads until an event is found; each read takes a millisecond of CPU."""
 LOST_S = 60.0
 
 
 class Latency(NamedTuple):
     """
-    What was seen.
+    Latency at one rate.
 
     Attributes:
-        per_s: events produced a second.
-        probes: events that were looked for.
-        p50_s, p90_s, p99_s, worst_s: from produced to readable.
+        per_s: events produced per second.
+        probes: number of measured events.
+        p50_s, p90_s, p99_s, worst_s: time from produced to readable.
     """
 
     per_s: float
@@ -48,31 +48,31 @@ class Latency(NamedTuple):
     worst_s: float
 
 
-def share_of(rate: float) -> str:
-    """A share as it is called in results: 0.5 is `50 %`."""
+def load_name(rate: float) -> str:
+    """Name of a load in results: 0.5 is `50 %`."""
     return f"{rate:.0%}".replace("%", " %")
 
 
 def measured(kafka: Kafka, hbase: HBase, rungs: HBaseRungs, rate: float, folder: Path, partitions: int) -> Latency:
-    """Produce at a steady rate into an idle pipeline and look for events, once it is warm."""
+    """Produce at a constant rate and measure events after the warm-up."""
     topic = kafka.create_topic("latency", partitions=partitions)
     rungs.empty_table()
     folder.mkdir(parents=True)
     with Service(folder, rungs.content(Workload(), topic)) as service:
         service.start(env=LONG_LIVED)
         service.wait_for_state("running", PIPELINE)
-        watch = _Probes(hbase)
+        probes = _Probes(hbase)
         try:
-            _produce(kafka, topic, rate, partitions, watch)
+            _produce(kafka, topic, rate, partitions, probes)
         finally:
-            waits = watch.finish()
+            waits = probes.finish()
         service.stop()
     cuts = statistics.quantiles(waits, n=100, method="inclusive")
     return Latency(rate, len(waits), cuts[49], cuts[89], cuts[98], max(waits))
 
 
-def _produce(kafka: Kafka, topic: str, rate: float, partitions: int, watch: "_Probes") -> None:
-    """At every tick a batch for each partition; the last event of a tick is a probe, now and then."""
+def _produce(kafka: Kafka, topic: str, rate: float, partitions: int, probes: "_Probes") -> None:
+    """Send a batch to each partition at every tick; every PROBE_S the last event of a tick is measured."""
     made = list(_ticks(rate, partitions))
     a_batch = _events_of_a_batch(rate, partitions)
     tick_s = a_batch * partitions / rate
@@ -85,9 +85,9 @@ def _produce(kafka: Kafka, topic: str, rate: float, partitions: int, watch: "_Pr
             number += 1
             if now >= next_probe:
                 last = partitions - 1
-                watch.expect(f"{topic}:{last}:{offsets[last] + a_batch - 1}".encode(), now)
+                probes.expect(f"{topic}:{last}:{offsets[last] + a_batch - 1}".encode(), now)
                 next_probe = now + PROBE_S
-            due += tick_s / (WARM_RATE_SHARE if now - started < WARM_S else 1)
+            due += tick_s / (WARM_UP_LOAD if now - started < WARM_S else 1)
             time.sleep(max(0.0, due - time.monotonic()))
 
 
@@ -103,7 +103,7 @@ def _ticks(rate: float, partitions: int) -> Iterator[dict[int, bytes]]:
 
 
 class _Probes:
-    """Asks HBase for events until they are there, oldest first, on a thread of its own."""
+    """Polls HBase for events, oldest first, in a thread of its own."""
 
     def __init__(self, hbase: HBase) -> None:
         self._hbase = hbase
@@ -115,11 +115,11 @@ class _Probes:
         self._thread.start()
 
     def expect(self, row: bytes, produced_s: float) -> None:
-        """Look for a row."""
+        """Add a row to wait for."""
         self._waiting.append((row, produced_s))
 
     def finish(self) -> list[float]:
-        """Seconds that each row took, once all were seen."""
+        """Wait until all rows were found; returns the seconds that each took."""
         self._is_over.set()
         self._thread.join()
         if self._failed is not None:
@@ -129,7 +129,7 @@ class _Probes:
     def _look(self) -> None:
         try:
             while not self._waiting and not self._is_over.is_set():
-                time.sleep(TICK_S)  # a connection that is silent for a minute is closed by the server
+                time.sleep(TICK_S)  # connect late: the server closes a connection that is idle for a minute
             with self._hbase.connection() as connection:
                 table = connection.table(TABLE)
                 while self._waiting or not self._is_over.is_set():
@@ -145,6 +145,6 @@ class _Probes:
                     elif waited > LOST_S:
                         raise RuntimeError(f"row {row!r} did not appear within {LOST_S:.0f} s")  # noqa: TRY301 - as any
                     else:
-                        time.sleep(LOOK_S)
+                        time.sleep(POLL_S)
         except BaseException as error:  # noqa: BLE001 - raised by finish
             self._failed = error

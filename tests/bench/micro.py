@@ -1,4 +1,4 @@
-"""Nanoseconds an event, in this process: sinks at work, and the chain of four that the goal names."""
+"""Nanoseconds per event in this process: sinks, Thrift messages, and the chain of four decorators of a goal."""
 
 from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
 from thriftpy2.transport import TBufferedTransport
@@ -55,7 +55,7 @@ SINKS = {
 
 
 def sinks() -> dict[str, float]:
-    """Sink and its work -> ns an event."""
+    """Sink with its options -> ns per event."""
     attributes = {"2hb_": b"k1-1308748686334000700"} | {f"2hb_web:{name}": b"5120" for name in NINE}
     found = {}
     for name, (kind, options) in SINKS.items():
@@ -66,13 +66,13 @@ def sinks() -> dict[str, float]:
 
 
 def writes() -> dict[str, float]:
-    """Way of encoding -> ns a row of nine cells on its way to HBase, as far as the socket."""
+    """Protocol and encoder -> ns per row of nine cells, up to the socket."""
     puts = [
         Put(b"%08d" % number, {b"web:%b" % name.encode(): BODY[:20] for name in NINE}, 5) for number in range(2_000)
     ]
     found = {}
-    for protocol, theirs in (("binary", TBinaryProtocol), ("compact", TCompactProtocol)):
-        client = Client(Hbase, theirs(TBufferedTransport(_Nowhere())))
+    for protocol, protocol_class in (("binary", TBinaryProtocol), ("compact", TCompactProtocol)):
+        client = Client(Hbase, protocol_class(TBufferedTransport(_Nowhere())))
         encoder = Encoder(HBaseSettings.model_validate({"protocol": protocol}))
 
         def prepared(puts: list[Put], client: Client = client, encoder: Encoder = encoder) -> None:
@@ -92,13 +92,13 @@ def writes() -> dict[str, float]:
             ]
             client._send(METHOD, tableName=b"t", rowBatches=rows, timestamp=5, attributes={})
 
-        for name, way in (("prepared", prepared), ("thriftpy2's objects", objects)):
-            found[f"{protocol}, {name}"] = measured(way, lambda: puts, loops=1) / len(puts)
+        for name, encode in (("prepared", prepared), ("thriftpy2's objects", objects)):
+            found[f"{protocol}, {name}"] = measured(encode, lambda: puts, loops=1) / len(puts)
     return found
 
 
 class _Nowhere:
-    """A socket that takes all and keeps nothing."""
+    """A transport that discards everything."""
 
     def write(self, data: bytes) -> None:
         pass
@@ -108,11 +108,11 @@ class _Nowhere:
 
 
 def chain_of_four() -> float:
-    """Events a second of one core through regex, split, format and value."""
+    """Events per second through regex, split, format and value, on one core."""
     catalog = Catalog()
-    steps = []
+    bound = []
     for name, options in CHAIN_OF_FOUR:
         component = catalog.load("decorators", name)
         settings = component.settings_class().model_validate(options)
-        steps.append(BoundDecorator(component(settings), name, None, OnError.DEAD_LETTER))
-    return 1e9 / measured(Chain(steps).run, lambda: Event(BODY, {}, key=b"k1"))
+        bound.append(BoundDecorator(component(settings), name, None, OnError.DEAD_LETTER))
+    return 1e9 / measured(Chain(bound).run, lambda: Event(BODY, {}, key=b"k1"))

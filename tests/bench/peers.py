@@ -1,4 +1,4 @@
-"""Peers that come as commands: HBase's own load test."""
+"""HBase's own load test as a peer."""
 
 import re
 import subprocess
@@ -16,21 +16,21 @@ log4j.appender.out=org.apache.log4j.ConsoleAppender
 log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=%m%n
 """
-"""It says in its log alone how long it took."""
+"""It writes its timings only to its log."""
 
 
 def performance_evaluation(hbase: HBase, rows: int, clients: int) -> float:
     """
-    Rows a second that HBase's PerformanceEvaluation writes, through HBase's own client: random ones of nine columns of
-    20 bytes.
+    Rows per second that HBase's PerformanceEvaluation writes through HBase's Java client: random rows of nine columns
+    of 20 bytes.
 
     Args:
-        hbase: where to.
-        rows: of each client.
-        clients: threads.
+        hbase: the server.
+        rows: number of rows of each client.
+        clients: number of threads.
 
     Raises:
-        RuntimeError: it did not come to an end, or does not say how long it took.
+        RuntimeError: it failed, or its output has no timings.
     """
     class_path = jars.class_path("performance-evaluation", Path(__file__).parent)
     logs = hbase.server.folder / "performance-evaluation.properties"

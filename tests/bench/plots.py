@@ -1,4 +1,4 @@
-"""Bars and lines as SVG, in colours that stand on a light and on a dark page."""
+"""Bar and line charts as SVG, in colours for light and dark pages."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -10,12 +10,12 @@ _FONT = 'font-family="system-ui, sans-serif" font-size="13"'
 
 def bars(title: str, values: Mapping[str, tuple[float, float, float]], *, ours: Sequence[str], unit: str) -> str:
     """
-    Horizontal bars.
+    A horizontal bar chart.
 
     Args:
-        title: above them.
+        title: of the chart.
         values: name -> median, lowest, highest.
-        ours: names in our colour.
+        ours: names of the highlighted bars.
         unit: of the values.
     """
     most = max(highest for _, _, highest in values.values())
@@ -41,13 +41,13 @@ def bars(title: str, values: Mapping[str, tuple[float, float, float]], *, ours: 
 
 def lines(title: str, series: Mapping[str, Sequence[tuple[float, float]]], *, x: str, y: str) -> str:
     """
-    Curves over one axis.
+    A line chart.
 
     Args:
-        title: above them.
-        series: name -> points, by x.
-        x: what runs to the right.
-        y: what runs up.
+        title: of the chart.
+        series: name -> points, sorted by x.
+        x: label of the horizontal axis.
+        y: label of the vertical axis.
     """
     points = [point for curve in series.values() for point in curve]
     right, top = max(a for a, _ in points) or 1.0, max(b for _, b in points) or 1.0

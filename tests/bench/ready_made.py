@@ -1,4 +1,4 @@
-"""Records made into batches beforehand, so that producing takes next to none of the CPU that is measured."""
+"""A producer of prepared record batches, which uses almost none of the CPU that is measured."""
 
 import socket
 import struct
@@ -11,17 +11,17 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 
 _PRODUCE, _VERSION = 0, 3
 _TIMEOUT_MS = 30_000
-_MAX_BYTES = 1_000_000  # what a broker takes by default
+_MAX_BYTES = 1_000_000  # default limit of a broker
 _NOT_LEADER = 6
 _RETRY_S = 0.1  # as a producer's retry.backoff.ms
 
 
 def batch(records: Iterable[tuple[bytes | None, bytes]]) -> bytes:
     """
-    Keys and values as the record batch that a broker keeps; it gives them their offsets.
+    Keys and values as a record batch in a broker's format; the broker assigns the offsets.
 
     Raises:
-        ValueError: together they are more than a broker takes.
+        ValueError: the batch is larger than a broker accepts.
     """
     builder = DefaultRecordBatchBuilder(
         magic=2, compression_type=0, is_transactional=False, producer_id=-1, producer_epoch=-1, base_sequence=-1,
@@ -38,7 +38,7 @@ class ReadyMade:
     """
     Sends batches to one broker; used by one thread.
 
-    kafka-python's producer makes the batches itself, at 20 us a record; so the request is written here.
+    kafka-python's producer would build the batches itself, at 20 us a record.
 
     Source: Kafka's protocol guide, Produce version 3.
     """
@@ -58,9 +58,9 @@ class ReadyMade:
 
     def send(self, batches: Mapping[int, bytes]) -> dict[int, int]:
         """
-        Send a batch to each of some partitions and wait for the answer.
+        Send batches (partition -> batch) and wait for the response.
 
-        A broker that does not lead a partition yet, as just after a topic was created, is asked again.
+        A batch for a partition without a leader is sent again, as is needed just after a topic was created.
 
         Returns:
             partition -> offset of the first record of its batch.
@@ -69,7 +69,7 @@ class ReadyMade:
         deadline = time.monotonic() + _TIMEOUT_MS / 1000
         while True:
             waiting: dict[int, bytes] = {}
-            for partition, (error, offset) in self._ask(batches).items():
+            for partition, (error, offset) in self._request(batches).items():
                 if error == _NOT_LEADER and time.monotonic() < deadline:
                     waiting[partition] = batches[partition]
                 elif error:
@@ -81,8 +81,8 @@ class ReadyMade:
             batches = waiting
             time.sleep(_RETRY_S)
 
-    def _ask(self, batches: Mapping[int, bytes]) -> dict[int, tuple[int, int]]:
-        """Partition -> error, and offset of the first record of its batch."""
+    def _request(self, batches: Mapping[int, bytes]) -> dict[int, tuple[int, int]]:
+        """Partition -> (error, offset of the first record of its batch)."""
         parts = [struct.pack(">hhihhhii", _PRODUCE, _VERSION, 0, -1, -1, 1, _TIMEOUT_MS, 1)]
         parts.append(struct.pack(">h", len(self._topic)) + self._topic + struct.pack(">i", len(batches)))
         for partition, written in batches.items():
@@ -91,7 +91,7 @@ class ReadyMade:
         self._socket.sendall(struct.pack(">i", len(request)) + request)
         (size,) = struct.unpack(">i", self._read(4))
         answer = self._read(size)
-        at = 8 + 2 + len(self._topic)  # behind the number of the call, how many topics, and the name of the one
+        at = 8 + 2 + len(self._topic)  # after the correlation id, the number of topics and the name of the topic
         (count,) = struct.unpack_from(">i", answer, at)
         found: dict[int, tuple[int, int]] = {}
         for index in range(count):

@@ -1,40 +1,41 @@
-"""A run's figures as the page docs/performance.md, with its plots."""
+"""The page docs/performance.md and its plots, from the figures of a run."""
 
 from pathlib import Path
 from typing import Any
 
 from tests.bench import costs, plots
 from tests.bench.goals import shown, verdict, wanted
-from tests.bench.threads import REST, Shares
+from tests.bench.threads import REST, Usage
 
 OURS = ("rocksdb", "hbase")
-COUNTS_S = 0.3
-"""Of CPU a million events: what has less in every rung has no row of its own."""
+LEAST_S = 0.3
+"""CPU seconds per million events; a purpose of threads with less in all columns has no row."""
 LOG = Path(__file__).resolve().parents[2] / "docs" / "bench" / "changes.md"
-"""What was tried, with figures; written by hand, and part of the page."""
+"""Experiments with their figures; written by hand, part of the page."""
 
 _TOP = """\
 # Performance
 
 `make bench` writes this page from `docs/bench/latest.json` and `docs/bench/changes.md`; do not edit it. Ratios between
-stages carry over to other machines, the figures themselves do not.
+stages are similar on other machines, the figures themselves are not.
 
-Machine: {cpu}, Python {python}, PySpark {pyspark}. Several runs of a part take turns with the other parts, and the page
-shows the median. Each run and each peer warms up on the first half of its events; only the second half counts.
-
-The benchmark refuses to run with other settings than [these](#settings-in-force).
+- Machine: {cpu}, Python {python}, PySpark {pyspark}.
+- If a benchmark runs several times, its runs alternate with those of the others, and the page shows the median.
+- Each run warms up with the first half of its events. Only the second half is measured.
+- CPU is in seconds per million events.
+- The benchmark refuses to run with other settings than [these](#settings).
 
 {measured}
 
 ## Goals
 
-| goal | figure | wanted | |
+| goal | figure | target | |
 |---|---:|---:|---|
 {goals}
 """
 
 _HEAD = """\
-| {what} | events/s | range | own CPU, s a million | servers' CPU, s a million | together | peak MiB |
+| {what} | events/s | range | own CPU | servers' CPU | total CPU | peak MiB |
 |---|---:|---:|---:|---:|---:|---:|
 {rows}
 """
@@ -47,7 +48,7 @@ _RUNGS = """\
 {events:,} access-log lines of about 170 bytes, 4 partitions, one regex with nine groups, nine cells a row.
 
 {table}
-Each stage from `read` to `rocksdb` includes the ones before it and has a JVM of its own; the server is Kafka.
+Each stage in the order below includes the ones before it, and runs in its own JVM. The server is Kafka.
 
 - `read`: Spark reads Kafka and discards the records.
 - `python`: Spark sends the records to Python.
@@ -55,34 +56,34 @@ Each stage from `read` to `rocksdb` includes the ones before it and has a JVM of
 - `chain`: the decorators run.
 - `map`: events become cells.
 - `encode`: cells become staged files.
-- `rocksdb`: `ingest run`, everything durable and acknowledged. `ttl`: cells expire after 30 days. `rows written again`:
-  50,000 rows in all, each written thirty times.
-- `benthos`: Benthos 4.27, the peer of `chain`, reads the topic, runs the same regex, and writes JSON into a file
-  without a sync.
+- `rocksdb`: `ingest run`; all events are durable and acknowledged. `ttl`: cells expire after 30 days.
+  `rows written again`: 50,000 rows in all, each written thirty times.
+- `benthos`: Benthos 4.27 for comparison with `chain`. It reads the topic, runs the same regex, and writes JSON to a
+  file without a sync.
 """
 
 _HBASE = """\
-## Kafka to HBase, beside its peers
+## Kafka to HBase, compared with peers
 
-![Kafka to HBase, beside its peers](bench/hbase.svg)
+![Kafka to HBase, compared with peers](bench/hbase.svg)
 
-{events:,} of the same lines into an emptied table, with the WAL on unless a row says no WAL. A body of 1 KB
-or 10 KB is the padded line; 400 MB of these are written.
+{events:,} of the same lines into an empty table. The WAL is on, except for `no WAL`. For bodies of 1 KB or 10 KB the
+lines are padded, and 400 MB of them are written.
 
 {table}
 - `hbase`: `ingest run`, two tasks at a time, each with one connection to HBase's Thrift server.
-- `ceiling`: the same rows as prepared Thrift bytes, over as many connections.
+- `ceiling`: the same rows as prepared Thrift messages, over the same number of connections.
 - `flume`: Flume 1.11, Kafka source, two HBase2 sinks with the regex serializer.
 
 The servers are Kafka, HBase and its Thrift server, on the same two cores. Flume calls HBase without the Thrift server,
-so compare `together`.
+so compare the total CPU.
 """
 
 _THREADS = """\
 ### CPU by process and thread, to HBase
 
-Seconds a million events in the median run, by process and purpose of its threads. A purpose below 0.3 in all columns is
-in `all` only.
+CPU in the median run, by process and purpose of its threads. A purpose below 0.3 in all columns is included only in
+`all`.
 
 | process | threads | {rungs} |
 |---|---|{rules}
@@ -92,9 +93,10 @@ in `all` only.
 _LATENCY = """\
 ## Latency from produced to readable
 
-Into HBase, at a fraction of the rate above. Every 50 ms the benchmark looks for one event until it can read it.
+Into HBase, at a fraction of the rate above. Every 50 ms the benchmark selects one event and polls HBase until
+it can read it.
 
-| rate | events/s | events looked for | p50 s | p90 s | p99 s | worst s |
+| rate | events/s | selected events | p50 s | p90 s | p99 s | maximum s |
 |---|---:|---:|---:|---:|---:|---:|
 {rows}
 """
@@ -102,7 +104,7 @@ Into HBase, at a fraction of the rate above. Every 50 ms the benchmark looks for
 _SCALE = """\
 ## Scaling
 
-Into RocksDB, one run each.
+Into RocksDB, one run each. `local[1]` and `local[2]` are Spark masters with that number of task slots.
 
 {table}
 """
@@ -112,29 +114,30 @@ _SOAK = """\
 
 ![Memory over time](bench/soak.svg)
 
-{per_s:,.0f} events/s into RocksDB, with a producer on the same cores; memory after the first ten minutes: {growth}.
+{per_s:,.0f} events/s into RocksDB, with the producer on the same cores. Change of memory after the first ten
+minutes: {growth}.
 """
 
 _COSTS = {
     "decorators_ns": (
         "Decorators",
-        "The slowest of its examples and options on a line of 200 bytes, one core, without the overhead of the chain.",
+        "The slowest of each decorator's examples, or its options on a line of 200 bytes; one core, without the chain.",
         "decorator",
     ),
-    "sinks_ns": ("Sinks", "An event to its cells, without a store, one core.", "sink"),
+    "sinks_ns": ("Sinks", "Mapping an event to its cells, without a store; one core.", "sink"),
     "writes_ns": (
         "Writes to HBase",
         (
-            "A row of nine cells as a checked Thrift message, up to the socket; one core. `prepared` is the store's "
-            "way, `thriftpy2's objects` that of a plain client, unchecked."
+            "Encoding a row of nine cells as a Thrift message, up to the socket; one core. `prepared` is attr2hbase, "
+            "with its checks; `thriftpy2's objects` is a plain client without checks."
         ),
-        "protocol and way",
+        "protocol and encoder",
     ),
 }
 
 
 def page(result: dict[str, Any]) -> str:
-    """docs/performance.md of a run."""
+    """The text of docs/performance.md for a run."""
     machine = result["machine"]
     lines = "\n".join(_goal(goal) for goal in result["goals"])
     runs: dict[str, list[str]] = {}
@@ -143,13 +146,13 @@ def page(result: dict[str, Any]) -> str:
     measured = "\n".join(f"- measured at {at}: {', '.join(parts)}" for at, parts in runs.items())
     parts = [_TOP.format(**machine, goals=lines, measured=measured)]
     if "rungs" in result:
-        parts.append(_RUNGS.format(events=result["events"], table=_table("rung", result["rungs"])))
+        parts.append(_RUNGS.format(events=result["events"], table=_table("stage", result["rungs"])))
     if "hbase" in result:
-        parts.append(_HBASE.format(events=result["hbase_events"], table=_table("what", result["hbase"])))
+        parts.append(_HBASE.format(events=result["hbase_events"], table=_table("benchmark", result["hbase"])))
         parts.extend(_threads({rung: run["threads"] for rung, run in result["hbase"].items() if "threads" in run}))
     if "performance_evaluation_per_s" in result:
         parts.append(
-            "HBase's own PerformanceEvaluation, random rows of nine columns of 20 bytes by two clients of HBase's own: "
+            "HBase's own load test, PerformanceEvaluation, random rows of nine columns of 20 bytes, two Java clients: "
             f"{result['performance_evaluation_per_s']:,.0f} rows/s.\n"
         )
     if "latency" in result:
@@ -158,7 +161,7 @@ def page(result: dict[str, Any]) -> str:
         parts.append(_SCALE.format(table=_table("size", result["scale"])))
     if "soak" in result:
         soak = result["soak"]
-        growth = "too short to tell" if soak["memory_growth"] is None else f"{soak['memory_growth']:+.1%}"
+        growth = "not measured" if soak["memory_growth"] is None else f"{soak['memory_growth']:+.1%}"
         parts.append(_SOAK.format(minutes=soak["seconds"] / 60, per_s=soak["per_s"], growth=growth))
     for key, (title, text, what) in _COSTS.items():
         if key in result:
@@ -172,9 +175,9 @@ def page(result: dict[str, Any]) -> str:
 
 def laid_over(earlier: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
     """
-    A run with what an earlier one on such a machine measured and it did not.
+    Merge a run with an earlier one on the same CPU, for the benchmarks that it left out.
 
-    Goals come from one run each, so no ratio is of figures of two; only current goals are reported.
+    A goal is taken from one run, so a ratio never mixes figures of two runs; only current goals are reported.
     """
     if earlier["machine"]["cpu"] != result["machine"]["cpu"]:
         return result
@@ -192,7 +195,7 @@ def pictures(result: dict[str, Any]) -> dict[str, str]:
     found = {}
     for key, title in (
         ("rungs", "Kafka to RocksDB, one stage at a time"),
-        ("hbase", "Kafka to HBase, beside its peers"),
+        ("hbase", "Kafka to HBase, compared with peers"),
     ):
         if key in result:
             values = {
@@ -223,23 +226,23 @@ def _rung(name: str, run: dict[str, Any]) -> str:
     )
 
 
-def _threads(rungs: dict[str, Shares]) -> list[str]:
-    """A row for each process and kind of thread that counts in one of the rungs."""
-    if not rungs:
+def _threads(runs: dict[str, Usage]) -> list[str]:
+    """A row for each process and purpose of threads with enough CPU in one of the benchmarks."""
+    if not runs:
         return []
-    everything = sorted({(process, kind) for run in rungs.values() for process, kinds in run.items() for kind in kinds})
+    everything = sorted({(process, kind) for run in runs.values() for process, kinds in run.items() for kind in kinds})
     counts = {
         place
         for place in everything
-        if place[1] != REST and max(run.get(place[0], {}).get(place[1], 0.0) for run in rungs.values()) >= COUNTS_S
+        if place[1] != REST and max(run.get(place[0], {}).get(place[1], 0.0) for run in runs.values()) >= LEAST_S
     }
     rows = []
     for process in dict.fromkeys(process for process, _ in everything):
         reported = [kind for at, kind in everything if (at, kind) in counts and at == process]
-        whole = {rung: run.get(process, {}) for rung, run in rungs.items()}
+        whole = {rung: run.get(process, {}) for rung, run in runs.items()}
         rows.append(_used(process, "all", [sum(kinds.values()) for kinds in whole.values()]))
         rows.extend(_used("", kind, [kinds.get(kind, 0.0) for kinds in whole.values()]) for kind in reported)
-    names = list(rungs)
+    names = list(runs)
     return [_THREADS.format(rungs=" | ".join(names), rules="---:|" * len(names), rows="\n".join(rows))]
 
 

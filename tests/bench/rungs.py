@@ -1,4 +1,4 @@
-"""Each stage on real Kafka and Spark: the same topic, one more stage each time; and the product as its user runs it."""
+"""Benchmarks on real Kafka and Spark: each stage adds one part of the pipeline; the last is the whole service."""
 
 import os
 import pickle
@@ -23,11 +23,11 @@ from tests.support.names import unique
 from tests.support.service import Service
 
 LONG_LIVED = {"SPARK_SUBMIT_OPTS": ""}
-"""A service's JVM as its user has it; that of tests is made for a short life."""
+"""JVM options as users have them; those of tests are for short-lived JVMs."""
 TASKS = 2
-"""At work at a time, each with a connection of its own."""
+"""Number of task slots; each task has its own connection."""
 STAGES = ("read", *stages.STAGES)
-"""The shortest way first."""
+"""The shortest first."""
 CHAINS = {"chain of 1": 1, "chain of 4": 4, "chain of 8": 8}
 ROCKSDB = {
     "rocksdb": (Workload(), {}),
@@ -36,18 +36,18 @@ ROCKSDB = {
     "rocksdb, ttl": (Workload(family={"ttl": "30d"}), {}),
     "rocksdb, rows written again": (Workload(row="%{bucket(%{offset}, 50000)}"), {}),
 }
-"""Rung -> the work, and options of the store beside the defaults."""
+"""Name -> workload, options of the store."""
 PEER = "benthos"
-"""It decorates as the rung `chain` does, and writes what comes of it."""
+"""Runs the same decorator as `chain`, and writes its result."""
 
 
 class Ladder:
     """
-    The rungs over one topic.
+    The benchmarks over one topic.
 
     Args:
-        events: in the topic.
-        servers: the processes of its broker.
+        events: number of events in the topic.
+        servers: processes of its broker.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Ladder:
         self._catalog = Catalog()
 
     def run(self, rung: str, number: int) -> Sample:
-        """Run one rung once, from an empty checkpoint and an empty store."""
+        """Run one benchmark once, with a new checkpoint and an empty store."""
         folder = self._folder / f"{rung}-{number}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -79,7 +79,7 @@ class Ladder:
             shutil.rmtree(folder, ignore_errors=True)
 
     def product(self, workload: Workload, folder: Path, store: dict[str, Any]) -> Sample:
-        """The service, from its start until every event is acknowledged."""
+        """Run the service until every event is acknowledged."""
         content = workload.content(brokers=self._brokers, topic=self._topic, group=unique("bench"), store=store)
         return product(folder, content, self._events, self._servers)
 
@@ -119,7 +119,7 @@ class Ladder:
 
 
 def product(folder: Path, content: dict[str, Any], events: int, servers: Processes) -> Sample:
-    """`ingest run` on a pipeline file, until every event of its topic is acknowledged."""
+    """Run `ingest run` until every event of the topic is acknowledged."""
     with Service(folder, content) as service:
         service.start(env=LONG_LIVED)
         sample = follow(
@@ -134,7 +134,7 @@ def product(folder: Path, content: dict[str, Any], events: int, servers: Process
 
 
 def open_spark() -> SparkSession:
-    """Spark for a stage."""
+    """A Spark session for a stage."""
     master = f"local[{TASKS},4]"
     return open_session(
         "bench",
@@ -148,19 +148,19 @@ def open_spark() -> SparkSession:
 
 
 class _Seen:
-    """How many events the micro-batches had that ended."""
+    """Counts the events of finished micro-batches."""
 
     def __init__(self, count: Callable[[DataFrame], int]) -> None:
         self._count = count
         self.events = 0
 
     def batch(self, frame: DataFrame, _number: int) -> None:
-        """Take the next one."""
+        """Count the events of a micro-batch."""
         self.events += self._count(frame)
 
 
 def _drained(frame: DataFrame) -> int:
-    """Read every column of every record in the JVM, keep nothing, and count."""
+    """Read all columns of all records in the JVM, discard them, and return their number."""
     seen = Observation("read")
     frame.observe(seen, functions.count(functions.lit(1)).alias("events")).write.format("noop").mode("overwrite").save()
     return int(seen.get["events"])

@@ -1,4 +1,4 @@
-"""How the rate into RocksDB changes with what grows: events, partitions, workers, attributes, column names."""
+"""Rate into RocksDB by number of events, partitions, task slots, attributes and column names."""
 
 import json
 import random
@@ -18,10 +18,10 @@ class Case(NamedTuple):
     One size.
 
     Attributes:
-        events: of the topic.
-        partitions: of the topic.
-        lines: makes them.
-        content: pipeline file for a topic.
+        events: number of events in the topic.
+        partitions: number of partitions of the topic.
+        lines: makes a number of lines.
+        content: makes the pipeline file for brokers and a topic.
     """
 
     events: int
@@ -37,8 +37,8 @@ def cases() -> dict[str, Case]:
         found[f"{events:,} events"] = _plain(events, 4)
     for partitions in (1, 4, 16, 64):
         found[f"{partitions} partitions"] = _plain(1_000_000, partitions)
-    for workers in (1, 2):
-        found[f"{workers} at work"] = _plain(1_000_000, 4, spark={"master": f"local[{workers},4]"})
+    for slots in (1, 2):
+        found[f"local[{slots}]"] = _plain(1_000_000, 4, spark={"master": f"local[{slots},4]"})
     for attributes in (1, 9, 30, 100, 300):
         found[f"{attributes} attributes an event"] = _json(9_000_000 // max(9, attributes), attributes, attributes)
     for names in (10, 1_000, 10_000, 100_000):
@@ -47,13 +47,13 @@ def cases() -> dict[str, Case]:
 
 
 def run(case: Case, kafka: Kafka, folder: Path) -> Sample:
-    """Produce a topic of that size and run the product over it."""
+    """Produce a topic of this size and run the service over it."""
     topic = kafka.create_topic("scale", partitions=case.partitions)
     kafka.produce(topic, in_turn(case.lines(case.events), case.partitions))
     folder.mkdir(parents=True)
     content = case.content(kafka.brokers, topic)
     source = content["pipelines"][PIPELINE]["source"]["kafka"]
-    # several micro-batches, of which the first half only warms up
+    # several micro-batches, since the first half is the warm-up
     source["max_events_per_batch"] = min(MAX_EVENTS_PER_BATCH, case.events // 4)
     return product(folder, content, case.events, processes_of(kafka.server.process))
 
@@ -67,7 +67,7 @@ def _plain(events: int, partitions: int, **sections: dict[str, Any]) -> Case:
 
 
 def _json(events: int, attributes: int, names: int) -> Case:
-    """Events of so many members, out of so many names."""
+    """JSON events with `attributes` members each, out of `names` different names."""
 
     def lines(count: int) -> Iterator[bytes]:
         chosen = random.Random(SEED)

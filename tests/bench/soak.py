@@ -1,4 +1,4 @@
-"""The product at its full rate for as long as it is asked to: memory, rate and lag over time."""
+"""A soak test at full rate: memory, rate and lag over time."""
 
 import threading
 import time
@@ -15,23 +15,23 @@ from tests.support.names import unique
 from tests.support.servers import Kafka
 from tests.support.service import Service
 
-LOOK_S = 10.0
+SAMPLE_S = 10.0
 SETTLED_S = 600.0
-"""Memory grows while a service warms up; after that it should not."""
+"""Duration of the warm-up, during which memory may grow."""
 DIFFERENT, A_BATCH = 200_000, 1_000
-"""Events made before, and how many are sent at a time to a partition."""
+"""Number of prepared events, and of events in a batch for a partition."""
 AHEAD = 400_000
-"""Events produced beyond what is stored: two micro-batches, so there is always one to read."""
+"""Maximum number of produced events that are not stored: two micro-batches, so that one can always be read."""
 
 
 class Moment(NamedTuple):
     """
-    What was seen at one time.
+    A sample.
 
     Attributes:
         second: since the start.
-        stored: events so far.
-        lag: events produced and not acknowledged.
+        stored: number of events stored so far.
+        lag: number of events produced and not stored.
         driver_mib, jvm_mib, workers_mib: resident memory.
     """
 
@@ -44,7 +44,7 @@ class Moment(NamedTuple):
 
 
 def run(kafka: Kafka, folder: Path, minutes: float, partitions: int) -> list[Moment]:
-    """Keep a producer a little ahead of the service, and look at it every ten seconds."""
+    """Run the service with a producer slightly ahead of it, and take samples."""
     topic = kafka.create_topic("soak", partitions=partitions, config={"retention.bytes": str(512 << 20)})
     store = {"rocksdb": {"path": "./store"}}
     content = Workload(row="%{key}").content(brokers=kafka.brokers, topic=topic, group=unique("soak"), store=store)
@@ -60,7 +60,7 @@ def run(kafka: Kafka, folder: Path, minutes: float, partitions: int) -> list[Mom
         producer.start()
         while (second := time.monotonic() - started) < minutes * 60 and service.is_running:
             stored[0] = int(service.metric("ingest_events_stored_total"))
-            if not seen or second - seen[-1].second >= LOOK_S:
+            if not seen or second - seen[-1].second >= SAMPLE_S:
                 seen.append(Moment(second, stored[0], produced[0] - stored[0], *_memory(service)))
             time.sleep(0.5)
         over.set()
@@ -72,12 +72,12 @@ def run(kafka: Kafka, folder: Path, minutes: float, partitions: int) -> list[Mom
 
 
 def summary(seen: list[Moment]) -> dict[str, Any]:
-    """Rate, and by what share memory grew once the service was settled; None for a run that was too short to tell."""
+    """Rate, and relative growth of memory after the warm-up; None if the run was too short."""
     settled = [moment for moment in seen if moment.second >= SETTLED_S]
     first, last = seen[0], seen[-1]
     rate = (last.stored - first.stored) / (last.second - first.second)
     growth = None
-    if len(settled) >= 12:  # two minutes: the means of its ends are compared
+    if len(settled) >= 12:  # two minutes
         early, late = settled[: len(settled) // 4], settled[-(len(settled) // 4) :]
         growth = _mean(late) / _mean(early) - 1
     return {"per_s": rate, "memory_growth": growth, "seconds": last.second, "moments": [list(each) for each in seen]}
@@ -93,19 +93,19 @@ def _memory(service: Service) -> tuple[float, float, float]:
 
 
 def _mib(processes: list[psutil.Process]) -> float:
-    held = 0
+    memory = 0
     for process in processes:
         try:
-            held += process.memory_info().rss
+            memory += process.memory_info().rss
         except psutil.Error:
             continue
-    return held / 2**20
+    return memory / 2**20
 
 
 def _produce(
     kafka: Kafka, topic: str, partitions: int, produced: list[int], stored: list[int], over: threading.Event
 ) -> None:
-    """The same lines again and again; row keys come round, so that the store does not grow for ever."""
+    """Send the same events repeatedly, so that row keys repeat and the store does not grow."""
     records = ((b"%07d" % number, line) for number, line in enumerate(Workload().lines(DIFFERENT)))
     made = [batch(islice(records, A_BATCH)) for _ in range(DIFFERENT // A_BATCH)]
     number = 0

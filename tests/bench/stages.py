@@ -1,4 +1,4 @@
-"""The way of an event cut off after each stage, as functions for mapInArrow; each gives one row: the events it saw."""
+"""The path of an event up to each stage, as functions for mapInArrow; each returns one row, the number of events."""
 
 import pickle
 import tempfile
@@ -57,7 +57,7 @@ def _further(name: str, parts: tuple[Callable, Callable, Callable], batches: Ite
 
 
 def _encoded(plan: bytes, batches: Iterable[pa.RecordBatch]) -> int:
-    """All that a task does for a store that the driver writes: its files are there, and thrown away."""
+    """Run a complete task for a store that the driver writes, and discard its staged files."""
     if plan not in _tasks:
         _tasks[plan] = live_task(pickle.loads(plan))  # noqa: S301 - our own plan
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Who has the CPU: seconds by process and by what its threads are for."""
+"""CPU seconds by process and by purpose of its threads."""
 
 import re
 import subprocess
@@ -11,11 +11,11 @@ import psutil
 from tests.support.local import jars
 
 Seconds = Mapping[tuple[int, int], float]
-"""Of CPU so far, by process and thread."""
-Shares = dict[str, dict[str, float]]
-"""Seconds by process, then by what they went for."""
+"""(pid, thread id) -> CPU seconds so far."""
+Usage = dict[str, dict[str, float]]
+"""Process -> purpose of its threads -> CPU seconds."""
 
-REST = "the rest"
+REST = "other"
 JVMS = {
     "kafka.Kafka": "Kafka",
     "org.apache.hadoop.hbase.thrift": "Thrift server",
@@ -23,10 +23,10 @@ JVMS = {
     "org.apache.flume": "Flume",
     "org.apache.spark": "Spark's JVM",
 }
-"""What stands in the command line of a JVM, the special before the general -> what it is called."""
+"""Text in the command line of a JVM, the most specific first -> name of the process."""
 KINDS = {
-    r"C[12] CompilerThread": "compiling",
-    r"G1 |GC Thread|VM Thread": "collecting garbage",
+    r"C[12] CompilerThread": "JIT compilation",
+    r"G1 |GC Thread|VM Thread": "garbage collection",
     r"RpcServer\..*handler|thrift-worker|TBoundedThreadPoolServer": "calls",
     r"(short|long)Compactions": "compactions",
     r"MemStoreFlusher": "flushes",
@@ -40,25 +40,25 @@ KINDS = {
     r"PollableSourceRunner|SourceRunner": "source",
     r"Log-BackgroundWorker": "checkpoints",
 }
-"""Pattern in the name of a thread of a JVM -> what it is for."""
+"""Pattern in the name of a JVM's thread -> purpose of the thread."""
 _THREAD = re.compile(r'^"(?P<name>.*?)" .*\bnid=(?P<id>0x[0-9a-f]+|\d+)', re.MULTILINE)
 
 
 def seconds(processes: Iterable[psutil.Process]) -> dict[tuple[int, int], float]:
-    """What each thread that runs has used by now."""
+    """CPU seconds of each running thread so far."""
     found = {}
     for process in processes:
         try:
             for thread in process.threads():
                 found[process.pid, thread.id] = thread.user_time + thread.system_time
-        except psutil.Error:  # it ended: what it used is nobody's
+        except psutil.Error:  # it has ended
             continue
     return found
 
 
-def shares(processes: Iterable[psutil.Process], before: Seconds, after: Seconds) -> Shares:
-    """What was used between two looks, by process and by what its threads are for."""
-    found: Shares = defaultdict(lambda: defaultdict(float))
+def usage(processes: Iterable[psutil.Process], before: Seconds, after: Seconds) -> Usage:
+    """CPU seconds between two measurements, by process and by purpose of its threads."""
+    found: Usage = defaultdict(lambda: defaultdict(float))
     for process in processes:
         try:
             command = process.cmdline()
@@ -73,7 +73,7 @@ def shares(processes: Iterable[psutil.Process], before: Seconds, after: Seconds)
 
 
 def kind_of(name: str) -> str:
-    """What a JVM's thread of that name is for."""
+    """Purpose of a JVM's thread with that name."""
     return next((kind for pattern, kind in KINDS.items() if re.search(pattern, name)), REST)
 
 
@@ -85,7 +85,7 @@ def _called(command: list[str]) -> str:
 
 
 def _names(pid: int) -> dict[int, str]:
-    """Thread -> its name, as the JVM tells; nothing of one that ended."""
+    """Thread id -> name, as jcmd reports it; empty if the JVM has ended."""
     jcmd = Path(jars.java()).with_name("jcmd")
     dump = subprocess.run([jcmd, str(pid), "Thread.print"], capture_output=True, text=True, check=False).stdout
     return {int(match["id"], 0): match["name"] for match in _THREAD.finditer(dump)}

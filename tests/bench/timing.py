@@ -1,4 +1,4 @@
-"""How long a call takes, again and again: the one way in which everything in this process is measured."""
+"""Timing of calls in this process."""
 
 import statistics
 import time
@@ -8,16 +8,16 @@ from typing import TypeVar
 T = TypeVar("T")
 
 LOOPS = 20_000
-ROUNDS = 5
+RUNS = 5
 
 
 def measured(call: Callable[[T], object], make: Callable[[], T], *, loops: int = LOOPS) -> float:
-    """ns a call with something of its own, an event most often; median of the rounds."""
-    rounds = []
-    for _ in range(ROUNDS):
-        given = [make() for _ in range(loops)]
+    """Nanoseconds per call, each with a new argument from `make`; the median of several runs."""
+    runs_ns = []
+    for _ in range(RUNS):
+        arguments = [make() for _ in range(loops)]
         started = time.perf_counter_ns()
-        for each in given:
+        for each in arguments:
             call(each)
-        rounds.append((time.perf_counter_ns() - started) / loops)
-    return statistics.median(rounds)
+        runs_ns.append((time.perf_counter_ns() - started) / loops)
+    return statistics.median(runs_ns)

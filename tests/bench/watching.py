@@ -1,4 +1,4 @@
-"""What a run takes once it is warm: time, CPU and memory of processes, from half of its events to the last."""
+"""Time, CPU and memory of a run after its warm-up, that is, during the second half of its events."""
 
 import os
 import threading
@@ -9,13 +9,14 @@ from typing import Self
 
 import psutil
 
-from tests.bench.threads import Shares, seconds, shares
+from tests.bench.threads import Usage as ThreadUsage
+from tests.bench.threads import seconds, usage
 from tests.support.local import ServerProcess
 
 Processes = Callable[[], Iterable[psutil.Process]]
 
-WARM_SHARE = 0.5
-"""Of the events, which every rung and peer has for its start: JVMs compile, connections are made, files opened."""
+WARM_UP = 0.5
+"""Fraction of the events for the warm-up of each run: JVMs compile, connections and files are opened."""
 POLL_S = 0.2
 PATIENCE_S = 900.0
 
@@ -23,15 +24,15 @@ PATIENCE_S = 900.0
 @dataclass(frozen=True)
 class Sample:
     """
-    One run of one rung or peer, once it was warm.
+    Measurements of one run of a stage or peer, after its warm-up.
 
     Attributes:
-        events: that were seen or stored while it was watched.
-        seconds: for those.
+        events: number of events read or stored.
+        seconds: duration.
         cpu_s: of its own processes.
-        servers_cpu_s: of Kafka, and of HBase with its Thrift server where it takes part.
-        peak_mib: resident memory of all its processes together, from its start.
-        threads: CPU by process and by what its threads are for, the servers' too; of what runs at the end.
+        servers_cpu_s: of Kafka, and of HBase with its Thrift server if it is used.
+        peak_mib: resident memory of all its own processes together, since the start.
+        threads: CPU by process and purpose of threads, with the servers; only of threads that still run at the end.
     """
 
     events: int
@@ -39,7 +40,7 @@ class Sample:
     cpu_s: float
     servers_cpu_s: float
     peak_mib: float
-    threads: Shares = field(default_factory=dict)
+    threads: ThreadUsage = field(default_factory=dict)
 
     @property
     def per_s(self) -> float:
@@ -48,19 +49,19 @@ class Sample:
 
 
 def ours() -> list[psutil.Process]:
-    """This process and all it started, but for servers, which have sessions of their own."""
+    """This process and its descendants, without servers, which have their own sessions."""
     here = psutil.Process()
     session = os.getsid(0)
     return [here, *(child for child in here.children(recursive=True) if _session(child) == session)]
 
 
 def processes_of(*servers: ServerProcess) -> Processes:
-    """Those of servers that run."""
+    """The running processes of servers."""
     return lambda: [psutil.Process(server.pid) for server in servers if server.pid is not None]
 
 
 class Usage:
-    """CPU and memory of processes, also of those that ended meanwhile; looked at twice a second, in a `with` block."""
+    """CPU and memory of processes, including those that end meanwhile; sampled twice a second in a `with` block."""
 
     def __init__(self, processes: Processes) -> None:
         self._processes = processes
@@ -79,7 +80,7 @@ class Usage:
         self._thread.join()
 
     def cpu_s(self) -> float:
-        """Seconds of CPU so far, of all that were ever seen."""
+        """CPU seconds so far of all processes seen."""
         self._look()
         return sum(self._seen.values())
 
@@ -88,15 +89,15 @@ class Usage:
             self._look()
 
     def _look(self) -> None:
-        held = 0
+        memory = 0
         for process in self._processes():
             try:
-                held += process.memory_info().rss
+                memory += process.memory_info().rss
                 times = process.cpu_times()
             except psutil.Error:
                 continue
             self._seen[process.pid] = times.user + times.system
-        self.peak_mib = max(self.peak_mib, held / 2**20)
+        self.peak_mib = max(self.peak_mib, memory / 2**20)
 
 
 def follow(
@@ -108,46 +109,46 @@ def follow(
     runs: Callable[[], bool] = lambda: True,
 ) -> Sample:
     """
-    Watch a run that was started, until all its events are done.
+    Measure a started run until all its events are done.
 
     Args:
-        events: of the whole run.
-        done: how many are, by now.
-        its: its own processes.
-        servers: those it works with.
-        runs: whether it still does.
+        events: number of events of the whole run.
+        done: returns the number of events done so far.
+        its: the run's own processes.
+        servers: processes of the servers it uses.
+        runs: whether the run is still active.
 
     Raises:
-        RuntimeError: it ended before, or takes too long.
+        RuntimeError: the run ended early, took too long, or processed a wrong number of events.
     """
     end = time.monotonic() + PATIENCE_S
 
     def reach(wanted: float) -> int:
         while (count := done()) < wanted:
             if not runs() or time.monotonic() > end:
-                raise RuntimeError(f"it came to {count} of {events} events")
+                raise RuntimeError(f"the run stopped at {count} of {events} events")
             time.sleep(POLL_S)
         return count
 
     with Usage(its) as own, Usage(servers) as others:
-        first = reach(events * WARM_SHARE)
+        first = reach(events * WARM_UP)
         before = seconds([*its(), *servers()])
         started, own_s, others_s = time.perf_counter(), own.cpu_s(), others.cpu_s()
         last = reach(events)
         took, own_s, others_s = time.perf_counter() - started, own.cpu_s() - own_s, others.cpu_s() - others_s
-        everybody = [*its(), *servers()]
-        used = shares(everybody, before, seconds(everybody))
+        processes = [*its(), *servers()]
+        used = usage(processes, before, seconds(processes))
         if last > events:
-            raise RuntimeError(f"{last} events where there are {events}")
+            raise RuntimeError(f"{last} events were done, expected {events}")
         if last == first:
-            raise RuntimeError(f"all {events} events were done before it was warm; it needs more of them")
+            raise RuntimeError(f"all {events} events were done during the warm-up; use more events")
         return Sample(last - first, took, own_s, others_s, own.peak_mib, used)
 
 
 def follow_peer(
     process: ServerProcess, command: Sequence[str], events: int, done: Callable[[], int], *, servers: Processes
 ) -> Sample:
-    """Start a peer, watch it as `follow` does, and end it."""
+    """Start a peer, measure it as `follow` does, and kill it."""
     process.start(command)
     try:
         return follow(events, done, its=processes_of(process), servers=servers, runs=lambda: process.pid is not None)

@@ -1,4 +1,4 @@
-"""What every rung works on: access-log lines of about 170 bytes, one regex of nine groups, nine cells a row."""
+"""The workload of the benchmarks: access-log lines of about 170 bytes, a regex with nine groups, nine cells a row."""
 
 import json
 import random
@@ -16,7 +16,7 @@ PIPELINE = "access"
 STORE = "logs"
 COLUMNS = ("ip", "ident", "user", "time", "method", "path", "proto", "status", "size")
 MAX_EVENTS_PER_BATCH = 200_000
-"""As it is by default."""
+"""The default of the option."""
 SEED = 20260101
 _PADDING = "0123456789abcdef"
 
@@ -24,13 +24,13 @@ _PADDING = "0123456789abcdef"
 @dataclass(frozen=True)
 class Workload:
     """
-    One way to work on the lines; as it stands here it is the one that the goals are about.
+    A pipeline over the lines; the defaults are those of the goals.
 
     Attributes:
-        cells: of a row: the groups of the regex first, then constant ones.
-        body_bytes: lines are padded to that length, and stored whole as one more cell; None leaves them as they are.
-        chain: decorators of an event in place of the regex alone, for the part before the store.
-        row: the template of the row key.
+        cells: number of cells of a row: the groups of the regex first, then constants.
+        body_bytes: length to which lines are padded; they are also stored as a further cell. None for no padding.
+        chain: number of decorators.
+        row: template of the row key.
         family: options of the column family.
         sink: further options of the sink.
     """
@@ -61,17 +61,17 @@ class Workload:
     def decorators(self) -> list[dict[str, Any]]:
         """The chain, the row key last."""
         named = [f"2hb_{FAMILY}:{name}" if number < self.cells else name for number, name in enumerate(COLUMNS)]
-        steps: list[dict[str, Any]] = [{"regex": {"pattern": PATTERN, "attributes": named}}]
+        chain: list[dict[str, Any]] = [{"regex": {"pattern": PATTERN, "attributes": named}}]
         more = [
             {"split": {"separator": " ", "index": 5, "attribute": "path_of_line"}},
             {"value": {"attribute": "key_of_line", "value": "%{path_of_line}:%{nanos}"}},
             {"value": {"attribute": "constant", "value": "bench"}},
         ]
-        while len(steps) < self.chain:
-            steps.append(more[(len(steps) - 1) % len(more)])
+        while len(chain) < self.chain:
+            chain.append(more[(len(chain) - 1) % len(more)])
         for number in range(len(COLUMNS), self.cells):
-            steps.append({"value": {"attribute": f"2hb_{FAMILY}:constant{number}", "value": f"{number}"}})
-        return [*steps, {"value": {"attribute": "2hb_", "value": self.row}}]
+            chain.append({"value": {"attribute": f"2hb_{FAMILY}:constant{number}", "value": f"{number}"}})
+        return [*chain, {"value": {"attribute": "2hb_", "value": self.row}}]
 
     def content(self, *, brokers: str, topic: str, group: str, store: dict[str, Any]) -> dict[str, Any]:
         """The pipeline file as plain data."""
@@ -93,12 +93,12 @@ class Workload:
 
 
 def in_turn(lines: Iterable[bytes], partitions: int) -> Iterator[Given]:
-    """Records that fill the partitions of a topic evenly."""
+    """Records for the partitions of a topic in turn."""
     return (Given(line, partition=number % partitions) for number, line in enumerate(lines))
 
 
 def written(content: dict[str, Any], folder: Path) -> str:
-    """Path of a pipeline file with that content."""
+    """Write a pipeline file with this content; returns its path."""
     file = folder / "pipeline.yaml"
     file.write_text(json.dumps(content))
     return str(file)

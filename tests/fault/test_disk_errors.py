@@ -91,7 +91,7 @@ def test_f40_failed_sync_is_final(tmp_path: Path, disk_faults: DiskFaults, what:
 @pytest.mark.seeds(1)
 @pytest.mark.parametrize("place", ["store", "times", "dead-letters"])
 def test_f40_failed_sync_stops_the_service(ledger_run, disk_faults: DiskFaults, place: str) -> None:
-    run: LedgerRun = ledger_run(f"F40 {place}", batch_size=1_000)
+    run: LedgerRun = ledger_run(f"F40 failed sync: {place}", batch_size=1_000)
     env = disk_faults.environment(fail_sync=f"{run.service.folder}/*{place}*")
     run.produce(2_000)
     run.start(env=env)
@@ -101,7 +101,7 @@ def test_f40_failed_sync_stops_the_service(ledger_run, disk_faults: DiskFaults, 
     run.produce(2_000)
     assert run.service.wait_for_exit(120) == 5, run.service.last_lines()
     failed = disk_faults.acts("fail_sync")
-    run.proven(f"fsync of {failed[0].path.rpartition('/')[2]} said EIO: exit 5")
+    run.proven(f"fsync of {failed[0].path.rpartition('/')[2]} returned EIO: exit 5")
     assert run.service.checkpoint(run.pipeline).acknowledged(run.topic) == acknowledged
     run.service.wait_until_gone()
     run.check_while_dead()

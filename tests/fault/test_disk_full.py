@@ -47,13 +47,13 @@ def filled(run: LedgerRun, disk: SmallDisk) -> None:
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-@pytest.mark.parametrize("place", ["checkpoint", "store", "handed over"])
+@pytest.mark.parametrize("place", ["checkpoint", "store", "staged files"])
 def test_f37_full_disk_blocks_and_heals(ledger_run, small_disk: MakeDisk, place: str) -> None:
-    run: LedgerRun = ledger_run(f"F37 {place}", batch_size=1_000)
+    run: LedgerRun = ledger_run(f"F37 full disk: {place}", batch_size=1_000)
     folder, size_bytes = {
         "checkpoint": (run.state_folder / "checkpoints", 4 * MIB),
         "store": (run.store_folder, 96 * MIB),
-        "handed over": (run.state_folder / "incoming", 4 * MIB),
+        "staged files": (run.state_folder / "incoming", 4 * MIB),
     }[place]
     disk = small_disk(folder, size_bytes)
     run.produce(2_000)
@@ -77,7 +77,7 @@ def test_f37_full_disk_blocks_and_heals(ledger_run, small_disk: MakeDisk, place:
 @pytest.mark.slow
 @pytest.mark.seeds(1)
 def test_f37_full_log_is_not_noticed(ledger_run, small_disk: MakeDisk) -> None:
-    run: LedgerRun = ledger_run("F37 log", batch_size=500)
+    run: LedgerRun = ledger_run("F37 full disk: log", batch_size=500)
     disk = small_disk(run.service.folder / "logs", 1 * MIB)
     run.service.log.symlink_to(disk.folder / "service.log")
     run.produce(1_000)
@@ -88,7 +88,7 @@ def test_f37_full_log_is_not_noticed(ledger_run, small_disk: MakeDisk) -> None:
     run.wait_acknowledged()
     lost = run.service.metric("ingest_log_lines_dropped_total")
     assert lost > 0
-    run.proven(f"{proof}, {lost:.0f} lines lost")
+    run.proven(f"{proof}, {lost:.0f} lines dropped")
     disk.free()
     run.finish()
 
@@ -96,7 +96,7 @@ def test_f37_full_log_is_not_noticed(ledger_run, small_disk: MakeDisk) -> None:
 @pytest.mark.slow
 @pytest.mark.seeds(1)
 def test_f37_full_scratch_folder_of_spark(ledger_run, small_disk: MakeDisk) -> None:
-    run: LedgerRun = ledger_run("F37 spark.local.dir", batch_size=500)
+    run: LedgerRun = ledger_run("F37 full disk: spark.local.dir", batch_size=500)
     disk = small_disk(run.service.folder / "scratch", 256 * MIB)
     content = run.content()
     content["spark"]["conf"]["spark.local.dir"] = str(disk.folder)

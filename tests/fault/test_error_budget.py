@@ -10,7 +10,7 @@ import pytest
 
 from ingest.dead_letters.files import FileDeadLetters
 from tests.support.audit import rocksdb_table
-from tests.support.ledger.report import tell
+from tests.support.ledger.report import add_row
 from tests.support.names import unique
 from tests.support.servers import Given, Kafka
 from tests.support.service import Service
@@ -87,9 +87,9 @@ def test_when_the_error_budget_stops_a_pipeline(kafka: Kafka, tmp_path: Path) ->
             # the rows of the batch that spends the budget are there too, and none of its letters
             ran = case.bad[: case.acknowledged + 1]
             assert (case.name, len(rows)) == (case.name, len(ran) * BATCH - sum(ran))
-    tell(
+    add_row(
         "F32 error budgets",
-        f"{len(stopping)} of {len(CASES)} streams stopped",
+        f"{len(stopping)} of {len(CASES)} pipelines stopped",
         time.monotonic() - started,
         stored=sum(case.acknowledged * BATCH - case.letters for case in CASES),
         dead=sum(case.letters for case in CASES if case.on_error == "dead_letter"),

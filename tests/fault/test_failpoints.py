@@ -48,7 +48,7 @@ def worker_dies(run: LedgerRun, point: str, *, hit: int) -> None:
     run.produce(EVENTS)
     run.wait_acknowledged()
     assert run.service.pid == driver != failpoint.pid
-    run.proven(f"SIGKILL {point}#{hit} of worker {failpoint.pid} alone, driver {driver} went on")
+    run.proven(f"SIGKILL {point}#{hit} of worker {failpoint.pid} alone, driver {driver} kept running")
 
 
 def jvm_dies(run: LedgerRun) -> None:
@@ -68,7 +68,7 @@ def jvm_dies(run: LedgerRun) -> None:
 def test_f01_killed_at_four_points(ledger_run, disk_faults: DiskFaults) -> None:
     # more than 8 MiB: the driver writes them in several calls
     large = dict.fromkeys(range(0, EVENTS, 200), 800_000)
-    run = ledger_run("F01 four points", store="rocksdb", batch_size=2 * EVENTS, sizes=large)
+    run = ledger_run("F01 four failpoints", store="rocksdb", batch_size=2 * EVENTS, sizes=large)
     run.produce(EVENTS)
     killed_in_rename(run, disk_faults, "before")  # of the first plan: nothing of a batch is there yet
     killed_at(run, "between_sends")
@@ -92,7 +92,7 @@ def test_f01_f02_killed_while_writing_to_hbase(ledger_run) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("store", ["rocksdb", "hbase"])
 def test_f01_killed_at_all_points(ledger_run, disk_faults: DiskFaults, store: str) -> None:
-    run = ledger_run("F01 all points", store=store, batch_size=1_000, sink=SMALL_CHUNKS, dead_letters="kafka")
+    run = ledger_run("F01 all failpoints", store=store, batch_size=1_000, sink=SMALL_CHUNKS, dead_letters="kafka")
     chance = random.Random(run.seed)
     kills = {
         "after_poll": lambda: killed_at(run, "after_poll", hit=chance.randrange(1, 4)),

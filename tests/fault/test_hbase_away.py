@@ -31,7 +31,7 @@ def proxy(hbase: HBase) -> Iterator[Proxy]:
 @pytest.mark.seeds(1)
 def test_hbase_away_for_minutes_under_load(ledger_run: LedgerRuns, hbase: HBase) -> None:
     """F09: stopped and started again; nobody touches the service, and what waits for HBase costs no memory."""
-    run = ledger_run(f"F09 HBase away for {MINUTES} minutes", store="hbase", store_options={"timeout": "20s"})
+    run = ledger_run(f"F09 HBase unavailable for {MINUTES} minutes", store="hbase", store_options={"timeout": "20s"})
     run.produce(20_000)
     run.start()
     run.wait_acknowledged()
@@ -50,7 +50,8 @@ def test_hbase_away_for_minutes_under_load(ledger_run: LedgerRuns, hbase: HBase)
     run.service.wait_for(lambda: run.service.metric("ingest_lag_records", pipeline=run.pipeline) == 0, "no lag")
     assert run.service.pid == pid
     run.proven(
-        f"HBase, pid {stopped}, away for {MINUTES} minutes; minute 1: {described(first)}; {MINUTES}: {described(last)}"
+        f"HBase, pid {stopped}, stopped for {MINUTES} minutes; "
+        f"minute 1: {described(first)}; {MINUTES}: {described(last)}"
     )
     for kind in KINDS:
         assert last[kind] - first[kind] <= first[kind] * MAX_GROWTH, (

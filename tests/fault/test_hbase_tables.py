@@ -34,11 +34,11 @@ def assert_blocked(run: LedgerRun, *words: str) -> None:
         lambda: _state(run)[0] == "blocked" and all(word in _state(run)[1] for word in words), f"blocked: {words}", 60
     )
     commits = run.service.checkpoint(run.pipeline).commits()
-    letters = run.service.metric("ingest_events_dead_lettered_total", pipeline=run.pipeline)
+    dead_letters = run.service.metric("ingest_events_dead_lettered_total", pipeline=run.pipeline)
     assert (run.service.get("/readyz")[0], run.service.get("/livez")[0]) == (503, 200)
     assert not reached(lambda: run.service.states() != {run.pipeline: "blocked"}, STAYS_S, 0.2)
     assert run.service.checkpoint(run.pipeline).commits() == commits
-    assert run.service.metric("ingest_events_dead_lettered_total", pipeline=run.pipeline) == letters
+    assert run.service.metric("ingest_events_dead_lettered_total", pipeline=run.pipeline) == dead_letters
 
 
 def _state(run: LedgerRun) -> tuple[str, str]:
@@ -88,14 +88,14 @@ def test_family_missing(ledger_run: LedgerRuns, hbase: HBase, admin: Admin) -> N
     run.start()
     run.wait_acknowledged()
     admin.ask("add-family", run.table, "d")
-    letters = [each for several in run.observed().letters.values() for each in several]
-    assert letters
-    assert {each.code for each in letters} == {"unknown_family"}
-    run.proven(f"{len(letters)} dead letters for want of the family")
+    dead_letters = [each for several in run.observed().dead_letters.values() for each in several]
+    assert dead_letters
+    assert {each.code for each in dead_letters} == {"unknown_family"}
+    run.proven(f"{len(dead_letters)} dead letters with unknown_family")
     run.produce(300)
     totals = run.finish()
     assert totals.stored > 0
-    assert totals.dead_lettered == len(letters)
+    assert totals.dead_lettered == len(dead_letters)
 
 
 @pytest.fixture(scope="module")

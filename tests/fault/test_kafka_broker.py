@@ -17,7 +17,7 @@ from tests.support.servers import Kafka
 from tests.support.waiting import reached
 
 BLOCKED_WITHIN_S = 180.0  # a task that reads waits for two minutes before it says that nothing comes
-SMALL_LETTER = "2000"
+SMALL_LIMIT = "2000"
 
 
 @pytest.fixture
@@ -69,16 +69,16 @@ def test_broker_killed_and_frozen(kafka: Kafka, ledger_run: LedgerRuns) -> None:
         run.wait_acknowledged(0.2)
         pid = kafka.server.process.pid
         kafka.kill()
-        blocked_at(run)
+        assert_blocked(run)
         assert kafka.server.process.pid is None
         run.proven(f"broker {pid} killed")
         kafka.start()
-        goes_on(run)
+        assert_resumes(run)
         kafka.pause()
-        blocked_at(run)
+        assert_blocked(run)
         kafka.resume()
         run.proven("broker frozen until blocked was reported")
-        goes_on(run)
+        assert_resumes(run)
     run.finish()
 
 
@@ -90,42 +90,42 @@ def test_broker_behind_a_slow_line(slow_kafka: Kafka, proxy: Proxy, ledger_run: 
     run.start()
     run.wait_acknowledged(0.5)
     assert proxy.counts.down_bytes > 100_000
-    run.proven(f"{proxy.counts.down_bytes} bytes at 100 kB/s, {proxy.counts.turns} answers 0.2 s late")
+    run.proven(f"{proxy.counts.down_bytes} bytes at 100 kB/s, {proxy.counts.turns} responses 0.2 s late")
     proxy.behave(stalled=True)
-    blocked_at(run)
-    run.proven("line stalled until blocked was reported")
+    assert_blocked(run)
+    run.proven("connection stalled until blocked was reported")
     proxy.heal()
-    goes_on(run)
+    assert_resumes(run)
     run.finish()
 
 
 @pytest.mark.slow
 def test_dead_letters_have_nowhere_to_go(other_kafka: Kafka, ledger_run: LedgerRuns) -> None:
     """Their topic is missing, its broker dies, its limit becomes lower than anybody knew."""
-    run = ledger_run("F31 dead letters nowhere", dead_kafka=other_kafka, dead_letters="kafka", batch_size=500)
+    run = ledger_run("F31 dead-letter topic unavailable", dead_kafka=other_kafka, dead_letters="kafka", batch_size=500)
     delete(other_kafka, run.dead_topic)
     run.begin()
     assert run.service.wait_for_exit(60) == 3, run.service.last_lines()
     run.proven("topic missing at the start: refused")
-    create(other_kafka, run.dead_topic, SMALL_LETTER)
+    create(other_kafka, run.dead_topic, SMALL_LIMIT)
     run.start()
     delete(other_kafka, run.dead_topic)
     run.produce(6_000)
-    blocked_at(run)
+    assert_blocked(run)
     assert run.service.checkpoint(run.pipeline).commits() == []
-    run.proven("topic gone: nothing committed")
-    create(other_kafka, run.dead_topic, SMALL_LETTER)
-    goes_on(run)
+    run.proven("topic deleted: nothing committed")
+    create(other_kafka, run.dead_topic, SMALL_LIMIT)
+    assert_resumes(run)
 
     pid = other_kafka.server.process.pid
     other_kafka.kill()
-    blocked_at(run)
-    run.proven(f"their broker {pid} killed")
+    assert_blocked(run)
+    run.proven(f"its broker {pid} killed")
     run.kill()
     other_kafka.start()  # the letters it has are counted
     run.check_while_dead()
     run.start()
-    goes_on(run)
+    assert_resumes(run)
 
     with other_kafka.admin() as admin:
         lower = {"max.message.bytes": "900"}
@@ -134,7 +134,7 @@ def test_dead_letters_have_nowhere_to_go(other_kafka: Kafka, ledger_run: LedgerR
     assert run.service.wait_for_exit(120) == 1, run.service.last_lines()
     assert "record_too_large" in run.service.last_lines() or "MessageSizeTooLarge" in run.service.last_lines()
     run.check_while_dead()
-    run.proven("limit of the topic lowered to 900 bytes: stopped")
+    run.proven("max.message.bytes lowered to 900: stopped")
     run.start()
     run.finish()
     in_topic = [record.value for record in other_kafka.records(run.dead_topic)]
@@ -156,7 +156,7 @@ def create(kafka: Kafka, topic: str, limit: str) -> None:
         admin.wait_for_topics([topic])
 
 
-def blocked_at(run: LedgerRun) -> None:
+def assert_blocked(run: LedgerRun) -> None:
     """It says that it is blocked, alive and not ready, and nothing is acknowledged while it is."""
     run.service.wait_for_state("blocked", run.pipeline, BLOCKED_WITHIN_S)
     before = run.service.checkpoint(run.pipeline).commits()
@@ -166,7 +166,7 @@ def blocked_at(run: LedgerRun) -> None:
     assert run.service.is_running, run.service.last_lines()
 
 
-def goes_on(run: LedgerRun) -> None:
+def assert_resumes(run: LedgerRun) -> None:
     """It has acknowledged something again, by itself."""
     run.service.wait_for_batches(1, run.pipeline)
     run.service.wait_for_state("running", run.pipeline)

@@ -17,8 +17,8 @@ from kafka.record.memory_records import MemoryRecords
 
 from tests.support.audit import rocksdb_table
 from tests.support.by_key import PIPELINE, content_of
-from tests.support.kafka_sender import KafkaSender, Sent
-from tests.support.ledger.report import tell
+from tests.support.kafka_sender import KafkaSender, ProducerRecord
+from tests.support.ledger.report import add_row
 from tests.support.names import unique
 from tests.support.servers import Kafka
 from tests.support.service import Service
@@ -41,7 +41,7 @@ def test_every_codec_and_idempotence_gives_the_same_bytes(kafka: Kafka, tmp_path
         for codec, idempotent in product(CODECS, ("true", "false")):
             rows = odd_bytes(f"{codec}{idempotent}")
             options = {"compression.type": codec, "enable.idempotence": idempotent, "linger.ms": "50", "acks": "all"}
-            records = [Sent(0, key, body, [("2hb_colfam:h", body[:50])]) for key, body in rows.items()]
+            records = [ProducerRecord(0, key, body, [("2hb_colfam:h", body[:50])]) for key, body in rows.items()]
             assert sender.send(topic, records, options) == COUNT
             expected |= rows
     found = formats(kafka, topic)
@@ -52,8 +52,8 @@ def test_every_codec_and_idempotence_gives_the_same_bytes(kafka: Kafka, tmp_path
         key: [body[:50], body] for key, body in expected.items()
     }
     assert len(found) == len(CODECS), found
-    tell(
-        "F22 F24 codecs, odd bytes",
+    add_row(
+        "F22 F24 codecs, arbitrary bytes",
         f"{len(CODECS)} codecs with and without idempotence",
         time.monotonic() - started,
         stored=len(expected),
@@ -83,7 +83,7 @@ def test_formats_of_old_brokers_are_read_out_of_their_logs(upgraded_kafka: Kafka
     assert kafka.ends(topic) == {0: len(expected)}
     new = odd_bytes("new")
     with KafkaSender(kafka) as sender:
-        sender.send(topic, [Sent(0, key, body) for key, body in new.items()], {"compression.type": "zstd"})
+        sender.send(topic, [ProducerRecord(0, key, body) for key, body in new.items()], {"compression.type": "zstd"})
     found = formats(kafka, topic)
     assert {magic for magic, _ in found} == {0, 1, 2}
     with Service(tmp_path, content_of(kafka, tmp_path, topic, unique("group"))) as service:
@@ -94,7 +94,7 @@ def test_formats_of_old_brokers_are_read_out_of_their_logs(upgraded_kafka: Kafka
         key: [body] for key, body in (expected | new).items()
     }
     proof = f"formats and codecs in the log: {sorted(found)}"
-    tell("F22 formats v0 v1 v2", proof, time.monotonic() - started, stored=len(expected) + len(new))
+    add_row("F22 formats v0 v1 v2", proof, time.monotonic() - started, stored=len(expected) + len(new))
 
 
 def odd_bytes(seed: str, count: int = COUNT) -> dict[bytes, bytes]:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ledger.report import tell
-from tests.support.lost_positions import KEPT_FROM, MADE_AGAIN, READ, TAKEN, LostPositions, records, rows_of
+from tests.support.ledger.report import add_row
+from tests.support.lost_positions import DELETABLE, LOG_START, READ, RECREATED, LostPositions, records, rows_of
 from tests.support.names import unique
 from tests.support.servers import Kafka
 from tests.support.service import Service
@@ -27,7 +27,7 @@ def test_what_was_refused_stays_refused_and_the_way_out_reads_all_that_is_left(k
         lost.attach(service, tmp_path / "store")
         service.start()
         lost.wait_read()
-        lost.strike()
+        lost.inject()
         reasons = lost.wait_failed()
         kafka.produce(topic, records("healthy", READ))
         service.wait_for_offsets({0: READ}, HEALTHY, topic)
@@ -36,7 +36,7 @@ def test_what_was_refused_stays_refused_and_the_way_out_reads_all_that_is_left(k
         gone, letters = lost.check(reasons)
 
         # down: the same again, and the same answer
-        lost.make_again()
+        lost.recreate_topics()
         service.start()
         reasons = lost.wait_failed()
         assert service.stop() == 1, service.last_lines()
@@ -46,25 +46,25 @@ def test_what_was_refused_stays_refused_and_the_way_out_reads_all_that_is_left(k
         # the ways out that the messages name
         del content["pipelines"]["poison"]
         service.write(content)
-        for place, names in (("earliest", ("fewer", "equal", "more", "taken")), ("group", ("pattern",))):
+        for place, names in (("earliest", ("fewer", "equal", "more", "deleted")), ("group", ("pattern",))):
             for name in names:
                 service.checkpoint(name).remove()
             before = len(list(service.lines()))
             code = service.run_once("--start-from", place)
             read = {line["pipeline"]: line["read"] for line in list(service.lines())[before:] if "stored" in line}
             if place == "group":
-                assert (code, read) == (0, {"pattern": MADE_AGAIN["pattern"]}), "nothing of the topic beside it again"
-        for name, count in MADE_AGAIN.items():
+                assert (code, read) == (0, {"pattern": RECREATED["pattern"]}), "nothing of the topic beside it again"
+        for name, count in RECREATED.items():
             beside = rows_of("beside", range(READ)) if name == "pattern" else {}
             assert lost.rows(name) == rows_of("old", range(READ)) | rows_of("new", range(count)) | beside
-        left = set(range(TAKEN)) - set(gone)
-        assert lost.rows("taken").keys() == {b"taken%d" % number for number in left}
+        left = set(range(DELETABLE)) - set(gone)
+        assert lost.rows("deleted").keys() == {b"deleted%d" % number for number in left}
 
     seconds = time.monotonic() - started
-    stored = READ * (len(MADE_AGAIN) + 1) + sum(MADE_AGAIN.values())
-    tell("F17 topics recreated, and the way out", "ids of 4 topics changed twice", seconds, stored=stored)
-    proof = f"log begins at {KEPT_FROM}"
-    tell("F19 records taken, and the way out", proof, seconds, stored=len(left), lost=len(gone))
+    stored = READ * (len(RECREATED) + 1) + sum(RECREATED.values())
+    add_row("F17 topics recreated, and recovery", "ids of 4 topics changed twice", seconds, stored=stored)
+    proof = f"log starts at offset {LOG_START}"
+    add_row("F19 records deleted, and recovery", proof, seconds, stored=len(left), lost=len(gone))
 
 
 def healthy(kafka: Kafka, topic: str) -> dict[str, object]:

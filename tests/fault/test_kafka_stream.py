@@ -15,12 +15,12 @@ from kafka.admin import OffsetSpec
 
 from ingest.dead_letters.files import FileDeadLetters
 from tests.support.audit import rocksdb_table
-from tests.support.kafka_sender import KafkaSender, Sent
+from tests.support.kafka_sender import KafkaSender, ProducerRecord
 from tests.support.ledger.events import Events
 from tests.support.ledger.fixture import LedgerRuns
-from tests.support.ledger.report import tell
+from tests.support.ledger.report import add_row
 from tests.support.ledger.run import LedgerRun, merged
-from tests.support.lost_positions import KEPT_FROM, MADE_AGAIN, MIN_EVENTS, READ, LostPositions
+from tests.support.lost_positions import LOG_START, MIN_EVENTS, READ, RECREATED, LostPositions
 from tests.support.names import unique
 from tests.support.servers import Given, Kafka
 
@@ -34,19 +34,19 @@ KEYED = [
 
 X, MANY = "2hb_colfam:x", 1_000
 ODD = (
-    Sent(0, b"plain", b"v"),
-    Sent(0, b"gone", b"v"),
-    Sent(0, b"gone", None),
-    Sent(0, b"empty body", b""),
-    Sent(0, None, b"no key"),
-    Sent(0, b"", b"empty key"),
-    Sent(0, None, None),
-    Sent(0, b"null header", b"v", [(X, None)]),
-    Sent(0, b"repeated", b"v", [(X, b"1"), (X, b""), (X, b"2")]),
-    Sent(0, b"repeated, null last", b"v", [(X, b"1"), (X, None)]),
-    Sent(0, b"no name", b"v", [("", b"1")]),
-    Sent(0, b"many", b"v", [(f"2hb_colfam:h{number}", b"%d" % number) for number in range(MANY)]),
-    Sent(0, b"many of one name", b"v", [(X, b"%d" % number) for number in range(MANY)]),
+    ProducerRecord(0, b"plain", b"v"),
+    ProducerRecord(0, b"gone", b"v"),
+    ProducerRecord(0, b"gone", None),
+    ProducerRecord(0, b"empty body", b""),
+    ProducerRecord(0, None, b"no key"),
+    ProducerRecord(0, b"", b"empty key"),
+    ProducerRecord(0, None, None),
+    ProducerRecord(0, b"null header", b"v", [(X, None)]),
+    ProducerRecord(0, b"repeated", b"v", [(X, b"1"), (X, b""), (X, b"2")]),
+    ProducerRecord(0, b"repeated, null last", b"v", [(X, b"1"), (X, None)]),
+    ProducerRecord(0, b"no name", b"v", [("", b"1")]),
+    ProducerRecord(0, b"many", b"v", [(f"2hb_colfam:h{number}", b"%d" % number) for number in range(MANY)]),
+    ProducerRecord(0, b"many of one name", b"v", [(X, b"%d" % number) for number in range(MANY)]),
 )
 NO_KEY = {4: "empty_row_key", 5: "empty_row_key"}
 """Offset -> code of dead letters whatever tombstones mean."""
@@ -159,7 +159,7 @@ def test_what_a_topic_may_do(kafka: Kafka, ledger_run: LedgerRuns) -> None:
     started = time.monotonic()
     beside, lost = Beside(kafka), LostPositions(kafka)
     content = merged(beside.content(), lost.content("store"))
-    run = ledger_run("F16 F21 F43 partitions, transactions, repeats", content=content)
+    run = ledger_run("F16 F21 F43 partitions, transactions, duplicates", content=content)
     lost.attach(run.service, run.store_folder)
     run.produce(2_000)
     beside.produce_shared()
@@ -168,7 +168,7 @@ def test_what_a_topic_may_do(kafka: Kafka, ledger_run: LedgerRuns) -> None:
         assert sender.send(beside.odd, ODD) == len(ODD)
     run.wait_acknowledged()
     lost.wait_read()
-    lost.strike()
+    lost.inject()
     send_twice(run)
     end_transactions(run)
     add_partitions(run)
@@ -179,18 +179,24 @@ def test_what_a_topic_may_do(kafka: Kafka, ledger_run: LedgerRuns) -> None:
     run.service.wait_for_offsets(kafka.ends(beside.shared), "shared", beside.shared)
     run.finish(exit_code=1)  # that of the pipelines that failed
 
-    gone, letters = lost.check(reasons)
+    gone, dead_lettered = lost.check(reasons)
     beside.check_shared(run)
     for rule in RULES:
-        stored, dead_lettered, dropped = beside.check_odd(run, rule)
-        counts = {"stored": stored, "dead": dead_lettered, "dropped": dropped}
-        tell(f"F23 odd records, tombstones: {rule}", f"{len(ODD)} kinds", time.monotonic() - started, **counts)
+        stored, dead, dropped = beside.check_odd(run, rule)
+        counts = {"stored": stored, "dead": dead, "dropped": dropped}
+        add_row(f"F23 unusual records, tombstones: {rule}", f"{len(ODD)} kinds", time.monotonic() - started, **counts)
     seconds = time.monotonic() - started
-    tell("F44 one row from two partitions", f"{SHARED_ROWS} rows", seconds, stored=UPDATES * 2)
-    proof = f"ids of {len(MADE_AGAIN)} topics changed"
-    tell("F17 topics recreated while read", proof, seconds, stored=READ * (len(MADE_AGAIN) + 1))
-    tell("F19 records taken while read", f"log begins at {KEPT_FROM}", seconds, stored=gone.start, lost=len(gone))
-    tell("F32 nothing but poison", f"{letters} letters of {MIN_EVENTS} allowed", seconds, dead=letters)
+    add_row("F44 one row from two partitions", f"{SHARED_ROWS} rows", seconds, stored=UPDATES * 2)
+    proof = f"ids of {len(RECREATED)} topics changed"
+    add_row("F17 topics recreated while read", proof, seconds, stored=READ * (len(RECREATED) + 1))
+    add_row(
+        "F19 records deleted while read",
+        f"log starts at offset {LOG_START}",
+        seconds,
+        stored=gone.start,
+        lost=len(gone),
+    )
+    add_row("F32 every record fails", f"{letters} dead letters, min_events {MIN_EVENTS}", seconds, dead=letters)
 
 
 @pytest.mark.slow
@@ -207,7 +213,7 @@ def test_rows_written_again_and_again_through_kills_and_replays(ledger_run: Ledg
     run.wait_acknowledged()
     assert run.service.stop() == 0, run.service.last_lines()
     again = run.service.checkpoint(run.pipeline).forget_commit()
-    run.proven(f"acknowledgement of batch {again} taken back")
+    run.proven(f"commit of batch {again} removed")
     run.produce(6_000)
     run.start()
     run.finish(metrics=False)
@@ -219,7 +225,7 @@ def send_twice(run: LedgerRun) -> None:
     run.producer.again(500, 999)
     more = sum(run.kafka.ends(run.topic).values()) - before
     assert more == 500
-    run.proven(f"F43: {more} events stand in the topic twice")
+    run.proven(f"F43: {more} events are in the topic twice")
 
 
 def end_transactions(run: LedgerRun) -> None:

@@ -15,7 +15,7 @@ EVENTS = 8_000
 @pytest.mark.seeds(1)
 @pytest.mark.parametrize("victim", ["driver", "jvm", "worker"])
 def test_f36_killed_for_want_of_memory(ledger_run: LedgerRuns, victim: str) -> None:
-    run = ledger_run(f"F36 no memory for the {victim}", batch_size=500)
+    run = ledger_run(f"F36 {victim} out of memory", batch_size=500)
     run.produce(EVENTS)
     if MemoryLimit.is_available():
         with MemoryLimit(unique("memory")) as limit:

@@ -63,7 +63,7 @@ def unreachable_from_the_start(run: LedgerRun, proxy: Proxy) -> None:
     assert run.service.get("/readyz")[0] == 503
     proxy.target = right
     run.wait_acknowledged()
-    run.proven(f"F08 wrong port: {proxy.counts.refused} connections came to nothing")
+    run.proven(f"F08 wrong port: {proxy.counts.refused} connections failed")
 
 
 def resets(run: LedgerRun, proxy: Proxy) -> None:
@@ -74,7 +74,9 @@ def resets(run: LedgerRun, proxy: Proxy) -> None:
     run.wait_acknowledged()
     cuts = {(cut.way, cut.answer_bytes) for cut in proxy.counts.cuts}
     assert cuts == {(Way.UP, 0), (Way.DOWN, 0), (Way.DOWN, 3)}
-    shown = ", ".join(f"{cut.question_bytes} B asked and {cut.answer_bytes} B answered" for cut in proxy.counts.cuts)
+    shown = ", ".join(
+        f"{cut.question_bytes} B of the request and {cut.answer_bytes} B of the response" for cut in proxy.counts.cuts
+    )
     run.proven(f"F05 resets after {shown}")
 
 
@@ -86,7 +88,7 @@ def half_open(run: LedgerRun, proxy: Proxy) -> None:
     proxy.heal()
     run.wait_acknowledged()
     assert proxy.counts.swallowed_bytes > 0
-    run.proven(f"F04 half-open: {proxy.counts.swallowed_bytes} B swallowed")
+    run.proven(f"F04 half-open: {proxy.counts.swallowed_bytes} B discarded")
 
 
 def idle(run: LedgerRun, proxy: Proxy) -> None:
@@ -129,7 +131,7 @@ def test_half_open_under_load(ledger_run: LedgerRuns, proxy: Proxy) -> None:
         run.service.wait_for_state("blocked", run.pipeline, 20)
         commits = run.service.checkpoint(run.pipeline).commits()
         assert not reached(lambda: run.service.checkpoint(run.pipeline).commits() != commits, 20)
-        run.proven(f"{proxy.counts.swallowed_bytes} B swallowed on {proxy.live} connections")
+        run.proven(f"{proxy.counts.swallowed_bytes} B discarded on {proxy.live} connections")
         proxy.heal()
         run.service.wait_for_state("running", run.pipeline)
     run.finish()
@@ -158,7 +160,7 @@ def test_thrift_server_frozen(ledger_run: LedgerRuns, hbase: HBase) -> None:
 @pytest.mark.slow
 def test_resets_all_the_time(ledger_run: LedgerRuns, proxy: Proxy) -> None:
     """Every third chunk or so breaks, in the question or in the answer."""
-    run = started(ledger_run, "F05 resets all the time", proxy, timeout="10s")
+    run = started(ledger_run, "F05 repeated resets", proxy, timeout="10s")
     with run.produce_in_background(1_500):
         for number in range(30):
             if number % 2:
@@ -168,7 +170,7 @@ def test_resets_all_the_time(ledger_run: LedgerRuns, proxy: Proxy) -> None:
             done = len(proxy.counts.cuts)
             run.service.wait_for(lambda done=done: len(proxy.counts.cuts) > done, "a reset")
     asked = sum(cut.way is Way.UP for cut in proxy.counts.cuts)
-    run.proven(f"{asked} resets in the question, {len(proxy.counts.cuts) - asked} in the answer")
+    run.proven(f"{asked} resets during the request, {len(proxy.counts.cuts) - asked} during the response")
     run.finish()
 
 
@@ -196,7 +198,7 @@ def test_stall(ledger_run: LedgerRuns, proxy: Proxy, seconds: int) -> None:
 @pytest.mark.seeds(1)
 def test_stall_longer_than_the_time_out(ledger_run: LedgerRuns, proxy: Proxy) -> None:
     """What was given up arrives after what was sent in its place: the same cells with the same times."""
-    run = started(ledger_run, "F06 stall beyond the time-out", proxy, timeout="3s")
+    run = started(ledger_run, "F06 stall beyond the timeout", proxy, timeout="3s")
     connections = proxy.counts.connections
     with run.produce_in_background(300):
         run.service.wait_for_batches(2, run.pipeline)
@@ -245,7 +247,7 @@ def test_idle_for_longer_than_the_server_reads(ledger_run: LedgerRuns, hbase: HB
     try:
         hbase.stop("thrift")
         hbase.start()
-        run = ledger_run("F07 idle beyond the server's read time-out", store="hbase")
+        run = ledger_run("F07 idle beyond the server's read timeout", store="hbase")
         run.produce(500)
         run.start()
         run.wait_acknowledged()
@@ -259,7 +261,7 @@ def test_idle_for_longer_than_the_server_reads(ledger_run: LedgerRuns, hbase: HB
             run.produce(1)
             run.wait_acknowledged()
         assert attempts_too_many(run) == replayed
-        run.proven(f"{closed} connections of workers in CLOSE_WAIT before an event came")
+        run.proven(f"{closed} connections of workers in CLOSE_WAIT before the next event")
         run.finish()
     finally:
         del properties["hbase.thrift.server.socket.read.timeout"]
@@ -298,7 +300,7 @@ def test_host_name_with_another_address(ledger_run: LedgerRuns, hbase: HBase, tm
     (modules / "sitecustomize.py").write_text(RESOLVER.format(file=str(file), name=NAME))
     target = hbase.host, hbase.port
     with Proxy(target) as old, Proxy(target, host="127.0.0.2", port=old.port) as new:
-        run = ledger_run("F08 another address", store="hbase", hbase_port=old.port)
+        run = ledger_run("F08 host name with another address", store="hbase", hbase_port=old.port)
         store = {"host": NAME, "timeout": "20s", "security": {"insecure": True}}
         run.service.write(merged(run.content(), {"stores": {"store": {"hbase": store}}}))
         file.write_text(old.host)

@@ -115,7 +115,7 @@ def refuse_busy_port(run: LedgerRun) -> None:
     assert f'address "127.0.0.1:{run.service.port}" is in use' in said
     assert "listen to another port" in said
     assert run.service.checkpoint(run.pipeline).commits() == []
-    run.proven("port held: exit 4")
+    run.proven("port in use: exit 4")
 
 
 def jump(run: LedgerRun, clock: JumpingClock, shift_s: int) -> None:
@@ -152,9 +152,9 @@ def test_f39_f41_f42_clock_jumps_scrapers_hang_and_nobody_reads_the_log(
         for shift_s in (HOUR_S, -HOUR_S):
             jump(run, clock, shift_s)
             assert run.service.get("/readyz")[0] == 200
-        run.proven(f"{scrapers.connections} connections of scrapers that hang")
+        run.proven(f"{scrapers.connections} hanging connections of scrapers")
     assert full_pipe.is_full
-    run.proven(f"stderr is a pipe with {len(full_pipe.filler)} of {len(full_pipe.filler)} bytes waiting")
+    run.proven(f"stderr is a full pipe of {len(full_pipe.filler)} bytes")
     run.finish()
     assert_times_rise(run)
     assert full_pipe.read().startswith(full_pipe.filler)
@@ -192,7 +192,7 @@ def test_jvm_that_hangs_is_told_goes_on_and_keeps_no_stop_away(ledger_run: Ledge
         jvm.send_signal(signal.SIGCONT)
         run.service.wait_for_state("running", run.pipeline)
         run.service.wait_for_batches(2, run.pipeline)
-        run.proven(f"JVM {jvm.pid} stopped until reported, then resumed")
+        run.proven(f"JVM {jvm.pid} stopped until blocked was reported, then resumed")
         jvm.send_signal(signal.SIGSTOP)
         run.service.wait_for_state("blocked", run.pipeline)
         assert run.service.stop(45) == 0, run.service.last_lines()
@@ -231,5 +231,5 @@ def test_f33_steps_that_hang_cost_their_events_alone(ledger_run: LedgerRuns) -> 
     run.wait_acknowledged()
     assert {worker.pid for worker in run.service.workers()} >= workers, "a worker was lost"
     assert run.service.metric("ingest_events_dead_lettered_total", error="decorator_timeout") == len(hanging)
-    run.proven(f"{len(hanging)} events were ended in a search that takes for ever")
+    run.proven(f"{len(hanging)} events were interrupted in a search that does not end")
     run.finish()

@@ -193,7 +193,7 @@ def test_f28_changes_that_keep_the_offsets_are_allowed_and_said(ledger_run) -> N
     run.produce(1_000)
     run.start()
     assert runs_again_as_changed(run) == 1
-    run.proven("decorator, maxOffsets: the batch ran again with them")
+    run.proven("decorator and max_events_per_batch changed: the batch ran again with both")
     run.finish()
 
     # another table and another sink: no ledger knows of two, so all of the batch that runs again must be in both
@@ -211,7 +211,7 @@ def test_f28_changes_that_keep_the_offsets_are_allowed_and_said(ledger_run) -> N
     run.wait_acknowledged()
     assert run.service.stop() == 0
     numbers = range(first, run.producer.sent)
-    kept = {run.events.row(0, number) for number in numbers if run.events.fate(0, number) is Outcome.STORED}
+    kept = {run.events.row(0, number) for number in numbers if run.events.outcome(0, number) is Outcome.STORED}
     for name in ("second", "third"):
         rows, _ = rocksdb_rows(run.store_folder, name)
         assert rows.keys() == kept

@@ -128,7 +128,7 @@ def test_f38_second_writer_and_damage_are_refused(ledger_run: LedgerRuns) -> Non
     run.begin()
     assert run.service.wait_for_exit(120) == 5, run.service.last_lines()
     assert log.name in run.service.last_lines()
-    run.proven(f"one byte of {log.name} turned over: exit 5")
+    run.proven(f"one byte of {log.name} changed: exit 5")
     log.write_bytes(good)
     run.check_while_dead()
     run.start()

@@ -109,7 +109,7 @@ def test_f03_signals_under_load(ledger_run) -> None:
 @pytest.mark.slow
 @pytest.mark.seeds(1)
 def test_f03_signals_while_a_batch_does_not_end(ledger_run) -> None:
-    run: LedgerRun = ledger_run("F03 batch held", batch_size=1_000)
+    run: LedgerRun = ledger_run("F03 signals while a batch hangs", batch_size=1_000)
     run.produce(3_000)
     for stop_timeout, signals, code in (
         ("2s", [signal.SIGTERM], 0),  # the grace passes
@@ -124,7 +124,7 @@ def test_f03_signals_while_a_batch_does_not_end(ledger_run) -> None:
         assert run.service.wait_for_exit(STOP_S) == code, run.service.last_lines()
         run.service.wait_until_gone()
         assert run.service.checkpoint(run.pipeline).is_inside_a_batch()
-        run.proven(f"held, {'+'.join(each.name for each in signals)}, stop_timeout {stop_timeout}: exit {code}")
+        run.proven(f"batch hangs, {'+'.join(each.name for each in signals)}, stop_timeout {stop_timeout}: exit {code}")
         run.check_while_dead()
     run.start()
     run.finish()

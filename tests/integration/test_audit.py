@@ -6,7 +6,7 @@ import pytest
 
 from ingest.api import Cell, Scan
 from tests.support.audit import assert_holds, assert_same_table, hbase_older_versions, hbase_table
-from tests.support.checkpoint import Acknowledged
+from tests.support.checkpoint import CheckpointReader
 from tests.support.servers import HBase
 from tests.support.ticks import Ticks
 
@@ -46,7 +46,7 @@ def test_older_versions_of_hbase_are_seen(hbase: HBase) -> None:
 
 def test_acknowledged_batches_are_read_from_a_checkpoint(tmp_path: Path) -> None:
     """Two batches, the second planned and not acknowledged."""
-    checkpoint = Acknowledged(tmp_path)
+    checkpoint = CheckpointReader(tmp_path)
     for name in ("offsets", "commits", "times"):
         (tmp_path / name).mkdir()
     for number, ends in ((0, '{"t":{"0":2,"1":1}}'), (1, '{"t":{"0":4,"1":3}}')):

@@ -26,7 +26,7 @@ class Batch:
     ends: dict[int, int]
 
 
-class Acknowledged:
+class CheckpointReader:
     """The checkpoint folder of one pipeline."""
 
     def __init__(self, folder: Path) -> None:
@@ -57,7 +57,7 @@ class Acknowledged:
 
     def batches(self, topic: str, start: int = 0) -> Iterator[Batch]:
         """
-        Acknowledged batches in order; Spark must not have thrown any away.
+        CheckpointReader batches in order; Spark must not have thrown any away.
 
         Args:
             topic: a topic.

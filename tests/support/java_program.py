@@ -49,7 +49,7 @@ class JavaProgram:
         with self._java:
             self._java.wait(10)
 
-    def tell(self, *words: str) -> None:
+    def write(self, *words: str) -> None:
         """Write a line that is not answered."""
         assert self._java is not None
         assert self._java.stdin is not None
@@ -62,7 +62,7 @@ class JavaProgram:
         Raises:
             ProgramError: it is not `ok`, or the program has ended.
         """
-        self.tell(*words)
+        self.write(*words)
         assert self._java is not None
         assert self._java.stdin is not None
         self._java.stdin.flush()

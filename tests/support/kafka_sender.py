@@ -12,7 +12,7 @@ from tests.support.servers import Kafka
 SOURCE = Path(__file__).with_name("KafkaSender.java")
 
 
-class Sent(NamedTuple):
+class ProducerRecord(NamedTuple):
     """A record; None is Kafka's null, for headers too."""
 
     partition: int
@@ -30,7 +30,7 @@ class KafkaSender(JavaProgram):
         command = [jars.java(), *memory, "-cp", jars.class_path("kafka"), str(SOURCE), kafka.brokers]
         super().__init__(command, kafka.server.folder / "sender.log")
 
-    def send(self, topic: str, records: Iterable[Sent], options: Mapping[str, str] | None = None) -> int:
+    def send(self, topic: str, records: Iterable[ProducerRecord], options: Mapping[str, str] | None = None) -> int:
         """
         Send records and wait until the broker has them all; how many there were.
 
@@ -44,7 +44,7 @@ class KafkaSender(JavaProgram):
         for record in records:
             named = (part for name, value in record.headers for part in (_word(name.encode()), _word(value)))
             place = (topic, str(record.partition), str(record.timestamp_ms))
-            self.tell("record", *place, _word(record.key), _word(record.value), *named)
+            self.write("record", *place, _word(record.key), _word(record.value), *named)
         return int(self.ask("flush"))
 
 

@@ -20,11 +20,11 @@ from tests.support.waiting import reached
 
 READ = 20
 """Records of a topic before it is recreated."""
-MADE_AGAIN = {"fewer": READ // 2, "equal": READ, "more": READ * 2, "pattern": READ * 2}
+RECREATED = {"fewer": READ // 2, "equal": READ, "more": READ * 2, "pattern": READ * 2}
 """Pipeline -> records of the topic that replaces its own."""
-TAKEN, KEPT_FROM, SMALL_BATCH = 600, 500, 5
+DELETABLE, LOG_START, SMALL_BATCH = 600, 500, 5
 POISON, POISON_BATCH, MIN_EVENTS = 4_000, 400, 1_000
-FAILING = frozenset({*MADE_AGAIN, "taken", "poison"})
+FAILING = frozenset({*RECREATED, "deleted", "poison"})
 LIMIT_S = 60.0
 
 
@@ -32,21 +32,21 @@ class LostPositions:
     """
     The pipelines, their topics, and what happens to these.
 
-    Order: `content` into a pipeline file, `attach` to its service, `wait_read`, `strike`, `wait_failed`; `check` once
+    Order: `content` into a pipeline file, `attach` to its service, `wait_read`, `inject`, `wait_failed`; `check` once
     the service is down.
     """
 
     def __init__(self, kafka: Kafka) -> None:
         self.kafka = kafka
         self.stem = unique("prefix")
-        self.topics = {name: kafka.create_topic(name) for name in (*MADE_AGAIN, "taken", "poison")}
+        self.topics = {name: kafka.create_topic(name) for name in (*RECREATED, "deleted", "poison")}
         self.topics["pattern"] = self._create(f"{self.stem}-made")
         self.beside = self._create(f"{self.stem}-kept")
         self.groups = {name: unique(name) for name in self.topics}
-        for name in MADE_AGAIN:
+        for name in RECREATED:
             kafka.produce(self.topics[name], records("old", READ))
         kafka.produce(self.beside, records("beside", READ))
-        kafka.produce(self.topics["taken"], records("taken", TAKEN, padding=4_000))
+        kafka.produce(self.topics["deleted"], records("deleted", DELETABLE, padding=4_000))
         kafka.produce(self.topics["poison"], [Given("{", key=f"poison{number}") for number in range(POISON)])
 
     def content(self, store: str, *left_out: str) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class LostPositions:
         sources: dict[str, dict[str, Any]] = {name: {"topics": [topic]} for name, topic in self.topics.items()}
         sources["pattern"] = {"topics_pattern": f"{self.stem}-.*"}
         # what one fetch brings nobody takes away any more: so there is little in each, a batch of the producer
-        sources["taken"] |= {"max_events_per_batch": SMALL_BATCH, "options": {"max.partition.fetch.bytes": 200}}
+        sources["deleted"] |= {"max_events_per_batch": SMALL_BATCH, "options": {"max.partition.fetch.bytes": 200}}
         sources["poison"]["max_events_per_batch"] = POISON_BATCH
         pipelines = {
             name: {
@@ -80,20 +80,20 @@ class LostPositions:
 
     def wait_read(self) -> None:
         """Wait until there is something to lose."""
-        for name in MADE_AGAIN:
+        for name in RECREATED:
             self.service.wait_for(lambda name=name: self.reached(name) == READ, f"{name} is read")
-        self.service.wait_for(lambda: self.reached("taken") > 0, "some of what will be taken is read")
+        self.service.wait_for(lambda: self.reached("deleted") > 0, "some of what will be taken is read")
 
-    def strike(self) -> None:
+    def inject(self) -> None:
         """Records are deleted, topics are recreated."""
         with self.kafka.admin() as admin:  # what retention does
-            admin.delete_records({TopicPartition(self.topics["taken"], 0): KEPT_FROM})
-        assert self.reached("taken") < KEPT_FROM / 2, "they were to be taken before they were read"
-        self.make_again()
+            admin.delete_records({TopicPartition(self.topics["deleted"], 0): LOG_START})
+        assert self.reached("deleted") < LOG_START / 2, "they were to be taken before they were read"
+        self.recreate_topics()
 
-    def make_again(self) -> None:
+    def recreate_topics(self) -> None:
         """Delete topics, make others of their names with other records."""
-        topics = {self.topics[name]: count for name, count in MADE_AGAIN.items()}
+        topics = {self.topics[name]: count for name, count in RECREATED.items()}
         with self.kafka.admin() as admin:
             before = topic_ids(admin, topics)
             admin.delete_topics(list(topics))
@@ -111,7 +111,7 @@ class LostPositions:
 
     def check(self, reasons: Mapping[str, str], *, lives: int = 1) -> tuple[range, int]:
         """F17, F19, F32: what each says is what happened; which offsets are lost, how many dead letters there are."""
-        for name in MADE_AGAIN:
+        for name in RECREATED:
             topic = self.topics[name]
             assert f'topic "{topic}" was deleted and recreated' in reasons[name]
             assert f"--start-from {'group' if name == 'pattern' else 'earliest'}" in reasons[name]
@@ -120,11 +120,11 @@ class LostPositions:
             assert rows_of("old", range(READ)).items() <= self.rows(name).items()
         assert self.kafka.committed(self.groups["pattern"], self.beside) == {0: READ}
 
-        topic, at = self.topics["taken"], self.reached("taken")
-        lost = f"records that were not read yet are gone: {topic}/0 offsets {at} to {KEPT_FROM - 1}"
-        assert lost in reasons["taken"]
-        assert self.rows("taken").keys() == rows_of("taken", range(at)).keys()
-        assert self.kafka.committed(self.groups["taken"], topic) == {0: at}
+        topic, at = self.topics["deleted"], self.reached("deleted")
+        lost = f"records that were not read yet are gone: {topic}/0 offsets {at} to {LOG_START - 1}"
+        assert lost in reasons["deleted"]
+        assert self.rows("deleted").keys() == rows_of("deleted", range(at)).keys()
+        assert self.kafka.committed(self.groups["deleted"], topic) == {0: at}
 
         # each process keeps fewer dead letters than the budget needs to judge
         assert "records failed" in reasons["poison"]
@@ -132,7 +132,7 @@ class LostPositions:
         assert 0 < len(letters) < MIN_EVENTS * lives
         assert sorted(letters) == list(range(self.reached("poison")))
         assert self.rows("poison") == {}
-        return range(at, KEPT_FROM), len(letters)
+        return range(at, LOG_START), len(letters)
 
     def rows(self, pipeline: str) -> dict[bytes, bytes]:
         """Row key -> body of a pipeline's table."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.support.servers import Given
-from tests.support.ticks import steps
+from tests.support.ticks import decorators
 
 AT_MS = 1_308_748_686_334
 EVERY_BYTE = bytes(range(256))
@@ -83,7 +83,7 @@ SCENARIOS = (
             b"b-1308748686334000100": {b"colfam:ts": b"2238947399", b"colfam:value": b""},
             b"c-1308748686334000200": {b"colfam:ts": b"x", b"colfam:value": b""},
         },
-        decorators=steps(),
+        decorators=decorators(),
     ),
     Scenario(
         "later_value_of_a_key_wins",

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import psutil
 
-from tests.support.checkpoint import Acknowledged
+from tests.support.checkpoint import CheckpointReader
 from tests.support.local import free_ports
 from tests.support.waiting import reached
 
@@ -225,9 +225,9 @@ class Service:
 
         self.wait_for(is_there, f"{pipeline} at {dict(ends)}", timeout_s)
 
-    def checkpoint(self, pipeline: str) -> Acknowledged:
+    def checkpoint(self, pipeline: str) -> CheckpointReader:
         """What a pipeline has acknowledged."""
-        return Acknowledged(self.folder / "data" / "state" / "checkpoints" / pipeline)
+        return CheckpointReader(self.folder / "data" / "state" / "checkpoints" / pipeline)
 
     def get(self, path: str, timeout_s: float = 5.0) -> tuple[int, str]:
         """Status and text of a page; (0, "") when nobody answers."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from ingest.api import FamilySpec, Put, TableSpec
 from sinks.memory import MemoryStore
-from tests.support.checkpoint import Acknowledged
+from tests.support.checkpoint import CheckpointReader
 from tests.support.servers import Given, Kafka
 
 FIRST_MS = 1_308_748_686_334
@@ -68,7 +68,7 @@ class Ticks:
             for offset in range(starts.get(partition, 0), end):
                 yield offset * self.partitions + partition
 
-    def expected(self, checkpoint: Acknowledged, table: str) -> MemoryStore:
+    def expected(self, checkpoint: CheckpointReader, table: str) -> MemoryStore:
         """The table after everything the checkpoint acknowledges, each record with the time of its batch."""
         store = MemoryStore()
         store.open()
@@ -111,13 +111,13 @@ def pipeline(
                 "max_events_per_batch": max_events_per_batch,
             }
         },
-        "decorators": steps(),
+        "decorators": decorators(),
         "sinks": [{"attr2hbase": {"store": store, "table": table}}],
         **more,
     }
 
 
-def steps() -> Sequence[Mapping[str, Any]]:
+def decorators() -> Sequence[Mapping[str, Any]]:
     """The chain that makes rows of ticks."""
     return [
         {"split": {"separator": ":", "index": 0, "attribute": "2hb_colfam:ts"}},

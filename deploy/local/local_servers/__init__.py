@@ -1,6 +1,6 @@
 """
-Real servers for a laptop and for tests: Kafka, HBase with its Thrift servers, from jars that Maven resolves.
+Kafka, and HBase with its Thrift servers, for development and for tests; Maven fetches their jars.
 
-`kafka.KafkaServer` and `hbase.HBaseServer` are given a folder; data, configuration, logs, ports and pids stand there,
-so another process can stop them or start them again on the same data and ports. Standard library alone.
+`kafka.KafkaServer` and `hbase.HBaseServer` keep data, configuration, logs, ports and pids in a folder, so another
+process can stop them, or start them again on the same data and ports. Uses only the standard library.
 """

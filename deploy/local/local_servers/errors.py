@@ -2,4 +2,4 @@
 
 
 class ServerError(Exception):
-    """A server could not be started or stopped; the message is one line with the way out."""
+    """A server cannot be started or stopped; the message is one line and includes the remedy."""

@@ -37,16 +37,16 @@ log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %-5p %c{2}: %m%n
 
 class HBaseServer:
     """
-    HBase whose data stands in a folder; started again it keeps its data and its ports.
+    HBase with its data in a folder; a restart keeps data and ports.
 
-    The three processes are `hbase`, `thrift` and `thrift2`; a Thrift server waits for HBase and finds it again after a
-    restart.
+    The three processes are `hbase`, `thrift` and `thrift2`. A Thrift server waits for HBase, and reconnects after a
+    restart of HBase.
 
     Args:
-        java_options: further ones for its JVMs.
+        java_options: additional options of its JVMs.
 
     Attributes:
-        properties: of HBase and its Thrift servers, over ours; they count from the next start on.
+        properties: of HBase and its Thrift servers; override the defaults, from the next start on.
     """
 
     name = "hbase"
@@ -71,7 +71,7 @@ class HBaseServer:
 
     @property
     def processes(self) -> tuple[ServerProcess, ServerProcess, ServerProcess]:
-        """All processes, in the order they start."""
+        """All processes, in start order."""
         return self.hbase, self.thrift, self.thrift2
 
     @property
@@ -86,7 +86,7 @@ class HBaseServer:
 
     @property
     def endpoints(self) -> dict[str, str]:
-        """What a client needs to know."""
+        """Addresses for clients."""
         return {
             "thrift": f"127.0.0.1:{self.port}",
             "thrift2": f"127.0.0.1:{self.thrift2_port}",
@@ -95,12 +95,12 @@ class HBaseServer:
 
     @property
     def is_running(self) -> bool:
-        """Whether all its processes are there."""
+        """Whether all its processes run."""
         return all(process.pid is not None for process in self.processes)
 
     def start(self) -> None:
         """
-        Start what is not running; `wait` follows.
+        Start the processes that do not run; call `wait` next.
 
         Raises:
             ServerError: Java, Maven or the jars are missing.
@@ -109,15 +109,15 @@ class HBaseServer:
             self.start_one(process)
 
     def start_one(self, process: ServerProcess) -> None:
-        """Start one of the processes if it is not running."""
+        """Start one of the processes, if it does not run."""
         if process.pid is not None:
             return
         heap = self._heap if process is self.hbase else self._thrift_heap
         process.start(self.command(*self._main(process), heap=heap))
 
     def command(self, *main: str, heap: str) -> list[str]:
-        """How a Java class of HBase is run against this server."""
-        # cores are few on a laptop: the serial collector needs no threads of its own
+        """The command that runs a Java class of HBase against this server."""
+        # the serial collector needs no threads of its own, for machines with few cores
         java = [
             jars.java(),
             f"-Xmx{heap}",
@@ -131,7 +131,7 @@ class HBaseServer:
 
     def wait(self) -> None:
         """
-        Wait until both Thrift servers answer, and so HBase behind them.
+        Wait until both Thrift servers respond, and with them HBase.
 
         Raises:
             ServerError: a process ended or took too long.
@@ -142,12 +142,12 @@ class HBaseServer:
         )
 
     def stop(self) -> bool:
-        """End all processes and wait, the Thrift servers first; False when none was running."""
+        """Stop all processes, the Thrift servers first; returns False if none was running."""
         stopped = [process.stop() for process in reversed(self.processes)]
         return any(stopped)
 
     def _answers(self, port: int, call: str) -> bool:
-        # the master tells a table's families only once it has come up in full
+        # the master returns a table's families only after its start is complete
         return self.hbase.pid is not None and thrift_is_ready(port, call, b"hbase:meta")
 
     def _main(self, process: ServerProcess) -> list[str]:
@@ -158,11 +158,11 @@ class HBaseServer:
         return [f"org.apache.hadoop.hbase.{package}.ThriftServer", "-p", port, "-b", "127.0.0.1", "start"]
 
     def _ports(self) -> dict[str, int]:
-        kept = self.folder / "ports.json"
-        if not kept.exists():
+        file = self.folder / "ports.json"
+        if not file.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
-            kept.write_text(json.dumps(dict(zip(("thrift", "thrift2", "zookeeper"), free_ports(3), strict=True))))
-        return dict(json.loads(kept.read_text()))
+            file.write_text(json.dumps(dict(zip(("thrift", "thrift2", "zookeeper"), free_ports(3), strict=True))))
+        return dict(json.loads(file.read_text()))
 
     def _write_settings(self) -> Path:
         properties = {
@@ -173,7 +173,7 @@ class HBaseServer:
             "hbase.zookeeper.property.clientPort": str(self._ports()["zookeeper"]),
             "hbase.zookeeper.property.clientPortAddress": "127.0.0.1",
             "hbase.cluster.distributed": "false",
-            # else 16000 and 16020, where a second one on the same machine fails; clients learn them from ZooKeeper
+            # instead of 16000 and 16020, so that several can run on one machine; clients find the ports in ZooKeeper
             "hbase.localcluster.assign.random.ports": "true",
             "hbase.unsafe.stream.capability.enforce": "false",
             "hbase.master.hostname": "localhost",
@@ -185,11 +185,11 @@ class HBaseServer:
             "hbase.master.wait.on.regionservers.interval": "100",
             "hbase.master.wait.on.regionservers.timeout": "500",
             "hbase.regionserver.handler.count": "10",
-            # a Thrift server gives up after 4 s instead of two minutes, so a client soon learns what is wrong
+            # a Thrift server reports an error after 4 s instead of two minutes
             "hbase.client.retries.number": "6",
-            # after a kill the dead count as alive for so long
+            # ms until a killed process is considered dead
             "zookeeper.session.timeout": "6000",
-            # ZooKeeper, in the same process, ends first: without these the end takes 20 s of asking it again
+            # ZooKeeper, in the same process, stops first: by default HBase would retry it for 20 s at a stop
             "zookeeper.recovery.retry": "1",
             "zookeeper.recovery.retry.intervalmill": "200",
             **self.properties,

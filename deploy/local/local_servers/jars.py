@@ -1,4 +1,4 @@
-"""The jars of a server: resolved by Maven once, then taken from a folder in the cache."""
+"""The jars of a server, resolved by Maven once and then cached."""
 
 import fcntl
 import hashlib
@@ -15,15 +15,15 @@ from pathlib import Path
 from local_servers.errors import ServerError
 
 _HERE = Path(__file__).resolve().parent
-OLDEST_JAVA = 17  # what Spark 4 and Kafka 4 need
+OLDEST_JAVA = 17  # required by Spark 4 and Kafka 4
 
 
 SHORT_LIVED = ("-XX:TieredStopAtLevel=1",)
-"""For a server that lives for minutes: it starts with half the CPU, and never becomes as fast as it could."""
+"""JVM options for a server that runs for minutes: it starts with half the CPU, but its peak rate is lower."""
 
 
 def cache_folder() -> Path:
-    """Where jars are kept: `ATTR2HBASE_CACHE`, else `attr2hbase` in the user's cache folder."""
+    """Folder of the cache: `ATTR2HBASE_CACHE`, or `attr2hbase` in the user's cache folder."""
     own = os.environ.get("ATTR2HBASE_CACHE")
     if own:
         return Path(own)
@@ -32,10 +32,10 @@ def cache_folder() -> Path:
 
 def java() -> str:
     """
-    Path of a Java that is new enough.
+    Path of the `java` command.
 
     Raises:
-        ServerError: there is none.
+        ServerError: Java is missing or too old.
     """
     home = os.environ.get("JAVA_HOME")
     command = str(Path(home) / "bin" / "java") if home else shutil.which("java")
@@ -52,24 +52,24 @@ def java() -> str:
 
 def class_path(server: str, poms: Path = _HERE) -> str:
     """
-    Class path of a server, after its jars were fetched if they were not there.
+    Class path of a server; fetches its jars if they are not in the cache.
 
     Args:
         server: `kafka` or `hbase`, the name of a pom.
-        poms: the folder it stands in; else beside this file.
+        poms: folder of the pom.
 
     Raises:
         ServerError: Maven is missing or failed.
     """
     pom = poms / f"{server}.pom.xml"
-    # the name changes with the pom, so a new version never meets old jars
+    # the name depends on the content of the pom, so a new version never uses old jars
     folder = cache_folder() / "jars" / f"{server}-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _lock(folder.parent / f"{folder.name}.lock"):
             if not folder.is_dir():
                 _resolve(pom, folder)
-    # named one by one: the order of a wildcard is the file system's, and a shared class archive needs it fixed
+    # no wildcard: a shared class archive needs a fixed order
     return os.pathsep.join(str(jar) for jar in sorted(folder.glob("*.jar")))
 
 
@@ -99,6 +99,6 @@ def _resolve(pom: Path, folder: Path) -> None:
 
 @contextmanager
 def _lock(path: Path) -> Iterator[None]:
-    with path.open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,4 +1,4 @@
-"""One Kafka broker, its own controller (KRaft)."""
+"""A Kafka broker that is its own controller (KRaft)."""
 
 import base64
 import json
@@ -13,16 +13,16 @@ from local_servers.probes import kafka_is_ready
 from local_servers.processes import ServerProcess, free_ports
 
 _READY_TIMEOUT_S = 90.0
-# formatting is over before a compiler pays; it also needs no second core
+# formatting ends before a compiler pays off, and needs no second core
 _TOOL = [*jars.SHORT_LIVED, "-XX:+UseSerialGC", "-Xshare:auto"]
 
 
 class KafkaServer:
     """
-    A broker whose data stands in a folder; started again it keeps its data and its port.
+    A broker with its data in a folder; a restart keeps data and port.
 
     Args:
-        java_options: further ones for its JVM.
+        java_options: additional options of its JVM.
     """
 
     name = "kafka"
@@ -48,20 +48,20 @@ class KafkaServer:
 
     @property
     def endpoints(self) -> dict[str, str]:
-        """What a client needs to know."""
+        """Addresses for clients."""
         return {"brokers": f"127.0.0.1:{self.port}"}
 
     @property
     def is_running(self) -> bool:
-        """Whether the process is there."""
+        """Whether the process runs."""
         return self.process.pid is not None
 
     def start(self) -> None:
         """
-        Start the process; `wait` follows.
+        Start the process; call `wait` next.
 
         Raises:
-            ServerError: Java, Maven or the jars are missing, or the data cannot be formatted.
+            ServerError: Java, Maven or the jars are missing, or the storage cannot be formatted.
         """
         if self.is_running:
             return
@@ -70,7 +70,7 @@ class KafkaServer:
         settings = self._write_settings()
         log = ["-Dlog4j2.level=WARN", "-Djava.awt.headless=true"]
         if not (self.folder / "data" / "meta.properties").exists():
-            # the leading letter keeps it from looking like an option
+            # a leading letter, so that it does not look like an option
             cluster = "K" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[:21]
             done = subprocess.run(
                 [
@@ -91,13 +91,13 @@ class KafkaServer:
                 check=False,
             )
             if done.returncode != 0:
-                raise ServerError(f"Kafka's data could not be formatted: {(done.stderr or done.stdout).strip()[-300:]}")
+                raise ServerError(f"Kafka's storage cannot be formatted: {(done.stderr or done.stdout).strip()[-300:]}")
         memory = [f"-Xmx{self._heap}", f"-Xms{self._heap}", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError"]
         self.process.start([java, *memory, *self._java_options, *log, "-cp", class_path, "kafka.Kafka", settings])
 
     def wait(self) -> None:
         """
-        Wait until the broker answers.
+        Wait until the broker responds.
 
         Raises:
             ServerError: it ended or took too long.
@@ -105,15 +105,15 @@ class KafkaServer:
         self.process.wait_until(lambda: kafka_is_ready(self.port), timeout_s=_READY_TIMEOUT_S)
 
     def stop(self) -> bool:
-        """End the broker and wait; False when it was not running."""
+        """Stop the broker; returns False if it was not running."""
         return self.process.stop()
 
     def _ports(self) -> list[int]:
-        kept = self.folder / "ports.json"
-        if not kept.exists():
+        file = self.folder / "ports.json"
+        if not file.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
-            kept.write_text(json.dumps(free_ports(2)))
-        return list(json.loads(kept.read_text()))
+            file.write_text(json.dumps(free_ports(2)))
+        return list(json.loads(file.read_text()))
 
     def _write_settings(self) -> str:
         port, controller = self._ports()
@@ -129,14 +129,14 @@ class KafkaServer:
             "num.partitions": "1",
             "auto.create.topics.enable": "false",
             "offsets.topic.replication.factor": "1",
-            "offsets.topic.num.partitions": "4",  # 50 cost seconds at the first group, and one broker shares nothing
+            "offsets.topic.num.partitions": "4",  # the default of 50 takes seconds to create
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",
             "transaction.state.log.num.partitions": "4",
             "share.coordinator.state.topic.replication.factor": "1",
             "share.coordinator.state.topic.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
-            # after a kill the broker may register again only once its old session is over: 9 s by default
+            # a killed broker can register again only after its session has expired; default 9000
             "broker.session.timeout.ms": "3000",
             "broker.heartbeat.interval.ms": "1000",
             **self._properties,

@@ -1,4 +1,4 @@
-"""Is a server ready? Asked over its own protocol, with the standard library alone."""
+"""Readiness checks over the protocols of the servers, with the standard library only."""
 
 import socket
 import struct
@@ -7,26 +7,28 @@ _TIMEOUT_S = 5.0
 
 
 def kafka_is_ready(port: int) -> bool:
-    """Whether a broker lists itself in its metadata answer."""
+    """Whether a broker lists itself in its metadata response."""
     # Metadata, version 1, of no topic: api key 3, correlation id 1, client id "probe"
     request = struct.pack(">hhih5si", 3, 1, 1, 5, b"probe", 0)
     answer = _ask(port, request)
-    return bool(answer) and struct.unpack_from(">i", answer, 4)[0] > 0  # after the correlation id: how many brokers
+    return (
+        bool(answer) and struct.unpack_from(">i", answer, 4)[0] > 0
+    )  # the number of brokers
 
 
 def thrift_is_ready(port: int, call: str, argument: bytes) -> bool:
-    """Whether a Thrift server answers with a result, not an error; an argument the call does not have does no harm."""
+    """Whether a Thrift call returns a result and not an error; a call without arguments ignores `argument`."""
     name = call.encode()
     request = struct.pack(">Ii", 0x80010001, len(name)) + name
     request += struct.pack(">iBhi", 1, 11, 1, len(argument)) + argument + b"\0"  # field 1, a string
     head = 12 + len(name)  # of the answer
     answer = _ask(port, request, framed=False, at_least=head + 3)
-    # a reply (2) whose first field is number 0: the result; errors are numbered from 1
+    # a reply (2) whose first field has id 0, the result; errors have ids from 1
     return answer[:4] == b"\x80\x01\x00\x02" and struct.unpack_from(">h", answer, head + 1)[0] == 0
 
 
 def _ask(port: int, request: bytes, *, framed: bool = True, at_least: int = 0) -> bytes:
-    """The answer, or nothing when there was none."""
+    """The response; empty if there is none."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_S) as connection:
             connection.sendall((struct.pack(">i", len(request)) if framed else b"") + request)

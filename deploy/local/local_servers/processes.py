@@ -1,4 +1,4 @@
-"""One server process that outlives the command which started it: pid file, log, signals."""
+"""A server process that outlives the command that started it: pid file, log, signals."""
 
 import contextlib
 import json
@@ -13,14 +13,14 @@ from pathlib import Path
 
 from local_servers.errors import ServerError
 
-POLL_S = 0.05  # how often a condition is looked at while waiting
+POLL_S = 0.05  # interval between checks of a condition
 
 
 class ServerProcess:
     """
-    A process known by a pid file in a folder.
+    A process identified by a pid file in a folder.
 
-    The pid file also holds when the process began, so a pid that was given to a stranger since is never signalled.
+    The pid file also contains the start time of the process, so a reused pid is never signalled.
     """
 
     def __init__(self, name: str, folder: Path) -> None:
@@ -31,18 +31,18 @@ class ServerProcess:
 
     @property
     def pid(self) -> int | None:
-        """Pid of the running process, None when there is none."""
+        """Pid of the running process, or None."""
         if self._child is not None:
-            self._child.poll()  # a finished child stays a zombie, and so seems alive, until it is asked for
+            self._child.poll()  # reaps a finished child, which else stays a zombie and seems alive
         try:
-            kept = json.loads(self._pid_file.read_text())
+            stored = json.loads(self._pid_file.read_text())
         except (FileNotFoundError, ValueError):
             return None
-        pid = int(kept["pid"])
-        return pid if _began(pid) == kept["began"] is not None else None
+        pid = int(stored["pid"])
+        return pid if _began(pid) == stored["began"] is not None else None
 
     def start(self, command: Sequence[str], *, env: Mapping[str, str] | None = None) -> int:
-        """Start the process in a session of its own, so that Ctrl-C in a terminal does not reach it."""
+        """Start the process in its own session, so that Ctrl-C in a terminal does not reach it."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             self._child = subprocess.Popen(
@@ -58,7 +58,7 @@ class ServerProcess:
         return self._child.pid
 
     def signal(self, number: int) -> bool:
-        """Send a signal if the process is still there."""
+        """Send a signal, if the process runs; returns whether it did."""
         pid = self.pid
         if pid is None:
             return False
@@ -68,18 +68,18 @@ class ServerProcess:
         return False
 
     def stop(self, *, grace_s: float = 20.0) -> bool:
-        """End the process with SIGTERM, after the grace with SIGKILL; False when there was none."""
+        """Stop the process with SIGTERM, after `grace_s` with SIGKILL; returns False if it did not run."""
         if not self.signal(signal.SIGTERM):
             self._forget()
             return False
-        self.signal(signal.SIGCONT)  # a paused process takes no SIGTERM
+        self.signal(signal.SIGCONT)  # a paused process does not handle SIGTERM
         if not _reached(lambda: self.pid is None, grace_s):
             return self.kill()
         self._forget()
         return True
 
     def kill(self) -> bool:
-        """End the process with SIGKILL and wait until it is gone."""
+        """Kill the process with SIGKILL and wait until it is gone."""
         was_there = self.signal(signal.SIGKILL)
         if was_there and not _reached(lambda: self.pid is None, 10.0):
             raise ServerError(f"{self.name} with pid {self.pid} does not end after SIGKILL")
@@ -88,17 +88,17 @@ class ServerProcess:
 
     def wait_until(self, ready: Callable[[], bool], *, timeout_s: float) -> None:
         """
-        Wait until the server answers.
+        Wait until the server is ready.
 
         Raises:
-            ServerError: it ended, or did not answer in time; the message names its log.
+            ServerError: it ended, or was not ready in time; the message names its log.
         """
         reached = _reached(lambda: self.pid is None or ready(), timeout_s)
         if self.pid is None:
-            raise ServerError(f"{self.name} ended while it was starting: {self._last_words()}; see {self.log}")
+            raise ServerError(f"{self.name} ended while it was starting: {self._last_error()}; see {self.log}")
         if not reached:
-            said = self._last_words()
-            raise ServerError(f"{self.name} was not ready within {timeout_s:.0f} s: {said}; see {self.log}")
+            reason = self._last_error()
+            raise ServerError(f"{self.name} was not ready within {timeout_s:.0f} s: {reason}; see {self.log}")
 
     def _forget(self) -> None:
         if self._child is not None:
@@ -106,26 +106,26 @@ class ServerProcess:
             self._child = None
         self._pid_file.unlink(missing_ok=True)
 
-    def _last_words(self) -> str:
+    def _last_error(self) -> str:
         lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
-        telling = [line for line in lines if "ERROR" in line or "Exception" in line]
-        return (telling or lines or ["it said nothing"])[-1].strip()[:200]
+        errors = [line for line in lines if "ERROR" in line or "Exception" in line]
+        return (errors or lines or ["its log is empty"])[-1].strip()[:200]
 
 
 def free_ports(count: int) -> list[int]:
     """
-    Ports nobody listens on now; all held until the last is found, so they differ.
+    Free ports, all different.
 
-    From below the range out of which systems give ports to outgoing connections: a server that is started again on its
-    port must not find a client there.
+    They are below the range of ephemeral ports, so that no outgoing connection occupies the port of a server that is
+    restarted.
     """
     candidates = random.SystemRandom().sample(range(15_000, 32_000), 1_000)
     found: list[int] = []
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as sockets:
         for port in candidates:
             if len(found) == count:
                 break
-            one = held.enter_context(socket.socket())
+            one = sockets.enter_context(socket.socket())
             with contextlib.suppress(OSError):
                 one.bind(("127.0.0.1", port))
                 found.append(port)
@@ -142,7 +142,7 @@ def _reached(condition: Callable[[], bool], timeout_s: float) -> bool:
 
 
 def _began(pid: int) -> str | None:
-    """When a process began, as the system tells it; None when there is no such process, or it is a zombie."""
+    """Start time of a process, as the system reports it; None if it does not exist or is a zombie."""
     stat = Path(f"/proc/{pid}/stat")
     if Path("/proc/self/stat").exists():
         try:

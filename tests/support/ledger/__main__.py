@@ -9,12 +9,12 @@ from typing import Any
 
 import happybase
 
-from tests.support.checkpoint import Acknowledged
+from tests.support.checkpoint import CheckpointReader
 from tests.support.ledger import report
 from tests.support.ledger.audit import settled
 from tests.support.ledger.books import Books
 from tests.support.ledger.events import FAMILIES, Events, chain
-from tests.support.ledger.observed import Observed, batches_of, hbase_rows, letters_in_files, rocksdb_rows
+from tests.support.ledger.observed import Observed, batches_of, dead_letters_in_files, hbase_rows, rocksdb_rows
 from tests.support.ledger.producer import LedgerFile, Producer
 
 
@@ -35,14 +35,14 @@ class AnyHBase:
             connection.close()
 
 
-def produce(given: argparse.Namespace) -> None:
+def produce(options: argparse.Namespace) -> None:
     """Send more events, after those that are in the file."""
-    file = LedgerFile(given.file)
-    events = Events(given.run, given.seed)
-    producer = Producer(given.brokers, given.topic, events, file, partitions=given.partitions)
+    file = LedgerFile(options.file)
+    events = Events(options.run, options.seed)
+    producer = Producer(options.brokers, options.topic, events, file, partitions=options.partitions)
     producer.sent = 1 + max((entry.number for entry in file.entries()), default=-1)
     try:
-        producer.produce(given.count, rate=given.rate)
+        producer.produce(options.count, rate=options.rate)
     finally:
         producer.close()
 
@@ -53,20 +53,20 @@ def show_chain(_: argparse.Namespace) -> None:
     print(json.dumps(content, indent=1))  # noqa: T201 - what the command is for
 
 
-def audit(given: argparse.Namespace) -> None:
+def audit(options: argparse.Namespace) -> None:
     """Look at a pipeline whose service is down."""
-    checkpoint = Acknowledged(given.state / "checkpoints" / given.pipeline)
+    checkpoint = CheckpointReader(options.state / "checkpoints" / options.pipeline)
     observed = Observed(
-        letters=letters_in_files(given.state, given.pipeline),
-        acknowledged=checkpoint.acknowledged(given.topic),
-        batches=batches_of(checkpoint, given.topic),
+        dead_letters=dead_letters_in_files(options.state, options.pipeline),
+        acknowledged=checkpoint.acknowledged(options.topic),
+        batches=batches_of(checkpoint, options.topic),
     )
-    if given.hbase:
-        observed.rows = hbase_rows(AnyHBase(given.hbase), given.table)
+    if options.hbase:
+        observed.rows = hbase_rows(AnyHBase(options.hbase), options.table)
     else:
-        observed.rows, observed.older = rocksdb_rows(given.rocksdb, given.table)
-    sent = settled(LedgerFile(given.file).entries())
-    books = Books(Events(given.run, given.seed), sent, observed, frozenset(), {})
+        observed.rows, observed.older = rocksdb_rows(options.rocksdb, options.table)
+    sent = settled(LedgerFile(options.file).entries())
+    books = Books(Events(options.run, options.seed), sent, observed, frozenset(), {})
     judgement, wrong = books.while_dead()
     for line in (books.totals(judgement), *wrong):
         print(line)  # noqa: T201 - what the command is for
@@ -103,8 +103,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "report", help="write the tables of docs/reliability.md from the rows of the last runs"
     )
     writes.set_defaults(do=lambda _: report.render())
-    given = parser.parse_args(arguments)
-    given.do(given)
+    options = parser.parse_args(arguments)
+    options.do(options)
 
 
 if __name__ == "__main__":

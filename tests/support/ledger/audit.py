@@ -1,4 +1,4 @@
-"""The two sides that are compared, and the words for what comes of it."""
+"""Verdicts, and the ledger in the form that is compared with the actual state."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -14,7 +14,7 @@ SHOWN = 5  # examples of each kind in a message
 
 
 class Verdict(StrEnum):
-    """What became of one event, or what is wrong with one row."""
+    """The outcome of one event, or the fault of one row."""
 
     STORED = "stored"
     DLQ = "dead-lettered"
@@ -34,9 +34,9 @@ class Judgement:
     All verdicts.
 
     Attributes:
-        verdicts: of each event that is ok, and of those nobody knows about that turned out to be there.
-        wrong: verdict -> what is wrong, with an example in words each.
-        acknowledged: events that some acknowledgement covers.
+        verdicts: verdict of each event that is in the topic.
+        wrong: verdict -> descriptions of what is wrong.
+        acknowledged: events below an acknowledged offset.
     """
 
     verdicts: dict[Key, Verdict] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Judgement:
     acknowledged: set[Key] = field(default_factory=set)
 
     def add(self, verdict: Verdict, text: str) -> None:
-        """Note what is wrong."""
+        """Add a description of what is wrong."""
         self.wrong.setdefault(verdict, []).append(text)
 
     def having(self, verdict: Verdict) -> list[Key]:
@@ -53,7 +53,7 @@ class Judgement:
 
 
 class BatchIndex:
-    """Finds the micro-batch a record was acknowledged in."""
+    """Finds the micro-batch that acknowledged a record."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self._batches = batches
@@ -68,7 +68,7 @@ class BatchIndex:
         return len(self._batches)
 
     def of(self, partition: int, offset: int) -> Batch | None:
-        """The batch of a record; None when it is not acknowledged, or in a batch nobody knows any more."""
+        """The batch of a record; None if it is not acknowledged, or if the checkpoint no longer has the batch."""
         ends, batches = self._ends.get(partition, ([], []))
         index = bisect_right(ends, offset)
         if index == len(ends) or batches[index].starts[partition] > offset:
@@ -77,13 +77,13 @@ class BatchIndex:
 
 
 @dataclass
-class Sent:
+class SentEvents:
     """
-    What was sent.
+    The events that were sent.
 
     Attributes:
-        entries: one for each event; of one sent again, the first that is ok.
-        places: (partition, offset) -> event; several may have the same.
+        entries: one for each event; the first `ok` one for an event that was sent twice.
+        places: (partition, offset) -> event; an event that was sent twice has two.
     """
 
     entries: dict[Key, Entry]
@@ -91,18 +91,18 @@ class Sent:
 
     @property
     def again(self) -> set[Key]:
-        """Events that stand in the topic several times."""
+        """Events that are in the topic several times."""
         return {key for key, count in Counter(self.places.values()).items() if count > 1}
 
 
-def settled(entries: Iterable[Entry], places: Mapping[tuple[int, int], Key] | None = None) -> Sent:
+def settled(entries: Iterable[Entry], places: Mapping[tuple[int, int], Key] | None = None) -> SentEvents:
     """
-    The ledger as it can be judged.
+    The ledger with one entry for each event.
 
     Args:
-        places: what the topic itself holds, if it was read: then nothing is unknown any more.
+        places: content of the topic, if it was read; it resolves the status `info`.
     """
-    sent = Sent({}, {})
+    sent = SentEvents({}, {})
     for entry in entries:
         key = entry.producer, entry.number
         known = sent.entries.get(key)

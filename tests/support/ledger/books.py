@@ -1,27 +1,27 @@
-"""Ledger and reality side by side: every rule that holds at a moment, in one call."""
+"""Compares the ledger with the actual state by all rules."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tests.support.ledger import invariants
-from tests.support.ledger.audit import BatchIndex, Judgement, Sent, Verdict
+from tests.support.ledger.audit import BatchIndex, Judgement, SentEvents, Verdict
 from tests.support.ledger.events import Events
 from tests.support.ledger.invariants import Rule, Scrape, Wrong
 from tests.support.ledger.judging import judge
 from tests.support.ledger.observed import Key, Observed
 
-TRIES = 4  # calls for a chunk before its attempt is given up
+TRIES = 4  # calls for a chunk in one attempt
 
 
 @dataclass(frozen=True)
 class Totals:
     """
-    What came of a run, in numbers.
+    The result of a run in numbers.
 
     Attributes:
-        redelivered: rows sent again; None where rows are written many times anyway.
-        corrupt: rows that are invented, changed, torn, mixed, dangling or set back.
-        predicted: how many events had to be lost; None where none may be.
+        redelivered: number of rows sent again; None if rows are overwritten anyway.
+        corrupt: number of rows that are invented, changed, torn, mixed, dangling or regressed.
+        predicted: predicted number of lost events; None if none may be lost.
     """
 
     sent: int
@@ -37,21 +37,21 @@ class Totals:
 @dataclass(frozen=True)
 class Books:
     """
-    One moment.
+    The ledger and the actual state at one time.
 
     Attributes:
-        codes: of dead letters that events may have become though they were to be stored.
-        seen: row -> highest event number an earlier look has found there.
+        codes: error codes of dead letters that are allowed in place of stored events.
+        seen: row -> highest event number that an earlier audit found.
     """
 
     events: Events
-    sent: Sent
+    sent: SentEvents
     observed: Observed
     codes: frozenset[str]
     seen: Mapping[bytes, int]
 
     def while_dead(self) -> tuple[Judgement, list[Wrong]]:
-        """What must hold at any instant: all that is acknowledged, in the checkpoint or in the group, is durable."""
+        """Check while the service is down: everything acknowledged in checkpoint or group is durable."""
         checkpoint, group = self.observed.acknowledged, self.observed.group or {}
         bounds = {part: max(checkpoint.get(part, 0), group.get(part, 0)) for part in checkpoint.keys() | group.keys()}
         judgement = judge(self.events, self.sent, self.observed, bounds=bounds, codes=self.codes, seen=self.seen)
@@ -64,14 +64,15 @@ class Books:
         self, may_be_lost: Collection[Key], predicted: int | None, *, check_group: bool
     ) -> tuple[Judgement, list[Wrong]]:
         """
-        What must hold when all is acknowledged.
+        Check after everything is acknowledged.
 
         Args:
-            may_be_lost: events that were predicted to be lost; empty when nobody said which.
-            predicted: how many; None when none may be.
+            may_be_lost: events that were predicted to be lost; empty if only their number is known.
+            predicted: predicted number of lost events; None if none may be lost.
+            check_group: whether the group's offsets must equal the checkpoint's.
         """
         judgement = judge(self.events, self.sent, self.observed, codes=self.codes, seen=self.seen)
-        if predicted is not None:  # rows that are left refer to those that had to go
+        if predicted is not None:  # remaining rows may refer to lost ones
             judgement.wrong.pop(Verdict.DANGLING, None)
         wrong = self._always(judgement)
         lost = () if predicted is None else judgement.having(Verdict.LOST)
@@ -83,17 +84,18 @@ class Books:
 
     def about_metrics(self, judgement: Judgement, life: Scrape, last_before: int) -> list[Wrong]:
         """
-        What /metrics of the running process should say, by what the audit found in the batches it acknowledged.
+        Compare /metrics of the last process with the audit of the batches that this process acknowledged.
 
         Args:
-            last_before: the newest batch that an earlier process acknowledged; -1 for none.
+            life: counters of the process.
+            last_before: newest batch that an earlier process acknowledged; -1 for none.
         """
         batches = BatchIndex([batch for batch in self.observed.batches if batch.number > last_before])
         found = {Verdict.STORED: 0, Verdict.DLQ: 0, Verdict.DROPPED_BY_RULE: 0}
         for place, key in self.sent.places.items():
             if batches.of(*place) is not None:
                 verdict = judgement.verdicts.get(key)
-                if verdict is Verdict.LOST:  # then it was stored, and lost by the store
+                if verdict is Verdict.LOST:  # it was stored, and the store lost it
                     verdict = Verdict.STORED
                 if verdict in found:
                     found[verdict] += 1
@@ -109,7 +111,7 @@ class Books:
     def about_redelivery(
         self, lives: Collection[Scrape], batch_size: int, most: int | None
     ) -> tuple[int | None, list[Wrong]]:
-        """How many rows were sent again, and whether that is too many: by the replayed batches, or by `most`."""
+        """Number of rows sent again, and violations if it exceeds the repeated batches or `most`."""
         if self.events.rows is not None:
             return None, []
         again = invariants.redelivered(lives)
@@ -119,7 +121,7 @@ class Books:
         return again, [Wrong(Rule.NO_DUPLICATES, text)] if again > most else []
 
     def totals(self, judgement: Judgement, redelivered: int | None = None, predicted: int | None = None) -> Totals:
-        """The numbers."""
+        """The result in numbers."""
         wrong_rows = (*invariants.UNCLEAN, Verdict.REGRESSED)
         return Totals(
             sent=len(judgement.verdicts),

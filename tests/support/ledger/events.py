@@ -1,8 +1,8 @@
 """
-Events whose fate and cells are known beforehand.
+Events with a known outcome and known cells.
 
-The same seed gives the same events. An event names its producer and number, the row of an event W before it, and a hash
-of all it carries; so a row tells by itself whether it is whole, and which other row must be there.
+The same seed gives the same events. An event contains its producer and number, the row of the event WINDOW before it,
+and a hash of its content. So a row shows whether it is complete, and which other row must exist.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-WINDOW = 1_009  # an event refers so far back; a prime, so that rows of other partitions are referred to as well
+WINDOW = 1_009  # distance to the event that an event refers to; a prime, so that it may be in another partition
 FAMILIES = (b"l", b"d")
 HASH, PREVIOUS, PRODUCER, NUMBER = b"l:hash", b"l:prev", b"l:p", b"l:n"
 BODY, ODD, ODD_NAME = b"d:body", b"d:odd", "d:a:größe😀".encode()
@@ -25,7 +25,7 @@ _FIXED = (
     b"",
     bytes(range(256)),
     b"\0" * 7,
-    b"\xff\xfe\xc3(\xed\xa0\x80",  # no UTF-8 of any reading
+    b"\xff\xfe\xc3(\xed\xa0\x80",  # invalid UTF-8
     "😀 \N{REPLACEMENT CHARACTER} e\N{COMBINING ACUTE ACCENT}".encode(),
     "\N{RIGHT-TO-LEFT OVERRIDE}שלום مرحبا".encode(),
     b'{"json": [1, 2',
@@ -34,7 +34,7 @@ _FIXED = (
 
 
 class Outcome(StrEnum):
-    """What the pipeline must make of an event."""
+    """The required outcome of an event."""
 
     STORED = "stored"
     DEAD_LETTERED = "dead_lettered"
@@ -47,13 +47,13 @@ class Event:
     One event.
 
     Attributes:
-        key: of the record, and of its row.
+        key: key of the record, and row key.
         hash: 32 hex digits over body and attributes.
     """
 
     producer: int
     number: int
-    fate: Outcome
+    outcome: Outcome
     key: bytes
     body: bytes
     headers: Sequence[tuple[str, bytes]]
@@ -71,12 +71,12 @@ class Events:
     All events of a run.
 
     Attributes:
-        run: its name; row keys of two runs differ.
-        poison: one event in so many fails in the chain; 0 for none.
-        dropped: one event in so many is dropped by a rule; 0 for none.
-        rows: events share so many rows, each written again and again; None for a row each.
-        sizes: number -> size of the body, for events that must have a certain one.
-        dead: number -> error code, for events that must become dead letters for a reason of the test's own.
+        run: name of the run; row keys of two runs differ.
+        poison: one of this many events fails in the chain; 0 for none.
+        dropped: one of this many events is dropped by a rule; 0 for none.
+        rows: number of rows, which events overwrite; None for a row for each event.
+        sizes: number of an event -> size of its body.
+        dead: number of an event -> error code of its dead letter, for failures that the test causes.
     """
 
     run: str
@@ -88,7 +88,7 @@ class Events:
     dead: Mapping[int, str] | None = None
 
     def event(self, producer: int, number: int) -> Event:
-        """The event of that number."""
+        """The event with a number."""
         stream = hashlib.shake_256(f"{self.seed}|{producer}|{number}".encode())
         choice = stream.digest(16)
         body = self._body(number, choice, stream)
@@ -103,22 +103,22 @@ class Events:
         digest = hash_of(cells_of(body, headers))
         headers.append(("2hb_l:hash", digest))
         return Event(
-            producer, number, self.fate(producer, number), self.row(producer, number), body, tuple(headers), digest
+            producer, number, self.outcome(producer, number), self.row(producer, number), body, tuple(headers), digest
         )
 
-    def fate(self, producer: int, number: int) -> Outcome:
-        """What must become of the event of that number."""
+    def outcome(self, producer: int, number: int) -> Outcome:
+        """The required outcome of the event with a number."""
         if self.dead is not None and number in self.dead:
             return Outcome.DEAD_LETTERED
         choice = hashlib.shake_256(f"{self.seed}|{producer}|{number}".encode()).digest(16)
         return {b"P": Outcome.DEAD_LETTERED, b"D": Outcome.DROPPED}.get(self._class(number, choice), Outcome.STORED)
 
     def code(self, number: int) -> str:
-        """Error code of the dead letter the event must become."""
+        """Error code of the required dead letter."""
         return (self.dead or {}).get(number, POISON_CODE)
 
     def row(self, producer: int, number: int) -> bytes:
-        """Row key: spread over the whole table."""
+        """Row key; keys are spread over the whole table."""
         slot = number if self.rows is None else number % self.rows
         return hashlib.sha256(f"{self.run}|{producer}|{slot}".encode()).digest()[:16]
 
@@ -128,7 +128,7 @@ class Events:
 
     def _class(self, number: int, choice: bytes) -> bytes:
         if self.dead is not None and number in self.dead:
-            return b"K"  # the chain lets it pass; what ends it is the test's own doing
+            return b"K"  # passes the chain; the test makes it fail
         draw = int.from_bytes(choice[8:12], "big")
         if self.poison and draw % self.poison == 0:
             return b"P"
@@ -149,15 +149,15 @@ class Events:
 
 
 def cells_of(body: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> dict[bytes, bytes]:
-    """What the chain makes of a record's body and headers."""
-    given = {name: value or b"" for name, value in headers}
-    producer, _, number = given.get("pn", b"").partition(b":")
-    cells = {name[4:].encode(): value for name, value in given.items() if name.startswith("2hb_")}
+    """Column -> value that the chain sets for a record."""
+    attributes = {name: value or b"" for name, value in headers}
+    producer, _, number = attributes.get("pn", b"").partition(b":")
+    cells = {name[4:].encode(): value for name, value in attributes.items() if name.startswith("2hb_")}
     return cells | {PRODUCER: producer, NUMBER: number, BODY: body or b""}
 
 
 def hash_of(cells: Mapping[bytes, bytes]) -> bytes:
-    """32 hex digits over all cells but the hash itself."""
+    """32 hex digits over all cells except the hash."""
     digest = hashlib.sha256()
     for column in sorted(cells):
         if column != HASH:
@@ -167,7 +167,7 @@ def hash_of(cells: Mapping[bytes, bytes]) -> bytes:
 
 
 def chain() -> list[dict[str, Any]]:
-    """The decorators that make rows of events: some are dropped, some fail, the rest are put together in steps."""
+    """The decorators for the events: some events are dropped, some fail, the rest become rows."""
     return [
         {"filter": {"drop": "%{class} == 'D'", "reason": DROP_REASON}},
         {

@@ -1,4 +1,4 @@
-"""What the fixture `ledger_run` hands to a test."""
+"""The value of the fixture `ledger_run`."""
 
 import os
 import random
@@ -19,14 +19,14 @@ _EVENTS = frozenset(field.name for field in fields(Events)) - {"run", "seed"}
 
 class LedgerRuns:
     """
-    Makes runs, and ends them with the test.
+    Creates runs, and ends them with the test.
 
-    Call it with the fault's name and options: those of `Options`, and those of `Events` beside them::
+    Call it with the name of the fault, and with options of `Options` and `Events`::
 
         run = ledger_run("F05 reset", store="hbase", hbase_port=proxy.port, rows=500, sink={"write_to_wal": False})
 
     Args:
-        server: gives the fixtures `kafka` and `hbase`, so that only what is asked for is started.
+        server: returns the fixtures `kafka` and `hbase`, so that only the required servers start.
     """
 
     def __init__(self, folder: Path, seed: int, server: Callable[[str], Any]) -> None:
@@ -36,12 +36,12 @@ class LedgerRuns:
         self._runs: list[LedgerRun] = []
 
     def __call__(self, fault: str, **options: Any) -> LedgerRun:
-        """A new run; nothing is started yet. `kafka` and `hbase` may be servers of the test's own."""
+        """A new run; nothing is started yet. `kafka` and `hbase` override the servers of the fixtures."""
         kafka: Kafka = options.pop("kafka", None) or self._server("kafka")
         hbase: HBase | None = options.pop("hbase", None)
         seed = options.pop("seed", self.seed)
         unknown = options.keys() - _OPTIONS - _EVENTS
-        assert not unknown, f"ledger_run knows no {sorted(unknown)}"
+        assert not unknown, f"unknown options of ledger_run: {sorted(unknown)}"
         of_events: Mapping[str, Any] = {name: value for name, value in options.items() if name in _EVENTS}
         made = Options(**{name: value for name, value in options.items() if name in _OPTIONS}, events=of_events)
         if made.store == "hbase":
@@ -59,12 +59,12 @@ class LedgerRuns:
             run.close()
 
 
-def seeds_of(*, is_slow: bool, asked: int | None = None) -> int:
-    """How many seeds a test runs with."""
-    return int(os.environ.get(SEEDS, "0")) or asked or (SLOW_SEEDS if is_slow else 1)
+def seeds_of(*, is_slow: bool, marked: int | None = None) -> int:
+    """Number of seeds of a test."""
+    return int(os.environ.get(SEEDS, "0")) or marked or (SLOW_SEEDS if is_slow else 1)
 
 
 def seed_of(index: int) -> int:
-    """The seed of a test's run of that number: chosen anew each time, unless SEED=n asks for one."""
+    """The seed of run `index` of a test: random, unless SEED=n sets it."""
     first = int(os.environ.get(SEED, "0"))
     return first + index if first else random.SystemRandom().randrange(1, 10**6)

@@ -1,4 +1,4 @@
-"""What must hold, each rule a function of its own that gives what is wrong in words."""
+"""The rules; each is a function that returns its violations."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from tests.support.ledger.audit import SHOWN, Judgement, Sent, Verdict
+from tests.support.ledger.audit import SHOWN, Judgement, SentEvents, Verdict
 from tests.support.ledger.observed import Key, Observed
 from tests.support.ledger.producer import Status
 
@@ -15,22 +15,22 @@ UNCLEAN = (Verdict.PHANTOM, Verdict.CORRUPT, Verdict.MIXED, Verdict.DANGLING)
 
 
 class Rule(StrEnum):
-    """What must hold, whatever fault is injected."""
+    """A rule that holds under every fault."""
 
     CONSERVATION = "conservation"
     DURABLE = "acknowledged is durable"
     CLEAN = "nothing invented, changed or torn"
-    NO_REGRESS = "no regress"
+    NO_REGRESS = "no regression"
     NO_DUPLICATES = "no duplicates"
     CAUGHT_UP = "caught up"
-    METRICS = "metrics tell the truth"
+    METRICS = "metrics match the audit"
     PREDICTED = "only what was predicted is lost"
-    PROVEN = "the fault was there"
+    PROVEN = "the fault is proven"
     EXIT_CODE = "exit code"
 
 
 class Wrong(NamedTuple):
-    """A rule that does not hold, and how that shows."""
+    """A broken rule, and the evidence."""
 
     rule: Rule
     text: str
@@ -43,9 +43,9 @@ class Scrape:
 
     Attributes:
         read, stored, dropped, dead_lettered: events of acknowledged batches.
-        rows_sent: of all attempts.
-        attempts: at micro-batches.
-        batches: acknowledged ones.
+        rows_sent: rows of all attempts.
+        attempts: attempts at micro-batches.
+        batches: acknowledged micro-batches.
         retries: repeated calls to the store.
     """
 
@@ -59,8 +59,8 @@ class Scrape:
     retries: int = 0
 
 
-def conservation(sent: Sent, judgement: Judgement, lost: Collection[Key] = ()) -> list[Wrong]:
-    """In each partition, ok = stored + dead-lettered + dropped; `lost` are those predicted to be missing."""
+def conservation(sent: SentEvents, judgement: Judgement, lost: Collection[Key] = ()) -> list[Wrong]:
+    """In each partition, ok = stored + dead-lettered + dropped; `lost` are the predicted losses."""
     ok: Counter[int] = Counter()
     good: Counter[int] = Counter()
     for key, entry in sent.entries.items():
@@ -77,7 +77,7 @@ def conservation(sent: Sent, judgement: Judgement, lost: Collection[Key] = ()) -
     ]
 
 
-def durable(sent: Sent, judgement: Judgement, bounds: Mapping[int, int], what: str) -> list[Wrong]:
+def durable(sent: SentEvents, judgement: Judgement, bounds: Mapping[int, int], what: str) -> list[Wrong]:
     """Everything below an acknowledged offset is stored, dead-lettered or dropped."""
     missing = [
         (entry.partition, entry.offset, key)
@@ -88,18 +88,18 @@ def durable(sent: Sent, judgement: Judgement, bounds: Mapping[int, int], what: s
     ]
     if not missing:
         return []
-    text = f"{len(missing)} events below {what} {dict(bounds)} are not there: {sorted(missing)[:SHOWN]}"
+    text = f"{len(missing)} events below {what} {dict(bounds)} are missing: {sorted(missing)[:SHOWN]}"
     return [Wrong(Rule.DURABLE, text)]
 
 
 def clean(judgement: Judgement) -> list[Wrong]:
-    """Nothing invented, changed, half written or of two events; no row refers to one that is missing."""
-    return _told(Rule.CLEAN, judgement, UNCLEAN)
+    """No row is invented, changed, incomplete or of two events; no row refers to a missing one."""
+    return _violations(Rule.CLEAN, judgement, UNCLEAN)
 
 
 def no_regress(judgement: Judgement) -> list[Wrong]:
     """The newest value of a row stays the newest, also after a replay."""
-    return _told(Rule.NO_REGRESS, judgement, (Verdict.REGRESSED,))
+    return _violations(Rule.NO_REGRESS, judgement, (Verdict.REGRESSED,))
 
 
 def no_duplicates(observed: Observed, *, rows_are_unique: bool) -> list[Wrong]:
@@ -107,53 +107,57 @@ def no_duplicates(observed: Observed, *, rows_are_unique: bool) -> list[Wrong]:
     wrong = []
     if rows_are_unique and observed.older:
         rows = sorted(row.hex() for row in observed.older)
-        wrong.append(f"{len(rows)} rows that are written once have older versions as well: {rows[:SHOWN]}")
-    several = [f"{partition}:{offset}" for (partition, offset), letters in observed.letters.items() if len(letters) > 1]
+        wrong.append(f"{len(rows)} rows that are written once have older versions: {rows[:SHOWN]}")
+    several = [
+        f"{partition}:{offset}"
+        for (partition, offset), dead_letters in observed.dead_letters.items()
+        if len(dead_letters) > 1
+    ]
     if several:
         wrong.append(f"{len(several)} records have more than one dead letter: {several[:SHOWN]}")
     return [Wrong(Rule.NO_DUPLICATES, text) for text in wrong]
 
 
 def found_dead(life: Scrape, rows: int) -> Scrape:
-    """The counters of a process that died with so many rows stored and not acknowledged: it could not count them."""
+    """The counters of a killed process, plus the rows it stored but could not count before its death."""
     if rows <= life.rows_sent - life.stored:
         return life
     return replace(life, rows_sent=life.stored + rows, attempts=max(life.attempts, life.batches + 1))
 
 
 def redelivered(lives: Collection[Scrape]) -> int:
-    """Rows that were sent again, as far as the processes lived to count them."""
+    """Number of rows sent again, as far as the processes counted them."""
     return sum(max(0, life.rows_sent - life.stored) for life in lives)
 
 
 def bounded(lives: Collection[Scrape], batch_size: int, tries: int) -> list[Wrong]:
-    """What was sent again is no more than the replayed batches could hold, each call made so many times at most."""
+    """No more rows are sent again than the repeated batches contain, with at most `tries` for each call."""
     again = redelivered(lives)
     replayed = sum(max(0, life.attempts - life.batches) for life in lives)
     retried = sum(life.retries for life in lives)
     most = (replayed * tries + retried) * batch_size
     if again <= most:
         return []
-    text = f"{again} rows were sent again; {replayed} replays and {retried} retries explain {most} at the most"
+    text = f"{again} rows were sent again; {replayed} repeated attempts and {retried} retries explain at most {most}"
     return [Wrong(Rule.NO_DUPLICATES, text)]
 
 
 def metrics_are_true(expected: Scrape, actual: Scrape) -> list[Wrong]:
-    """What /metrics says is what happened."""
+    """The counters at /metrics equal those of the audit."""
     names = ("read", "stored", "dropped", "dead_lettered", "batches")
     return [
-        Wrong(Rule.METRICS, f"/metrics says {name}={getattr(actual, name)}, the audit found {getattr(expected, name)}")
+        Wrong(Rule.METRICS, f"/metrics has {name}={getattr(actual, name)}, the audit found {getattr(expected, name)}")
         for name in names
         if getattr(expected, name) != getattr(actual, name)
     ]
 
 
 def caught_up(acknowledged: Mapping[int, int], group: Mapping[int, int] | None) -> list[Wrong]:
-    """After an orderly stop the group stands where the checkpoint does, so that tools show no lag."""
+    """After an orderly stop the group's offsets equal the checkpoint's, so that tools show no lag."""
     if group is None:
         return []
     wrong = {part: (end, group.get(part)) for part, end in acknowledged.items() if end and group.get(part) != end}
-    text = f"the group is not where the checkpoint is, by partition (checkpoint, group): {wrong}"
+    text = f"the offsets of group and checkpoint differ, by partition (checkpoint, group): {wrong}"
     return [Wrong(Rule.CAUGHT_UP, text)] if wrong else []
 
 
@@ -165,19 +169,19 @@ def not_ahead(acknowledged: Mapping[int, int], group: Mapping[int, int] | None) 
 
 
 def as_predicted(judgement: Judgement, predicted: Collection[Key], count: int) -> list[Wrong]:
-    """What is lost is what was predicted to be lost: by event where the window is known, and by number."""
+    """The lost events are the predicted ones: by number, and by event if the events are known."""
     lost = {key for key, verdict in judgement.verdicts.items() if verdict is Verdict.LOST}
     if len(lost) != count:
         examples = judgement.wrong.get(Verdict.LOST, [])[:SHOWN]
-        return [Wrong(Rule.PREDICTED, f"{len(lost)} events are lost, predicted were {count}: {'; '.join(examples)}")]
+        return [Wrong(Rule.PREDICTED, f"{len(lost)} events are lost, {count} were predicted: {'; '.join(examples)}")]
     outside = sorted(lost - set(predicted)) if predicted else []
     if outside:
-        text = f"{len(outside)} events are lost that were not predicted to be: {outside[:SHOWN]}"
+        text = f"{len(outside)} lost events were not predicted: {outside[:SHOWN]}"
         return [Wrong(Rule.PREDICTED, text)]
     return []
 
 
-def _told(rule: Rule, judgement: Judgement, verdicts: Collection[Verdict]) -> list[Wrong]:
+def _violations(rule: Rule, judgement: Judgement, verdicts: Collection[Verdict]) -> list[Wrong]:
     return [
         Wrong(rule, f"{len(judgement.wrong[verdict])} {verdict}: {'; '.join(judgement.wrong[verdict][:SHOWN])}")
         for verdict in verdicts

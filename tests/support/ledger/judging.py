@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tests.support.ledger.audit import SHOWN, BatchIndex, Judgement, Sent, Verdict
+from tests.support.ledger.audit import SHOWN, BatchIndex, Judgement, SentEvents, Verdict
 from tests.support.ledger.events import HASH, WINDOW, Events, Outcome, cells_of, hash_of
-from tests.support.ledger.observed import Found, Key, Letter, Observed, event_of
+from tests.support.ledger.observed import Found, FoundDeadLetter, Key, Observed, event_of
 from tests.support.ledger.producer import Entry, Status
 
 
 def judge(
     events: Events,
-    sent: Sent,
+    sent: SentEvents,
     observed: Observed,
     *,
     bounds: Mapping[int, int] | None = None,
@@ -39,7 +39,7 @@ class _Judge:
     def __init__(
         self,
         events: Events,
-        sent: Sent,
+        sent: SentEvents,
         observed: Observed,
         bounds: Mapping[int, int] | None,
         codes: frozenset[str],
@@ -78,15 +78,15 @@ class _Judge:
             is_due = self._bounds is None or entry.offset < self._bounds.get(entry.partition, 0)
             if is_due:
                 self.judgement.acknowledged.add(key)
-            fate = self._events.fate(*key)
-            letters = self._observed.letters.get((entry.partition, entry.offset), ())
-            if letters:
-                self._dead_lettered(key, fate, letters)
-            elif fate is Outcome.STORED:
+            outcome = self._events.outcome(*key)
+            dead_letters = self._observed.dead_letters.get((entry.partition, entry.offset), ())
+            if dead_letters:
+                self._dead_lettered(key, outcome, dead_letters)
+            elif outcome is Outcome.STORED:
                 writers.setdefault(self._events.row(*key), []).append(key)
             elif not is_due:
                 self.judgement.verdicts[key] = Verdict.PENDING
-            elif fate is Outcome.DROPPED:
+            elif outcome is Outcome.DROPPED:
                 self.judgement.verdicts[key] = Verdict.DROPPED_BY_RULE
             else:
                 self.judgement.verdicts[key] = Verdict.LOST
@@ -127,8 +127,8 @@ class _Judge:
         entry = self._entries.get(key)
         if entry is None or entry.status is Status.FAIL:
             return Verdict.PHANTOM, f"holds event {key}, which was never written to the topic"
-        if self._events.fate(*key) is not Outcome.STORED:
-            return Verdict.PHANTOM, f"holds event {key}, which was to be {self._events.fate(*key)}"
+        if self._events.outcome(*key) is not Outcome.STORED:
+            return Verdict.PHANTOM, f"holds event {key}, which was to be {self._events.outcome(*key)}"
         if entry.hash and entry.hash != found.hash:
             return Verdict.CORRUPT, f"holds event {key} with another hash than was sent"
         if len(found.times) > 1:
@@ -164,23 +164,23 @@ class _Judge:
                 self._owners.setdefault(self._events.row(*key), []).append(key)
         return self._owners.get(row, [])
 
-    def _dead_lettered(self, key: Key, fate: Outcome, letters: Iterable[Letter]) -> None:
+    def _dead_lettered(self, key: Key, outcome: Outcome, dead_letters: Iterable[FoundDeadLetter]) -> None:
         self.judgement.verdicts[key] = Verdict.DLQ
-        wrong = self._about_letters(key, fate, letters)
+        wrong = self._check_dead_letters(key, outcome, dead_letters)
         if wrong:
             self.judgement.add(Verdict.CORRUPT, wrong)
         if self._holders.get(self._events.row(*key)) == key[1]:
             self.judgement.add(Verdict.PHANTOM, f"event {key} is a dead letter and is stored as well")
 
-    def _about_letters(self, key: Key, fate: Outcome, letters: Iterable[Letter]) -> str:
-        """What is wrong with the letters of an event; empty when nothing is."""
-        for letter in letters:
-            cells = cells_of(letter.value, letter.headers)
+    def _check_dead_letters(self, key: Key, outcome: Outcome, dead_letters: Iterable[FoundDeadLetter]) -> str:
+        """What is wrong with the dead_letters of an event; empty when nothing is."""
+        for dead_letter in dead_letters:
+            cells = cells_of(dead_letter.value, dead_letter.headers)
             if cells.get(HASH) != hash_of(cells) or event_of(cells) != key:
                 return f"the dead letter of event {key} does not hold what was sent"
-            is_meant = fate is Outcome.DEAD_LETTERED and letter.code == self._events.code(key[1])
-            if not is_meant and letter.code not in self._codes:
-                return f"event {key} was to be {fate}, and is a dead letter with code {letter.code}"
+            is_meant = outcome is Outcome.DEAD_LETTERED and dead_letter.code == self._events.code(key[1])
+            if not is_meant and dead_letter.code not in self._codes:
+                return f"event {key} was to be {outcome}, and is a dead letter with code {dead_letter.code}"
         return ""
 
     def _writers(self, row: bytes, keys: Sequence[Key]) -> None:
@@ -213,7 +213,7 @@ class _Judge:
         entry = self._entries.get(key)
         return entry is not None and (
             entry.status is not Status.OK
-            or self._events.fate(*key) is not Outcome.STORED
+            or self._events.outcome(*key) is not Outcome.STORED
             or self.judgement.verdicts.get(key) is Verdict.DLQ
             or (self._bounds is not None and key not in self.judgement.acknowledged)
         )

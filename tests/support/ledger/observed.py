@@ -1,4 +1,4 @@
-"""What is there after all, read behind the product's back: the table, the dead letters, the checkpoint, the group."""
+"""The actual state, read without the product's code where possible: table, dead letters, checkpoint, group."""
 
 import base64
 import json
@@ -11,7 +11,7 @@ from kafka import KafkaConsumer, TopicPartition
 
 from ingest.api import Scan
 from tests.support.audit import rocksdb_reader
-from tests.support.checkpoint import Acknowledged, Batch
+from tests.support.checkpoint import Batch, CheckpointReader
 from tests.support.ledger.events import HASH, NUMBER, PREVIOUS, PRODUCER, cells_of, hash_of
 from tests.support.servers import HBase, Kafka
 
@@ -20,21 +20,21 @@ VERSIONS = 10
 Key = tuple[int, int]
 """Producer and number of an event."""
 Cells = Mapping[bytes, tuple[int, bytes]]
-"""Column -> time and value of its newest version."""
+"""Column -> (timestamp, value) of its newest version."""
 Version = tuple[bytes, int, bytes]
-"""Column, time and value."""
+"""(column, timestamp, value)."""
 
 
 class Found(NamedTuple):
     """
-    A row as it was read; of millions of them no more than this can be kept.
+    A row of the table, reduced to what the audit needs, since there may be millions.
 
     Attributes:
-        event: the event it says it holds; None when it does not say.
-        hash: of that event, when it fits the cells; then the row is whole. Else None.
+        event: the event that the row names; None if it names none.
+        hash: hash of that event if it matches the cells, so that the row is complete; else None.
         previous: row that the event refers to.
-        times: of its cells.
-        cells: values by column, of rows that are not whole.
+        times: timestamps of its cells.
+        cells: column -> value, only of incomplete rows.
     """
 
     event: Key | None
@@ -45,7 +45,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class FoundDeadLetter:
     """A dead letter of one record."""
 
     partition: int
@@ -59,33 +59,33 @@ class Letter:
 @dataclass
 class Observed:
     """
-    One moment of one pipeline.
+    The state of one pipeline at one time.
 
     Attributes:
         rows: the whole table.
-        older: row -> versions that are not the newest, as far as they were read.
-        acknowledged: partition -> offset below which the checkpoint says all is done.
-        group: the same, of the consumer group; None when nobody could be asked.
-        batches: acknowledged micro-batches, as far as the checkpoint still has them.
-        versions: all versions of one row, asked when something looks wrong.
+        older: row -> older versions, as far as they were read.
+        acknowledged: partition -> offset below which the checkpoint acknowledges everything.
+        group: the same for the consumer group; None if the broker was not running.
+        batches: acknowledged micro-batches that the checkpoint still contains.
+        versions: reads all versions of a row; called for suspicious rows only.
     """
 
     rows: Mapping[bytes, Found] = field(default_factory=dict)
     older: Mapping[bytes, Sequence[Version]] = field(default_factory=dict)
-    letters: Mapping[tuple[int, int], Sequence[Letter]] = field(default_factory=dict)
+    dead_letters: Mapping[tuple[int, int], Sequence[FoundDeadLetter]] = field(default_factory=dict)
     acknowledged: Mapping[int, int] = field(default_factory=dict)
     group: Mapping[int, int] | None = None
     batches: Sequence[Batch] = ()
     versions: Callable[[bytes], Iterable[Version]] = lambda row: ()
 
     def highest_number(self, row: bytes) -> int:
-        """The highest event number any version of a row holds; -1 for none."""
+        """The highest event number in any version of a row; -1 for none."""
         versions = [*self.older.get(row, ()), *self.versions(row)]
         return max((int(value) for column, _, value in versions if column == NUMBER and value.isdigit()), default=-1)
 
 
 def found_of(cells: Cells) -> Found:
-    """What there is to know about a row."""
+    """The row with these cells."""
     values = {column: value for column, (_, value) in cells.items()}
     digest = values.get(HASH)
     is_whole = digest is not None and hash_of(values) == digest
@@ -100,13 +100,13 @@ def found_of(cells: Cells) -> Found:
 
 
 def event_of(values: Mapping[bytes, bytes]) -> Key | None:
-    """The event that cells say they are of."""
+    """The event that cells name."""
     producer, number = values.get(PRODUCER, b""), values.get(NUMBER, b"")
     return (int(producer), int(number)) if producer.isdigit() and number.isdigit() else None
 
 
 def rocksdb_rows(folder: Path, table: str) -> tuple[dict[bytes, Found], dict[bytes, list[Version]]]:
-    """All rows of a table of a RocksDB store that nobody else has open for writing, and versions that are older."""
+    """All rows of a table of a RocksDB store that no process has open for writing, and their older versions."""
     rows: dict[bytes, Found] = {}
     older: dict[bytes, list[Version]] = {}
     if not folder.exists():
@@ -139,46 +139,47 @@ def hbase_rows(hbase: HBase, table: str) -> dict[bytes, Found]:
 
 
 def hbase_versions(hbase: HBase, table: str, row: bytes) -> list[Version]:
-    """All versions of the number in a row: what the row has held."""
+    """All versions of the event number in a row."""
     return [(NUMBER, timestamp_ms, value) for value, timestamp_ms in hbase.versions(table, row, NUMBER, most=VERSIONS)]
 
 
-def letters_in_files(state: Path, pipeline: str) -> dict[tuple[int, int], list[Letter]]:
-    """(Partition, offset) -> letters under the state folder."""
-    folder = state / "dead-letters" / pipeline
-    found: dict[tuple[int, int], list[Letter]] = {}
+def dead_letters_in_files(state: Path, pipeline: str) -> dict[tuple[int, int], list[FoundDeadLetter]]:
+    """(partition, offset) -> dead letters under the state folder."""
+    folder = state / "dead-dead_letters" / pipeline
+    found: dict[tuple[int, int], list[FoundDeadLetter]] = {}
     for path in sorted(folder.glob("*.jsonl")) if folder.exists() else ():
         for line in path.read_bytes().splitlines():
-            letter = _letter(json.loads(line))
-            found.setdefault((letter.partition, letter.offset), []).append(letter)
+            dead_letter = _dead_letter(json.loads(line))
+            found.setdefault((dead_letter.partition, dead_letter.offset), []).append(dead_letter)
     return found
 
 
-def letters_in_topic(
-    kafka: Kafka, topic: str, pipeline: str, files: Mapping[tuple[int, int], Sequence[Letter]]
-) -> dict[tuple[int, int], list[Letter]]:
+def dead_letters_in_topic(
+    kafka: Kafka, topic: str, pipeline: str, files: Mapping[tuple[int, int], Sequence[FoundDeadLetter]]
+) -> dict[tuple[int, int], list[FoundDeadLetter]]:
     """
-    (Partition, offset) -> letters in a topic; one published again in the same batch counts once, one that names a file
-    counts only if the whole is there.
+    (partition, offset) -> dead letters in a topic.
+
+    One that was published twice in the same batch counts once; one that points to a file counts only if the file exists.
     """
-    found: dict[tuple[int, int], dict[int, Letter]] = {}
+    found: dict[tuple[int, int], dict[int, FoundDeadLetter]] = {}
     for record in kafka.records(topic):
         content = json.loads(record.value)
         if content["pipeline"] != pipeline:
             continue
-        letter = _letter(content)
-        place = letter.partition, letter.offset
+        dead_letter = _dead_letter(content)
+        place = dead_letter.partition, dead_letter.offset
         if content["pointer"] is not None:
-            whole = [each for each in files.get(place, ()) if each.batch_time_ms == letter.batch_time_ms]
+            whole = [each for each in files.get(place, ()) if each.batch_time_ms == dead_letter.batch_time_ms]
             if not whole:
                 continue
-            letter = whole[0]
-        found.setdefault(place, {})[letter.batch_time_ms] = letter
-    return {place: list(letters.values()) for place, letters in found.items()}
+            dead_letter = whole[0]
+        found.setdefault(place, {})[dead_letter.batch_time_ms] = dead_letter
+    return {place: list(dead_letters.values()) for place, dead_letters in found.items()}
 
 
 def places_in_topic(brokers: str, topic: str, wanted: Collection[Key]) -> dict[tuple[int, int], Key]:
-    """(Partition, offset) -> event, for those of the wanted events that the topic holds."""
+    """(partition, offset) -> event, for the wanted events that are in the topic."""
     consumer = KafkaConsumer(bootstrap_servers=brokers, enable_auto_commit=False, isolation_level="read_committed")
     found: dict[tuple[int, int], Key] = {}
     try:
@@ -197,9 +198,9 @@ def places_in_topic(brokers: str, topic: str, wanted: Collection[Key]) -> dict[t
     return found
 
 
-def batches_of(checkpoint: Acknowledged, topic: str) -> list[Batch]:
+def batches_of(checkpoint: CheckpointReader, topic: str) -> list[Batch]:
     """
-    Acknowledged micro-batches whose time and beginning are both still in the checkpoint.
+    CheckpointReader micro-batches whose time and beginning are both still in the checkpoint.
 
     Spark throws old ones away; without the ends of the one before, nobody can say where a batch began.
     """
@@ -218,15 +219,15 @@ def batches_of(checkpoint: Acknowledged, topic: str) -> list[Batch]:
     return found
 
 
-def _first(checkpoint: Acknowledged, topic: str) -> dict[int, int]:
-    """Partition -> offset the first batch began with: Spark notes it beside its offsets, `v1` and then JSON."""
+def _first(checkpoint: CheckpointReader, topic: str) -> dict[int, int]:
+    """Partition -> start offset of the first batch, from Spark's file `sources/0/0`: `v1`, then JSON."""
     _, _, text = (checkpoint.folder / "sources" / "0" / "0").read_text().partition("\n")
     return {int(partition): offset for partition, offset in json.loads(text).get(topic, {}).items()}
 
 
-def _letter(content: Mapping[str, Any]) -> Letter:
+def _dead_letter(content: Mapping[str, Any]) -> FoundDeadLetter:
     record = content["record"]
-    return Letter(
+    return FoundDeadLetter(
         partition=record["partition"],
         offset=record["offset"],
         code=content["code"],

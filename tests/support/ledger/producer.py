@@ -109,7 +109,7 @@ class Places:
             offsets.sort()
         self.count = sum(map(len, self._offsets.values()))
 
-    def share(self, acknowledged: Mapping[int, int]) -> float:
+    def fraction(self, acknowledged: Mapping[int, int]) -> float:
         """How many of them are below these offsets."""
         done = sum(bisect_left(offsets, acknowledged.get(part, 0)) for part, offsets in self._offsets.items())
         return done / self.count if self.count else 1.0

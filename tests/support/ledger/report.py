@@ -84,7 +84,7 @@ def write(row: Row) -> None:
     _written.append(row)
 
 
-def tell(
+def add_row(
     fault: str, proof: str, seconds: float, *, stored: int = 0, dead: int = 0, dropped: int = 0, lost: int = 0
 ) -> None:
     """A row of the report, of a fault without a ledger."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.ledger import report
-from tests.support.ledger.audit import Judgement, Sent, Verdict, settled
+from tests.support.ledger.audit import Judgement, SentEvents, Verdict, settled
 from tests.support.ledger.books import Books, Totals
 from tests.support.ledger.events import Events, Outcome
 from tests.support.ledger.invariants import Rule, Scrape, Wrong
@@ -18,10 +18,10 @@ from tests.support.ledger.observed import (
     Key,
     Observed,
     batches_of,
+    dead_letters_in_files,
+    dead_letters_in_topic,
     hbase_rows,
     hbase_versions,
-    letters_in_files,
-    letters_in_topic,
     places_in_topic,
     rocksdb_rows,
 )
@@ -141,7 +141,7 @@ class LedgerRun:
         places = Places(self.file)
         checkpoint = self.service.checkpoint(self.pipeline)
         self.service.wait_for(
-            lambda: places.share(checkpoint.acknowledged(self.topic)) >= share,
+            lambda: places.fraction(checkpoint.acknowledged(self.topic)) >= share,
             f"{share:.0%} of {places.count} events acknowledged",
             timeout_s,
         )
@@ -162,7 +162,7 @@ class LedgerRun:
         self._predicted |= {
             (0, number)
             for number in numbers
-            if sent.entries[0, number].status is Status.OK and self.events.fate(0, number) is Outcome.STORED
+            if sent.entries[0, number].status is Status.OK and self.events.outcome(0, number) is Outcome.STORED
         }
         return len(self._predicted)
 
@@ -231,11 +231,11 @@ class LedgerRun:
     def observed(self) -> Observed:
         """What is there now; RocksDB only while the service is down."""
         checkpoint = self.service.checkpoint(self.pipeline)
-        letters = letters_in_files(self.state_folder, self.pipeline)
+        dead_letters = dead_letters_in_files(self.state_folder, self.pipeline)
         if self.dead_topic is not None:
-            letters = letters_in_topic(self.dead_kafka, self.dead_topic, self.pipeline, letters)
+            dead_letters = dead_letters_in_topic(self.dead_kafka, self.dead_topic, self.pipeline, dead_letters)
         found = Observed(
-            letters=letters,
+            dead_letters=dead_letters,
             acknowledged=checkpoint.acknowledged(self.topic),
             group=self.kafka.committed(self.group, self.topic) if self.kafka.server.is_running else None,
             batches=batches_of(checkpoint, self.topic),
@@ -259,7 +259,7 @@ class LedgerRun:
         port = self.options.hbase_port or self.hbase.port
         return {"hbase": {"host": self.hbase.host, "port": port, **self.options.store_options}}
 
-    def _sent(self) -> Sent:
+    def _sent(self) -> SentEvents:
         entries = self.file.entries()
         unknown = {(entry.producer, entry.number) for entry in entries if entry.status is Status.INFO}
         if not unknown or not self.kafka.server.is_running:

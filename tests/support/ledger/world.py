@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from tests.support.checkpoint import Batch
-from tests.support.ledger.audit import Judgement, Sent
+from tests.support.ledger.audit import Judgement, SentEvents
 from tests.support.ledger.events import POISON_CODE, WINDOW, Events, Outcome
 from tests.support.ledger.judging import judge
-from tests.support.ledger.observed import Key, Letter, Observed, Version, found_of
+from tests.support.ledger.observed import FoundDeadLetter, Key, Observed, Version, found_of
 from tests.support.ledger.producer import Entry, Status
 
 COUNT = 1_500
@@ -22,7 +22,7 @@ class World:
         self.events = Events("run", 7, rows=rows)
         self.entries: dict[Key, Entry] = {}
         self.table: dict[bytes, dict[bytes, tuple[int, bytes]]] = {}
-        self.letters: dict[tuple[int, int], list[Letter]] = {}
+        self.dead_letters: dict[tuple[int, int], list[FoundDeadLetter]] = {}
         self.ends = dict.fromkeys(range(PARTITIONS), 0)
         for number in range(count):
             self._send(number)
@@ -39,7 +39,7 @@ class World:
         return Observed(
             rows={row: found_of(cells) for row, cells in self.table.items()},
             older=self.older,
-            letters=self.letters,
+            dead_letters=self.dead_letters,
             acknowledged=self.acknowledged,
             group=self.group,
             batches=self.batches,
@@ -47,9 +47,9 @@ class World:
         )
 
     @property
-    def sent(self) -> Sent:
+    def sent(self) -> SentEvents:
         """The ledger."""
-        return Sent(self.entries, self.places)
+        return SentEvents(self.entries, self.places)
 
     def judged(self, **options: object) -> Judgement:
         """All verdicts."""
@@ -61,13 +61,13 @@ class World:
         ok = ((entry.partition, entry.offset, key) for key, entry in self.entries.items() if entry.status is Status.OK)
         return {(partition, offset): key for partition, offset, key in ok}
 
-    def number(self, fate: Outcome, least: int = WINDOW) -> int:
-        """An event with a fate, which is not the last of its row."""
-        return next(number for number in range(least, COUNT) if self.events.fate(0, number) is fate)
+    def number(self, outcome: Outcome, least: int = WINDOW) -> int:
+        """An event with a outcome, which is not the last of its row."""
+        return next(number for number in range(least, COUNT) if self.events.outcome(0, number) is outcome)
 
     def referred(self) -> int:
         """A stored event that another stored event names."""
-        stored = [number for number in range(COUNT) if self.events.fate(0, number) is Outcome.STORED]
+        stored = [number for number in range(COUNT) if self.events.outcome(0, number) is Outcome.STORED]
         return next(number for number in stored if number + WINDOW in stored)
 
     def row(self, number: int) -> bytes:
@@ -99,11 +99,11 @@ class World:
         offset = self.ends[partition]
         self.ends[partition] += 1
         self.entries[0, number] = Entry(0, number, "t", partition, offset, event.hash, Status.OK)
-        match event.fate:
+        match event.outcome:
             case Outcome.STORED:
                 self.put(number, FIRST_MS + offset // BATCH)
             case Outcome.DEAD_LETTERED:
-                letter = Letter(partition, offset, POISON_CODE, FIRST_MS, event.body, event.headers)
-                self.letters[partition, offset] = [letter]
+                dead_letter = FoundDeadLetter(partition, offset, POISON_CODE, FIRST_MS, event.body, event.headers)
+                self.dead_letters[partition, offset] = [dead_letter]
             case Outcome.DROPPED:
                 pass

@@ -1,4 +1,4 @@
-"""The parts of the bench that decide what its figures mean."""
+"""The benchmark code that determines the meaning of the figures."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -11,7 +11,7 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from tests.bench import benthos, durability, hbase, latency, plots, rungs, scale, threads, watching
 from tests.bench.goals import GOALS, goals, verdict
-from tests.bench.latency import share_of
+from tests.bench.latency import load_name
 from tests.bench.ready_made import batch
 from tests.bench.report import laid_over, page
 from tests.bench.watching import follow
@@ -27,7 +27,7 @@ def test_setting_that_differs_from_the_documented_one_is_named(page, found):
     assert durability.differences({"a: b": "true"}, page) == [f"a: b is true, docs/performance.md says {found}"]
 
 
-def test_goal_is_met_from_its_side():
+def test_goal_is_an_upper_or_a_lower_bound():
     runs = {name: {"per_s": 100.0, "cpu_s_per_million": 10.0} for name in ("hbase", "ceiling", "flume file channel")}
     runs["ceiling"]["per_s"] = 200.0
     assert [verdict(line) for line in goals({"hbase": runs}) if line["figure"]] == ["NOT met", "met", "NOT met"]
@@ -35,41 +35,41 @@ def test_goal_is_met_from_its_side():
     assert [line["met"] for line in goals({"hbase": runs}) if line["figure"]] == [False, True, True]
 
 
-def test_what_was_not_measured_is_told():
+def test_goal_without_a_figure_is_not_measured():
     for nothing in ({}, {"soak": {"memory_growth": None}}):
         assert {verdict(line) for line in goals(nothing)} == {"not measured"}
         assert "| at least 60,000 | not measured |" in page(run("a", goal="x") | {"goals": goals(nothing)})
     assert len({goal.name for goal in GOALS}) == len(GOALS)
 
 
-def test_a_whole_run_measures_every_goal():
+def test_complete_run_has_a_figure_for_every_goal():
     figures = {"per_s": 1.0, "cpu_s_per_million": 1.0}
     whole = {
         "rungs": dict.fromkeys(rungs.ROCKSDB, figures),
         "hbase": dict.fromkeys(hbase.GOAL_RUNGS, figures),
         "scale": dict.fromkeys(scale.cases(), figures),
-        "latency": {share_of(share): {"p50_s": 1.0, "p99_s": 1.0} for share in latency.SHARES},
+        "latency": {load_name(load): {"p50_s": 1.0, "p99_s": 1.0} for load in latency.LOADS},
         "soak": {"memory_growth": 0.0},
         "chain_of_four_per_s": 1.0,
     }
     assert all(line["figure"] is not None for line in goals(whole))
 
 
-def test_the_first_half_counts_for_nothing(monkeypatch):
+def test_first_half_of_the_events_is_not_measured(monkeypatch):
     monkeypatch.setattr(watching, "POLL_S", 0.0)
-    steps = count(0, 7)
-    sample = follow(100, lambda: min(100, next(steps)), its=lambda: [psutil.Process()], servers=list)
+    done = count(0, 7)
+    sample = follow(100, lambda: min(100, next(done)), its=lambda: [psutil.Process()], servers=list)
     assert sample.events == 100 - 56
     assert sample.servers_cpu_s == 0
     assert sample.peak_mib > 1
 
 
-def test_threads_of_this_process_are_the_drivers():
+def test_threads_of_this_process_belong_to_the_driver():
     processes = [psutil.Process()]
     before = threads.seconds(processes)
     while sum((after := threads.seconds(processes)).values()) < sum(before.values()) + 0.05:
         pass
-    ((process, kinds),) = threads.shares(processes, before, after).items()
+    ((process, kinds),) = threads.usage(processes, before, after).items()
     assert (process, list(kinds)) == ("driver", [threads.REST])
     assert kinds[threads.REST] == pytest.approx(sum(after.values()) - sum(before.values()))
 
@@ -79,16 +79,16 @@ def test_threads_of_this_process_are_the_drivers():
     [
         ("regionserver/localhost:0-shortCompactions-0", "compactions"),
         ("RpcServer.default.RWQ.Fifo.write.handler=3,queue=0,port=1", "calls"),
-        ("C2 CompilerThread0", "compiling"),
-        ("G1 Young RemSet Sampling", "collecting garbage"),
+        ("C2 CompilerThread0", "JIT compilation"),
+        ("G1 Young RemSet Sampling", "garbage collection"),
         ("main", threads.REST),
     ],
 )
-def test_threads_of_a_jvm_are_told_by_what_they_are_for(name, kind):
+def test_purpose_of_a_jvm_thread_follows_from_its_name(name, kind):
     assert threads.kind_of(name) == kind
 
 
-def test_page_tells_who_has_the_cpu():
+def test_page_shows_cpu_by_process_and_purpose_of_threads():
     run = dict.fromkeys(("per_s", "lowest_per_s", "highest_per_s", "peak_mib"), 1.0)
     run |= dict.fromkeys(("cpu_s_per_million", "servers_cpu_s_per_million"), 1.0)
     machine = dict.fromkeys(("cpu", "python", "pyspark", "commit", "date"), "")
@@ -98,51 +98,51 @@ def test_page_tells_who_has_the_cpu():
     assert "| process | threads | hbase |\n|---|---|---:|\n| HBase | all | 9.9 |\n|  | calls | 8.8 |\n\n" in text
 
 
-def test_a_run_that_ends_early_or_does_too_much_is_no_run(monkeypatch):
+def test_run_that_ends_early_or_has_too_many_events_is_refused(monkeypatch):
     monkeypatch.setattr(watching, "POLL_S", 0.0)
-    with pytest.raises(RuntimeError, match="it came to 99 of 100 events"):
+    with pytest.raises(RuntimeError, match="the run stopped at 99 of 100 events"):
         follow(100, lambda: 99, its=list, servers=list, runs=lambda: False)
-    with pytest.raises(RuntimeError, match="101 events where there are 100"):
+    with pytest.raises(RuntimeError, match="101 events were done, expected 100"):
         follow(100, lambda: 101, its=list, servers=list)
-    with pytest.raises(RuntimeError, match="all 100 events were done before it was warm"):
+    with pytest.raises(RuntimeError, match="all 100 events were done during the warm-up"):
         follow(100, lambda: 100, its=list, servers=list)
 
 
-def test_lines_are_the_same_for_every_run_and_as_long_as_asked():
+def test_lines_are_the_same_in_every_run_and_have_the_requested_length():
     assert list(Workload().lines(50)) == list(Workload().lines(50))
     assert {len(line) for line in Workload(body_bytes=1_000).lines(50)} == {1_000}
 
 
 @pytest.mark.parametrize("cells", [1, 3, 9, 30])
-def test_chain_makes_as_many_cells_as_asked(cells):
-    steps = Workload(cells=cells).decorators()
-    named = [name for name in steps[0]["regex"]["attributes"] if name.startswith("2hb_")]
-    named += [step["value"]["attribute"] for step in steps[1:] if step["value"]["attribute"] != "2hb_"]
+def test_chain_sets_the_requested_number_of_cells(cells):
+    decorators = Workload(cells=cells).decorators()
+    named = [name for name in decorators[0]["regex"]["attributes"] if name.startswith("2hb_")]
+    named += [each["value"]["attribute"] for each in decorators[1:] if each["value"]["attribute"] != "2hb_"]
     assert len(set(named)) == cells
 
 
 @pytest.mark.parametrize("chain", [1, 4, 8])
-def test_chains_are_pipelines(tmp_path, chain):
+def test_chain_has_the_requested_number_of_decorators(tmp_path, chain):
     content = Workload(chain=chain).content(brokers="localhost:1", topic="t", group="g", store={"memory": {}})
     pipeline = load(written(content, tmp_path), env={}, lookup=Catalog()).pipelines[PIPELINE]
     assert len(pipeline.decorators) == chain + 1
 
 
 @pytest.mark.parametrize(("workload", "options"), rungs.ROCKSDB.values(), ids=rungs.ROCKSDB)
-def test_ways_to_rocksdb_are_pipelines(tmp_path, workload, options):
+def test_rocksdb_benchmarks_have_valid_pipeline_files(tmp_path, workload, options):
     store = {"rocksdb": {"path": "./store", **options}}
     content = workload.content(brokers="localhost:1", topic="t", group="g", store=store)
     assert load(written(content, tmp_path), env={}, lookup=Catalog()).report.problems == ()
 
 
-def test_plots_are_xml_and_show_every_name():
+def test_plots_are_xml_and_contain_every_name():
     drawn = plots.bars("a < b", {"ours & theirs": (5.0, 4.0, 6.0), "none": (0.0, 0.0, 0.0)}, ours=["none"], unit="x")
     assert {"a < b", "ours & theirs", "none"} <= {each.text for each in ET.fromstring(drawn).iter()}  # noqa: S314 - our own
     drawn = plots.lines("c", {"d": [(0.0, 1.0), (1.0, 0.0)]}, x="minutes", y="MiB")
     assert {"c", "d"} <= {each.text for each in ET.fromstring(drawn).iter()}  # noqa: S314 - our own
 
 
-def test_a_batch_that_no_broker_takes_is_not_made():
+def test_batch_above_the_limit_of_a_broker_is_refused():
     with pytest.raises(ValueError, match="with record 1 the batch"):
         batch([(None, b"a"), (None, b"b" * 1_000_000), (None, b"c")])
 
@@ -156,9 +156,9 @@ def run(commit, *, goal, **parts):
     } | parts
 
 
-def test_a_run_of_some_parts_keeps_the_others():
+def test_partial_run_keeps_earlier_figures_of_other_parts():
     earlier = run("a", goal="second", scale={"1": 1, "2": 2}, chain_of_four_per_s=5.0)
-    earlier["goals"] += run("a", goal="a goal no more")["goals"]
+    earlier["goals"] += run("a", goal="a former goal")["goals"]
     later = run("b", goal="first", scale={"2": 3})
     later["goals"].append({"name": "second", "figure": None, "goal": 2.0, "met": False, "at_most": False})
     whole = laid_over(earlier, later)
@@ -168,14 +168,14 @@ def test_a_run_of_some_parts_keeps_the_others():
     assert "\n- measured at a, 2026-01-01: `chain_of_four_per_s`\n- measured at b, 2026-01-01: `scale`\n" in page(whole)
 
 
-def test_figures_of_another_machine_go():
+def test_figures_of_another_machine_are_dropped():
     earlier = run("a", goal="first", scale={"1": 1})
     earlier["machine"]["cpu"] = "64 x other"
     later = run("b", goal="second")
     assert laid_over(earlier, later) == later
 
 
-def test_the_peer_that_decorates_does_the_same_regex():
+def test_benthos_runs_the_same_regex():
     (line,) = Workload().lines(1)
     found = re.match(benthos.named_pattern(), line.decode())
     same = re.match(PATTERN, line.decode())

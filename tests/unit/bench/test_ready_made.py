@@ -1,4 +1,4 @@
-"""What the bench's producer does with the answers of a broker."""
+"""How the benchmark's producer handles responses of a broker."""
 
 import socket
 import struct
@@ -13,16 +13,16 @@ from tests.bench.ready_made import ReadyMade
 
 @contextmanager
 def broker(*answers: dict[int, tuple[int, int]]) -> Iterator[tuple[int, list[int]]]:
-    """A broker that gives these answers (partition -> error, offset): its port, and how many batches it was sent."""
-    asked: list[int] = []
+    """A broker with these responses (partition -> error, offset): its port, and the batches of each request."""
+    batch_counts: list[int] = []
 
     def serve() -> None:
         with listening.accept()[0] as peer:
             for answer in answers:
                 with peer.makefile("rb") as stream:
                     request = stream.read(struct.unpack(">i", stream.read(4))[0])
-                # behind: version, correlation id, client id, transaction, acks, timeout, one topic, its name
-                asked.append(struct.unpack_from(">i", request, 24 + len("topic"))[0])
+                # follows version, correlation id, client id, transaction, acks, timeout, one topic and its name
+                batch_counts.append(struct.unpack_from(">i", request, 24 + len("topic"))[0])
                 body = struct.pack(">iih", 0, 1, len("topic")) + b"topic" + struct.pack(">i", len(answer))
                 body += b"".join(struct.pack(">ihqq", p, error, at, -1) for p, (error, at) in answer.items())
                 peer.sendall(struct.pack(">i", len(body)) + body)
@@ -30,17 +30,17 @@ def broker(*answers: dict[int, tuple[int, int]]) -> Iterator[tuple[int, list[int
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = Thread(target=serve)
         thread.start()
-        yield listening.getsockname()[1], asked
+        yield listening.getsockname()[1], batch_counts
         thread.join()
 
 
-def test_partition_without_a_leader_yet_is_sent_again_alone():
-    with broker({0: (6, -1), 1: (0, 4)}, {0: (6, -1)}, {0: (0, 7)}) as (port, asked), ReadyMade(port, "topic") as made:
+def test_only_the_batch_of_a_partition_without_leader_is_resent():
+    with broker({0: (6, -1), 1: (0, 4)}, {0: (6, -1)}, {0: (0, 7)}) as (port, counts), ReadyMade(port, "topic") as made:
         assert made.send({0: b"a", 1: b"b"}) == {0: 7, 1: 4}
-    assert asked == [2, 1, 1]
+    assert counts == [2, 1, 1]
 
 
-def test_other_errors_are_told():
+def test_other_errors_are_raised():
     refused = pytest.raises(RuntimeError, match="partition 0: error 10")
     with broker({0: (10, -1)}) as (port, _), ReadyMade(port, "topic") as made, refused:
         made.send({0: b"a"})

@@ -185,8 +185,8 @@ def forget_dead_letters(module: Any) -> None:
     def forgetting(self: Any, **named: Any) -> None:
         publish = named["publish"]
 
-        def nothing(letters: Sequence[bytes], *arguments: Any) -> None:
-            if letters:
+        def nothing(dead_letters: Sequence[bytes], *arguments: Any) -> None:
+            if dead_letters:
                 acted()
             publish([], *arguments)
 
@@ -245,18 +245,18 @@ MUTANTS = {
         "drops the last buffer when it is not full", {"sinks.writing.buffer": drop_partial_buffer}
     ),
     "commit_the_maximum": Mutant(
-        "commits the farthest offset instead of what is done without a gap",
+        "commits the highest offset, past one that is not done",
         {"sinks.writing.mutator": block_one_partition, "ingest.pipeline.loop": farthest_partition_decides},
     ),
     "return_when_stopped": Mutant(
-        "returns from the batch at a request to stop",
+        "returns from the batch when the service stops",
         {
             "sinks.writing.store_committer": store_away_at_commits,
             "ingest.spark.streaming.job": return_when_stopped,
             "ingest.spark.streaming.query": stop_spark_late,
         },
     ),
-    "clock_for_cells": Mutant("takes the clock for the time of cells", {"ingest.pipeline.task": clock_for_cells}),
+    "clock_for_cells": Mutant("uses the clock as the timestamp of cells", {"ingest.pipeline.task": clock_for_cells}),
     "forget_dead_letters": Mutant(
         "counts dead letters and does not publish them", {"ingest.spark.streaming.job": forget_dead_letters}
     ),

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from tests.support.ledger import invariants
-from tests.support.ledger.audit import Judgement, Sent, Verdict, settled
+from tests.support.ledger.audit import Judgement, SentEvents, Verdict, settled
 from tests.support.ledger.events import BODY, HASH, NUMBER, POISON_CODE, Outcome, hash_of
 from tests.support.ledger.invariants import Scrape
 from tests.support.ledger.judging import judge, newest_numbers
-from tests.support.ledger.observed import Letter
+from tests.support.ledger.observed import FoundDeadLetter
 from tests.support.ledger.producer import Entry, Status
 from tests.support.ledger.world import COUNT, FIRST_MS, World
 
@@ -37,10 +37,10 @@ def test_a_world_that_balances(rows: int | None) -> None:
     judgement = world.judged()
     assert judgement.wrong == {}
     assert {bool(judgement.having(verdict)) for verdict in invariants.GOOD} == {True}
-    assert invariants.conservation(Sent(world.entries, {}), judgement) == []
+    assert invariants.conservation(SentEvents(world.entries, {}), judgement) == []
     assert invariants.no_duplicates(world.observed, rows_are_unique=True) == []
     for bounds in (None, world.ends):
-        assert invariants.durable(Sent(world.entries, {}), world.judged(bounds=bounds), world.ends, "all") == []
+        assert invariants.durable(SentEvents(world.entries, {}), world.judged(bounds=bounds), world.ends, "all") == []
 
 
 def test_a_missing_row_is_lost_and_leaves_a_reference_dangling(world: World) -> None:
@@ -49,7 +49,7 @@ def test_a_missing_row_is_lost_and_leaves_a_reference_dangling(world: World) -> 
     judgement = world.judged()
     assert judgement.verdicts[0, number] is Verdict.LOST
     assert wrong_with(judgement) == {Verdict.LOST, Verdict.DANGLING}
-    sent = Sent(world.entries, {})
+    sent = SentEvents(world.entries, {})
     assert len(invariants.conservation(sent, judgement)) == 1
     assert len(invariants.durable(sent, judgement, world.ends, "commits")) == 1
     assert len(invariants.clean(judgement)) == 1
@@ -82,14 +82,14 @@ def test_what_is_not_acknowledged_may_be_missing(world: World) -> None:
     judgement = world.judged(bounds=bounds)
     assert judgement.verdicts[0, number] is Verdict.PENDING
     assert judgement.wrong == {}
-    assert invariants.durable(Sent(world.entries, {}), judgement, bounds, "commits") == []
+    assert invariants.durable(SentEvents(world.entries, {}), judgement, bounds, "commits") == []
     bounds[entry.partition] += 1
     assert world.judged(bounds=bounds).verdicts[0, number] is Verdict.LOST
 
 
-@pytest.mark.parametrize("fate", [Outcome.DEAD_LETTERED, Outcome.DROPPED])
-def test_what_was_not_to_be_stored_is_a_phantom(world: World, fate: Outcome) -> None:
-    number = world.number(fate)
+@pytest.mark.parametrize("outcome", [Outcome.DEAD_LETTERED, Outcome.DROPPED])
+def test_what_was_not_to_be_stored_is_a_phantom(world: World, outcome: Outcome) -> None:
+    number = world.number(outcome)
     world.put(number, world.time_of(number))
     assert wrong_with(world.judged()) == {Verdict.PHANTOM}
     assert len(invariants.clean(world.judged())) == 1
@@ -133,7 +133,7 @@ def test_a_row_that_is_not_as_sent_is_corrupt(world: World, spoil: Callable[[Cel
     assert judgement.verdicts[0, number] is Verdict.CORRUPT
     assert wrong_with(judgement) == {Verdict.CORRUPT}
     assert len(invariants.clean(judgement)) == 1
-    assert len(invariants.conservation(Sent(world.entries, {}), judgement)) == 1
+    assert len(invariants.conservation(SentEvents(world.entries, {}), judgement)) == 1
 
 
 def test_another_event_under_the_same_number_is_corrupt(world: World) -> None:
@@ -155,7 +155,7 @@ def test_a_whole_event_in_the_row_of_another(world: World) -> None:
 
 def test_cells_of_two_events_in_a_row_are_mixed(overwritten: World) -> None:
     row = overwritten.row(0)
-    of_row = [n for n in range(0, COUNT, 100) if overwritten.events.fate(0, n) is Outcome.STORED]
+    of_row = [n for n in range(0, COUNT, 100) if overwritten.events.outcome(0, n) is Outcome.STORED]
     older = overwritten.events.event(0, of_row[-2]).cells
     overwritten.table[row][BODY] = overwritten.table[row][BODY][0], older[BODY]
     assert wrong_with(overwritten.judged()) == {Verdict.MIXED}
@@ -177,14 +177,14 @@ def test_a_row_has_the_time_of_its_batch(world: World, late_ms: int, verdict: Ve
 
 def test_the_time_of_an_event_sent_twice_is_that_of_either(world: World) -> None:
     number = world.number(Outcome.STORED)
-    sent = Sent(world.entries, world.places | {(0, world.ends[0]): (0, number)})
+    sent = SentEvents(world.entries, world.places | {(0, world.ends[0]): (0, number)})
     world.put(number, FIRST_MS + 99)
     assert judge(world.events, sent, world.observed).wrong == {}
 
 
 def older_of_row(world: World) -> int:
     """The last event but one of the first row."""
-    return [n for n in range(0, COUNT, 100) if world.events.fate(0, n) is Outcome.STORED][-2]
+    return [n for n in range(0, COUNT, 100) if world.events.outcome(0, n) is Outcome.STORED][-2]
 
 
 def test_an_older_value_over_a_newer_one_has_regressed(overwritten: World) -> None:
@@ -217,22 +217,22 @@ def test_versions_asked_of_the_store(overwritten: World) -> None:
 def test_a_missing_dead_letter_is_a_loss(world: World) -> None:
     number = world.number(Outcome.DEAD_LETTERED)
     entry = world.entries[0, number]
-    del world.letters[entry.partition, entry.offset]
+    del world.dead_letters[entry.partition, entry.offset]
     judgement = world.judged()
     assert judgement.verdicts[0, number] is Verdict.LOST
-    assert len(invariants.conservation(Sent(world.entries, {}), judgement)) == 1
+    assert len(invariants.conservation(SentEvents(world.entries, {}), judgement)) == 1
 
 
-def letter_of(world: World, number: int, *, code: str = POISON_CODE) -> Letter:
+def dead_letter_of(world: World, number: int, *, code: str = POISON_CODE) -> FoundDeadLetter:
     event, entry = world.events.event(0, number), world.entries[0, number]
-    return Letter(entry.partition, entry.offset, code, FIRST_MS, event.body, event.headers)
+    return FoundDeadLetter(entry.partition, entry.offset, code, FIRST_MS, event.body, event.headers)
 
 
-@pytest.mark.parametrize("fate", [Outcome.STORED, Outcome.DROPPED])
-def test_a_dead_letter_nobody_expects(world: World, fate: Outcome) -> None:
-    number = world.number(fate)
-    letter = letter_of(world, number)
-    world.letters[letter.partition, letter.offset] = [letter]
+@pytest.mark.parametrize("outcome", [Outcome.STORED, Outcome.DROPPED])
+def test_a_dead_letter_nobody_expects(world: World, outcome: Outcome) -> None:
+    number = world.number(outcome)
+    dead_letter = dead_letter_of(world, number)
+    world.dead_letters[dead_letter.partition, dead_letter.offset] = [dead_letter]
     world.table.pop(world.row(number), None)
     assert wrong_with(world.judged()) == {Verdict.CORRUPT}
     assert wrong_with(world.judged(codes=frozenset({POISON_CODE}))) == set()
@@ -240,21 +240,28 @@ def test_a_dead_letter_nobody_expects(world: World, fate: Outcome) -> None:
 
 def test_a_dead_letter_of_another_code_or_content(world: World) -> None:
     number = world.number(Outcome.DEAD_LETTERED)
-    letter = letter_of(world, number)
-    for spoiled in (replace(letter, code="bad_json"), replace(letter, value=b"other"), replace(letter, headers=())):
-        world.letters[letter.partition, letter.offset] = [spoiled]
+    dead_letter = dead_letter_of(world, number)
+    for spoiled in (
+        replace(dead_letter, code="bad_json"),
+        replace(dead_letter, value=b"other"),
+        replace(dead_letter, headers=()),
+    ):
+        world.dead_letters[dead_letter.partition, dead_letter.offset] = [spoiled]
         assert wrong_with(world.judged()) == {Verdict.CORRUPT}
 
 
 def test_stored_and_dead_lettered_is_one_too_many(world: World) -> None:
-    letter = letter_of(world, world.number(Outcome.STORED), code="known")
-    world.letters[letter.partition, letter.offset] = [letter]
+    dead_letter = dead_letter_of(world, world.number(Outcome.STORED), code="known")
+    world.dead_letters[dead_letter.partition, dead_letter.offset] = [dead_letter]
     assert wrong_with(world.judged(codes=frozenset({"known"}))) == {Verdict.PHANTOM}
 
 
 def test_two_dead_letters_of_one_record(world: World) -> None:
-    letter = letter_of(world, world.number(Outcome.DEAD_LETTERED))
-    world.letters[letter.partition, letter.offset] = [letter, replace(letter, batch_time_ms=FIRST_MS + 1)]
+    dead_letter = dead_letter_of(world, world.number(Outcome.DEAD_LETTERED))
+    world.dead_letters[dead_letter.partition, dead_letter.offset] = [
+        dead_letter,
+        replace(dead_letter, batch_time_ms=FIRST_MS + 1),
+    ]
     assert len(invariants.no_duplicates(world.observed, rows_are_unique=True)) == 1
 
 

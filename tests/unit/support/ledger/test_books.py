@@ -23,8 +23,10 @@ def rules(wrong: list) -> set[Rule]:
 
 def counted(world: World) -> Scrape:
     """What a service would say that had done all of it."""
-    fates = [world.events.fate(0, number) for number in range(COUNT)]
-    stored, dead, dropped = (fates.count(fate) for fate in (Outcome.STORED, Outcome.DEAD_LETTERED, Outcome.DROPPED))
+    outcomes = [world.events.outcome(0, number) for number in range(COUNT)]
+    stored, dead, dropped = (
+        outcomes.count(outcome) for outcome in (Outcome.STORED, Outcome.DEAD_LETTERED, Outcome.DROPPED)
+    )
     return Scrape(
         read=COUNT,
         stored=stored,
@@ -89,14 +91,14 @@ def test_metrics_of_a_later_process_count_its_own_batches(world: World) -> None:
     judgement = world.judged()
     assert rules(books(world).about_metrics(judgement, counted(world), 0)) == {Rule.METRICS}
     first = [key for place, key in world.places.items() if place[1] < BATCH]
-    fates = [world.events.fate(*key) for key in first]
+    outcomes = [world.events.outcome(*key) for key in first]
     whole = counted(world)
     later = replace(
         whole,
         read=whole.read - len(first),
-        stored=whole.stored - fates.count(Outcome.STORED),
-        dropped=whole.dropped - fates.count(Outcome.DROPPED),
-        dead_lettered=whole.dead_lettered - fates.count(Outcome.DEAD_LETTERED),
+        stored=whole.stored - outcomes.count(Outcome.STORED),
+        dropped=whole.dropped - outcomes.count(Outcome.DROPPED),
+        dead_lettered=whole.dead_lettered - outcomes.count(Outcome.DEAD_LETTERED),
         batches=whole.batches - 1,
     )
     assert books(world).about_metrics(judgement, later, 0) == []

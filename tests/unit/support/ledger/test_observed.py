@@ -1,32 +1,32 @@
 import json
 from pathlib import Path
 
-from tests.support.checkpoint import Acknowledged, Batch
-from tests.support.ledger.observed import Letter, batches_of, letters_in_files
+from tests.support.checkpoint import Batch, CheckpointReader
+from tests.support.ledger.observed import FoundDeadLetter, batches_of, dead_letters_in_files
 
 
-def letter(offset: int, batch_time_ms: int, value: object) -> str:
+def dead_letter(offset: int, batch_time_ms: int, value: object) -> str:
     record = {"partition": 2, "offset": offset, "value": value, "headers": [["pn", "0:1"], [{"b64": "w7w="}, None]]}
     return json.dumps({"code": "no_attribute", "batch_time_ms": batch_time_ms, "record": record, "pointer": None})
 
 
 def test_letters_in_files(tmp_path: Path) -> None:
-    folder = tmp_path / "dead-letters" / "p"
+    folder = tmp_path / "dead-dead_letters" / "p"
     folder.mkdir(parents=True)
-    (folder / "1.jsonl").write_text(letter(5, 10, {"b64": "AP8="}) + "\n" + letter(6, 10, "ü") + "\n")
-    (folder / "2.jsonl").write_text(letter(5, 11, None) + "\n")
+    (folder / "1.jsonl").write_text(dead_letter(5, 10, {"b64": "AP8="}) + "\n" + dead_letter(6, 10, "ü") + "\n")
+    (folder / "2.jsonl").write_text(dead_letter(5, 11, None) + "\n")
     headers = (("pn", b"0:1"), ("ü", None))
-    assert letters_in_files(tmp_path, "p") == {
+    assert dead_letters_in_files(tmp_path, "p") == {
         (2, 5): [
-            Letter(2, 5, "no_attribute", 10, b"\0\xff", headers),
-            Letter(2, 5, "no_attribute", 11, None, headers),
+            FoundDeadLetter(2, 5, "no_attribute", 10, b"\0\xff", headers),
+            FoundDeadLetter(2, 5, "no_attribute", 11, None, headers),
         ],
-        (2, 6): [Letter(2, 6, "no_attribute", 10, "ü".encode(), headers)],
+        (2, 6): [FoundDeadLetter(2, 6, "no_attribute", 10, "ü".encode(), headers)],
     }
-    assert letters_in_files(tmp_path, "other") == {}
+    assert dead_letters_in_files(tmp_path, "other") == {}
 
 
-def checkpoint(folder: Path, *, last: int, plans: dict[int, int]) -> Acknowledged:
+def checkpoint(folder: Path, *, last: int, plans: dict[int, int]) -> CheckpointReader:
     for name in ("offsets", "commits", "times", "sources/0"):
         (folder / name).mkdir(parents=True)
     (folder / "sources" / "0" / "0").write_bytes(b"\0v1\n" + json.dumps({"t": {"0": 3}}).encode())
@@ -35,7 +35,7 @@ def checkpoint(folder: Path, *, last: int, plans: dict[int, int]) -> Acknowledge
         (folder / "times" / str(number)).write_text(str(100 + number))
         if number <= last:
             (folder / "commits" / str(number)).write_text("v1\n{}")
-    return Acknowledged(folder)
+    return CheckpointReader(folder)
 
 
 def test_batches_begin_where_spark_began(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def test_events_have_all_columns_and_a_hash_over_them() -> None:
         event = EVENTS.event(0, number)
         assert event.cells.keys() == COLUMNS
         assert event.cells[HASH] == event.hash == hash_of(event.cells)
-        assert event.fate is EVENTS.fate(0, number)
+        assert event.outcome is EVENTS.outcome(0, number)
 
 
 def test_bodies_hold_every_byte_and_none() -> None:
@@ -28,12 +28,12 @@ def test_bodies_hold_every_byte_and_none() -> None:
     assert b"" in bodies
     assert bytes(range(256)) in bodies
     assert max(map(len, bodies)) >= 65_535
-    assert {EVENTS.fate(0, number) for number in NUMBERS} == set(Outcome)
+    assert {EVENTS.outcome(0, number) for number in NUMBERS} == set(Outcome)
 
 
 def test_no_poison_and_nothing_dropped_when_not_asked_for() -> None:
     events = Events("run", 3, poison=0, dropped=0)
-    assert {events.fate(0, number) for number in NUMBERS} == {Outcome.STORED}
+    assert {events.outcome(0, number) for number in NUMBERS} == {Outcome.STORED}
 
 
 def test_events_share_rows_and_stay_in_their_partition() -> None:
@@ -46,7 +46,7 @@ def test_events_share_rows_and_stay_in_their_partition() -> None:
 def test_events_of_a_certain_size_or_end() -> None:
     events = Events("run", 3, sizes={5: 70_000}, dead={6: "cell_too_large"})
     assert len(events.event(0, 5).body) == 70_000
-    assert events.fate(0, 6) is Outcome.DEAD_LETTERED
+    assert events.outcome(0, 6) is Outcome.DEAD_LETTERED
     assert events.code(6) == "cell_too_large"
 
 
@@ -65,11 +65,11 @@ def test_what_was_sent_and_has_no_answer_is_unknown(tmp_path: Path) -> None:
 
 def test_how_much_is_acknowledged(tmp_path: Path) -> None:
     file = LedgerFile(tmp_path / "ledger.tsv")
-    assert Places(file).share({}) == 1.0
+    assert Places(file).fraction({}) == 1.0
     file.append([f"ok\t0\t{number}\tt\t{number % 2}\t{number // 2}\tabc" for number in range(8)])
     file.append(["fail\t0\t8\tt\t-1\t-1\tabc"])
     places = Places(file)
     assert places.count == 8
-    assert places.share({}) == 0.0
-    assert places.share({0: 2, 1: 4}) == 0.75
-    assert places.share({0: 9, 1: 9}) == 1.0
+    assert places.fraction({}) == 0.0
+    assert places.fraction({0: 2, 1: 4}) == 0.75
+    assert places.fraction({0: 9, 1: 9}) == 1.0

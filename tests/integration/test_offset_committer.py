@@ -25,19 +25,19 @@ from tests.support.waiting import reached
 LIMIT_S = 20.0
 
 
-class Followed:
+class Offsets:
     """A checkpoint with one acknowledged batch, a follower of it, and a clock that the test moves."""
 
     def __init__(self, kafka: Kafka, folder: Path) -> None:
         self.kafka = kafka
-        self.topic, self.group = kafka.create_topic("followed", partitions=2), unique("group")
+        self.topic, self.group = kafka.create_topic("committed", partitions=2), unique("group")
         kafka.produce(self.topic, ["a", "b", "c"])
         self._now_s = 0.0
         self._folder = folder
         self.acknowledge(0, {0: 1, 1: 1})
         self.metrics = Metrics(["p"], process=False)
         self.known = TopicIds(folder)
-        self.follower = OffsetCommitter(
+        self.committer = OffsetCommitter(
             pipeline="p",
             group=self.group,
             connection=KafkaConnection.model_validate({"brokers": kafka.brokers}),
@@ -48,7 +48,7 @@ class Followed:
             times=BatchTimes(folder / "times", lambda: 0),
             clock=lambda: self._now_s,
         )
-        self.follower.start()
+        self.committer.start()
 
     def acknowledge(self, batch: int, ends: dict[int, int], **others: dict[int, int]) -> None:
         """Write what Spark writes for an acknowledged batch."""
@@ -78,65 +78,65 @@ class Followed:
 
 
 @pytest.fixture
-def followed(kafka: Kafka, tmp_path: Path) -> Iterator[Followed]:
-    made = Followed(kafka, tmp_path)
+def offsets(kafka: Kafka, tmp_path: Path) -> Iterator[Offsets]:
+    made = Offsets(kafka, tmp_path)
     yield made
-    made.follower.close()
+    made.committer.close()
 
 
-def test_offsets_of_an_idle_topic_are_committed_anew_twice_a_day(followed: Followed, kafka: Kafka) -> None:
+def test_offsets_of_an_idle_topic_are_committed_anew_twice_a_day(offsets: Offsets, kafka: Kafka) -> None:
     """A broker forgets an offset a week after its commit, and of a group without members each by itself."""
-    followed.wait_for({0: 1, 1: 1})
+    offsets.wait_for({0: 1, 1: 1})
     with kafka.admin() as admin:  # what the broker does after a week
-        admin.delete_group_offsets(followed.group, [TopicPartition(followed.topic, part) for part in (0, 1)])
-    kafka.produce(followed.topic, ["d"] * 10)
+        admin.delete_group_offsets(offsets.group, [TopicPartition(offsets.topic, part) for part in (0, 1)])
+    kafka.produce(offsets.topic, ["d"] * 10)
 
     def lags() -> bool:
-        followed.pass_time(LAG_S)  # a check that the broker did not answer is repeated the next time
-        return followed.lags(11)
+        offsets.pass_time(LAG_S)  # a check that the broker did not answer is repeated the next time
+        return offsets.lags(11)
 
     assert reached(lags, LIMIT_S)
-    assert kafka.committed(followed.group, followed.topic) == {}
-    followed.pass_time(RECOMMIT_S)
-    followed.wait_for({0: 1, 1: 1})
+    assert kafka.committed(offsets.group, offsets.topic) == {}
+    offsets.pass_time(RECOMMIT_S)
+    offsets.wait_for({0: 1, 1: 1})
 
 
-def test_offsets_are_not_committed_to_a_topic_that_was_made_again(followed: Followed, kafka: Kafka) -> None:
-    followed.wait_for({0: 1, 1: 1})
-    make_again(kafka, followed.topic, partitions=2)
-    kafka.produce(followed.topic, ["e"] * 20)
+def test_offsets_are_not_committed_to_a_topic_that_was_made_again(offsets: Offsets, kafka: Kafka) -> None:
+    offsets.wait_for({0: 1, 1: 1})
+    recreate_topic(kafka, offsets.topic, partitions=2)
+    kafka.produce(offsets.topic, ["e"] * 20)
     with kafka.admin() as admin:  # as if it was recreated between the follower's check and its commit
-        admin.alter_group_offsets(followed.group, {TopicPartition(followed.topic, 0): OffsetAndMetadata(5, "", None)})
-    followed.acknowledge(1, {0: 7, 1: 8})
-    assert reached(lambda: followed.follower.data_loss() is not None, LIMIT_S)
-    assert f'topic "{followed.topic}" was deleted and recreated' in str(followed.follower.data_loss())
-    followed.wait_for({})
-    followed.acknowledge(2, {0: 8, 1: 9})
-    followed.follower.close()
-    followed.wait_for({})
+        admin.alter_group_offsets(offsets.group, {TopicPartition(offsets.topic, 0): OffsetAndMetadata(5, "", None)})
+    offsets.acknowledge(1, {0: 7, 1: 8})
+    assert reached(lambda: offsets.committer.data_loss() is not None, LIMIT_S)
+    assert f'topic "{offsets.topic}" was deleted and recreated' in str(offsets.committer.data_loss())
+    offsets.wait_for({})
+    offsets.acknowledge(2, {0: 8, 1: 9})
+    offsets.committer.close()
+    offsets.wait_for({})
 
 
-def test_the_group_goes_on_in_the_other_topics_where_they_were(followed: Followed, kafka: Kafka) -> None:
-    followed.wait_for({0: 1, 1: 1})
+def test_the_group_goes_on_in_the_other_topics_where_they_were(offsets: Offsets, kafka: Kafka) -> None:
+    offsets.wait_for({0: 1, 1: 1})
     beside = kafka.create_topic("beside")
     kafka.produce(beside, ["a", "b", "c"])
-    make_again(kafka, followed.topic, partitions=2)
-    followed.acknowledge(1, {0: 7, 1: 8}, **{beside: {0: 3}})
-    assert reached(lambda: kafka.committed(followed.group, beside) == {0: 3}, LIMIT_S)
-    followed.wait_for({})
+    recreate_topic(kafka, offsets.topic, partitions=2)
+    offsets.acknowledge(1, {0: 7, 1: 8}, **{beside: {0: 3}})
+    assert reached(lambda: kafka.committed(offsets.group, beside) == {0: 3}, LIMIT_S)
+    offsets.wait_for({})
 
 
-def test_a_broker_that_does_not_answer_is_told_until_it_does(followed: Followed, kafka: Kafka) -> None:
-    followed.wait_for({0: 1, 1: 1})
+def test_a_broker_that_does_not_answer_is_told_until_it_does(offsets: Offsets, kafka: Kafka) -> None:
+    offsets.wait_for({0: 1, 1: 1})
     kafka.pause()
-    assert followed.follower.unavailable() is None
-    followed.pass_time(UNAVAILABLE_S)
-    assert reached(lambda: "Kafka" in (followed.follower.unavailable() or ""), LIMIT_S)
+    assert offsets.committer.unavailable() is None
+    offsets.pass_time(UNAVAILABLE_S)
+    assert reached(lambda: "Kafka" in (offsets.committer.unavailable() or ""), LIMIT_S)
     kafka.resume()
-    assert reached(lambda: followed.follower.unavailable() is None, LIMIT_S)
+    assert reached(lambda: offsets.committer.unavailable() is None, LIMIT_S)
 
 
-def make_again(kafka: Kafka, topic: str, *, partitions: int) -> None:
+def recreate_topic(kafka: Kafka, topic: str, *, partitions: int) -> None:
     """Delete a topic and make another one of that name."""
     with kafka.admin() as admin:
         admin.delete_topics([topic])
@@ -152,7 +152,7 @@ def test_a_topic_has_another_id_when_it_is_made_again(kafka: Kafka) -> None:
         assert admin.incarnation(topic) == before[topic]
         assert (list(before), admin.topic_ids([])) == ([topic], {})
         assert admin.topic_ids([topic]) == before
-        make_again(kafka, topic, partitions=1)
+        recreate_topic(kafka, topic, partitions=1)
         after = admin.topic_ids([topic])
         assert list(after) == [topic]
         assert after != before
