@@ -97,7 +97,7 @@ def _take(store: Store[Any], file: _File) -> None:
             raise _gone(file.path) from None
     if found != (file.size_bytes, file.checksum):
         raise _damaged(file.path, 0, f"it should have {file.size_bytes} bytes with the checksum {file.checksum:08x}")
-    store.take_file(file.table, str(file.path), file.note)
+    store.ingest_file(file.table, str(file.path), file.note)
 
 
 def _sections(staged: StagedFile) -> Iterator[_Section | _File]:

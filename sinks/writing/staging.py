@@ -126,7 +126,7 @@ class StagingWriter:
         with on_disk(beside):
             path.parent.mkdir(parents=True, exist_ok=True)
             beside.unlink(missing_ok=True)
-        note = files.make_file(str(beside), puts, self._compressions.get(table, "none"))
+        note = files.write_file(str(beside), puts, self._compressions.get(table, "none"))
         with on_disk(beside):
             size, checksum = sum_of(beside)
         self._keep((table, beside.name, size, checksum, note), len(note))
