@@ -34,9 +34,7 @@ def test_guide_shows_nothing_else() -> None:
 
 def test_index_lists_the_decorators_of_each_recipe() -> None:
     listed = dict(re.findall(r"^\| `(.*)` \| \w+ \| (.*) \|$", INDEX, re.MULTILINE))
-    found = {
-        file.name: dict.fromkeys(re.findall(r"^  - (\w+):", decorators_of(file), re.MULTILINE)) for file in RECIPES
-    }
+    kinds = {file.name: re.findall(r"^  - (\w+):", decorators_of(file), re.MULTILINE) for file in RECIPES}
     assert listed == {name: " ".join(f"`{kind}`" for kind in dict.fromkeys(found)) for name, found in kinds.items()}
 
 
