@@ -55,7 +55,7 @@ def mapped(sink, settings, event):
             Attr2HBase,
             "{table: t, columns: {max_value_bytes: 3B}}",
             ROW,
-            "raise `columns: max_value_bytes`, or cut it before with `truncate`",
+            "raise `columns: max_value_bytes`, or shorten it with `truncate`",
             "{table: t, columns: {max_value_bytes: 4B}}",
         ),
     ],
