@@ -1,12 +1,12 @@
 """
-From events to durable cells, and reading them back.
+Stores, and the sinks that write to them.
 
-`mapping` turns an event into one mutation. `writing` writes it: `writer` checks its families, `mutator` folds, buffers
-and sends it with `fold`, `buffer`, `sending`, `retry` and `bisection`; for a store that only the driver may write,
-`staging` stages it in a file and `staged` applies the file to the `driver_store`; `families` creates missing families.
-`hbase`, `rocksdb` and `memory` are the stores. `schema_diff` compares tables with the configuration.
+`mapping` maps an event to mutations. `writing` writes them: `writer` checks their families, `mutator` folds, buffers
+and sends them with `fold`, `buffer`, `sending`, `retry` and `bisection`; for a store that only the driver may write,
+`staging` writes them to a file and `staged` applies the file to the `driver_store`; `families` creates missing
+families. `hbase`, `rocksdb` and `memory` are the stores. `schema_diff` compares tables with the configuration.
 
-The tables below are names alone, so importing them costs nothing; `ingest.catalog` resolves them.
+The tables below contain only names, so importing them is cheap; `ingest.catalog` resolves them.
 
     BUILTIN_SINKS    name of a sink -> its mapper
     BUILTIN_STORES   name of a store -> its options, its class

@@ -1,4 +1,4 @@
-"""The reference store: HBase's rules on plain dictionaries, for tests, `test` and `explain`."""
+"""The reference store: HBase's rules on plain dictionaries, for tests, `ingest test` and `ingest explain`."""
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +35,7 @@ class MemorySettings(StoreSettings):
 
 @dataclass(slots=True)
 class _Column:
-    """Versions of one cell, time -> value, and the newest delete of the column alone."""
+    """Versions of one column, time -> value, and the time of its newest delete."""
 
     versions: dict[int, bytes] = field(default_factory=dict)
     deleted_ms: int = -1
@@ -68,9 +68,9 @@ class _Table:
 
 class MemoryStore(Store[MemorySettings]):
     """
-    Tables in memory, with HBase's rules to the letter.
+    Tables in memory that follow HBase's rules exactly.
 
-    The other stores are compared with this one. The WAL flag has no effect. The tables survive `close`, so a second
+    Tests compare the other stores with this one. The WAL flag has no effect. The tables survive `close`, so a second
     `open` finds them.
 
     Args:
@@ -95,7 +95,7 @@ class MemoryStore(Store[MemorySettings]):
         self._is_open = False
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
-        """Write all mutations, or none when one is refused."""
+        """Write all mutations, or none if one is rejected."""
         self._check_open()
         found = self._tables.get(table)
         if found is None:
@@ -129,7 +129,7 @@ class MemoryStore(Store[MemorySettings]):
             found.families.setdefault(family.name, family)
 
     def change_family(self, table: str, family: FamilySpec) -> None:
-        """Give a family other options."""
+        """Change the options of a family."""
         self._check_open()
         found = self._tables.get(table)
         if found is None or family.name not in found.families:
@@ -212,7 +212,7 @@ def _put(data: _RowData, put: Put) -> None:
 
 def _delete(data: _RowData, delete: Delete, families: dict[bytes, FamilySpec]) -> None:
     if delete.family is None:
-        # as in HBase a row delete is one marker for each family the table has now
+        # as in HBase, a row delete is a marker for each current family of the table
         for family in families:
             data.deleted_ms[family] = max(delete.timestamp_ms, data.deleted_ms.get(family, -1))
     elif delete.qualifier is None:

@@ -1,4 +1,4 @@
-"""How tables differ from what a file declares, and how to reconcile them."""
+"""Differences between tables and their declarations, and how to reconcile them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ class Aspect(StrEnum):
 
 
 class Remedy(StrEnum):
-    """What it takes to reconcile a difference."""
+    """How a difference can be reconciled."""
 
     MAKE = "make"
     CHANGE = "change"
@@ -41,7 +41,7 @@ class Difference:
 
     Attributes:
         family: None for a difference of the table as a whole.
-        declared: as the file has it; a time to live in seconds, None for ever.
+        declared: as in the file; a time to live in seconds, None for ever.
         found: the same in the store.
     """
 
@@ -63,7 +63,7 @@ class Difference:
 
     @property
     def loses_data(self) -> bool:
-        """Whether reconciling it deletes cells: fewer versions are kept, or for a shorter time."""
+        """Whether reconciling it deletes cells: fewer versions are kept, or cells expire earlier."""
         match self.aspect, self.declared, self.found:
             case Aspect.VERSIONS, int(declared), int(found):
                 return declared < found
@@ -73,13 +73,13 @@ class Difference:
                 return False
 
     def remedy(self, store: Store[Any]) -> Remedy:
-        """What reconciling it takes in this store."""
+        """How it can be reconciled in this store."""
         if not self.is_drift:
             return Remedy.NOTHING
-        needs_able_store = self.aspect is not Aspect.TABLE or (
+        needs_alter = self.aspect is not Aspect.TABLE or (
             isinstance(self.declared, TableSpec) and bool(self.declared.splits)
         )
-        if needs_able_store and not store.capabilities.creates_families:
+        if needs_alter and not store.capabilities.creates_families:
             return Remedy.BY_HAND
         if self.aspect in {Aspect.TABLE, Aspect.FAMILY}:
             return Remedy.MAKE
@@ -94,7 +94,7 @@ class SchemaChanges:
     Attributes:
         done: differences that are gone, as read back from the store.
         left: differences that are still there.
-        refused: what the store cannot do itself, with the commands to type.
+        refused: changes that the store cannot make, with the commands for its shell.
     """
 
     done: tuple[Difference, ...]
@@ -109,11 +109,11 @@ def differences(declared: TableSpec, found: TableSpec | None) -> list[Difference
     existing = {family.name: family for family in found.families}
     result = []
     for family in declared.families:
-        there = existing.pop(family.name, None)
-        if there is None:
+        current = existing.pop(family.name, None)
+        if current is None:
             result.append(Difference(declared.name, Aspect.FAMILY, family.name, family, None))
         else:
-            result += _options(declared.name, family, there)
+            result += _options(declared.name, family, current)
     result += [Difference(declared.name, Aspect.UNDECLARED, name, None, family) for name, family in existing.items()]
     if declared.splits and set(declared.splits) != set(found.splits):
         result.append(Difference(declared.name, Aspect.SPLITS, None, declared.splits, found.splits))
@@ -124,7 +124,7 @@ def reconcile(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool) 
     """
     Reconcile a table as far as the store can, then read it back.
 
-    No table and no family is ever deleted, and no cells unless that is allowed.
+    No table or family is ever deleted; cells only with `allow_data_loss`.
 
     Raises:
         StoreError: the store is unavailable, or refuses the change.
@@ -141,9 +141,9 @@ def reconcile(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool) 
             refused.append(error)
     existing = {} if found is None else {family.name: family for family in found.families}
     for family in declared.families:
-        there = existing.get(family.name)
-        wanted = family if there is None or allow_data_loss else _without_loss(family, there)
-        if there is not None and wanted != there:
+        current = existing.get(family.name)
+        wanted = family if current is None or allow_data_loss else _without_loss(family, current)
+        if current is not None and wanted != current:
             try:
                 store.change_family(declared.name, wanted)
             except SchemaError as error:
@@ -161,12 +161,12 @@ def _options(table: str, declared: FamilySpec, found: FamilySpec) -> Iterator[Di
         (Aspect.COMPRESSION, declared.compression, found.compression),
         (Aspect.BLOOM, declared.bloom, found.bloom),
     )
-    for aspect, wanted, there in pairs:
-        if wanted != there:
-            yield Difference(table, aspect, declared.name, wanted, there)
+    for aspect, wanted, current in pairs:
+        if wanted != current:
+            yield Difference(table, aspect, declared.name, wanted, current)
 
 
 def _without_loss(declared: FamilySpec, found: FamilySpec) -> FamilySpec:
     """The declared family, without the options that would delete cells."""
-    lasts = None if declared.ttl_s is None or found.ttl_s is None else max(declared.ttl_s, found.ttl_s)
-    return replace(declared, versions=max(declared.versions, found.versions), ttl_s=lasts)
+    ttl_s = None if declared.ttl_s is None or found.ttl_s is None else max(declared.ttl_s, found.ttl_s)
+    return replace(declared, versions=max(declared.versions, found.versions), ttl_s=ttl_s)

@@ -112,9 +112,9 @@ class TableSpec:
 
 def rejection_reason(mutation: Mutation, families: Container[bytes]) -> str | None:
     """
-    Why no store can ever write a mutation to a table with these families; None when it can be written.
+    Why no store can ever write a mutation to a table with these families; None if it can be written.
 
-    A store may have further reasons of its own.
+    A store may reject mutations for further reasons.
     """
     if not 0 < len(mutation.row) <= MAX_ROW_KEY_BYTES:
         return f"the row key has {len(mutation.row)} bytes; 1 to {MAX_ROW_KEY_BYTES} are allowed"
@@ -135,7 +135,7 @@ def rejection_reason(mutation: Mutation, families: Container[bytes]) -> str | No
 
 
 def family_rejection(family: bytes) -> str | None:
-    """Why HBase has no family of this name; None when it can have one."""
+    """Why HBase does not allow a family of this name; None if it does."""
     if (
         0 < len(family) <= MAX_FAMILY_BYTES
         and not family.startswith(b".")

@@ -31,11 +31,11 @@ class Example:
         body: text, or bytes when it is not text.
         attributes: of the event before; a value is text, or bytes when it is not text.
         offset: of its record, or of the first record in `earlier`.
-        earlier: bodies of the previous events of its split, in order; all else as in this one.
+        earlier: bodies of the previous events of its split, in order; their other fields are as in this event.
         after: attributes that differ afterwards, name -> value; None if it was removed.
         body_after: the body afterwards when it differs.
         timestamp_ms_after: event time afterwards when it differs.
-        made: for a fan-out, (body, attributes) of each event that comes out, instead of the three fields above.
+        made: for a fan-out, (body, attributes) of each output event, instead of the three fields above.
         dropped: the event is dropped on purpose.
         error: the event fails with this code.
         files: files that the settings name, name -> content, in the current folder; the same in all examples.

@@ -1,4 +1,4 @@
-"""What a decorator is."""
+"""The contract of a decorator."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -91,7 +91,7 @@ class Buffered:
 
 class FanOut(_Component[S]):
     """
-    One event in, any number out; the rules of Decorator hold.
+    One event in, any number out; the rules of Decorator apply.
 
     The chain numbers the events that come out, so each has an origin of its own. A fan-out that chooses among the
     events of a split buffers them until the split ends. Nothing is acknowledged before the whole micro-batch is
@@ -102,7 +102,7 @@ class FanOut(_Component[S]):
     @abstractmethod
     def decorate(self, event: Event) -> Iterable[Event] | Buffered:
         """
-        Make events of one; each is a copy of its own.
+        Create events from one; each is a copy of its own.
 
         Raises:
             EventError: this event cannot pass.

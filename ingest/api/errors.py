@@ -28,7 +28,7 @@ Every error this product raises on purpose, and its disposition.
     ├── NotFoundError              STOP   something requested does not exist; exit 3
     ├── ConflictError              STOP   locked by another process, or already exists; exit 4
     ├── CheckpointError            STOP   the checkpoint is damaged; exit 5
-    ├── ErrorBudgetSpentError      STOP   too many records failed: an operator must look
+    ├── ErrorBudgetSpentError      STOP   too many records failed: an operator must decide
     └── LifecycleError             STOP   used before open or after close: a bug of this product
 """
 
@@ -51,7 +51,7 @@ class IngestError(Exception):
 
     Attributes:
         code: stable name for metrics, dead letters and `ingest describe error`.
-        hint: the way out, or None.
+        hint: what to do about it, or None.
         disposition: what the pipeline does about it.
         exit_code: of a command that this error ends.
     """
@@ -74,17 +74,17 @@ class IngestError(Exception):
         """
         This error and its causes without tracebacks, for an error that is stored or has been reported.
 
-        A frame refers to its variables, to the event and often the error itself, and to its callers. With tracebacks,
-        the garbage collector alone would free them.
+        A traceback keeps the local variables of its frames alive, such as the event, and often the error itself; only
+        the garbage collector would free them.
         """
         seen: set[int] = set()
-        waiting: list[BaseException | None] = [self]
-        while waiting:
-            error = waiting.pop()
+        pending: list[BaseException | None] = [self]
+        while pending:
+            error = pending.pop()
             if error is not None and id(error) not in seen:
                 seen.add(id(error))
                 error.__traceback__ = None
-                waiting += error.__cause__, error.__context__
+                pending += error.__cause__, error.__context__
         return self
 
 
@@ -301,7 +301,7 @@ class CheckpointError(IngestError):
 
 
 class ErrorBudgetSpentError(IngestError):
-    """More records failed than the pipeline allows; an operator must look."""
+    """More records failed than the pipeline allows; an operator must decide."""
 
     code = "error_budget"
 

@@ -27,7 +27,7 @@ Mark = tuple[tuple[int, int, int], ...]
 
 MAX_FILE_BYTES = 4 * 1024 * 1024  # of a small file: every micro-batch sends it to the workers
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/.*", re.DOTALL)
-_RESTS_S = 2.0  # a file that was written to less than this ago may be incomplete
+_MIN_AGE_S = 2.0  # a file that was modified less than this ago may be incomplete
 
 
 def local_path(path: str) -> str:
@@ -51,9 +51,9 @@ class SmallFile:
     """
     A file, written as its path in YAML; a type for the fields of a component's settings.
 
-    It is read while the configuration is checked, so a missing file is a problem with its place. The plan takes its
-    content to the workers: all use the same content, and none needs the file. A relative path is relative to the
-    current folder of the command.
+    It is read while the configuration is checked, so a missing file is a problem with its place. The plan contains its
+    content, so all workers use the same content and need no file. A relative path is relative to the current folder of
+    the command.
     """
 
     path: str
@@ -108,8 +108,8 @@ class ReferenceFile(Generic[T]):
     Args:
         path: relative to the current folder.
         read: parses the content; raises OSError or ValueError for a file it cannot use.
-        now: seconds since the epoch, to detect a file that was written to just now.
-        beside: suffixes; a file at `path` plus a suffix may exist and hold a part of the content.
+        now: seconds since the epoch, to detect a file that is being written.
+        beside: suffixes of further files that may exist beside `path` and hold a part of the content.
 
     Raises:
         ReferenceFileError: the file cannot be read.
@@ -135,7 +135,7 @@ class ReferenceFile(Generic[T]):
 
     def refresh(self) -> bool:
         """
-        Read the file again if it has changed and nobody writes to it; whether there is new content.
+        Read the file again if it has changed and is complete; whether there is new content.
 
         While the file is being written to, and for two seconds after, the old content stays in use. A file that was
         written elsewhere more than two seconds ago and then renamed is read at once.
@@ -147,7 +147,7 @@ class ReferenceFile(Generic[T]):
         if mark == self._known:
             return False
         now_s = self._now()
-        if any(abs(now_s - changed_ns / 1e9) < _RESTS_S for changed_ns, _, _ in mark):
+        if any(abs(now_s - changed_ns / 1e9) < _MIN_AGE_S for changed_ns, _, _ in mark):
             return False
         content = self._content()
         if self._mark() != mark:
@@ -156,7 +156,7 @@ class ReferenceFile(Generic[T]):
         return True
 
     def _mark(self) -> Mark:
-        """Modification time in nanoseconds, size and inode of each file: one of them differs if the content does."""
+        """Modification time in nanoseconds, size and inode of each file: one of them changes with the content."""
         found = []
         try:
             own = self._path.stat()
@@ -165,9 +165,9 @@ class ReferenceFile(Generic[T]):
                     found.append(path.stat())
         except (OSError, ValueError) as error:
             raise self._error(_reason(error)) from error
-        # reading may leave an empty file behind, which holds no content
-        counted = [own, *(each for each in found if each.st_size)]
-        return tuple((each.st_mtime_ns, each.st_size, each.st_ino) for each in counted)
+        # reading may create an empty file, which is ignored
+        relevant = [own, *(each for each in found if each.st_size)]
+        return tuple((each.st_mtime_ns, each.st_size, each.st_ino) for each in relevant)
 
     def _content(self) -> T:
         try:

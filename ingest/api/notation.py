@@ -7,8 +7,8 @@ from ingest.api.errors import DecodeError
 
 Notation = str | dict[str, str]
 
-_MAX_OF_NAME = 127  # bytes in a message; the length of the longest family name
-_MAX_OF_VALUE = 60
+_MAX_NAME_BYTES = 127  # in a message; the length of the longest family name
+_MAX_VALUE_BYTES = 60
 
 
 def to_notation(value: bytes) -> Notation:
@@ -21,19 +21,19 @@ def to_notation(value: bytes) -> Notation:
 
 def shown(*names: bytes) -> str:
     """Names for a message, in quotes: characters that are not printable are escaped, a cut name ends with "…"."""
-    return ", ".join(_start(name, _MAX_OF_NAME) for name in names)
+    return ", ".join(_start(name, _MAX_NAME_BYTES) for name in names)
 
 
 def shown_start(value: bytes) -> str:
     """The start of a value of any length for a message, in the form of `shown`."""
-    return _start(value, _MAX_OF_VALUE)
+    return _start(value, _MAX_VALUE_BYTES)
 
 
 def from_notation(notation: object) -> bytes:
     """
     Bytes of a JSON form.
 
-    A subclass of str is refused: it is a number as it was written.
+    A subclass of str is refused: it is a number as written.
 
     Raises:
         DecodeError: it is neither text nor `{"b64": …}` with base64 in it.

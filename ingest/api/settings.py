@@ -186,9 +186,9 @@ class Finding(NamedTuple):
 
     Attributes:
         path: of the option.
-        hint: the way out; if it is left out, the line of `see`.
+        hint: what to do about it; by default, the line of `see`.
         see: another option that the message names.
-        kind: one of `ingest describe error`: conflict, missing_field, unreachable_step, replaced_cell.
+        kind: one of `ingest describe error`: conflict, missing_field, unreachable, replaced_cell.
         is_error: the pipeline cannot run with it; else it is a warning.
     """
 
@@ -289,7 +289,7 @@ class StoreSettings(Model):
 
     @property
     def unsupported_reason(self) -> tuple[str, str] | None:
-        """Why families that events name cannot be created with these options, and the way out; None if they can."""
+        """Why families that events name cannot be created with these options, and what to do; None if they can."""
         return None
 
     def with_timeout(self, timeout_s: float) -> Self:  # noqa: ARG002 - for stores that wait

@@ -1,13 +1,13 @@
 """
-What a sink is: a half that writes in the tasks of a micro-batch, and a half that commits on the driver.
+The contract of a sink: a task sink writes in the tasks of a micro-batch, a committer commits on the driver.
 
-`Sink` is the component that gives both halves; the sinks of a store share one pair, made by the product.
+A `Sink` creates both. Sinks that write to one store share a task sink and a committer, which are built in.
 
 One micro-batch: on the driver `Committer.prepare`; in each task `begin`, the events, `split_end`, `flush`; on the
 driver `Committer.commit`; then the micro-batch is acknowledged. A process may be killed between any two of these. The
 micro-batch then runs again with the same records and the same time, perhaps divided among other tasks.
 
-Source: the two halves of Flink's Sink (SinkWriter, Committer) and of Spark's DataSourceV2 (DataWriter, BatchWrite).
+Source: Flink's SinkWriter and Committer, Spark's DataWriter and BatchWrite (DataSourceV2).
 """
 
 from abc import ABC, abstractmethod
@@ -28,10 +28,10 @@ class Batch:
     One attempt at a micro-batch.
 
     Attributes:
-        name: the same whenever this micro-batch runs again, and different for every other one of the pipeline; letters,
-            digits and `-`, so it can name a file.
-        time_ms: of its cells.
-        attempt: the name of this attempt; no other attempt has it, also none of an earlier process.
+        name: identifies the micro-batch in its pipeline, the same in every attempt; of ASCII letters, digits and `-`,
+            so it can name a file.
+        time_ms: the batch time.
+        attempt: identifies the attempt, also among those of earlier processes.
     """
 
     name: str
@@ -42,12 +42,12 @@ class Batch:
 @dataclass(slots=True)
 class WriteCounts:
     """
-    What a task sent, over all its attempts to send it.
+    What a task wrote.
 
     Attributes:
-        rows_sent: rows of every attempt to write, so more than the rows stored after a retry.
+        rows_sent: rows of all calls, so more than the rows stored if calls were retried.
         write_calls: calls that the store answered.
-        flush_s: how long each call took.
+        flush_s: duration of each call.
     """
 
     rows_sent: int = 0
@@ -58,7 +58,7 @@ class WriteCounts:
     flush_s: list[float] = field(default_factory=list)
 
     def add_written(self, other: "WriteCounts") -> None:
-        """Add what another task sent."""
+        """Add the counts of another task."""
         self.rows_sent += other.rows_sent
         self.cells += other.cells
         self.bytes += other.bytes
@@ -76,11 +76,11 @@ class TaskSpec:
         task_id: unique for each attempt of each task of the batch, so it can name a file.
         patience_s: how long a call may be in flight before the task reports that it is blocked.
         prepared: name of a destination -> what its committer prepared.
-        only: place of a record -> names of the sinks it is for; all for a record that is not in it.
-        are_apart: the records did not come together, so each is a split of its own: no decorator may buffer one
-            against another.
-        max_failures: more failed records than this in one task certainly spend the error budget, so the task stops;
-            None for no such number.
+        only: place of a record -> names of the sinks that get it; records that are not listed go to all sinks.
+        are_apart: the records were not read together, so each is a split of its own: no decorator may compare one
+            with another.
+        max_failures: a task stops after more failed records than this, since they exceed the error budget by
+            themselves; None without a limit.
     """
 
     batch: Batch
@@ -98,8 +98,8 @@ class SinkResult:
     What one task reports to the committer of its destination.
 
     Attributes:
-        payload: opaque to everyone but the two halves of the sink.
-        run_again: the batch cannot be committed as it is: every task runs again after `prepare` was given this payload.
+        payload: only the task sink and the committer can read it.
+        run_again: the batch cannot be committed yet: `prepare` gets this payload, then every task runs again.
     """
 
     payload: bytes = b""
@@ -108,11 +108,11 @@ class SinkResult:
 
 class TaskSink(ABC):
     """
-    The half of a destination that runs in a task: a store that several sinks share, or a sink's own.
+    Writes to a destination in a task: to a store that several sinks share, or to the destination of one sink.
 
-    Called by one thread, and kept by a worker process for many micro-batches. Order: `begin`, then the events with
-    `split_end` after those of each split, then `flush`; that is a flush cycle. A flush cycle may be given up at any
-    point, and the next `begin` forgets it. `close` ends it; it may be called twice.
+    Called by one thread; a worker process reuses it for many micro-batches. Order: `begin`, then the events with
+    `split_end` after those of each split, then `flush`; that is a flush cycle. A flush cycle may be abandoned at any
+    point; the next `begin` discards it. `close` may be called twice.
 
     An exception that is no IngestError is a fault of the sink: it stops the pipeline with `sink_failed`, which names
     the sink, and is not retried. One of `close` is logged.
@@ -131,14 +131,14 @@ class TaskSink(ABC):
         Args:
             spec: of the task.
             prepared: what the committer of this destination prepared.
-            counts: to which the sink adds what it sends.
+            counts: the sink adds what it writes.
 
         Raises:
-            IngestError: the destination cannot take anything now.
+            IngestError: the destination cannot be written to now.
         """
 
     def split_end(self) -> None:
-        """End a split: what follows is of another Kafka partition, or of another range of a file."""
+        """End a split: the next events are from another Kafka partition, or another range of a file."""
 
     @abstractmethod
     def flush(self) -> SinkResult:
@@ -146,11 +146,11 @@ class TaskSink(ABC):
         Make all events of the flush cycle durable, or staged for the committer.
 
         Raises:
-            IngestError: RETRY blocks the pipeline until the batch gets through, STOP stops it.
+            IngestError: RETRY blocks the pipeline until the batch is written, STOP stops it.
         """
 
     def probe(self) -> bytes:
-        """A small part of a flush cycle that was blocked, for `Committer.probe`; b"" when there is none."""
+        """A small part of a blocked flush cycle, for `Committer.probe`; b"" if there is none."""
         return b""
 
     @abstractmethod
@@ -159,33 +159,33 @@ class TaskSink(ABC):
 
 
 class SinkWriter(TaskSink):
-    """The tasks' half of a sink that is a destination of its own."""
+    """The task sink of a `Sink`, which writes to no store."""
 
     @abstractmethod
     def write(self, event: Event) -> str | None:
         """
-        Take an event.
+        Write an event, or buffer it until `flush`.
 
-        A call that lasts for 3 s is ended by an exception that is raised within it, and its event fails. A sink that
-        waits for a disk or a network here turns whatever it is interrupted by into an error of disposition RETRY.
+        After 3 s the call is interrupted by an exception raised inside it, and the event fails. A sink that waits for a
+        disk or a network here must convert that exception to an error of disposition RETRY.
 
         Returns:
-            None when the event was taken, else the reason why it is dropped on purpose.
+            None, or the reason why the event is dropped on purpose.
 
         Raises:
-            EventError: this event cannot be written; it fails, and the others are not affected.
+            EventError: this event cannot be written; the others are not affected.
             IngestError: as `flush`.
         """
 
 
 class Committer(ABC):
     """
-    The half of a destination that runs on the driver.
+    Commits to a destination, on the driver.
 
-    Called by one thread for each pipeline, but for `stop_probe`. Order: `recover` at each start of the pipeline; then
-    for each attempt at a micro-batch `prepare`, and after its tasks either `commit` or `abort`. `commit` is
-    repeated until it returns, and also for a batch that a killed process had committed but not acknowledged: a second
-    commit of the same batch must leave the same data as one.
+    Called by one thread of the pipeline, except for `stop_probe`. Order: `recover` at each start of the pipeline; then
+    for each attempt at a micro-batch `prepare`, and after its tasks either `commit` or `abort`. `commit` must be
+    idempotent: it is repeated until it returns, and runs again for a batch that a killed process had committed but not
+    acknowledged.
 
     An exception that is no IngestError stops the pipeline, as with `TaskSink`; one of `abort`, `stop_probe` or `close`
     is logged.
@@ -196,16 +196,16 @@ class Committer(ABC):
         Remove what an earlier process staged and did not commit; its batches run again.
 
         Raises:
-            IngestError: RETRY when the destination is away, STOP when it cannot be used.
+            IngestError: RETRY if the destination is unavailable, STOP if it cannot be used.
         """
 
     def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:  # noqa: ARG002 - for sinks that need nothing
         """
-        Give what `begin` gets in each task of this attempt.
+        Prepare an attempt; returns the message that `begin` gets in each of its tasks.
 
         Args:
             batch: the attempt.
-            requests: payloads of all tasks of earlier attempts at this batch that asked to run again.
+            requests: the payloads with `run_again` of all earlier attempts at this batch.
 
         Raises:
             IngestError: as `recover`.
@@ -226,22 +226,22 @@ class Committer(ABC):
         """
 
     def abort(self, batch: Batch) -> None:
-        """Remove what an attempt staged that will not be committed; failing to do so is no error."""
+        """Remove what an attempt staged that will not be committed; a failure is ignored."""
 
     def probe(self, payload: bytes, patience_s: float) -> None:
         """
-        Try a part of a blocked batch, while no task of it runs; return when the destination answers.
+        Write a small part of a blocked batch, while no task of it runs; returns once the destination accepts it.
 
         Args:
-            payload: as `TaskSink.probe` gave it.
-            patience_s: how long to wait for the answer.
+            payload: as `TaskSink.probe` returned it.
+            patience_s: how long to wait.
 
         Raises:
-            IngestError: the destination is still away.
+            IngestError: the destination is still unavailable.
         """
 
     def stop_probe(self) -> None:
-        """End a probe that waits, with an error; called by another thread when the pipeline stops."""
+        """Make a waiting probe fail; called by another thread when the pipeline stops."""
 
     def close(self) -> None:
         """Release connections and files; may be called twice."""
@@ -250,13 +250,13 @@ class Committer(ABC):
 @dataclass(frozen=True, slots=True)
 class SinkContext:
     """
-    The place in a pipeline that a sink is made for.
+    The place of a sink in a pipeline.
 
     Attributes:
         pipeline: its name.
         sink: name of the sink, unique in its pipeline.
-        state_dir: the service's folder for state, absolute; tasks on other machines may not have it.
-        is_replay: dead letters are replayed, perhaps while the service runs.
+        state_dir: the service's folder for state, absolute; other machines may not have it.
+        is_replay: whether dead letters are replayed; the service may run at the same time.
     """
 
     pipeline: str
@@ -267,9 +267,9 @@ class SinkContext:
     @property
     def staging_name(self) -> str:
         """
-        A name for what is staged, legal for a file.
+        A file name for staged data.
 
-        No other pipeline, sink or running process has it, so `Committer.recover` may remove all that is under it.
+        It is unique among pipelines, sinks and running processes, so `Committer.recover` may remove all files under it.
         """
         names = [self.pipeline, self.sink, *(["replay"] if self.is_replay else [])]
         return "+".join(quote(name, safe="") for name in names)
@@ -280,12 +280,12 @@ S = TypeVar("S", bound=SinkSettings)
 
 class Sink(ABC, Generic[S]):
     """
-    A destination of its own: events of one sink of a pipeline become durable somewhere that is no `Store`.
+    A sink that writes to a destination of its own, which is no `Store`.
 
-    A sink whose events become rows of a store is a `Mapper` of `sinks.mapping.mapper` instead, and has no halves.
+    A sink that writes rows to a store is a `Mapper` of `sinks.mapping.mapper` instead.
 
-    Constructed on the driver and in each worker process, without I/O; the halves do all the work. What a writer stages
-    and a committer commits is told apart by `Batch.name` and `Batch.attempt`, which both halves know.
+    Constructed on the driver and in each worker process, without I/O; its writer and committer do all the work.
+    `Batch.name` and `Batch.attempt`, which both know, identify what the writer stages and the committer commits.
     """
 
     kind: ClassVar[str]
@@ -316,8 +316,8 @@ class Sink(ABC, Generic[S]):
 
     @abstractmethod
     def writer(self, context: SinkContext) -> SinkWriter:
-        """The half of a worker process; called once in each."""
+        """The task sink of a worker process; called once in each."""
 
     @abstractmethod
     def committer(self, context: SinkContext) -> Committer:
-        """The half of the driver; called once for each run of the pipeline."""
+        """The committer; called once for each run of the pipeline, on the driver."""

@@ -1,4 +1,4 @@
-"""The contract of a source, which Kafka, files and sources of plugins all keep."""
+"""The contract of every source: Kafka, files and those of plugins."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -107,7 +107,7 @@ class SourceSettings(Model):
 
     @property
     def keeps_batch_times(self) -> bool:
-        """Whether the newest batch time is kept outside the checkpoint, as in a consumer group beside the offsets."""
+        """Whether the newest batch time is also stored outside the checkpoint, as in a consumer group."""
         return False
 
     def java_properties(self) -> dict[str, str]:
@@ -164,8 +164,7 @@ class Source(ABC, Generic[S]):
     Records in a fixed order, each with a place that never changes, as a streaming DataFrame of Spark.
 
     A source lives on the driver. Order: constructed (no I/O), then before each start of the query `identity` and
-    `frame`; `data_loss` and `unavailable` while a query runs; `close` once. Called by one thread; closing without a
-    frame is fine.
+    `frame`; `data_loss` and `unavailable` while a query runs; `close` once, also without a frame. Called by one thread.
 
     The frame has the columns of `RECORD_SCHEMA`. Spark requests offsets from the reader and reads the records between
     two offsets. Between the same two offsets a reader always returns the same records, in the same order, with the same
@@ -210,7 +209,7 @@ class Source(ABC, Generic[S]):
         return []
 
     @classmethod
-    def look(cls, settings: S) -> str:  # noqa: ARG003 - for sources that can be asked
+    def look(cls, settings: S) -> str:  # noqa: ARG003 - for sources that can report it
         """
         What there is to read now, in a few words, such as `2 topics, 6 partitions`; for `ingest validate --connect`.
 
@@ -253,9 +252,9 @@ class Source(ABC, Generic[S]):
 
     def data_loss(self) -> IngestError | None:
         """
-        Why a running query no longer reads the records after its positions, which stops the pipeline; None if it does.
+        The error that stops the pipeline if a running query skips records after its positions; None if it does not.
 
-        Returns at once, with what another thread has found.
+        Returns at once what another thread has found.
         """
         return None
 
@@ -264,4 +263,4 @@ class Source(ABC, Generic[S]):
         return None
 
     def close(self) -> None:
-        """Release all resources, within seconds; a system that does not answer raises nothing."""
+        """Release all resources within seconds; raises nothing if the system does not answer."""

@@ -1,4 +1,4 @@
-"""The contract of a store, which memory, RocksDB and HBase all keep."""
+"""The contract of every store: memory, RocksDB and HBase."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -34,8 +34,8 @@ class Store(ABC, Generic[S]):
     A store of tables with rows, families and versioned cells.
 
     Called by one thread. Order: constructed (no I/O), open, then any number of the other calls, then close. Closing
-    twice, or without open, is fine. After apply returns, the mutations survive a crash of this process and, with the
-    WAL on, of one server. apply may be called again with the same mutations; the result is the same.
+    twice, or without open, is allowed. After apply returns, the mutations survive a crash of this process and, with the
+    WAL on, of one server. apply is idempotent.
 
     A store never retries, batches, counts or logs: its caller does.
 
@@ -43,7 +43,7 @@ class Store(ABC, Generic[S]):
 
     - A cell is family, qualifier, timestamp, value. The newest timestamp wins, not the last call.
     - Of two puts of one cell with one timestamp, the last call wins.
-    - A delete hides cells with a timestamp up to its own, also those that are written later, until the store compacts.
+    - A delete hides cells with a timestamp up to its own, including cells written later, until the store compacts.
     - Rows come in byte order of their keys.
     """
 
@@ -122,7 +122,7 @@ class Store(ABC, Generic[S]):
     @abstractmethod
     def change_family(self, table: str, family: FamilySpec) -> None:
         """
-        Change the options of a family of a live table; options that `FamilySpec` does not have stay as they are.
+        Change the options of a family of a live table; options that `FamilySpec` lacks stay as they are.
 
         When it returns, reads no longer see cells beyond the new number of versions or the new time to live.
 
@@ -140,7 +140,7 @@ class Store(ABC, Generic[S]):
 
     @abstractmethod
     def families(self, table: str) -> frozenset[bytes] | None:
-        """Names of the table's families; None if there is no such table."""
+        """Names of a table's families; None if there is no such table."""
 
     @abstractmethod
     def tables(self) -> tuple[str, ...]:
@@ -149,24 +149,24 @@ class Store(ABC, Generic[S]):
 
 class FileStore(Store[S]):
     """
-    A store that only the driver may write, and that ingests files which tasks have staged.
+    A store that only the driver may write, and that ingests files written by tasks.
 
-    The tasks sort and encode in parallel; the driver only adds their files.
+    The tasks sort and encode in parallel; the driver only ingests their files.
     """
 
     @abstractmethod
     def file_compression(self, table: str) -> str:
         """
-        The compression of files for a table, for `make_file`.
+        The compression of files for a table, for `write_file`.
 
         Raises:
             NotFoundError: there is no such table.
         """
 
     @abstractmethod
-    def make_file(self, path: str, puts: Sequence[Put], compression: str = "none") -> bytes:
+    def write_file(self, path: str, puts: Sequence[Put], compression: str = "none") -> bytes:
         """
-        Write puts of one table, in order, to a new file; the store need not be open, and stays unchanged.
+        Write puts of one table, in order, to a new file; the store need not be open and does not change.
 
         Args:
             path: of the file.
@@ -174,7 +174,7 @@ class FileStore(Store[S]):
             compression: as `file_compression` returned it to the driver.
 
         Returns:
-            A note for `take_file`.
+            Metadata for `ingest_file`.
 
         Raises:
             StoreUnavailableError: the disk is full; the file is incomplete.
@@ -182,9 +182,9 @@ class FileStore(Store[S]):
         """
 
     @abstractmethod
-    def take_file(self, table: str, path: str, note: bytes) -> None:
+    def ingest_file(self, table: str, path: str, metadata: bytes) -> None:
         """
-        Make all puts of a file durable, or none; may be repeated, as `apply`. The file stays.
+        Make all puts of a file durable, or none; idempotent. The file stays.
 
         Raises:
             StoreError: as `apply`.

@@ -148,13 +148,13 @@ def _check_reachable(pipeline: PartialPipeline, binding: Binding) -> None:
     for component in [*pipeline.decorators, *pipeline.sinks]:
         if wall is not None:
             message = f'no event reaches this: "{wall.kind}" on line {wall.location.line} drops all of them'
-            binding.problem(Kind.UNREACHABLE_STEP, component.location, message)
+            binding.problem(Kind.UNREACHABLE, component.location, message)
             return
         when = component.settings.when
         always = _constant(when, zone)
         if when is not None and always is False:
             message = f"{component.kind} is never used: `when` never holds"
-            binding.problem(Kind.UNREACHABLE_STEP, component.place("when"), message, _meant(when, zone))
+            binding.problem(Kind.UNREACHABLE, component.place("when"), message, _meant(when, zone))
         elif always is True and component.settings.drops_every_event():
             wall = component
 

@@ -31,7 +31,7 @@ class Kind(StrEnum):
     UNDEFINED_VARIABLE = "undefined-variable"
     UNDEFINED_SECRET = "undefined-secret"  # noqa: S105 - a kind of problem
     UNKNOWN_REFERENCE = "unknown-reference"
-    UNREACHABLE_STEP = "unreachable-step"
+    UNREACHABLE = "unreachable"
     CONFLICT = "conflict"
     TOO_LARGE = "too-large"
     MISSING_ROW_KEY = "missing-row-key"
@@ -71,7 +71,7 @@ EXPLANATIONS: dict[Kind, str] = {
     Kind.UNDEFINED_SECRET: "There is no such secret, or `secrets` does not say where secrets are kept.",
     Kind.UNKNOWN_REFERENCE: "Something is named that this file does not declare: a store, table, family, chain, "
     "pipeline, file or plugin.",
-    Kind.UNREACHABLE_STEP: "No event can ever reach this decorator, sink or rule.",
+    Kind.UNREACHABLE: "No event can ever reach this decorator, sink or rule.",
     Kind.CONFLICT: "Options that are fine alone do not go together, or together do something nobody wants.",
     Kind.TOO_LARGE: "The file, its nesting, its aliases or a chain are larger than any configuration needs.",
     Kind.MISSING_ROW_KEY: "No decorator sets the attribute that the sink takes the row key from.",

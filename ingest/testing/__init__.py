@@ -4,11 +4,11 @@ The test kit, for this product and for plugins.
     decorators    DecoratorContract: what every decorator must do; a suite to inherit from
     stores        StoreContract: what every store must do; a new store subclasses it with a StoreFixture of its own
     sources       SourceContract: what every source must do, as far as no server is needed
-    sinks         SinkContract: what every sink that is a destination of its own must do
+    sinks         SinkContract: what every sink without a store must do
     cells         rows, mutations and scans for property tests of stores
-    purity        whether a call uses clocks or randomness, and gives the same in every process
+    purity        whether a call uses clocks or randomness, and gives the same result in every process
     events        events for tests
-    splits        the events of a split through a decorator
+    splits        the outcomes of a split's events in a decorator
 
 Needs pytest, and for stores hypothesis: `pip install 'attr2hbase[testing]'`.
 """

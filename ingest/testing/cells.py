@@ -8,7 +8,7 @@ from ingest.api import Delete, Mutation, Put, Scan
 EXAMPLES = settings(
     max_examples=25,
     deadline=None,
-    # the examples share a store on purpose: each writes under a prefix of its own
+    # all examples write to one store, each with its own row prefix
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
 )
 ROWS = st.sampled_from([b"a", b"a\x00", b"a\xff", b"b"])
@@ -46,8 +46,8 @@ def put(row: bytes, at: int, *, wal: bool = True, **columns: bytes) -> Put:
     return Put(row, {name.replace("_", ":", 1).encode(): value for name, value in columns.items()}, at, wal)
 
 
-def below(prefix: bytes, mutation: Mutation) -> Mutation:
-    """The same mutation for the row with a prefix, with a copy of its columns."""
+def with_prefix(prefix: bytes, mutation: Mutation) -> Mutation:
+    """The same mutation with a prefix before its row key, and a copy of its columns."""
     if isinstance(mutation, Put):
         return Put(prefix + mutation.row, dict(mutation.columns), mutation.timestamp_ms)
     return Delete(prefix + mutation.row, mutation.timestamp_ms, mutation.family, mutation.qualifier)

@@ -20,8 +20,8 @@ CLOCKS_AND_RANDOMNESS = {
     *("date.today", "posix.urandom", "posix.getpid", "posix.getrandom", "_random.random", "_random.getrandbits"),
     *("Random.random", "Random.getrandbits", "_uuid.generate_time_safe"),
 }
-_OTHERWISE = {"PYTHONHASHSEED": "20110603", "TZ": "Asia/Tokyo", "LC_ALL": "C"}
-"""Environment of another process that must not change a result: order of sets, time zone and language."""
+_OTHER_ENVIRONMENT = {"PYTHONHASHSEED": "20110603", "TZ": "Asia/Tokyo", "LC_ALL": "C"}
+"""Environment that must not change a result: order of sets, time zone and language."""
 
 
 def impurities_of(call: Callable[[], object]) -> set[str]:
@@ -54,7 +54,7 @@ def outcome(call: Callable[[], object]) -> object:
 
 
 def decorated(decorator: AnyDecorator, event: Event) -> object:
-    """The events that came out of a split of one event, as plain values."""
+    """The output events of a split of one event, as plain values."""
     (found,) = outcomes_of_split(decorator, [event])
     if isinstance(found, EventError):
         raise found
@@ -62,7 +62,7 @@ def decorated(decorator: AnyDecorator, event: Event) -> object:
 
 
 def uses(kind: type[AnyDecorator]) -> Iterator[Callable[[], object]]:
-    """A call for each example's options and each of many unusual events; valid until the next one is taken."""
+    """A call for each example's options and each of many unusual events; valid until the next one is yielded."""
     with files_of(kind.examples):
         for example in kind.examples:
             decorator = kind(settings_of(kind.settings_class(), example.settings))
@@ -81,7 +81,7 @@ def digest_elsewhere(kind: type[AnyDecorator]) -> str:
 
     The class must be importable by the name of its module.
     """
-    environment = os.environ | _OTHERWISE | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    environment = os.environ | _OTHER_ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     command = [sys.executable, "-m", __name__, f"{kind.__module__}:{kind.__qualname__}"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - this module
     if done.returncode:

@@ -1,7 +1,7 @@
 """
-What every sink that is a destination of its own must do, as tests that need no Spark.
+The contract of every sink without a store, as tests that need no Spark.
 
-A sink is checked with a subclass and a fixture that makes it::
+A sink is checked with a subclass and a fixture that creates it::
 
     class TestMySink(SinkContract):
         @pytest.fixture
@@ -9,8 +9,8 @@ A sink is checked with a subclass and a fixture that makes it::
             sink = MySink(MySettings(path=str(tmp_path / "data")))
             return SinkKit(sink, tmp_path / "state", visible=read_all, seen=lambda event: event.body)
 
-Each test runs micro-batches as a pipeline does: `prepare`, tasks, `commit`. A killed process is one whose halves are
-dropped as they are, and made again.
+Each test runs micro-batches as a pipeline does: `prepare`, tasks, `commit`. To simulate a killed process, it discards
+the writers and the committer without closing them, and creates others.
 """
 # this module is tests: asserts, names that say what they check, and small numbers
 # ruff: noqa: S101, D102
@@ -48,15 +48,15 @@ class SinkKit:
     A sink to check.
 
     Attributes:
-        sink: constructed; its halves are made anew for each start.
+        sink: constructed; each start creates its writers and committer.
         state_dir: an empty folder.
         visible: what readers see now, an item for each event, in any order.
-        seen: what `visible` has for an event.
-        staged: what is staged now and not committed.
-        event: number -> an event that the sink takes; another number gives another event.
-        refused: an event that the sink refuses; None when it takes every event.
-        writes_at_once: tasks write what readers see, so a flush is visible before its commit and an abort takes nothing
-            back.
+        seen: event -> its item in `visible`.
+        staged: what is staged and not committed.
+        event: number -> an event that the sink accepts; different numbers give different events.
+        refused: an event that the sink refuses; None if it accepts every event.
+        writes_at_once: tasks write directly to the destination: a flush is visible before its commit, and an abort
+            removes nothing.
     """
 
     sink: Sink[Any]
@@ -73,12 +73,12 @@ class SinkKit:
         return [self.event(number) for number in numbers]
 
     def assert_visible(self, *numbers: int) -> None:
-        """See that readers find these events, each once."""
+        """Assert that readers see exactly these events, each once."""
         assert sorted(self.visible()) == sorted(self.seen(event) for event in self.events(*numbers))
 
 
 class _Start:
-    """The halves of a sink from one start of its pipeline on."""
+    """The writers and the committer of a sink after one start of its pipeline."""
 
     def __init__(self, kit: SinkKit) -> None:
         self._context = SinkContext("p", kit.sink.kind, kit.state_dir)
@@ -88,7 +88,7 @@ class _Start:
         self.committer.recover()
 
     def flush(self, name: str, *parts: Sequence[Event]) -> tuple[Batch, list[bytes]]:
-        """Run the events of a micro-batch in a task for each part, until no task asks to run again."""
+        """Run a micro-batch, a task for each part of its events, until no task requests another attempt."""
         requests: list[bytes] = []
         for _ in range(_MAX_ATTEMPTS):
             batch = batch_of(name)
@@ -105,7 +105,7 @@ class _Start:
                 return batch, [result.payload for result in results]
             self.committer.abort(batch)
             requests += [result.payload for result in results if result.run_again]
-        raise AssertionError(f"the sink asks for more than {_MAX_ATTEMPTS} attempts at a batch")
+        raise AssertionError(f"the sink requests more than {_MAX_ATTEMPTS} attempts at a batch")
 
     def write(self, number: int, batch: Batch, prepared: bytes, events: Sequence[Event]) -> None:
         """Run a task up to its flush."""
@@ -120,13 +120,13 @@ class _Start:
         self.committer.commit(*self.flush(name, *parts))
 
     def writer(self, number: int) -> SinkWriter:
-        """The half of a worker process."""
+        """The writer of a worker process."""
         while number >= len(self._writers):
             self._writers.append(self._sink.writer(self._context))
         return self._writers[number]
 
     def close(self) -> None:
-        """End it in order."""
+        """Stop in order."""
         for writer in self._writers:
             writer.close()
         self.committer.close()
@@ -138,12 +138,12 @@ def batch_of(name: str) -> Batch:
 
 
 class SinkContract:
-    """Subclass it, name the subclass `Test…`, and give it a `kit` fixture that gives a `SinkKit`."""
+    """Subclass it, name the subclass `Test…`, and define a fixture `kit` that returns a `SinkKit`."""
 
-    def test_pipelines_take_its_class(self, kit: SinkKit) -> None:
+    def test_class_is_accepted_by_pipelines(self, kit: SinkKit) -> None:
         check_component(type(kit.sink), "sinks", kit.sink.kind)
 
-    def test_settings_travel_to_workers(self, kit: SinkKit) -> None:
+    def test_settings_survive_pickling(self, kit: SinkKit) -> None:
         settings = kit.sink.settings
         assert isinstance(settings, type(kit.sink).settings_class())
         assert pickle.loads(pickle.dumps(settings)) == settings  # noqa: S301 - our own bytes
@@ -165,7 +165,7 @@ class SinkContract:
         kit.assert_visible(1, 2, 3)
         assert not kit.staged()
 
-    def test_batches_follow_each_other_in_the_same_halves(self, kit: SinkKit) -> None:
+    def test_several_batches_in_one_run(self, kit: SinkKit) -> None:
         start = _Start(kit)
         start.run("1000", kit.events(1, 2))
         start.run("2000", [])
@@ -191,7 +191,7 @@ class SinkContract:
 
     def test_aborted_attempt_leaves_nothing(self, kit: SinkKit) -> None:
         if kit.writes_at_once:
-            pytest.skip("tasks write what readers see")
+            pytest.skip("tasks write directly to the destination")
         start = _Start(kit)
         batch, _ = start.flush("1000", kit.events(1), kit.events(2))
         start.committer.abort(batch)
@@ -200,7 +200,7 @@ class SinkContract:
         start.run("1000", kit.events(1, 2))
         kit.assert_visible(1, 2)
 
-    def test_flush_cycle_that_is_given_up_is_forgotten(self, kit: SinkKit) -> None:
+    def test_abandoned_flush_cycle_is_discarded(self, kit: SinkKit) -> None:
         start = _Start(kit)
         batch = batch_of("1000")
         start.write(0, batch, start.committer.prepare(batch, ()), kit.events(1, 2))
@@ -240,9 +240,9 @@ class SinkContract:
         _Start(kit).close()
         kit.assert_visible(1, 2)
 
-    def test_refused_event_hurts_no_other(self, kit: SinkKit) -> None:
+    def test_refused_event_does_not_affect_others(self, kit: SinkKit) -> None:
         if kit.refused is None:
-            pytest.skip("the sink takes every event")
+            pytest.skip("the sink accepts every event")
         start = _Start(kit)
         start.run("1000", kit.events(3))
         batch = batch_of("2000")

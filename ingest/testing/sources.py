@@ -71,7 +71,7 @@ class SourceContract:
         check_component(kit.source, "sources", kit.source.kind)
         assert kit.source.examples, "give it an example: `ingest describe` shows it"
 
-    def test_settings_travel(self, kit: SourceKit) -> None:
+    def test_settings_survive_pickling(self, kit: SourceKit) -> None:
         assert isinstance(kit.settings, kit.source.settings_class())
         assert pickle.loads(pickle.dumps(kit.settings)) == kit.settings  # noqa: S301 - our own bytes
 
@@ -81,7 +81,7 @@ class SourceContract:
         assert isinstance(settings.summary, str)
         assert all(settings.reads_topic(topic) for topic in settings.topics_by_name)
         assert settings.consumer_group is None or all(settings.consumer_group)
-        assert {type(answer) for answer in (settings.has_headers, settings.has_record_times)} == {bool}
+        assert {type(value) for value in (settings.has_headers, settings.has_record_times)} == {bool}
         assert settings.fixed_names <= set(CORE_NAMES)
         assert all(isinstance(text, str) for item in settings.java_properties().items() for text in item)
 
@@ -108,5 +108,5 @@ class SourceContract:
 
     def test_methods_of_the_contract_keep_their_arguments(self, kit: SourceKit) -> None:
         for name in ("identity", "frame", "data_loss", "unavailable", "close", "jars", "look"):
-            asked = list(inspect.signature(getattr(Source, name)).parameters)
-            assert list(inspect.signature(getattr(kit.source, name)).parameters) == asked
+            expected = list(inspect.signature(getattr(Source, name)).parameters)
+            assert list(inspect.signature(getattr(kit.source, name)).parameters) == expected

@@ -1,4 +1,4 @@
-"""The events of one partition in one micro-batch through a decorator, as the chain takes them."""
+"""Runs the events of one split through a decorator, as the chain does."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -16,7 +16,7 @@ def outcomes_of_split(decorator: AnyDecorator, events: Iterable[Event]) -> list[
     """
     decorator.split_start()
     found: list[list[Event] | EventError] = []
-    held: dict[int, int] = {}
+    buffered: dict[int, int] = {}
     for event in events:
         try:
             answer = decorator.decorate(event)
@@ -28,12 +28,12 @@ def outcomes_of_split(decorator: AnyDecorator, events: Iterable[Event]) -> list[
         elif isinstance(decorator, Decorator):
             raise AssertionError(f"decorate returned {answer!r}; it must return True or False")
         elif isinstance(answer, Buffered):
-            held[id(event)] = len(found)
+            buffered[id(event)] = len(found)
             found.append([])
             if answer.instead_of is not None:
-                del held[id(answer.instead_of)]
+                del buffered[id(answer.instead_of)]
         else:
             found.append(list(answer))
     for event in decorator.split_end() if isinstance(decorator, FanOut) else ():
-        found[held.pop(id(event))] = [event]
+        found[buffered.pop(id(event))] = [event]
     return found

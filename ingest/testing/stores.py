@@ -30,7 +30,7 @@ from ingest.api import (
     TableSpec,
 )
 from ingest.clock import now_ms
-from ingest.testing.cells import EXAMPLES, MUTATIONS, SCANS, below, put
+from ingest.testing.cells import EXAMPLES, MUTATIONS, SCANS, put, with_prefix
 from ingest.testing.tables import AnyStore, StoreFixture, TableContract, scanned
 from sinks.memory import MemoryStore
 from sinks.writing.fold import Fold
@@ -46,17 +46,17 @@ class StoreContract(TableContract):
 
     # versions, time, deletes
 
-    def test_newest_time_wins_not_the_last_call(self, store: AnyStore, table: str) -> None:
+    def test_newest_timestamp_wins_over_last_call(self, store: AnyStore, table: str) -> None:
         store.apply(table, [put(b"r", 5, f_q=b"new")])
         store.apply(table, [put(b"r", 4, f_q=b"old")])
         assert store.get(table, b"r") == Row(b"r", (Cell(b"f", b"q", 5, b"new"),))
 
-    def test_same_time_last_call_wins(self, store: AnyStore, table: str) -> None:
+    def test_last_call_wins_for_equal_timestamps(self, store: AnyStore, table: str) -> None:
         store.apply(table, [put(b"r", 5, f_q=b"first")])
         store.apply(table, [put(b"r", 5, f_q=b"second")])
         assert store.get(table, b"r", versions=3) == Row(b"r", (Cell(b"f", b"q", 5, b"second"),))
 
-    def test_versions_are_newest_first_and_only_as_many_as_kept(self, store: AnyStore, table: str) -> None:
+    def test_versions_are_newest_first_and_limited(self, store: AnyStore, table: str) -> None:
         for at in (3, 1, 4, 2, 5):
             store.apply(table, [put(b"r", at, f_q=b"%d" % at, g_q=b"%d" % at)])
         row = store.get(table, b"r", versions=10)
@@ -81,7 +81,7 @@ class StoreContract(TableContract):
         ]
         assert store.get(table, b"t") is None
 
-    def test_row_delete_hides_up_to_its_time(self, store: AnyStore, table: str) -> None:
+    def test_row_delete_hides_cells_up_to_its_timestamp(self, store: AnyStore, table: str) -> None:
         store.apply(table, [put(b"r", 5, f_q=b"1", g_q=b"1"), put(b"r", 7, g_q=b"2"), put(b"s", 5, f_q=b"1")])
         store.apply(table, [Delete(b"r", 6)])
         assert scanned(store, table, Scan(versions=3)) == [
@@ -89,7 +89,7 @@ class StoreContract(TableContract):
             Row(b"s", (Cell(b"f", b"q", 5, b"1"),)),
         ]
 
-    def test_family_delete_hides_its_family_alone(self, store: AnyStore, table: str) -> None:
+    def test_family_delete_hides_only_its_family(self, store: AnyStore, table: str) -> None:
         store.apply(table, [put(b"r", 5, f_q=b"1", f_p=b"1", g_q=b"1")])
         store.apply(table, [Delete(b"r", 5, b"f")])
         assert store.get(table, b"r") == Row(b"r", (Cell(b"g", b"q", 5, b"1"),))
@@ -104,7 +104,7 @@ class StoreContract(TableContract):
             (b"p", 3), (b"p", 2), (b"p", 1), (b"q", 3),
         ]  # fmt: skip
 
-    def test_delete_hides_what_is_written_later_with_an_earlier_time(self, store: AnyStore, table: str) -> None:
+    def test_delete_hides_older_cells_written_later(self, store: AnyStore, table: str) -> None:
         store.apply(table, [Delete(b"r", 5), Delete(b"s", 5, b"f"), Delete(b"t", 5, b"f", b"q")])
         for row in (b"r", b"s", b"t"):
             store.apply(table, [put(row, 5, f_q=b"hidden")])
@@ -210,19 +210,19 @@ class StoreContract(TableContract):
     @EXAMPLES
     @example(calls=[[Put(b"a", {b"f:y": b""}, 1)]], scans=[Scan(columns=(b"f", b"f:x"))])
     @given(calls=lists(lists(MUTATIONS, min_size=1, max_size=4), max_size=6), scans=lists(SCANS, max_size=6))
-    def test_agrees_with_the_reference(
+    def test_reads_agree_with_the_memory_store(
         self, store: AnyStore, table: str, calls: list[list[Mutation]], scans: list[Scan]
     ) -> None:
-        """Reads give the same as in the memory store; each example writes under a prefix of its own."""
+        """Each example writes with its own row prefix."""
         prefix = b"%08d/" % next(_numbers)
         reference = MemoryStore()
         reference.open()
         reference.ensure_table(TableSpec(table, (FamilySpec(b"f"), FamilySpec(b"g", versions=3))))
         for call in calls:
             for one in (reference, store):
-                one.apply(table, [below(prefix, mutation) for mutation in call])
+                one.apply(table, [with_prefix(prefix, mutation) for mutation in call])
         for scan in [Scan(), *scans]:
-            asked = Scan(
+            prefixed = Scan(
                 start=prefix + scan.start,
                 stop=None if scan.stop is None else prefix + scan.stop,
                 prefix=prefix + scan.prefix,
@@ -232,7 +232,7 @@ class StoreContract(TableContract):
                 reverse=scan.reverse,
                 page_rows=scan.page_rows,
             )
-            assert scanned(store, table, asked) == scanned(reference, table, asked)
+            assert scanned(store, table, prefixed) == scanned(reference, table, prefixed)
         for key in (prefix + b"a", prefix + b"b"):
             assert store.get(table, key, versions=3) == reference.get(table, key, versions=3)
             only = [b"f:x", b"g"]
@@ -240,7 +240,7 @@ class StoreContract(TableContract):
 
     # durability, readers
 
-    def test_reopened_store_has_everything(self, kit: StoreFixture, store: AnyStore, table: str) -> None:
+    def test_reopened_store_has_all_writes(self, kit: StoreFixture, store: AnyStore, table: str) -> None:
         store.apply(table, [put(b"r", 1, f_q=b"1", g_q=b"1"), put(b"s", 1, f_q=b"1")])
         store.apply(table, [Delete(b"s", 1)])
         again = kit.reopened(store)
@@ -249,7 +249,7 @@ class StoreContract(TableContract):
         again.apply(table, [put(b"s", 1, f_q=b"hidden")])
         assert [row.key for row in scanned(again, table)] == [b"r"]
 
-    def test_written_without_wal_is_read_back(self, kit: StoreFixture, store: AnyStore, table: str) -> None:
+    def test_writes_without_wal_survive_reopening(self, kit: StoreFixture, store: AnyStore, table: str) -> None:
         store.apply(table, [put(b"r", 1, wal=False, f_q=b"1"), put(b"s", 1, wal=False, g_q=b"1")])
         store.apply(table, [put(b"t", 1, wal=False, f_q=b"1"), put(b"u", 1, f_q=b"1"), Delete(b"s", 1, wal=False)])
         assert [row.key for row in scanned(store, table)] == [b"r", b"t", b"u"]

@@ -43,7 +43,7 @@ class StoreFixture(ABC):
         """The store, not open; all stores of a fixture have the same data."""
 
     def reader(self, store: AnyStore) -> AnyStore:
-        """An open store for another reader while `store` is open for writing; `store` itself if there is no other."""
+        """An open store for reads while `store` is open for writes; `store` itself if it needs no second one."""
         return store
 
     def reopened(self, store: AnyStore) -> AnyStore:
@@ -53,7 +53,7 @@ class StoreFixture(ABC):
         return store
 
     def table(self) -> str:
-        """A name no table has yet."""
+        """A name that no table has."""
         return f"contract_{time.time_ns()}_{next(_numbers)}"
 
     def clean(self) -> None:  # noqa: B027 - most need no clean-up
@@ -66,7 +66,7 @@ def scanned(store: AnyStore, table: str, scan: Scan | None = None) -> list[Row]:
 
 
 class TableContract:
-    """The part of `StoreContract` about tables and families, and the fixtures of all of it."""
+    """The part of `StoreContract` about tables and families, and the fixtures of both."""
 
     @pytest.fixture
     def kit(self) -> StoreFixture:
@@ -76,10 +76,10 @@ class TableContract:
     @pytest.fixture
     def store(self, kit: StoreFixture) -> Iterator[AnyStore]:
         """The store, open."""
-        made = kit.store()
-        made.open()
-        yield made
-        made.close()
+        store = kit.store()
+        store.open()
+        yield store
+        store.close()
         kit.clean()
 
     @pytest.fixture

@@ -1,9 +1,14 @@
 """
-HBase through its Thrift servers; the only door to happybase and thriftpy2.
+HBase through its Thrift servers; the only package that imports happybase and thriftpy2.
 
-    settings    what can be set thrift1     the types of the Thrift interface that happybase brings connection  how the
-    Thrift server is reached sockets     the socket under it message     the message of a call, joined from prepared
-    bytes encoding    mutations as calls: checked, cut to size reading     rows out of its answers schema      how
-    tables and families are created, also through Thrift2 store       the store itself errors      the one table from
-    errors of the Thrift server to ours
+    settings      options of the store
+    store         the store
+    thrift1       the types of the Thrift interface that happybase ships
+    connection    the connection to a Thrift server
+    sockets       its socket
+    encoding      mutations as calls: checked, and divided by size
+    message       the message of a call, joined from cached bytes
+    reading       gets and scans
+    schema        creates tables, creates and alters families, also through Thrift2
+    errors        maps errors of a Thrift server to ours
 """

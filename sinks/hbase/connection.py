@@ -33,17 +33,17 @@ class Client(TClient):
 
     def send(self, method: str, message: bytes) -> Any:
         """
-        The answer to a call.
+        Send a call and return its answer.
 
         Args:
-            method: what the message calls.
-            message: numbered 0, like all of this client's.
+            method: of the call.
+            message: with sequence number 0, as all messages of this client.
         """
         self.write(message)
         return self._recv(method)
 
     def write(self, message: bytes) -> None:
-        """Send, and read no answer."""
+        """Send without reading an answer."""
         transport = self._oprot.trans
         transport.write(message)
         transport.flush()
@@ -63,8 +63,8 @@ class Connection:
     """
     The connection to one Thrift server.
 
-    Called by one thread. A call that breaks the connection drops it; the next one connects again. It retries nothing:
-    only the caller knows whether a call may be repeated.
+    Called by one thread. After a connection error the next call connects again. It retries nothing: only the caller
+    knows whether a call may be repeated.
     """
 
     def __init__(self, settings: HBaseSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -96,11 +96,11 @@ class Connection:
         The result of a call of a Thrift client.
 
         Args:
-            ask: makes the call with the `Client` of the interface `Hbase`.
+            ask: makes the call with a `Client` of the interface `Hbase`.
             table: for messages.
 
         Raises:
-            StoreError: what `errors` makes of the driver's.
+            StoreError: as `errors` translates the error.
         """
         connection = self._live()
         try:
@@ -112,7 +112,7 @@ class Connection:
             self._abort()
             raise translated(error, table=table, where=self.where, has_answered=self._has_answered) from error
         except BaseException:
-            self._abort()  # interrupted half way: the next call would read the answer to this one
+            self._abort()  # interrupted: the next call would read the answer to this one
             raise
         self._answered()
         return answer
@@ -145,7 +145,7 @@ class Connection:
 
     def _drop(self) -> None:
         if self._connection is not None:
-            with contextlib.suppress(*CONNECTION_ERRORS):  # it may be broken, and is dropped for that reason
+            with contextlib.suppress(*CONNECTION_ERRORS):  # it may be broken
                 self._connection.close()
             self._connection = None
 

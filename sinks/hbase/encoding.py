@@ -1,11 +1,11 @@
 """
 Mutations as calls of the Thrift interface.
 
-One call, `mutateRowsTs`, carries puts of many rows, or deletes of many rows, all of one time: the server does the puts
-of a call before its deletes whatever their order, so the two never share one. The WAL flag goes with every cell, and
-the server applies the flag of a row's last cell, so all cells of a call have one flag.
+One call, `mutateRowsTs`, has either puts or deletes of many rows, all with one timestamp: the server executes the puts
+of a call before its deletes, whatever their order. Every cell has a WAL flag, and the server applies the flag of a
+row's last cell, so all cells of a call have one flag.
 
-The server does not say which row it refuses, so rows it would refuse are found before anything is sent.
+The server does not say which row it rejects, so rows that it would reject are found before anything is sent.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,13 +17,13 @@ from sinks.hbase.message import Binary, Compact, Messages
 from sinks.hbase.settings import HBaseSettings, Protocol, Transport
 
 MAX_CALL_BYTES = {Transport.BUFFERED: 16 * 1024 * 1024, Transport.FRAMED: 1_500_000}
-"""Size at which a call is cut; a buffered server has no limit but its memory."""
+"""Maximum size of a call with several rows; only its memory limits a buffered server."""
 
 MAX_FRAME_BYTES = 2 * 1024 * 1024
-"""A framed server closes the connection at a larger message, by default; a row above `MAX_CALL_BYTES` goes alone."""
+"""A framed server closes the connection at a larger message, by default. A row above `MAX_CALL_BYTES` is sent alone."""
 
 CELL_OVERHEAD_BYTES = 23
-"""Bytes that HBase counts beside row key, column and value: 24 of lengths, time and type, without the colon."""
+"""Bytes that HBase counts besides row key, column and value: 24 of lengths, time and type, minus the colon."""
 
 _WIRES = {Protocol.BINARY: Binary, Protocol.COMPACT: Compact}
 
@@ -33,7 +33,7 @@ class Call(NamedTuple):
     One `mutateRowsTs`.
 
     Attributes:
-        indexes: which of the mutations it carries.
+        indexes: of its mutations.
     """
 
     message: bytes
@@ -41,7 +41,7 @@ class Call(NamedTuple):
 
 
 class Encoder:
-    """Makes the calls of one connection; called by one thread."""
+    """Encodes the calls of one connection; called by one thread."""
 
     def __init__(self, settings: HBaseSettings) -> None:
         self._messages = Messages(_WIRES[settings.protocol](), _check_column)
@@ -53,28 +53,30 @@ class Encoder:
         self, table: str, mutations: Sequence[Mutation], families: Callable[[], Sequence[bytes]]
     ) -> Iterator[Call]:
         """
-        Mutations as calls, in order, no larger than the server takes.
+        Mutations as calls, in order, no larger than the server accepts.
 
         Args:
-            table: they are for.
-            mutations: of any kinds, times and WAL flags.
-            families: returns those of the table, which a delete of a whole row names one by one.
+            table: of the mutations.
+            mutations: of any types, timestamps and WAL flags.
+            families: returns those of the table, which a row delete names one by one.
 
         Raises:
-            WriteRejectedError: at once, with the indexes of all that can never be written.
+            WriteRejectedError: some mutations can never be written; raised before the first call, with their indexes.
         """
         name = table.encode()
         envelope = sum(map(len, self._messages.envelope(name, len(mutations), MAX_TIME_MS)))
         rows = self._rows(mutations, families, envelope)
-        return self._cut(name, mutations, rows, self._max_call_bytes - envelope)
+        return self._divided(name, mutations, rows, self._max_call_bytes - envelope)
 
-    def _cut(self, table: bytes, mutations: Sequence[Mutation], rows: Sequence[bytes], room: int) -> Iterator[Call]:
+    def _divided(
+        self, table: bytes, mutations: Sequence[Mutation], rows: Sequence[bytes], max_bytes: int
+    ) -> Iterator[Call]:
         begin = size = 0
-        kind: tuple[type, int, bool] = (Put, 0, True)  # what all rows of a call have in common
+        kind: tuple[type, int, bool] = (Put, 0, True)  # the same for all rows of a call
         for index, mutation in enumerate(mutations):
             own_kind = (type(mutation), mutation.timestamp_ms, mutation.wal)
             own_size = len(rows[index])
-            if index > begin and (own_kind != kind or size + own_size > room):
+            if index > begin and (own_kind != kind or size + own_size > max_bytes):
                 yield Call(self._messages.message(table, rows[begin:index], kind[1]), range(begin, index))
                 begin, size = index, 0
             kind = own_kind
@@ -101,9 +103,9 @@ class Encoder:
 
     def _row(self, mutation: Mutation, families: Sequence[bytes], envelope: int) -> bytes:
         if not 0 < len(mutation.row) <= MAX_ROW_KEY_BYTES:
-            raise _RefusalError(f"row key of {len(mutation.row)} bytes; HBase takes 1 to {MAX_ROW_KEY_BYTES}")
+            raise _RefusalError(f"row key of {len(mutation.row)} bytes; HBase allows 1 to {MAX_ROW_KEY_BYTES}")
         if not 0 <= mutation.timestamp_ms <= MAX_TIME_MS:
-            raise _RefusalError(f"{mutation.timestamp_ms} is not a time that a cell can have")
+            raise _RefusalError(f"{mutation.timestamp_ms} is not a valid timestamp of a cell")
         if isinstance(mutation, Delete):
             row = self._messages.delete(mutation.row, _deleted(mutation, families), wal=mutation.wal)
         elif mutation.columns:
@@ -114,7 +116,7 @@ class Encoder:
             self._check_cells(mutation)
         if self._max_frame_bytes is not None and len(row) + envelope > self._max_frame_bytes:
             raise _RefusalError(
-                f"row of {len(row)} bytes; a framed Thrift server takes messages of {self._max_frame_bytes}"
+                f"row of {len(row)} bytes; a framed Thrift server accepts messages of {self._max_frame_bytes}"
             )
         return row
 
@@ -134,7 +136,7 @@ class _RefusalError(ValueError):
 
 
 def _deleted(delete: Delete, families: Sequence[bytes]) -> Sequence[bytes]:
-    # a column without a colon stands for the whole family
+    # a column without a colon is the whole family
     family = delete.family
     if family is None:
         return families
@@ -148,4 +150,4 @@ def _check_column(column: bytes) -> None:
     if colon < 1:  # -1: there is none; 0: no family
         raise _RefusalError(f"{shown(column)} is not a column; write family:qualifier")
     if colon > MAX_FAMILY_BYTES:
-        raise _RefusalError(f"family of {colon} bytes; HBase takes 1 to {MAX_FAMILY_BYTES}")
+        raise _RefusalError(f"family of {colon} bytes; HBase allows 1 to {MAX_FAMILY_BYTES}")

@@ -1,14 +1,14 @@
 """
-The one table from errors of a Thrift server to ours.
+Maps errors of a Thrift server to ours.
 
-HBase answers with the text of a Java stack trace, so exception names in that text decide. The text has no row keys: it
-never says which row was refused.
+HBase answers with the text of a Java stack trace, so rules match the names of exceptions in that text. It does not say
+which row was rejected.
 
-HBase also marks exceptions as final when every row is good, as for a table that is read only or over its quota. So this
-table decides: an exception about rows rejects them; one about the table, permissions or the cluster blocks until an
-operator acts; one that the table does not list counts as unavailable, and blocks too.
+HBase also calls exceptions non-retriable that are not about a row, as for a table that is read only or over its quota.
+So the rules decide: an exception about rows rejects them; one about the table, permissions or the cluster blocks until
+an operator acts; an unknown exception counts as unavailable, and blocks too.
 
-The unit tests hold the text of each row, taken from a live HBase but where the README beside the texts says otherwise.
+The unit tests have a text for each rule, captured from a live HBase unless the README beside the texts says otherwise.
 """
 
 import re
@@ -33,39 +33,39 @@ from ingest.api import (
 from sinks.hbase.thrift1 import AlreadyExists, HBaseIOError, IllegalArgument
 
 DRIVER_ERRORS = (HBaseIOError, IllegalArgument, AlreadyExists, TApplicationException)
-"""Answers of the server in place of a result; the connection is still good."""
+"""Errors that the server returns; the connection can still be used."""
 
 CONNECTION_ERRORS = (TTransportException, TProtocolException, OSError, EOFError)
-"""The connection is broken, or may still carry an old answer."""
+"""Errors after which the connection is broken, or may still deliver an old answer."""
 
 _DO_THEY_MATCH = "do `transport`, `protocol` and `port` match the server's?"
-_MAX_REASON_CHARS = 300  # letters of a server's text in a message of ours
+_MAX_REASON_CHARS = 300  # of a server's text in our message
 
 
-class _Kind(Protocol):
+class _Error(Protocol):
     def __call__(self, message: str, *, hint: str | None = None) -> IngestError: ...
 
 
 class Rule(NamedTuple):
     """
-    One row of the table.
+    One rule from a server's text to our error.
 
     Attributes:
-        seen: pattern to look for in the server's text; `{table}` stands for the table's name.
-        kind: our error.
-        says: our text; `{table}` as above, `{reason}` is the server's own.
-        hint: the way out.
+        pattern: searched in the server's text; `{table}` stands for the table's name.
+        error: our error.
+        message: our text; `{table}` as above, `{reason}` is the server's text.
+        hint: what to do about it.
     """
 
     name: str
-    seen: str
-    kind: _Kind
-    says: str
+    pattern: str
+    error: _Error
+    message: str
     hint: str | None = None
 
 
 RULES = (
-    # first those whose text holds bytes of the rows themselves: those bytes must not match another entry
+    # first those whose text contains bytes of rows, which must not match another rule
     Rule(
         "too_large",
         r"size too large|DoNotRetryIOException: Cell(?:\[| with size)|RequestTooBigException|RowTooBigException",
@@ -73,14 +73,14 @@ RULES = (
         "cell too large: {reason}",
         "set the store's `max_cell_bytes` to refuse such cells before they are sent",
     ),
-    # the server that was asked no longer has the row: its table was split meanwhile
+    # the region was split or moved after the row was located
     Rule(
         "moved",
         r"FailedSanityCheckException: Requested row out of range",
         StoreUnavailableError,
         "not available: {reason}",
     ),
-    Rule("insane", r"FailedSanityCheckException", WriteRejectedError, "refused: {reason}"),
+    Rule("sanity", r"FailedSanityCheckException", WriteRejectedError, "refused: {reason}"),
     Rule(
         "no_family",
         r"NoSuchColumnFamilyException",
@@ -88,7 +88,7 @@ RULES = (
         'no such family in table "{table}": {reason}',
         "add it with 'ingest table apply', or allow it with `families.on_unknown: create` and `thrift2`",
     ),
-    # an answer to a batch has the name of the table in the place of the exception; one of Thrift2 has nothing else
+    # an answer to a batch has the table's name in place of the exception; one of Thrift2 has only the name
     Rule(
         "no_table",
         r"TableNotFoundException|NamespaceNotFoundException|Failed \d+ actions?: {table}: \d+ times?|\A(?!\Z){table}\Z",
@@ -138,9 +138,9 @@ RULES = (
         StoreBusyError,
         "busy: {reason}",
     ),
-    # not about the rows, though the server calls some of these final
+    # not about rows, although HBase calls some of these non-retriable
     Rule(
-        "away",
+        "unavailable",
         r"NotServingRegionException|RegionServerStoppedException|RegionServerAbortedException|ServerNotRunningYet"
         r"|PleaseHoldException|MasterNotRunning|CallTimeoutException|ConnectException|ConnectionClosed|SocketTimeout"
         r"|RegionOpeningException|RegionMovedException|NoServerForRegion|MasterStopped|RegionOfflineException"
@@ -151,7 +151,7 @@ RULES = (
     ),
     Rule(
         "final",
-        # but not their parent, DoNotRetryIOException: a cluster also uses it alone for problems of its own
+        # not their superclass DoNotRetryIOException, which is also raised for problems of the cluster
         r"IllegalArgument|InvalidFamilyOperation|ConstraintException|CoprocessorException",
         WriteRejectedError,
         "refused: {reason}",
@@ -159,7 +159,7 @@ RULES = (
     Rule("other", r"", StoreUnavailableError, "not available: {reason}"),
 )
 
-_FRAME = re.compile(r"^\s+at .*\n?", re.MULTILINE)  # a place in Java's code, not a reason
+_FRAME = re.compile(r"^\s+at .*\n?", re.MULTILINE)  # of a Java stack trace
 _WRAPPING = re.compile(r"^\S*RetriesExhaustedWithDetailsException: ")
 
 
@@ -171,10 +171,10 @@ def translated(
 
     Args:
         error: one of `DRIVER_ERRORS` or `CONNECTION_ERRORS`.
-        table: what the call was about.
+        table: of the call.
         where: host and port, for messages about the connection.
-        has_answered: whether a call was ever answered there; else it may not be a Thrift server, or use another
-            protocol.
+        has_answered: whether the server has ever answered a call; if not, it may not be a Thrift server, or it may use
+            another protocol.
     """
     if isinstance(error, TApplicationException):
         if error.type != TApplicationException.INTERNAL_ERROR:
@@ -182,7 +182,7 @@ def translated(
                 f"{where} does not know the calls of HBase's Thrift server: {text_of(error)}",
                 hint="is it a Thrift2 server, or an old one?",
             )
-        # not about a row: rows that make a Thrift server fail are found before they are sent
+        # not about a row: rows that make a Thrift server fail are rejected before they are sent
         return StoreRefusedError(f"the Thrift server could not process a call: {text_of(error)}")
     if isinstance(error, AlreadyExists):
         return StoreError(f'table "{table}" exists')
@@ -196,25 +196,25 @@ def error_of(text: str, table: str) -> IngestError:
     rule = rule_for(text, table)
     reason = _WRAPPING.sub("", text).partition("\n")[0][:_MAX_REASON_CHARS] or "no reason given"
     hint = rule.hint.replace("{table}", table) if rule.hint else None
-    return rule.kind(rule.says.replace("{table}", table).replace("{reason}", reason), hint=hint)
+    return rule.error(rule.message.replace("{table}", table).replace("{reason}", reason), hint=hint)
 
 
 def schema_error(error: IngestError) -> IngestError:
-    """The error for a change of tables rather than a write: a rejection is one of the configuration."""
+    """The error of a schema change rather than a write: a rejection becomes a SchemaError."""
     return SchemaError(error.message, hint=error.hint) if isinstance(error, WriteRejectedError) else error
 
 
 def rule_for(text: str, table: str) -> Rule:
-    """The first rule whose pattern is in the text; the last matches any text."""
-    words = _FRAME.sub("", text)
-    return next(rule for rule in RULES if re.search(rule.seen.replace("{table}", re.escape(table)), words))
+    """The first rule whose pattern is found in the text; the last rule matches any text."""
+    text = _FRAME.sub("", text)
+    return next(rule for rule in RULES if re.search(rule.pattern.replace("{table}", re.escape(table)), text))
 
 
 def read_error(error: IngestError) -> IngestError:
     """
-    The error for a read rather than a write: a missing table is not found, and nothing is rejected.
+    The error of a read rather than a write: a missing table is not found, and a rejection becomes a refusal.
 
-    Reads are always the same few calls, so a server that cannot process one is faulty itself; the pipeline blocks.
+    A read is not caused by an event, so if the server rejects it the pipeline blocks.
     """
     if isinstance(error, StoreRefusedError) and error.code == "no_table":
         return NotFoundError(error.message, hint=error.hint)
@@ -224,7 +224,7 @@ def read_error(error: IngestError) -> IngestError:
 
 
 def text_of(error: Exception) -> str:
-    """What the server said, as text; lines after the first are a stack trace."""
+    """The server's text; lines after the first are a stack trace."""
     message = getattr(error, "message", None)
     if message is None:
         message = str(error)
@@ -240,7 +240,7 @@ def _connection_error(error: Exception, where: str, hint: str | None) -> StoreUn
         return StoreUnavailableError(f"no answer from {where} in time; the call may still execute", hint=hint)
     if isinstance(error, TProtocolException):
         return StoreUnavailableError(
-            f"{where} does not answer as a Thrift server would: {text_of(error)}", hint=_DO_THEY_MATCH
+            f"{where} does not answer as a Thrift server: {text_of(error)}", hint=_DO_THEY_MATCH
         )
     return StoreUnavailableError(
         f"the connection to {where} broke: {text_of(error) or type(error).__name__}", hint=hint

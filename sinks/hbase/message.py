@@ -1,9 +1,9 @@
 """
-The message of `mutateRowsTs`, joined from bytes that are prepared once for each column.
+The message of `mutateRowsTs`, joined from bytes that are cached for each column.
 
 happybase creates an object for each cell and writes it field by field. Here all bytes before a value (the end of the
-cell before it, whether it is a delete, the column) is one bytes object, kept for as long as the column is in use; a row
-joins those, lengths and values. The message is byte for byte the same.
+previous cell, the delete flag, the column) are one cached bytes object; a row joins these, lengths and values. The
+message is byte for byte the same.
 """
 
 from abc import ABC, abstractmethod
@@ -13,8 +13,8 @@ from thriftpy2.thrift import TMessageType
 
 METHOD = "mutateRowsTs"
 
-_MAX_COLUMNS = 4096  # kept for each kind of cell; a bound, since columns come from the data
-_MAX_COLUMN_BYTES = 512  # of those that are kept
+_MAX_COLUMNS = 4096  # cached for each kind of cell; a bound, since columns come from the data
+_MAX_COLUMN_BYTES = 512  # of a cached column
 _MAX_SIZES = 4096
 
 
@@ -86,7 +86,7 @@ class Binary(Wire):
 
 
 class Compact(Wire):
-    """Thrift's compact protocol: fields by their distance from the one before, which is always 1 here; sizes vary."""
+    """Thrift's compact protocol: the difference of field numbers, always 1 here; sizes are varints."""
 
     no_attributes = b"\x1b\0"
 
@@ -96,7 +96,7 @@ class Compact(Wire):
         return b"\x82" + bytes([1 | TMessageType.CALL << 5]) + self.size(number) + self.size(len(name)) + name
 
     def size(self, count: int) -> bytes:
-        """Before that many bytes: seven bits a byte, the lowest first, the eighth says that more follow."""
+        """Before that many bytes: a varint, seven bits a byte, the lowest first."""
         written = bytearray()
         while count > 0x7F:  # noqa: PLR2004 - seven bits
             written.append(count & 0x7F | 0x80)
@@ -104,7 +104,7 @@ class Compact(Wire):
         written.append(count)
         return bytes(written)
 
-    def text(self, field: int) -> bytes:  # noqa: ARG002 - its distance is 1
+    def text(self, field: int) -> bytes:  # noqa: ARG002 - the difference is 1
         """Before a field of bytes and its size."""
         return b"\x18"
 
@@ -117,16 +117,16 @@ class Compact(Wire):
         return b"\x11" if value else b"\x12"
 
     def number(self, field: int, value: int) -> bytes:  # noqa: ARG002
-        """A whole field of 64 bits, the sign moved to its lowest bit."""
+        """A whole field of 64 bits, zigzag-encoded."""
         return b"\x16" + self.size(value << 1 if value >= 0 else ~(value << 1))
 
 
 class Messages:
     """
-    Makes the messages of one connection; called by one thread.
+    Builds the messages of one connection; called by one thread.
 
     Args:
-        check: raises for a name that is not a column of a put; called once for each that is kept.
+        check: raises for an invalid column of a put; called once for each cached column.
     """
 
     def __init__(self, wire: Wire, check: Callable[[bytes], object]) -> None:
@@ -138,7 +138,7 @@ class Messages:
         self._delete = {wal: _Cells(wire, bool, is_delete=True, wal=wal) for wal in (False, True)}
 
     def put(self, row: bytes, columns: Mapping[bytes, bytes], *, wal: bool) -> bytes:
-        """A row of new cells, as it stands in a message."""
+        """A row of puts, as in a message."""
         cells = self._put[wal]
         sizes = self._sizes
         count = len(columns)
@@ -149,16 +149,16 @@ class Messages:
             parts.append(sizes[len(value)])
             parts.append(value)
         if count:
-            parts[4] = parts[4][len(cells.end) :]  # the first cell has none before it to end
+            parts[4] = parts[4][len(cells.end) :]  # no cell precedes the first one
             parts.append(cells.end)
         parts.append(self._wire.stop)
         return b"".join(parts)
 
     def delete(self, row: bytes, columns: Sequence[bytes], *, wal: bool) -> bytes:
-        """A row of deletes; a column without a colon stands for the family."""
+        """A row of deletes; a column without a colon is a family."""
         cells = self._delete[wal]
-        none = self._sizes[0]
-        written = b"".join(cells[column] + none for column in columns)[len(cells.end) :]
+        no_value = self._sizes[0]
+        written = b"".join(cells[column] + no_value for column in columns)[len(cells.end) :]
         ends = cells.end + self._wire.stop if columns else self._wire.stop
         return self._text + self._sizes[len(row)] + row + self._wire.structs(2, len(columns)) + written + ends
 
@@ -173,16 +173,16 @@ class Messages:
         The whole call.
 
         Args:
-            table: the rows are for.
-            rows: of `put` or of `delete`, not of both.
-            timestamp_ms: of all their cells.
+            table: of the rows.
+            rows: from `put` or from `delete`, not from both.
+            timestamp_ms: of all cells.
         """
         before, after = self.envelope(table, len(rows), timestamp_ms)
         return b"".join((before, *rows, after))
 
 
 class _Cells(dict[bytes, bytes]):
-    """Column -> the bytes before its value, including the end of the cell before."""
+    """Column -> the bytes before its value, including the end of the previous cell."""
 
     def __init__(self, wire: Wire, check: Callable[[bytes], object], *, is_delete: bool, wal: bool) -> None:
         super().__init__()
@@ -202,7 +202,7 @@ class _Cells(dict[bytes, bytes]):
 
 
 class _Sizes(dict[int, bytes]):
-    """Number of bytes -> how it is written."""
+    """Number of bytes -> its encoding."""
 
     def __init__(self, wire: Wire) -> None:
         super().__init__((count, wire.size(count)) for count in range(_MAX_SIZES))

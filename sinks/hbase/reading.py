@@ -1,8 +1,8 @@
 """
-Rows out of the answers of a Thrift server.
+Gets and scans through a Thrift server.
 
-The old interface gives the newest version of each cell; older ones only for one column at a time. Reading several
-versions of a row takes one more call for each of its cells.
+The old interface returns the newest version of each cell, and older ones only of one column at a time. Reading several
+versions of a row takes one more call for each of its columns.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from sinks.hbase.errors import read_error
 from sinks.hbase.schema import described
 from sinks.hbase.thrift1 import IllegalArgument, TScan
 
-_MAX_PAGE_ROWS = 10_000  # of one call, whatever the limit: client and server keep it in memory
+_MAX_PAGE_ROWS = 10_000  # of one call: client and server buffer a page in memory
 
 
 class Reader:
@@ -60,10 +60,9 @@ class Reader:
 
     def locate(self, table: str, rows: Sequence[bytes]) -> None:
         """
-        Make the server load the regions of a table if it could not locate one by these keys.
+        Make the server cache the regions of a table if a row key is too long for its region lookup.
 
-        To locate a region it builds a key of table, row key and 16 more bytes, which must not be longer than a row key
-        allows; regions it has cached need no lookup.
+        The lookup key has the table, the row key and 16 more bytes, and must not be longer than a row key may be.
         """
         longest = MAX_ROW_KEY_BYTES - len(table.encode()) - 16
         if any(len(row) > longest for row in rows):
@@ -99,9 +98,9 @@ class Reader:
         if columns == () or scan.limit == 0 or (stop is not None and stop <= start):
             return
         with contextlib.closing(self._rows(table, scan, columns, start, stop)) as found:
-            made = (self._row(table, key, cells, scan.versions) for key, cells in found)
-            # the cells of some rows are deleted between the two calls
-            yield from islice((row for row in made if row is not None), scan.limit)
+            rows = (self._row(table, key, cells, scan.versions) for key, cells in found)
+            # a row is None if its cells were deleted between the two calls
+            yield from islice((row for row in rows if row is not None), scan.limit)
 
     def _rows(
         self, table: str, scan: Scan, columns: Sequence[bytes] | None, start: bytes, stop: bytes | None
@@ -121,7 +120,7 @@ class Reader:
                 except StoreError as error:
                     if not _is_gone(error):
                         raise
-                    scanner = None  # the server drops scanners that are idle for long; continue after the last row
+                    scanner = None  # the server closes idle scanners; continue after the last row
                     continue
                 if not page:
                     return
@@ -130,12 +129,12 @@ class Reader:
                     if (scan.reverse and row < start) or (stop is not None and row > stop):
                         return
                     if row in (last, stop):
-                        continue  # the start of a reverse scan: HBase includes that key
+                        continue  # HBase includes the start key of a reverse scan
                     last = row
                     yield row, found.columns
         finally:
             if scanner is not None:
-                self._forget(scanner)
+                self._close_scanner(scanner)
 
     def _open(
         self,
@@ -155,8 +154,8 @@ class Reader:
         opened = self._ask(table, lambda client: client.scannerOpenWithScan(table.encode(), question, {}))
         return int(opened)
 
-    def _forget(self, scanner: int) -> None:
-        with contextlib.suppress(StoreError):  # the server closes it after a time without calls
+    def _close_scanner(self, scanner: int) -> None:
+        with contextlib.suppress(StoreError):  # the server closes an idle scanner anyway
             self._connection.call(lambda client: client.scannerClose(scanner))
 
     def _row(self, table: str, row: bytes, columns: dict[bytes, Any], versions: int) -> Row | None:
@@ -198,10 +197,10 @@ class Reader:
 
 def _range(start: bytes, stop: bytes | None, last: bytes | None, *, reverse: bool) -> tuple[bytes | None, bytes | None]:
     """
-    The bounds to give HBase for the range [start, stop), continuing after the last row seen.
+    The bounds of an HBase scan for the range [start, stop), continuing after the last row read.
 
-    A reverse scan starts at the larger key, which HBase includes, and ends at the smaller one, which HBase excludes. So
-    it starts at `stop` and ends at some key below `start`; the caller drops the excess rows.
+    HBase includes the start of a reverse scan, its larger key, and excludes the end. So the scan starts at `stop` and
+    ends at some key below `start`; the caller skips the excess rows.
     """
     if not reverse:
         return (start if last is None else last + b"\0") or None, stop
@@ -209,7 +208,7 @@ def _range(start: bytes, stop: bytes | None, last: bytes | None, *, reverse: boo
 
 
 def _below(key: bytes) -> bytes | None:
-    """Some key before a key with few others between the two; None for the first key of all."""
+    """A key shortly before a key; None for the first key."""
     if not key:
         return None
     head, tail = key[:-1], key[-1]

@@ -1,8 +1,8 @@
 """
-How tables and families are created, and how families are altered.
+Creates tables, and creates and alters families.
 
-The old Thrift interface creates tables without split points, and alters none; Thrift2 does both. If neither can, the
-error has the command for the hbase shell.
+The old Thrift interface creates tables without split points and alters no table; Thrift2 can do both. If neither is
+possible, the error has the command for the hbase shell.
 """
 
 import re
@@ -27,9 +27,9 @@ _HAVE_FIELDS = frozenset(
     b"COMPRESS_TAGS DATA_BLOCK_ENCODING DFS_REPLICATION EVICT_BLOCKS_ON_CLOSE IN_MEMORY KEEP_DELETED_CELLS "
     b"MIN_VERSIONS REPLICATION_SCOPE TTL VERSIONS".split()
 )
-"""Attributes of a family that Thrift2 also gives as fields of their own."""
+"""Attributes of a family for which Thrift2 also has fields."""
 _DEFAULTS = {b"INDEX_BLOCK_ENCODING": b"NONE"}
-"""Attributes without such a field that every family has, as a new one has them."""
+"""Attributes without such a field that every family has, with the values of a new family."""
 
 
 def create_table(connection: Connection, spec: TableSpec) -> None:
@@ -39,7 +39,7 @@ def create_table(connection: Connection, spec: TableSpec) -> None:
     Raises:
         StoreError: it could not be created.
     """
-    # every value is given: the interface's own defaults are three versions, no bloom filter and no block cache
+    # sets every field: the interface's defaults are three versions, no bloom filter and no block cache
     descriptors = [
         ColumnDescriptor(
             name=family.name + b":",
@@ -55,7 +55,7 @@ def create_table(connection: Connection, spec: TableSpec) -> None:
 
 
 def described(descriptor: Any) -> FamilySpec:
-    """A family as the old interface describes it."""
+    """A family from its descriptor in the old interface."""
     ttl_s = descriptor.timeToLive
     return FamilySpec(
         name=descriptor.name.rstrip(b":"),
@@ -80,17 +80,17 @@ def shell_alter(table: str, families: list[FamilySpec]) -> str:
 
 
 def shell_change(table: str, family: FamilySpec) -> str:
-    """The hbase shell's command that alters a family; attributes it does not name stay as they are."""
+    """The hbase shell's command that alters a family; attributes that it does not name stay unchanged."""
     return f"alter {_quoted(table.encode())}, {_shell_family(family, forever='FOREVER')}"
 
 
 def _shell_family(family: FamilySpec, *, forever: str | None = None) -> str:
     """
-    A family as the shell reads it.
+    A family in the syntax of the shell.
 
     Args:
-        family: what it should be.
-        forever: the TTL of cells that never expire; None leaves it out, since that is the default of a new family.
+        family: its options.
+        forever: TTL of cells that never expire; None omits it, since it is the default of a new family.
     """
     parts = [f"NAME => {_quoted(family.name)}", f"VERSIONS => {family.versions}"]
     if family.ttl_s is not None:
@@ -106,7 +106,7 @@ def _word(name: bytes | str) -> str:
 
 
 def _quoted(name: bytes) -> str:
-    """A name as the shell reads it: in double quotes, with an escape for each byte that is not plain."""
+    """A name in the syntax of the shell: in double quotes with escapes if a byte is not plain."""
     if not _NOT_PLAIN.search(name):
         return f"'{name.decode('ascii')}'"
     escaped = _NOT_PLAIN.sub(lambda found: b"\\x%02X" % ord(found[0]), name)
@@ -115,9 +115,9 @@ def _quoted(name: bytes) -> str:
 
 class Thrift2:
     """
-    The table calls of a Thrift2 server.
+    Schema changes through a Thrift2 server.
 
-    A connection for each call: they are rare, and the server would close an idle one.
+    Each call has its own connection: calls are rare, and the server would close an idle one.
     """
 
     def __init__(self, settings: HBaseSettings, address: Thrift2Settings) -> None:
@@ -144,8 +144,8 @@ class Thrift2:
         Add a family to a live table.
 
         One family per call, 0.6 s each (measured, HBase 2.6.1). `modifyTable` added eight in 0.65 s, but replaces the
-        whole descriptor, so it could remove a family that another client adds meanwhile; of eight concurrent calls one
-        was refused.
+        whole descriptor, so it could remove a family that another client adds at the same time. Of eight concurrent
+        calls one was refused.
 
         Raises:
             StoreError: it could not be added.
@@ -154,7 +154,7 @@ class Thrift2:
 
     def change_family(self, table: str, family: FamilySpec) -> None:
         """
-        Alter a family of a live table; attributes that the specification does not name stay as they are.
+        Alter a family of a live table; attributes that are not in the specification stay unchanged.
 
         Raises:
             StoreError: it could not be altered.
@@ -169,7 +169,7 @@ class Thrift2:
         if self._settings.transport is Transport.FRAMED:
             after = self._without_attributes(before, table, family)
         else:
-            # the attributes are complete, so fields that were never set are not needed
+            # the attributes are complete, so the other fields are not needed
             kept = {"attributes": before.attributes, "configuration": before.configuration}
             after = self._interface.TColumnFamilyDescriptor(name=family.name, **kept)
         wanted = self._family(family)
@@ -178,13 +178,13 @@ class Thrift2:
         client.modifyColumnFamily(self._name(table), after)
 
     def _without_attributes(self, descriptor: Any, table: str, family: FamilySpec) -> Any:
-        """The descriptor by its fields alone: in a frame the server reads each attribute as the whole frame (2.6.1)."""
+        """The descriptor with fields only: HBase 2.6.1 misreads attributes with the framed transport."""
         attributes = (descriptor.attributes or {}).items() - _DEFAULTS.items()
         if others := sorted(name for name, _ in attributes if name not in _HAVE_FIELDS):
             command = shell_change(table, family)
             raise SchemaError(
                 f'family {shown(family.name)} of table "{table}" has attributes that a framed Thrift2 server would '
-                f"spoil: {shown(*others)}",
+                f"corrupt: {shown(*others)}",
                 hint=f"type into the hbase shell: {command}",
                 command=command,
             )

@@ -1,4 +1,4 @@
-"""Settings of the HBase store; imports nothing heavy, so checking a file stays quick."""
+"""Settings of the HBase store, without heavy imports, so that checking a file is quick."""
 
 from enum import StrEnum
 from typing import Self
@@ -18,21 +18,21 @@ class Transport(StrEnum):
 
 
 class Protocol(StrEnum):
-    """How the Thrift server writes values."""
+    """How the Thrift server encodes values."""
 
     BINARY = "binary"
     COMPACT = "compact"
 
 
 class Thrift2Settings(Model):
-    """Where a Thrift2 server listens."""
+    """Address of a Thrift2 server."""
 
     host: str = option("Host of the Thrift2 server.", example="hbase1")
     port: int = option("Port of the Thrift2 server.", ge=1, le=65535, example=9091)
 
 
 class ThriftSecurity(Model):
-    """How a connection to HBase is protected: it has no TLS, so only to this machine, unless `insecure: true`."""
+    """Security of the connection: it has no TLS, so it must be local unless `insecure: true`."""
 
     insecure: bool = option("True allows Thrift servers on other machines.", default=False)
 
@@ -60,19 +60,19 @@ class HBaseSettings(StoreSettings):
         "binary, or compact where `hbase.regionserver.thrift.compact` is set.", default="binary", strict=False
     )
     max_cell_bytes: ByteSize = option(
-        "Largest cell, as `hbase.client.keyvalue.maxsize` and `hbase.server.keyvalue.maxsize` of the cluster say; row "
-        "key, column and 24 bytes of lengths, time and type count too. A larger one is refused before it is sent.",
+        "Maximum size of a cell, as `hbase.client.keyvalue.maxsize` and `hbase.server.keyvalue.maxsize` of the "
+        "cluster; it includes row key, column and 24 bytes of lengths, time and type. Larger cells are not sent.",
         default="10MiB",
         gt=0,
     )
     thrift2: Thrift2Settings | None = option(
-        "A Thrift2 server beside it (same transport and protocol): needed to add and alter families of live tables, "
-        "and to create tables with split points.",
+        "A Thrift2 server of the cluster, with the same transport and protocol: needed to add and alter families of "
+        "live tables, and to create tables with split points.",
         default=None,
         example={"host": "hbase1", "port": 9091},
     )
     security: ThriftSecurity = option(
-        "A connection to a Thrift server has no TLS.", default={}, example={"insecure": True}
+        "Security of the connection to a Thrift server, which has no TLS.", default={}, example={"insecure": True}
     )
 
     @model_validator(mode="after")
@@ -97,7 +97,7 @@ class HBaseSettings(StoreSettings):
 
     @property
     def max_put_bytes(self) -> int:
-        """Half of what a framed Thrift server takes with HBase's defaults."""
+        """Half of the maximum message of a framed Thrift server with HBase's defaults."""
         return 1 << 20
 
     @property
@@ -107,11 +107,11 @@ class HBaseSettings(StoreSettings):
 
     @property
     def unsupported_reason(self) -> tuple[str, str] | None:
-        """The first Thrift server alone cannot create any."""
+        """Only Thrift2 can create families."""
         if self.thrift2 is not None:
             return None
         return "has no `thrift2`", "add `thrift2: {host: …, port: …}` to the store"
 
     def with_timeout(self, timeout_s: float) -> Self:
-        """The same, with this as the longest time-out of a call."""
+        """The same, with at most this time-out of a call."""
         return self.model_copy(update={"timeout": min(self.timeout, timeout_s)})

@@ -8,19 +8,19 @@ import struct
 from thriftpy2.transport import TSocket, TTransportException
 
 _CONNECT_S = 10.0
-"""A running machine accepts a connection at once; a longer wait would only hide that there is none."""
-_AT_ONCE = struct.pack("ii", 1, 0)
+"""A running machine accepts a connection at once."""
+_NO_LINGER = struct.pack("ii", 1, 0)
 """Linger for no time: unsent bytes are discarded, and the peer gets a reset."""
 
 
 class Socket(TSocket):
     """
-    Connects to any address of a host, IPv4 or IPv6; the driver's own socket takes the first IPv4 address.
+    Connects to any address of a host, IPv4 or IPv6; thriftpy2's socket tries only the first IPv4 address.
 
     The name is resolved at every open, so a server that moved is found again.
 
     Args:
-        timeout_s: longest wait for an answer; the wait for a connection is shorter.
+        timeout_s: maximum wait for an answer; the wait for a connection is shorter.
     """
 
     def __init__(self, host: str, port: int, timeout_s: float) -> None:
@@ -32,7 +32,7 @@ class Socket(TSocket):
         Connect.
 
         Raises:
-            TTransportException: none of the addresses answers.
+            TTransportException: no address accepts a connection.
         """
         try:
             self.sock = socket.create_connection((self.host, self.port), self.connect_timeout)
@@ -46,23 +46,23 @@ class Socket(TSocket):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing arrived since the last answer; the end of the connection or a late answer would have."""
+        """Whether nothing has arrived since the last answer: neither a late answer nor the end of the connection."""
         if self.sock is None:
             return False
-        waiting = select.poll()
-        waiting.register(self.sock, select.POLLIN)
-        return not waiting.poll(0)
+        poll = select.poll()
+        poll.register(self.sock, select.POLLIN)
+        return not poll.poll(0)
 
     def abort(self) -> None:
         """
-        Close, and send nothing more.
+        Close the connection and discard unsent bytes.
 
         After a time-out a part of the call may still be in the send buffer. A normal close would deliver it once the
         network recovers, and the server would execute it after later calls.
         """
         if self.sock is not None:
             with contextlib.suppress(OSError):
-                self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+                self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
             with contextlib.suppress(OSError):
                 self.sock.close()
             self.sock = None

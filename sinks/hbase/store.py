@@ -28,18 +28,18 @@ from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.thrift1 import AlreadyExists
 
 _DIAGNOSIS_S = 5.0
-"""How long a failed write may take to find its reason; a healthy server answers at once."""
+"""Time-out of the call that finds the reason of a failed write; a healthy server answers at once."""
 
 
 class HBaseStore(Store[HBaseSettings]):
     """
     Tables of an HBase cluster, through its Thrift server.
 
-    A row is written whole by one put; a delete and a put of one row are two calls, so a reader may see the time between
-    them. After a time-out the outcome is unknown: HBase may execute the call later.
+    A put is atomic; a delete and a put of one row are two calls, so a reader may see the state between them. After a
+    time-out the outcome is unknown: HBase may execute the call later.
 
     If HBase checks permissions, the user of the Thrift server needs R, W and C on the tables; C to list their families.
-    A table that is missing, disabled, read only or over its space quota, or missing permissions, block the pipeline
+    Missing permissions, and a table that is missing, disabled, read only or over its space quota, block the pipeline
     until an operator acts; no event fails.
     """
 
@@ -66,7 +66,7 @@ class HBaseStore(Store[HBaseSettings]):
         self._connection.close()
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
-        """Send the mutations, as few calls as their times and WAL flags allow."""
+        """Send the mutations in as few calls as their timestamps and WAL flags allow."""
         calls = self._encoder.calls(table, mutations, lambda: self._families_to_delete(table))
         self._reader.locate(table, [mutation.row for mutation in mutations])
         for call in calls:
@@ -81,11 +81,11 @@ class HBaseStore(Store[HBaseSettings]):
                 raise self._disabled(table) or error from error.__cause__
 
     def get(self, table: str, row: bytes, *, columns: Sequence[bytes] | None = None, versions: int = 1) -> Row | None:
-        """One row; several versions take one more call for each of its cells."""
+        """One row; several versions take one more call for each column."""
         return self._reader.get(table, row, columns, versions)
 
     def scan(self, table: str, scan: Scan) -> Iterator[Row]:
-        """Rows of a range; several versions take one more call for each cell."""
+        """Rows of a range; several versions take one more call for each column of a row."""
         return self._reader.scan(table, scan)
 
     def ensure_table(self, spec: TableSpec) -> None:
@@ -108,7 +108,7 @@ class HBaseStore(Store[HBaseSettings]):
                 self._thrift2.add_family(spec.name, family)
             except SchemaError:
                 if family.name not in (self.families(spec.name) or ()):
-                    raise  # else another client has added it meanwhile
+                    raise  # else another client has added it
 
     def change_family(self, table: str, family: FamilySpec) -> None:
         """Alter a family of a live table; needs `thrift2`."""
@@ -152,15 +152,15 @@ class HBaseStore(Store[HBaseSettings]):
         return tuple(sorted(families))
 
     def _disabled(self, table: str) -> StoreRefusedError | None:
-        """The reason when a write got no answer: HBase waits for the regions of a disabled table."""
-        question = Connection(self.settings.with_timeout(_DIAGNOSIS_S))
+        """The reason why a write got no answer, if the table is disabled: HBase waits for its regions."""
+        connection = Connection(self.settings.with_timeout(_DIAGNOSIS_S))
         try:
-            question.open()
-            enabled = question.call(lambda client: client.isTableEnabled(table.encode()), table=table)
+            connection.open()
+            enabled = connection.call(lambda client: client.isTableEnabled(table.encode()), table=table)
         except StoreError:
             return None
         finally:
-            question.close()
+            connection.close()
         if enabled:
             return None
         return StoreRefusedError(f'table "{table}" is disabled', hint=f"enable '{table}' in the hbase shell")
@@ -182,7 +182,7 @@ class HBaseStore(Store[HBaseSettings]):
         except StoreError as error:
             if not isinstance(error.__cause__, AlreadyExists):
                 raise
-            self.ensure_table(spec)  # another client has created it meanwhile
+            self.ensure_table(spec)  # another client has created it
 
 
 def _by_hand(message: str, command: str) -> SchemaError:

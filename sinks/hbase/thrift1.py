@@ -1,9 +1,9 @@
-"""The Thrift interface that happybase ships, under names a type checker can follow."""
+"""The Thrift interface that happybase ships, under names that a type checker can resolve."""
 
 import happybase  # importing it loads the interface as the module Hbase_thrift
 
 # isort: split
-from Hbase_thrift import (  # type: ignore[import-not-found]  # made at run time out of happybase's Hbase.thrift
+from Hbase_thrift import (  # type: ignore[import-not-found]  # created at run time from happybase's Hbase.thrift
     AlreadyExists,
     BatchMutation,
     ColumnDescriptor,

@@ -1,6 +1,6 @@
-// The few calls of HBase's Thrift2 interface that change tables; the older interface lacks them.
-// Numbers and types are those of the server. What describes a family is here in full: to change a family is to send all
-// of it back, and what is left out would fall to the server's defaults.
+// The calls of HBase's Thrift2 interface that change tables; the older interface lacks them.
+// Numbers and types are those of the server. The descriptor of a family is complete: a change sends all of it back, and
+// a field that is not sent would get the server's default.
 
 struct TTableName { 1: optional binary ns, 2: required binary qualifier }
 

@@ -17,12 +17,12 @@ from sinks.mapping.mutations import mutation_maker
 from sinks.mapping.tables import TableTemplate
 from sinks.mapping.values import PRIORITY_BYTES, time_bytes
 
-_MAX_NAMES = 20_000  # prepared columns; a bound, since names come from the data
+_MAX_NAMES = 20_000  # cached columns; a bound, since names come from the data
 _NO_ROW_KEY = Skipped("no_row_key")
 
 
 class OnMissingKey(StrEnum):
-    """What happens to an event without a row key."""
+    """The action for an event without a row key."""
 
     DROP = "drop"
     ERROR = "error"
@@ -43,10 +43,10 @@ class Attr2HBaseSettings(MapperSettings):
         example="sys",
     )
     write_body: str | None = option(
-        "Column, `family:qualifier`, for the body when it is not empty.", default=None, example="raw:line"
+        "Column, `family:qualifier`, for a body that is not empty.", default=None, example="raw:line"
     )
     on_missing_key: OnMissingKey = option(
-        "An event without a row key: it fails (`error`), or `drop` counts it under no_row_key.",
+        "For an event without a row key: it fails (`error`), or is dropped as no_row_key (`drop`).",
         default="error",
         strict=False,
     )
@@ -63,16 +63,16 @@ class Attr2HBaseSettings(MapperSettings):
 
     @property
     def adds_cells(self) -> bool:
-        """Whether there are system cells, or a cell of the body."""
+        """Whether there are system cells or a cell with the body."""
         return self.sys_family is not None or self.write_body is not None
 
     @property
     def keeps_bare_names(self) -> bool:
-        """Whether there is a `sys_family`, which takes them."""
+        """Whether there is a `sys_family`, to which they are written."""
         return self.sys_family is not None
 
     def named_families(self) -> Iterator[tuple[OptionPath, str]]:
-        """Those of the system cells and of the body too."""
+        """Also those of the system cells and of the body."""
         if self.sys_family is not None:
             yield ("sys_family",), self.sys_family
         if self.write_body is not None:
@@ -115,11 +115,11 @@ class Attr2HBase(Mapper[Attr2HBaseSettings]):
     """
     Write attributes to the cells that their names give.
 
-    The attribute equal to the prefix is the row key. Every longer name that starts with the prefix is a cell: the rest
-    is split at its first colon into family and qualifier. A rest without both goes to `sys_family` under its whole
-    name, or, without one, is passed over. Of equal columns the later one stays: system cells, then the body, then
-    attributes in their order. An event without cells is dropped as no_cells. A tombstone that reaches the sink (source
-    option `tombstones: delete`) deletes the row its key names.
+    The attribute equal to the prefix is the row key. Every longer name with the prefix is a cell: the rest of the name
+    is split at its first colon into family and qualifier. If one of them is missing, the cell goes to `sys_family`,
+    with the rest as qualifier; without `sys_family` it is ignored. If a column occurs several times, the last cell
+    wins: system cells come first, then the body, then attributes in their order. An event without cells is dropped as
+    no_cells. A tombstone that reaches the sink (source option `tombstones: delete`) deletes its row.
 
     Source: Flume sink `attr2hbase`.
     """
@@ -150,7 +150,7 @@ class Attr2HBase(Mapper[Attr2HBaseSettings]):
         self._mutation_of = mutation_maker(settings, settings.table, self._cells)
 
     def map(self, event: Event, batch_time_ms: int) -> tuple[Mapped] | Skipped:
-        """One put, or one delete, of the row the event names."""
+        """One put or one delete of the event's row."""
         row = event.attributes.get(self._prefix)
         if row is None:
             if self.settings.on_missing_key is OnMissingKey.DROP:
@@ -182,7 +182,7 @@ class Attr2HBase(Mapper[Attr2HBaseSettings]):
         return cells
 
     def _column_of(self, name: str) -> bytes:
-        """The column of an attribute, b"" if it has none."""
+        """The column of an attribute; b"" if it is not a cell."""
         if not name.startswith(self._prefix) or name == self._prefix:
             return b""
         rest = name_to_bytes(name.removeprefix(self._prefix))

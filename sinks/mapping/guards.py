@@ -12,7 +12,7 @@ from sinks.mapping.mapper import ColumnOptions, FamilyOptions, MapperSettings
 
 
 class BadName(NamedTuple):
-    """Code, message and hint of the error that a column's name leads to, each time it is met."""
+    """Code, message and hint of the error for a column's name."""
 
     code: str
     message: str
@@ -28,13 +28,13 @@ def check_row_key(row: bytes) -> None:
     """
     if not row:
         raise MappingError(
-            "the row key is empty", code="empty_row_key", hint="give its template a part that no event lacks"
+            "the row key is empty", code="empty_row_key", hint="add a part to its template that every event has"
         )
     if len(row) > MAX_ROW_KEY_BYTES:
         raise MappingError(
             f"the row key has {len(row)} bytes, HBase allows {MAX_ROW_KEY_BYTES}",
             code="row_key_too_long",
-            hint="shorten it, with a hash of the long part for example",
+            hint="shorten it, for example with a hash of the long part",
         )
 
 
@@ -47,7 +47,7 @@ def check_time(timestamp_ms: int) -> None:
     """
     if not 0 <= timestamp_ms <= MAX_TIME_MS:
         raise MappingError(
-            f"{timestamp_ms} ms is not a time of a cell",
+            f"{timestamp_ms} ms is not a valid timestamp of a cell",
             code="bad_timestamp",
             hint="set a time after 1970, or set `timestamp: batch`",
         )
@@ -68,12 +68,12 @@ class NameGuard:
         Raises:
             MappingError: it may not be written.
         """
-        bad = self.looked_at(family, qualifier)
+        bad = self.rejection(family, qualifier)
         if bad is not None:
             raise MappingError(bad.message, code=bad.code, hint=bad.hint)
         return family + b":" + qualifier
 
-    def looked_at(self, family: bytes, qualifier: bytes) -> BadName | None:
+    def rejection(self, family: bytes, qualifier: bytes) -> BadName | None:
         """Why an event with this column cannot be written; None if it can."""
         shown = name_from_bytes(family)
         if (hint := family_rejection(family)) is not None:
@@ -83,7 +83,7 @@ class NameGuard:
             return BadName("family_not_allowed", message, "see `families: allow` and `deny`")
         if self._fullmatch is not None and self._fullmatch(qualifier) is None:
             message = f"the qualifier {name_from_bytes(qualifier)!r} does not match `name_pattern`"
-            return BadName("bad_column_name", message, "widen `columns: name_pattern`, or name it otherwise")
+            return BadName("bad_column_name", message, "widen `columns: name_pattern`, or rename it")
         return None
 
 
@@ -96,21 +96,21 @@ def refuse_own_families(settings: MapperSettings, places: Iterable[tuple[tuple[s
         places: path of each option, and the family it names.
 
     Raises:
-        ValidationError: they cannot exist, or `families` forbids the sink to write them.
+        ValidationError: HBase does not allow a family of that name, or `families` denies it.
     """
-    # `name_pattern` is for names out of events
+    # `name_pattern` applies only to names from events
     guard = NameGuard(settings.families, settings.columns.model_copy(update={"name_pattern": None}))
     refused = [
         InitErrorDetails(type=PydanticCustomError("conflict", "{why}", about), loc=path, input=None)
         for path, family in places
-        if (bad := guard.looked_at(family, b"")) and (about := {"why": bad.message, "hint": bad.hint})
+        if (bad := guard.rejection(family, b"")) and (about := {"why": bad.message, "hint": bad.hint})
     ]
     if refused:
         raise ValidationError.from_exception_data("families", refused)
 
 
 def size_guard(columns: ColumnOptions) -> Callable[[Mapping[bytes, bytes]], None] | None:
-    """A check of the cells of one event, None when there is no limit."""
+    """A check of the cells of one event; None without a limit."""
     max_cells, max_bytes = columns.max_per_row, columns.max_value_bytes
     if max_cells is None and max_bytes is None:
         return None
@@ -118,17 +118,18 @@ def size_guard(columns: ColumnOptions) -> Callable[[Mapping[bytes, bytes]], None
     def check(cells: Mapping[bytes, bytes]) -> None:
         if max_cells is not None and len(cells) > max_cells:
             raise MappingError(
-                f"{len(cells)} cells in one row, allowed are {max_cells}",
+                f"{len(cells)} cells in one row; at most {max_cells} are allowed",
                 code="too_many_columns",
                 hint="raise `columns: max_per_row`",
             )
         if max_bytes is not None:
             for column, value in cells.items():
                 if len(value) > max_bytes:
+                    name = name_from_bytes(column)
                     raise MappingError(
-                        f"the value of {name_from_bytes(column)!r} has {len(value)} bytes, allowed are {max_bytes}",
+                        f"the value of {name!r} has {len(value)} bytes; at most {max_bytes} are allowed",
                         code="value_too_large",
-                        hint="raise `columns: max_value_bytes`, or cut it before with `truncate`",
+                        hint="raise `columns: max_value_bytes`, or shorten it with `truncate`",
                     )
 
     return check

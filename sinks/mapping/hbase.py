@@ -18,12 +18,12 @@ from sinks.mapping.mapper import Mapped, Mapper, MapperSettings, Skipped, consta
 from sinks.mapping.mutations import mutation_maker
 from sinks.mapping.tables import TableTemplate
 
-_MAX_NAMES = 20_000  # prepared columns of a cell; a bound, since names come from the data
+_MAX_NAMES = 20_000  # cached columns of a cell; a bound, since names come from the data
 _NO_ROW_KEY = Skipped("no_row_key")
 
 
 class OnMissingInKey(StrEnum):
-    """What happens if the row key names an attribute that the event does not have."""
+    """The action if the event lacks an attribute of the row key."""
 
     ERROR = "error"
     DROP = "drop"
@@ -35,8 +35,8 @@ class RowKey(Model):
 
     template: Template = option("Template of the row key.", example="%{key}-%{nanos}")
     on_missing: OnMissingInKey = option(
-        "When the template names an attribute the event does not have: the event fails (`error`), `drop` counts it "
-        "under no_row_key, the name expands to `empty` text, so many events may be written to one row.",
+        "If the event lacks an attribute of the template: the event fails (`error`), is dropped as no_row_key "
+        "(`drop`), or the attribute is `empty` text, so many events may be written to one row.",
         default="error",
         strict=False,
     )
@@ -56,17 +56,17 @@ class CellOptions(Model):
     """One cell of the row."""
 
     family: Template = option("Template of the column family.", example="m")
-    qualifier: Template = option("Template of the qualifier; may give nothing.", example="value")
+    qualifier: Template = option("Template of the qualifier, which may be empty.", example="value")
     value: Template = option("Template of the value.", example="%{body}")
     encoding: Encoding = option(
         "Encoding of the value: its bytes as they are (`utf8`; `raw` if they are not text), a big-endian number of 4 "
-        "or 8 bytes (`int32`, `int64`, `float64`), or the bytes it spells (`hex`, `base64`).",
+        "or 8 bytes (`int32`, `int64`, `float64`), or the bytes that it encodes (`hex`, `base64`).",
         default="utf8",
         strict=False,
     )
     on_missing: OnMissing = option(
-        "When one of the templates names an attribute the event does not have: it is `empty` text, the cell stays "
-        "`unset`, or the event fails (`error`).",
+        "If the event lacks an attribute of a template: the attribute is `empty` text, the cell is left out "
+        "(`unset`), or the event fails (`error`).",
         default="empty",
         strict=False,
     )
@@ -88,7 +88,7 @@ class HBaseSettings(MapperSettings):
     table: TableTemplate = option("Table that events go to; a template.", example="metrics")
     row_key: RowKey = option("The row that an event goes to.", example={"template": "%{host}/%{timestamp}"})
     cells: list[CellOptions] = option(
-        "The cells of the row; of equal columns the later one stays.",
+        "The cells of the row; if a column occurs several times, the last cell wins.",
         example=[{"family": "m", "qualifier": "value", "value": "%{body}"}],
         min_length=1,
     )
@@ -111,7 +111,7 @@ class HBaseSettings(MapperSettings):
         return ("row_key", "template"), self.row_key.template.references
 
     def named_families(self) -> Iterator[tuple[OptionPath, str]]:
-        """Those of the cells too, where they are the same for every event."""
+        """Also those of the cells, if they are the same for every event."""
         for index, cell in enumerate(self.cells):
             if family := constant_text(cell.family):
                 yield ("cells", index, "family"), family
@@ -155,14 +155,14 @@ _NO_NAMES = (b"", b"")
 
 class _Cell(NamedTuple):
     """
-    A cell, ready.
+    A cell of the options, compiled.
 
     Attributes:
-        column: when it is the same for every event, else b"".
-        names_of: otherwise family and qualifier, None when the event has no such cell.
-        column_of: of these names.
-        value_of: None when the event has no such cell.
-        encode: what happens to the value; None for nothing.
+        column: if it is the same for every event, else b"".
+        names_of: event -> family and qualifier, or None if the event has no such cell; None with a constant column.
+        column_of: family and qualifier -> column.
+        value_of: event -> value; None if the event has no such cell.
+        encode: encoder of the value; None to write it unchanged.
         name: for messages.
     """
 
@@ -179,10 +179,8 @@ class HBase(Mapper[HBaseSettings]):
     Write the cells that the options list.
 
     Row key, families, qualifiers and values are templates; every event becomes one row with the same cells, whatever
-    attributes it has besides. A value that its encoding cannot represent, such as text in an `int64`, fails the event.
-    Bytes stay
-    bytes: what a template puts in is not changed. A tombstone that reaches the sink (source option
-    `tombstones: delete`) deletes the row its key names.
+    other attributes it has. An event fails if a value cannot be encoded, such as text as `int64`. Templates insert
+    bytes unchanged. A tombstone that reaches the sink (source option `tombstones: delete`) deletes its row.
 
     Source: Flume sink `hbase`.
     """
@@ -219,17 +217,17 @@ class HBase(Mapper[HBaseSettings]):
         key = settings.row_key
         self._row_of = key.template.renderer(key.on_missing, _no_row_key)
         names = NameGuard(settings.families, settings.columns)
-        self._listed = tuple(_ready(cell, names) for cell in settings.cells)
+        self._compiled_cells = tuple(_compiled(cell, names) for cell in settings.cells)
         self._mutation_of = mutation_maker(settings, settings.table, self._cells)
 
     def map(self, event: Event, batch_time_ms: int) -> tuple[Mapped] | Skipped:
-        """One put, or one delete, of the row the event names."""
+        """One put or one delete of the event's row."""
         row = self._row_of(event)
         return _NO_ROW_KEY if row is None else self._mutation_of(row, event, batch_time_ms)
 
     def _cells(self, event: Event) -> dict[bytes, bytes]:
         cells: dict[bytes, bytes] = {}
-        for column, names_of, column_of, value_of, encode, name in self._listed:
+        for column, names_of, column_of, value_of, encode, name in self._compiled_cells:
             names = _NO_NAMES if names_of is None else names_of(event)
             value = None if names is None else value_of(event)
             if names is None or value is None:
@@ -252,9 +250,9 @@ def _no_row_key(name: str) -> MappingError:
     )
 
 
-def _ready(cell: CellOptions, names: NameGuard) -> _Cell:
+def _compiled(cell: CellOptions, names: NameGuard) -> _Cell:
     family, qualifier, value = cell.family.constant, cell.qualifier.constant, cell.value.constant
-    name = f'"{_told(cell.family)}:{_told(cell.qualifier)}"'
+    name = f'"{_shown(cell.family)}:{_shown(cell.qualifier)}"'
 
     def no_attribute(missing: str) -> MappingError:
         return MappingError(
@@ -282,8 +280,8 @@ def _ready(cell: CellOptions, names: NameGuard) -> _Cell:
     return _Cell(b"", names_of, column_of, value_of, encode, name)
 
 
-def _told(template: Template) -> str:
-    """For messages: not the template itself, since an argument of a function in it may be a secret."""
+def _shown(template: Template) -> str:
+    """For messages; not the template itself, since it may contain a secret."""
     return "…" if template.constant is None else name_from_bytes(template.constant)
 
 

@@ -1,4 +1,4 @@
-"""What a sink of a store is: a pure function from an event to mutations, and the options every such sink has."""
+"""The contract of a sink that writes to a store: a pure function from an event to mutations, and its options."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -25,14 +25,14 @@ from ingest.expressions import Condition, Pattern, Template
 
 
 class Timestamp(StrEnum):
-    """Where the time of a cell comes from."""
+    """The timestamp of a cell."""
 
     BATCH = "batch"
     EVENT = "event"
 
 
 class OnUnknown(StrEnum):
-    """What a sink does with an event for a family that does not exist."""
+    """The action for an event with a family that does not exist."""
 
     CREATE = "create"
     ERROR = "error"
@@ -45,23 +45,23 @@ class FamilyOptions(Model):
     allow: list[str] | None = option("Only these families; all when left out.", default=None, example=["web", "app"])
     deny: list[str] = option("Never these families.", default=[], example=["internal"])
     on_unknown: OnUnknown | None = option(
-        "A family the table does not have: create it, error, or drop the event. Left out: create where the store can "
+        "For a family that the table lacks: create it, error, or drop the event. Default: create if the store can "
         "(an hbase store needs `thrift2`), else error.",
         default=None,
         strict=False,
     )
     max_created: int = option(
-        "At most so many families of a table beyond those under `tables`. Of several sinks that write to the table the "
-        "largest number holds; of one whose table is a template, in the tables that no other sink names.",
+        "Maximum number of families of a table besides those under `tables`. If several sinks write to a table, the "
+        "largest value applies; that of a sink whose table is a template applies to tables that no other sink names.",
         default=20,
         ge=0,
     )
 
 
 class ColumnOptions(Model):
-    """Limits on the columns one event may write."""
+    """Limits on the columns that one event may write."""
 
-    max_per_row: int | None = option("At most so many cells of one event.", default=None, ge=1, example=500)
+    max_per_row: int | None = option("Maximum number of cells of one event.", default=None, ge=1, example=500)
     max_value_bytes: ByteSize | None = option("Largest value of a cell.", default=None, example="1MiB")
     name_pattern: Pattern | None = option(
         "Qualifiers must match this regular expression in full.", default=None, example="[a-z0-9_]+"
@@ -69,15 +69,15 @@ class ColumnOptions(Model):
 
 
 class Rule(Model):
-    """What is different for some events: they skip the WAL, or they delete."""
+    """An exception for some events: they skip the WAL, or delete."""
 
     when: Condition = option(
         "Condition for the rule; the first rule that holds wins.", example="%{priority} == 'DEBUG'"
     )
     write_to_wal: bool | None = option("False skips the store's write-ahead log for these events.", default=None)
     delete: str | dict[str, str] | None = option(
-        "Delete instead of write: `row`, `{family: cf}` or `{column: 'cf:q'}`. In a family that the table does not "
-        "have there is nothing to delete: the event is dropped as unknown_family, or fails with `on_unknown: error`.",
+        "Delete instead of write: `row`, `{family: cf}` or `{column: 'cf:q'}`. If the table lacks the family, the "
+        "event is dropped as unknown_family, or fails with `on_unknown: error`.",
         default=None,
         example="row",
     )
@@ -97,14 +97,14 @@ class Rule(Model):
 
 
 class MapperSettings(SinkSettings):
-    """Options every sink of a mapper has."""
+    """Options of every sink that writes to a store."""
 
     store: str | None = option(
-        "Name of a store under `stores`; may be left out when there is one.", default=None, example="logs"
+        "Name of a store under `stores`; may be left out if there is only one.", default=None, example="logs"
     )
     write_buffer_size: ByteSize = option(
-        "How large a call to the store may be; of the sinks of one store the largest value counts. A task holds "
-        "at least 16MiB for a store that the driver writes, as rocksdb.",
+        "Maximum size of a call to the store; of the sinks of one store the largest value applies. For a store that "
+        "the driver writes, such as rocksdb, a task buffers at least 16MiB.",
         default="2MiB",
         ge=1,
     )
@@ -112,12 +112,12 @@ class MapperSettings(SinkSettings):
         "False skips the store's write-ahead log: faster, and unflushed rows are lost with the server.", default=True
     )
     timestamp: Timestamp = option(
-        "Time of the cells: `batch` (the micro-batch's own, the same on a replay) or `event`.",
+        "Timestamp of the cells: `batch` (the batch time, the same on a replay) or `event` (the event time).",
         default="batch",
         strict=False,
     )
     rules: list[Rule] = option("Exceptions by condition; the first that holds wins.", default=[])
-    families: FamilyOptions = option("Which families may be written and made.", default={})
+    families: FamilyOptions = option("Which families may be written and created.", default={})
     columns: ColumnOptions = option("Limits on columns.", default={})
 
     @property
@@ -131,7 +131,7 @@ class MapperSettings(SinkSettings):
 
     @property
     def table_template(self) -> Template | None:
-        """The template of the table; None where the options have none."""
+        """The template of the table; None if the options have none."""
         return None
 
     @property
@@ -141,7 +141,7 @@ class MapperSettings(SinkSettings):
 
     @property
     def fixed_table(self) -> str | None:
-        """The table when the template reads nothing of an event."""
+        """The table if the template reads nothing of an event."""
         return None if self.table_template is None else constant_text(self.table_template)
 
     @property
@@ -156,11 +156,11 @@ class MapperSettings(SinkSettings):
 
     @property
     def own_families(self) -> frozenset[bytes]:
-        """Families that the options themselves name; events do not ask for them, so they count against no limit."""
+        """Families that the options themselves name; they do not count towards `families.max_created`."""
         return frozenset()
 
     def named_families(self) -> Iterator[tuple[OptionPath, str]]:
-        """Those of `rules`, and those that `families` allows and denies."""
+        """Those of `rules`, and those that `families` allows or denies."""
         for index, rule in enumerate(self.rules):
             match rule.delete:
                 case {"family": family}:
@@ -176,19 +176,19 @@ class MapperSettings(SinkSettings):
         return self.families.allow is not None or family in self.families.deny
 
     def findings(self) -> Iterator[Finding]:
-        """Families both allowed and denied; rules that do nothing, or come after one that always holds."""
+        """Families both allowed and denied; rules without an action, or after a rule that always holds."""
         for family in sorted(set(self.families.allow or ()) & set(self.families.deny)):
             path = ("families", "deny", self.families.deny.index(family))
             yield Finding(path, f'family "{family}" is both allowed and denied')
-        is_sure = False
+        has_catch_all = False
         for index, rule in enumerate(self.rules):
-            if is_sure:
+            if has_catch_all:
                 message = "an earlier rule holds for every event"
-                yield Finding(("rules", index), message, kind="unreachable_step")
+                yield Finding(("rules", index), message, kind="unreachable")
             if rule.write_to_wal is None and rule.delete is None:
                 message = 'a rule needs "write_to_wal" or "delete"'
                 yield Finding(("rules", index), message, kind="missing_field")
-            is_sure = is_sure or rule.when.constant is True
+            has_catch_all = has_catch_all or rule.when.constant is True
 
 
 def constant_text(template: Template) -> str | None:
@@ -202,7 +202,7 @@ Mapped = tuple[str, Mutation]
 
 @final
 class Skipped(NamedTuple):
-    """An event that becomes nothing, on purpose."""
+    """An event that is dropped on purpose."""
 
     reason: str
 
@@ -212,9 +212,9 @@ S = TypeVar("S", bound=MapperSettings)
 
 class Mapper(ABC, Generic[S]):
     """
-    One event in, its mutations out; pure.
+    One event in, its mutations out.
 
-    Constructed once a worker process and sink. The same event and batch time give the same mutations, always.
+    Constructed once for each worker process and sink. Pure: the same event and batch time give the same mutations.
     """
 
     kind: ClassVar[str]
@@ -232,15 +232,15 @@ class Mapper(ABC, Generic[S]):
     @abstractmethod
     def map(self, event: Event, batch_time_ms: int) -> Sequence[Mapped] | Skipped:
         """
-        The mutations an event stands for, of one table or of several, as a data row and an index row.
+        The mutations of an event, of one table or several, such as a data row and an index row.
 
-        Each has a row key and a time that HBase has a place for (see `mutation_maker`). An event whose mutations cannot
-        all be written is refused, or passed over, as a whole; rows of several tables do not become visible together.
+        Row keys and timestamps must be valid in HBase (see `mutation_maker`). If one mutation cannot be written, the
+        whole event fails or is dropped. Rows of several tables do not become visible at the same time.
 
         Returns:
             At least one mutation, or `Skipped` for an event that is dropped on purpose. An empty sequence is a fault of
             the sink: the event fails with `sink_bug`.
 
         Raises:
-            MappingError: this event can not be written by this sink.
+            MappingError: this sink cannot write the event.
         """

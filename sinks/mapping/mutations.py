@@ -1,4 +1,4 @@
-"""What all sinks of a mapper share: deletes, tombstones, the WAL flag, the time, limits, the table."""
+"""Builds the mutation of a row for all mappers: deletes, tombstones, WAL flag, timestamp, limits, table."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from ingest.api import MAX_ROW_KEY_BYTES, Event, Put
 from ingest.expressions import Template
 from sinks.mapping.guards import check_row_key, check_time, size_guard
 from sinks.mapping.mapper import Mapped, MapperSettings, Skipped, Timestamp
-from sinks.mapping.rules import WHOLE_ROW, Target, treatment_of
+from sinks.mapping.rules import WHOLE_ROW, Target, compile_rules
 from sinks.mapping.tables import TableNames
 
 _NO_CELLS = Skipped("no_cells")
@@ -16,23 +16,22 @@ def mutation_maker(
     settings: MapperSettings, table: Template, cells: Callable[[Event], dict[bytes, bytes]]
 ) -> Callable[[bytes, Event, int], tuple[Mapped] | Skipped]:
     """
-    A function that builds the mutation of a row; the options are evaluated here, once.
+    A function that builds the mutation of a row; the options are evaluated once, here.
 
-    That function checks row key and time, for every mapper, before it requests the cells, and also under `explain`. A
-    store still refuses what it cannot hold.
+    The function checks row key and timestamp before it calls `cells`.
 
     Args:
         settings: of the sink.
         table: its template.
-        cells: the columns and values of an event; asked only when they are written. It may raise MappingError.
+        cells: event -> column -> value; not called for a delete. It may raise MappingError.
 
     Returns:
-        (row key, event, time of the batch) -> a tuple of one put, or of one delete; it raises MappingError when the
-        event cannot be written.
+        (row key, event, batch time) -> a tuple of one put or one delete; raises MappingError if the event cannot be
+        written.
     """
     check_sizes = size_guard(settings.columns)
     to_wal = settings.write_to_wal
-    treatment = treatment_of(settings.rules, write_to_wal=to_wal)
+    action_of = compile_rules(settings.rules, write_to_wal=to_wal)
     of_event = settings.timestamp is Timestamp.EVENT
     names = TableNames(table)
     one_table = names.constant
@@ -45,8 +44,8 @@ def mutation_maker(
             check_time(batch_time_ms)
         wal = to_wal
         target: Target | None = None
-        if treatment is not None:
-            wal, target = treatment(event)
+        if action_of is not None:
+            wal, target = action_of(event)
         if event.tombstone:
             target = WHOLE_ROW
         if target is not None:

@@ -1,4 +1,4 @@
-"""Exceptions by condition: which events skip the write-ahead log, and which ones delete."""
+"""Rules: which events skip the write-ahead log, and which ones delete."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -8,43 +8,43 @@ from sinks.mapping.mapper import Rule
 
 
 class Target(NamedTuple):
-    """What a rule deletes; no family stands for the whole row, no qualifier for the whole family."""
+    """What a rule deletes; without a family the whole row, without a qualifier the whole family."""
 
     family: bytes | None = None
     qualifier: bytes | None = None
 
     def delete(self, row: bytes, timestamp_ms: int, *, wal: bool) -> Delete:
-        """The deletion in one row."""
+        """The delete for one row."""
         return Delete(row, timestamp_ms, self.family, self.qualifier, wal)
 
 
 WHOLE_ROW = Target()
 
 
-class Treatment(NamedTuple):
-    """What is done with an event: written with or without the log, or deleted."""
+class Action(NamedTuple):
+    """The action for an event: a write with or without the log, or a delete."""
 
     wal: bool
     target: Target | None = None
 
 
-def treatment_of(rules: Sequence[Rule], *, write_to_wal: bool) -> Callable[[Event], Treatment] | None:
-    """How events are treated, by the first rule that holds; None when there are no rules."""
+def compile_rules(rules: Sequence[Rule], *, write_to_wal: bool) -> Callable[[Event], Action] | None:
+    """Event -> action, by the first rule that holds; None if there are no rules."""
     if not rules:
         return None
     compiled = [
-        (rule.when.holds, Treatment(write_to_wal if rule.write_to_wal is None else rule.write_to_wal, _target(rule)))
+        (rule.when.holds, Action(write_to_wal if rule.write_to_wal is None else rule.write_to_wal, _target(rule)))
         for rule in rules
     ]
-    otherwise = Treatment(write_to_wal)
+    default = Action(write_to_wal)
 
-    def treatment(event: Event) -> Treatment:
+    def action_of(event: Event) -> Action:
         for holds, found in compiled:
             if holds(event):
                 return found
-        return otherwise
+        return default
 
-    return treatment
+    return action_of
 
 
 def _target(rule: Rule) -> Target | None:

@@ -12,15 +12,15 @@ from ingest.decorating.names import BoundedMemo
 from ingest.expressions import Template
 
 _LEGAL = re.compile(rb"(?!hbase:)(?:[A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_MAX_NAMES = 1_000  # remembered names; a bound, since they come from the data
+_MAX_NAMES = 1_000  # cached; a bound, since names come from the data
 
 
 class TableNames:
     """
-    Names of tables made by a template.
+    Names of tables that a template gives.
 
     Attributes:
-        constant: the name when it is the same for all events.
+        constant: the name if it is the same for all events, else None.
     """
 
     def __init__(self, template: Template) -> None:
@@ -30,7 +30,7 @@ class TableNames:
 
     @staticmethod
     def is_legal(name: bytes) -> bool:
-        """Whether HBase allows a table of this name, with a namespace or without; its own tables are not for events."""
+        """Whether HBase allows a table of this name, with or without a namespace; its system tables are not allowed."""
         return _LEGAL.fullmatch(name) is not None
 
     def of(self, event: Event) -> str:
@@ -38,7 +38,7 @@ class TableNames:
         The table of an event.
 
         Raises:
-            MappingError: the template does not give the name of a table.
+            MappingError: the template does not give a valid name of a table.
         """
         return self._names[self._render(event)]
 
@@ -59,4 +59,4 @@ def _legal(table: Template) -> Template:
 
 
 TableTemplate = Annotated[Template, AfterValidator(_legal)]
-"""An option's type: a template of a table's name; one without tags is checked at once."""
+"""Type of an option: a template of a table's name; a constant one is checked with the configuration."""

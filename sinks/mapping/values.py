@@ -1,4 +1,4 @@
-"""How parts of an event that are not text become the bytes of a cell."""
+"""Bytes of a cell for the priority and the time of an event."""
 
 import struct
 

@@ -105,11 +105,11 @@ class RocksDBStore(FileStore[RocksDBSettings]):
             raise NotFoundError(f'there is no table "{table}"')
         return strongest(specs.values())
 
-    def make_file(self, path: str, puts: Sequence[Put], compression: str = "none") -> bytes:
+    def write_file(self, path: str, puts: Sequence[Put], compression: str = "none") -> bytes:
         """A sorted table of RocksDB."""
         return table_file.write(path, puts, compression).packed()
 
-    def take_file(self, table: str, path: str, note: bytes) -> None:
+    def ingest_file(self, table: str, path: str, note: bytes) -> None:
         """Ingest the file into the table through a hard link, so that it can be ingested again."""
         found = self._open_table(table)
         cells, named, samples = Note.of(note)

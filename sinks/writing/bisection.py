@@ -1,9 +1,9 @@
 """
-Bisection of a refused call: its good rows are written, its bad rows are found.
+Bisection of a rejected call: writes its good rows and finds its bad ones.
 
-HBase does not say which row of a call it refused; the good rows of that call may have been written. All rows carry
-their times, so any of them may be sent again: halves, quarters and so on, until the rows that can never be written
-stand alone. One bad row among n costs about 2 log2(n) further calls.
+HBase does not report which row of a call it rejected; the good rows of that call may have been written. All rows have
+explicit timestamps, so they may be sent again: in halves, quarters and so on, until each bad row is in a call of its
+own. One bad row among n costs about 2 log2(n) further calls.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ def apply_all_but_refused(mutations: Sequence[Mutation], apply: Callable[[Sequen
     Make mutations durable, except for those that the store refuses.
 
     Args:
-        mutations: which may be sent in any order.
+        mutations: may be sent in any order.
         apply: sends some of them.
 
     Returns:
@@ -34,25 +34,25 @@ def apply_all_but_refused(mutations: Sequence[Mutation], apply: Callable[[Sequen
         StoreError: whatever `apply` raises other than a rejection; some may have been written.
     """
     refused: list[Refusal] = []
-    waiting = [mutations]
-    while waiting:
-        part = waiting.pop()
+    pending = [mutations]
+    while pending:
+        part = pending.pop()
         try:
             apply(part)
         except WriteRejectedError as error:
             if len(part) == 1:
                 refused.append(Refusal(part[0], error.without_frames()))
             else:
-                waiting.extend(reversed(_parts(part, error.indexes)))
+                pending.extend(reversed(_parts(part, error.indexes)))
     return refused
 
 
 def _parts(mutations: Sequence[Mutation], named: Sequence[int] | None) -> list[Sequence[Mutation]]:
     """
-    The parts of a refused call to try next.
+    The parts of a rejected call to send next.
 
-    The mutations that the store does not name are tried first, in one call; those it names follow one by one, each for
-    its own reason.
+    Mutations that the store did not name come first, in one call; those it named follow one by one, so each gets its
+    own reason.
     """
     if not named:
         middle = len(mutations) // 2

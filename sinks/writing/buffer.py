@@ -1,4 +1,4 @@
-"""Mutations are buffered until they fill a chunk: the rows of one call to the store."""
+"""Buffers mutations until they fill a chunk: the rows of one call to the store."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from ingest.api import Mutation, Put
 
 ROW_COST_BYTES = 48
-"""Bytes of a row beside its content: object headers here, the framing of a row mutation in Thrift there."""
+"""Bytes of a row besides its content: object headers in memory, framing in a Thrift message."""
 CELL_COST_BYTES = 32
-"""Bytes of a cell beside its content: HBase keeps 20 bytes of lengths, time and type with each, Thrift adds framing."""
+"""Bytes of a cell besides its content: 20 bytes of lengths, time and type in HBase, and Thrift framing."""
 MAX_ROWS = 10_000
-"""One refused row is found by halving its chunk, and a Thrift server holds all rows of a call as objects: with tiny
-rows the bytes alone would allow a hundred thousand."""
+"""Bounds the bisection for a refused row, and the objects of a call in the Thrift server: with tiny rows the limit of
+bytes alone would allow a hundred thousand rows."""
 
 
 @dataclass(slots=True)
@@ -21,7 +21,7 @@ class Chunk:
     it.
 
     Attributes:
-        size_bytes: estimate of what the call takes on the wire and in memory.
+        size_bytes: estimate of the size of the call on the wire and in memory.
     """
 
     table: str
@@ -31,7 +31,7 @@ class Chunk:
 
 
 def size_of(mutation: Mutation) -> int:
-    """Estimate of the bytes that a mutation takes."""
+    """Estimate of the size of a mutation in bytes."""
     if not isinstance(mutation, Put):
         return ROW_COST_BYTES + CELL_COST_BYTES + len(mutation.row)
     if not mutation.size_bytes:
@@ -45,13 +45,13 @@ class WriteBuffer:
     """
     Buffers mutations in chunks and sends them by bytes or rows, never by time.
 
-    Chunks of several tables, times and WAL flags are buffered side by side under one bound on all their bytes. They
-    have no order among each other: mutations are folded before and need none (`sinks.writing.fold`). A store that takes
-    any mutations in one call (`mixed`) gets those of a table in their original order.
+    Chunks of several tables, timestamps and WAL flags are buffered at the same time, with one bound on all their bytes.
+    They are sent in any order: mutations were folded before (`sinks.writing.fold`). A store that accepts any mutations
+    in one call (`mixed`) gets those of a table in their original order.
 
     Args:
         limit_bytes: bound on the whole buffer, and so on a chunk, except for a single larger row.
-        send: takes a chunk; after it raises, only `clear` may be called.
+        send: sends a chunk; after it raises, only `clear` may be called.
     """
 
     def __init__(
@@ -62,18 +62,18 @@ class WriteBuffer:
         self._max_rows = max_rows
         self._mixed = mixed
         self._chunks: dict[Hashable, Chunk] = {}
-        self._waiting_bytes = 0
+        self._buffered_bytes = 0
 
     @property
-    def waiting_bytes(self) -> int:
+    def buffered_bytes(self) -> int:
         """Number of buffered bytes."""
-        return self._waiting_bytes
+        return self._buffered_bytes
 
     def add(self, table: str, mutation: Mutation) -> None:
         """Buffer a mutation, and send chunks that are full."""
         size = size_of(mutation)
-        if self._waiting_bytes + size > self._limit and self._waiting_bytes:
-            self._make_room(size)
+        if self._buffered_bytes + size > self._limit and self._buffered_bytes:
+            self._free_half(size)
         cells = len(mutation.columns) if isinstance(mutation, Put) else 0
         key: Hashable = table if self._mixed else (table, mutation.timestamp_ms, mutation.wal, cells > 0)
         chunk = self._chunks.get(key)
@@ -82,34 +82,34 @@ class WriteBuffer:
         chunk.mutations.append(mutation)
         chunk.cells += cells
         chunk.size_bytes += size
-        self._waiting_bytes += size
-        if len(chunk.mutations) >= self._max_rows or self._waiting_bytes >= self._limit:
-            self._cut(key)
+        self._buffered_bytes += size
+        if len(chunk.mutations) >= self._max_rows or self._buffered_bytes >= self._limit:
+            self._send_chunk(key)
 
     def flush(self) -> None:
         """Send the whole buffer."""
         for key in list(self._chunks):
-            self._cut(key)
+            self._send_chunk(key)
 
     def clear(self) -> None:
         """Empty the buffer."""
         self._chunks.clear()
-        self._waiting_bytes = 0
+        self._buffered_bytes = 0
 
-    def _make_room(self, size: int) -> None:
+    def _free_half(self, size: int) -> None:
         """
-        Send the largest chunks until half is free.
+        Send the largest chunks until half of the buffer is free.
 
-        With the events' own times there may be thousands of small chunks. Freeing half of the buffer, not just enough,
-        makes the sorting rare and lets small chunks grow.
+        With event times there may be thousands of small chunks. Freeing half of the buffer, not just enough, makes the
+        sorting rare and lets small chunks grow.
         """
         goal = max(0, min(self._limit // 2, self._limit - size))
         for key in sorted(self._chunks, key=lambda key: self._chunks[key].size_bytes, reverse=True):
-            if self._waiting_bytes <= goal:
+            if self._buffered_bytes <= goal:
                 return
-            self._cut(key)
+            self._send_chunk(key)
 
-    def _cut(self, key: Hashable) -> None:
+    def _send_chunk(self, key: Hashable) -> None:
         chunk = self._chunks.pop(key)
-        self._waiting_bytes -= chunk.size_bytes
+        self._buffered_bytes -= chunk.size_bytes
         self._send(chunk)

@@ -1,4 +1,4 @@
-"""A store that the driver opens when it is first used; one thread at a time uses it."""
+"""A store of the driver: opened when it is first used, by one thread at a time."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -10,14 +10,14 @@ from ingest.api import Capabilities, LifecycleError, Store, StoreUnavailableErro
 
 class DriverStore:
     """
-    A store that only the driver may write, or creates families in; pipelines of a service share it.
+    A store that only the driver writes, or in which it creates families; the pipelines of a service share it.
 
     It is opened when it is first used, and again after it was unavailable. So a store that is unavailable when the
-    service starts does not delay pipelines that do not need it.
+    service starts does not delay pipelines that do not use it.
 
     Args:
         store: not open.
-        prepare: called once, after the store was opened for the first time.
+        prepare: called once, after the store has been opened for the first time.
     """
 
     def __init__(self, store: Store[Any], prepare: Callable[[Store[Any]], None] = lambda _store: None) -> None:
@@ -26,7 +26,7 @@ class DriverStore:
         self._lock = threading.Lock()
         self._is_prepared = False
         self._is_open = False
-        self._is_over = False
+        self._is_closed = False
 
     @property
     def capabilities(self) -> Capabilities:
@@ -43,34 +43,34 @@ class DriverStore:
         """
         if self._lock.acquire(blocking=False):
             try:
-                self._reach()
+                self._ensure_open()
             finally:
                 self._lock.release()
 
     @contextmanager
     def held(self) -> Iterator[Store[Any]]:
         """
-        The open store, for a block with exclusive use of it.
+        The open store, locked for the block.
 
         Raises:
             IngestError: as `open`.
         """
         with self._lock:
-            self._reach()
+            self._ensure_open()
             try:
                 yield self._store
             except StoreUnavailableError:
-                self._let_go()
+                self._disconnect()
                 raise
 
     def close(self) -> None:
         """Close it for good, without waiting for a call that hangs."""
-        self._is_over = True
-        self._let_go()
+        self._is_closed = True
+        self._disconnect()
 
-    def _reach(self) -> None:
-        if self._is_over:
-            raise LifecycleError("a store of the driver is used after it was closed")
+    def _ensure_open(self) -> None:
+        if self._is_closed:
+            raise LifecycleError("a store of the driver is used after close")
         if self._is_open:
             return
         try:
@@ -78,10 +78,10 @@ class DriverStore:
             if not self._is_prepared:
                 self._prepare(self._store)
         except BaseException:
-            self._let_go()
+            self._disconnect()
             raise
         self._is_open = self._is_prepared = True
 
-    def _let_go(self) -> None:
+    def _disconnect(self) -> None:
         self._is_open = False
         self._store.close()

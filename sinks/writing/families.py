@@ -1,4 +1,4 @@
-"""Families that events name: created by the driver alone, up to a limit."""
+"""Creates the families that events name, on the driver and up to a limit."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,17 +8,17 @@ from sinks.writing.driver_store import DriverStore
 
 class FamilyRegistry:
     """
-    Which families exist in a store that the driver writes or alters, and the creation of missing ones for a pipeline.
+    The families of a store that the driver writes or alters; creates missing ones for a pipeline.
 
-    The limit counts the table's families that the configuration does not declare, so it holds after a restart without a
+    The limit applies to the families that the table has and the configuration does not declare, so a restart needs no
     stored count. Called by the thread of the query.
 
     Args:
         store: of the driver.
         declared: table -> the table as the configuration declares it.
-        limits: table -> how many undeclared families the table may have; None stands for all other tables.
-        own: table -> families that sinks name in their options, None for every table; they are created before all
-            others and do not count.
+        limits: table -> maximum number of undeclared families; the key None stands for all other tables.
+        own: table -> families that sinks name in their options; the key None stands for every table. They are created
+            first and do not count.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class FamilyRegistry:
 
     def known(self) -> dict[str, frozenset[bytes]]:
         """
-        Families of every table of a store that only the driver may write; tasks cannot ask it themselves.
+        Table -> families, for a store that only the driver may write, since tasks cannot read it; else empty.
 
         Raises:
             StoreError: the store does not answer.
@@ -48,7 +48,7 @@ class FamilyRegistry:
 
     def compressions(self) -> dict[str, str]:
         """
-        Compression of the files that tasks stage for a table, for tables with compression.
+        Table -> compression of the files that tasks stage for it, for tables with compression.
 
         Raises:
             StoreError: the store does not answer.
@@ -71,19 +71,19 @@ class FamilyRegistry:
         limit.
 
         Raises:
-            StoreError: the store did not do it.
+            StoreError: the store could not create them.
         """
         spec = self._declared.get(table, TableSpec(table))
         declared = {family.name for family in spec.families}
         own = self._own.get(table, frozenset()) | self._own.get(None, frozenset())
         limit = self._limits.get(table, self._limits.get(None, 0))
-        # one exclusive use for count and creation: the pipelines of a service together stay below the limit
-        with self._store.held() as held:
-            existing = held.families(table) or frozenset()
+        # one lock for count and creation: all pipelines of a service together stay below the limit
+        with self._store.held() as store:
+            existing = store.families(table) or frozenset()
             missing = set(names) - existing - declared
-            asked = sorted(missing - own)
-            room = max(0, limit - len(existing - declared - own))
-            created = tuple(FamilySpec(name) for name in [*sorted(missing & own), *asked[:room]])
-            held.ensure_table(TableSpec(table, spec.families + created, spec.splits))
-        if len(asked) > room:
+            requested = sorted(missing - own)
+            available = max(0, limit - len(existing - declared - own))
+            created = tuple(FamilySpec(name) for name in [*sorted(missing & own), *requested[:available]])
+            store.ensure_table(TableSpec(table, spec.families + created, spec.splits))
+        if len(requested) > available:
             self._at_limit.add(table)

@@ -1,9 +1,9 @@
 """
-Folds the operations on one row key of a micro-batch into deletes and puts that need no order.
+Folds the operations on each row key of a micro-batch into deletes and puts that need no order.
 
-In HBase a put after a delete with the same time stays invisible, whatever the order of the calls. So deletes carry
-the time before that of the puts, and a put that came before its delete is not sent at all: then every order of
-sending, and sending again, gives what the operations meant in the order they came.
+In HBase a delete hides a put with the same timestamp, also one that is written later. So deletes get the timestamp one
+millisecond earlier, and a put that precedes its delete is not sent at all. The result is then that of the operations in
+their original order, in whatever order they are sent, and after a replay.
 """
 
 from collections.abc import Iterator
@@ -18,10 +18,12 @@ class _Pending:
     """
     The operations on one row.
 
-    Shape: puts: time -> column -> value; the deletes: what they cover -> their original time, -1 for none.
-
     Attributes:
-        wal: whether any of the operations uses the log; then all of them do.
+        puts: timestamp -> column -> value.
+        row_ms: original timestamp of the newest row delete; -1 for none.
+        families_ms: family -> original timestamp of its newest delete.
+        columns_ms: (family, qualifier) -> original timestamp of its newest delete.
+        wal: whether any of the operations uses the write-ahead log; then all of them do.
     """
 
     puts: dict[int, dict[bytes, bytes]] = field(default_factory=dict)
@@ -33,29 +35,29 @@ class _Pending:
 
 class Fold:
     """
-    Holds the operations of one partition and micro-batch by row key.
+    Buffers the operations of a task and micro-batch by row key.
 
-    With deletes nothing can be sent before the end: a later delete carries an earlier time and could not hide it. So it
-    buffers the whole partition of a micro-batch; `max_events_per_batch` bounds it.
+    With deletes nothing can be sent before the end, since a later delete gets an earlier timestamp and would not hide a
+    put that is already sent. So it buffers all events of the task; `max_events_per_batch` bounds them.
 
     Order: any number of `add`, then `deletes`, then `puts`, then `clear`.
 
     Args:
-        max_put_bytes: bound on a put of several events of one row, except for a single larger cell:
-            a server takes no call of any size, and each of the events was small enough. None for no bound.
+        max_put_bytes: bound on a put with the cells of several events, except for a single larger cell; None for no
+            bound. The server limits the size of a call, and each event alone may be small enough.
     """
 
     def __init__(self, max_put_bytes: int | None = None) -> None:
         self._max_put_bytes = max_put_bytes
-        # most rows have a single put, which is kept as it is
+        # most rows have a single put, which is not copied
         self._tables: dict[str, dict[bytes, Put | _Pending]] = {}
 
     def add(self, table: str, mutation: Put | Delete) -> None:
         """
-        Take in the next operation.
+        Add the next operation.
 
         Raises:
-            MappingError: a delete at time 0; there is no time before it.
+            MappingError: a delete at time 0; no timestamp precedes it.
         """
         rows = self._tables.get(table)
         if rows is None:
@@ -72,7 +74,7 @@ class Fold:
             return
         if mutation.timestamp_ms < 1:
             raise MappingError(
-                f"a delete at time {mutation.timestamp_ms} cannot be written: deletes carry the time before",
+                f"a delete at time {mutation.timestamp_ms} cannot be written: deletes get the millisecond before",
                 code="delete_at_zero",
                 hint="give the event a time after 1970",
             )
@@ -81,7 +83,7 @@ class Fold:
         _add_delete(pending, mutation)
 
     def deletes(self) -> Iterator[tuple[str, Delete]]:
-        """Every delete, one millisecond earlier than it came."""
+        """Every delete, one millisecond before its original timestamp."""
         for table, rows in self._tables.items():
             for row, pending in rows.items():
                 if isinstance(pending, Put):
@@ -94,33 +96,33 @@ class Fold:
                     yield table, Delete(row, at - 1, family, qualifier, wal=pending.wal)
 
     def puts(self) -> Iterator[tuple[str, Put]]:
-        """Every put that no later delete removed; one for each row and time, or several where it would be too large."""
+        """Every put that no later delete removed; one for each row and timestamp, several if it is too large."""
         for table, rows in self._tables.items():
             for row, pending in rows.items():
                 if isinstance(pending, Put):
                     yield table, pending
                     continue
                 for at, columns in pending.puts.items():
-                    for some in self._parts(columns):
-                        yield table, Put(row, some, at, pending.wal)
+                    for part in self._parts(columns):
+                        yield table, Put(row, part, at, pending.wal)
 
     def _parts(self, columns: dict[bytes, bytes]) -> Iterator[dict[bytes, bytes]]:
-        most = self._max_put_bytes
-        if most is None:
+        limit = self._max_put_bytes
+        if limit is None:
             yield columns
             return
         part: dict[bytes, bytes] = {}
         size = 0
         for column, value in columns.items():
             size += CELL_COST_BYTES + len(column) + len(value)
-            if size > most and part:
+            if size > limit and part:
                 yield part
                 part, size = {}, CELL_COST_BYTES + len(column) + len(value)
             part[column] = value
         yield part
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Discard all operations."""
         self._tables.clear()
 
 

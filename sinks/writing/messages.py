@@ -17,7 +17,7 @@ RefusedRows = dict[tuple[str, bytes], tuple[str, str]]
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """
-    What the driver knows of a store, for the tasks of one attempt.
+    State of a store that the driver sends to the tasks of one attempt.
 
     Attributes:
         folder: for files that are staged for the driver; "" where tasks write to the store themselves.
@@ -53,14 +53,12 @@ class Prepared:
 @dataclass(frozen=True, slots=True)
 class StoreResult:
     """
-    What one task reports of a store.
+    The result of one task for a store.
 
     Attributes:
         staged: the file that the driver has to apply.
-        needs_families: table -> families that events named and that do not exist; an empty set stands for the table
-            alone.
-        refused: rows that the store refused; all others are durable, and the batch has to run again to learn which
-            events they are.
+        needs_families: table -> missing families that events named; an empty set if only the table is missing.
+        refused: rows that the store refused; all others are durable. The batch must run again to find their events.
     """
 
     staged: StagedFile | None = None

@@ -1,4 +1,4 @@
-"""The one path to a store: mutations of all the sinks that write to it, buffered, sent, and durable after a flush."""
+"""Writes the mutations of all sinks of a store: folds, buffers and sends them; they are durable after a flush."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -25,37 +25,37 @@ from sinks.writing.sending import Sender
 from sinks.writing.staging import MIN_FILE_BYTES
 
 BUFFERED_BYTES = 64 << 20
-"""Bytes of puts that a task buffers to send each row once; a full buffer is sent, and its rows may be sent again."""
+"""Bytes of puts that a task buffers to send each row once; rows of a full buffer may be sent again later."""
 STAGED_BYTES, MAX_STAGED_ROWS = 16 << 20, 100_000
-"""Bytes that a task buffers for a store that the driver writes: larger files leave the store fewer to merge."""
+"""Bytes that a task buffers for a store that the driver writes: larger files leave fewer to merge."""
 MAX_PROBE_ROWS = 100
-"""Rows of a probe: enough to show that the store writes, and few enough to find a refused row at once."""
+"""Rows of a probe: few, so that a refused row is found in few calls."""
 UNKNOWN_FAMILY = "unknown_family"
 
 
 class BufferedMutator:
     """
-    Mutations on their way into one store: folded, buffered, sent, counted.
+    Folds, buffers, sends and counts the mutations for one store.
 
     All sinks of a pipeline that write to a store share one: operations on a row are applied in the order of the events.
 
     A row that several events write is sent once, in its final state. A timed-out call may still execute, even after
-    another process wrote the batch and it was acknowledged; then it writes the values that are there already.
+    another process wrote the batch and it was acknowledged; it then writes the same values again.
 
     Called by one thread. Order: begin, any number of mutate, then flush; that is a flush cycle, one micro-batch of one
-    task. After a StoreError, or when it is abandoned, a flush cycle is run again: the same events give the same
-    mutations. After flush returns and no families are needed, all mutations of the flush cycle are durable.
+    task. A flush cycle that failed or was abandoned runs again: the same events give the same mutations. After flush
+    returns and no families are needed, all mutations of the flush cycle are durable.
 
     Args:
         senders: connections; a row key always uses the same one.
         store_name: name of the store in the configuration, for messages and receipts.
         capabilities: of the store itself, also if the senders write to a staging writer.
         buffer_bytes: bound on all send buffers together; the fold buffer is extra.
-        deletes: whether there may be deletes; then nothing is sent before the end of a flush cycle, whatever it
-            buffers.
-        max_put_bytes: how large a put of several events of one row may be, as the store's settings say; None for any.
+        deletes: whether there may be deletes; then nothing is sent before the end of a flush cycle, and the buffer has
+            no bound.
+        max_put_bytes: maximum size of a put with the cells of several events, from the store's settings; None for none.
         folded_bytes: size of the fold buffer, if there are no deletes.
-        staged_bytes: least size of the buffer for a store that the driver writes.
+        staged_bytes: minimum size of the send buffer for a store that the driver writes.
         clock: monotonic seconds.
 
     Attributes:
@@ -63,10 +63,10 @@ class BufferedMutator:
         families: of the store's tables. If the flush cycle needs missing ones, nothing more of it is sent, and the
             batch must run again once they exist.
         refused: (table, row key) -> code and reason of rows that the store can never write; complete after flush, when
-            all other rows are durable. The batch must run again with them prepared, to find their events.
+            all other rows are durable. The batch must run again with these as `prepared.refused`, to find their events.
     """
 
-    def __init__(  # noqa: PLR0913 - bounds, each tried by its own tests
+    def __init__(  # noqa: PLR0913 - bounds, each with its own tests
         self,
         senders: Sequence[Sender],
         store_name: str,
@@ -85,7 +85,7 @@ class BufferedMutator:
         self.families = KnownFamilies(self._families_in_store, clock)
         self._sends = tuple(self._sending(sender) for sender in self._senders)
         if capabilities.written_by_driver:
-            # staged files keep the time and flag of each mutation anyway
+            # staged files store timestamp and WAL flag with each mutation
             limit, max_rows, mixed = max(buffer_bytes, staged_bytes), MAX_STAGED_ROWS, True
         else:
             limit, max_rows, mixed = max(1, buffer_bytes // len(self._senders)), MAX_ROWS, False
@@ -100,7 +100,7 @@ class BufferedMutator:
         self.batch_time_ms = 0
         self.refused: RefusedRows = {}
         self._changed: set[str] = set()
-        self._asked: str | None = None
+        self._being_read: str | None = None
 
     def begin(self, spec: TaskSpec, prepared: Prepared, counts: WriteCounts) -> None:
         """
@@ -108,8 +108,8 @@ class BufferedMutator:
 
         Args:
             spec: of the task.
-            prepared: what the driver knows of the store.
-            counts: to which the mutator adds what it sends.
+            prepared: state of the store, from the driver.
+            counts: the mutator adds what it writes.
 
         Raises:
             StoreUnavailableError: a chunk of an earlier flush cycle is still in flight.
@@ -131,7 +131,7 @@ class BufferedMutator:
 
     def mutate(self, table: str, mutation: Mutation) -> None:
         """
-        Add a mutation to the flush cycle; the families it names exist.
+        Add a mutation, whose families exist.
 
         Raises:
             MappingError: its row was refused in an earlier flush cycle, and the store refuses this mutation.
@@ -151,16 +151,16 @@ class BufferedMutator:
             self._folded_bytes += size_of(mutation)
             if self._folded_bytes >= self._max_folded_bytes:
                 self._drain(self._fold)
-                # chunks have no order: no row of this fold may be buffered beside the next fold, with older values
+                # chunks have no order: values of this fold may not be sent after those of the next one
                 for buffer in self._buffers:
                     buffer.flush()
                 self._folded_bytes = 0
 
     def refused_first(self, mutations: Sequence[tuple[str, Mutation]]) -> Sequence[tuple[str, Mutation]]:
         """
-        The mutations of one event in an order to take them: when the first raises, none of the others was taken.
+        The mutations of one event, those of refused rows first, so that none is written if one of these raises.
 
-        Rows that earlier flush cycles found refused come first; mutations of one row keep their order.
+        Refused rows are those of earlier flush cycles. Mutations of one row keep their order.
         """
         refused = self._known_refused
         return sorted(mutations, key=lambda each: (each[0], each[1].row) not in refused) if refused else mutations
@@ -169,11 +169,11 @@ class BufferedMutator:
         """
         End a split, for a store that the driver writes.
 
-        Row keys of one split are often close together. A file with a narrow key range does not overlap others and is
-        not merged with them, so the file is closed here if it is large enough.
+        Row keys of one split are often close together, and a file with a narrow key range need not be merged with
+        others. So the file ends here if it is large enough.
         """
         for buffer in self._buffers:
-            if buffer.waiting_bytes >= MIN_FILE_BYTES:
+            if buffer.buffered_bytes >= MIN_FILE_BYTES:
                 buffer.flush()
 
     def flush(self) -> None:
@@ -192,12 +192,12 @@ class BufferedMutator:
             for sender in self._senders:
                 sender.wait()
         except StoreError:
-            self.families.forget()
+            self.families.invalidate()
             raise
         finally:
             self._count()
         if self._changed:
-            # its events were checked against families that have changed; a run checks them again
+            # the events were checked against families that have changed since
             raise StoreUnavailableError(
                 f"{_tables(self._changed)} lost a family during the write, or got one that not all regions know yet; "
                 "the rows are checked again",
@@ -205,12 +205,12 @@ class BufferedMutator:
             )
 
     def probe(self) -> bytes:
-        """Rows that a blocked flush cycle could not send, or the table it could not read; b"" for neither."""
+        """Rows that a blocked flush cycle could not write, or a table that it could not read; b"" if neither."""
         for sender in self._senders:
             chunk = sender.blocked
             if chunk is not None:
                 return packed_probe(chunk.table, chunk.mutations[:MAX_PROBE_ROWS])
-        return b"" if self._asked is None else packed_probe(self._asked, ())
+        return b"" if self._being_read is None else packed_probe(self._being_read, ())
 
     def close(self) -> None:
         """Close the store."""
@@ -218,9 +218,9 @@ class BufferedMutator:
             sender.close()
 
     def _families_in_store(self, table: str) -> frozenset[bytes] | None:
-        self._asked = table
+        self._being_read = table
         families = self._senders[0].call(lambda store: store.families(table))
-        self._asked = None
+        self._being_read = None
         return families
 
     def _drain(self, fold: Fold) -> None:
@@ -232,10 +232,10 @@ class BufferedMutator:
 
     def _write_alone(self, table: str, mutation: Mutation) -> None:
         """
-        Send a mutation whose row was refused before in a call of its own: several events may have written that row, and
-        only the bad ones must fail.
+        Send a mutation of a refused row in a call of its own: several events may have written that row, and only the
+        bad ones must fail.
 
-        Folded operations cannot be separated again: all events of such a row fail.
+        With deletes the operations on a row are folded and cannot be sent separately: all its events fail.
         """
         place = table, mutation.row
         refused: tuple[str, str] | None = self._known_refused[place]
@@ -255,7 +255,7 @@ class BufferedMutator:
             try:
                 sender.submit(chunk)
             except StoreError:
-                self.families.forget()
+                self.families.invalidate()
                 raise
             finally:
                 self._count()
@@ -265,20 +265,20 @@ class BufferedMutator:
     def _count(self) -> None:
         counts = self._counts
         for sender in self._senders:
-            for sent in sender.take_results():
-                counts.rows_sent += sent.rows_sent
-                counts.retries += sent.retries
-                counts.flush_s.append(sent.seconds)
-                if sent.stored:
+            for result in sender.take_results():
+                counts.rows_sent += result.rows_sent
+                counts.retries += result.retries
+                counts.flush_s.append(result.seconds)
+                if result.stored:
                     counts.write_calls += 1
-                    counts.cells += sent.cells
-                    counts.bytes += sent.size_bytes
-                for refusal in sent.refused:
-                    self._refuse(sent.table, refusal)
+                    counts.cells += result.cells
+                    counts.bytes += result.size_bytes
+                for refusal in result.refused:
+                    self._add_refused(result.table, refusal)
 
-    def _refuse(self, table: str, refusal: Refusal) -> None:
-        """Keep a refused row for the end of the flush cycle."""
-        self.families.forget()
+    def _add_refused(self, table: str, refusal: Refusal) -> None:
+        """Add a refused row."""
+        self.families.invalidate()
         mutation, error = refusal
         if error.code == UNKNOWN_FAMILY:
             self._changed.add(table)
@@ -286,7 +286,7 @@ class BufferedMutator:
         if self._max_refused is not None and len(self.refused) > self._max_refused:
             raise ErrorBudgetSpentError(
                 f'store "{self.store_name}" refused {len(self.refused)} rows of one task, the last of table "{table}": '
-                f"{error}; nothing of the batch is acknowledged",
+                f"{error}; the batch is not acknowledged",
                 hint="correct the table or the pipeline, or raise error_budget: {share: …}",
             )
 

@@ -1,4 +1,4 @@
-"""Bounded back-off with jitter around one call to a store."""
+"""Retries of a call to a store, with bounded exponential backoff and jitter."""
 
 import random
 import time
@@ -9,15 +9,15 @@ from ingest.api import Disposition, IngestError, StoreRefusedError
 
 class Retry:
     """
-    Repeats a call that failed for now, a few times.
+    Repeats a call after a transient error, a few times.
 
-    Full jitter: each pause is anywhere between nothing and a bound that doubles, so tasks that failed together do not
-    retry together. Bounded, because a failed task is cheap: the batch runs again with the same times.
+    Full jitter: each pause is random between zero and a bound that doubles, so tasks that failed together do not retry
+    together. The number of attempts is small, because a failed task is cheap: the batch runs again.
 
     Args:
-        attempts: calls in all.
+        attempts: maximum number of calls.
         first_s: bound of the first pause; it doubles with each.
-        max_s: no pause is longer.
+        max_s: longest pause.
 
     Source: M. Brooker, "Exponential backoff and jitter" (2015).
     """
@@ -37,28 +37,30 @@ class Retry:
         self._sleep = sleep
         self._jitter = jitter
 
-    def run(self, call: Callable[[], None], *, tried: Callable[[], None], go_on: Callable[[], bool]) -> None:
+    def run(
+        self, call: Callable[[], None], *, on_attempt: Callable[[], None], should_continue: Callable[[], bool]
+    ) -> None:
         """
-        Call until it succeeds, until it fails for good, or until the attempts are spent.
+        Call until success, a permanent error, or the last attempt.
 
         Args:
             call: the call; idempotent.
-            tried: called before each attempt.
-            go_on: called before each further attempt; False raises the last error.
+            on_attempt: called before each attempt.
+            should_continue: called before each further attempt; False raises the last error.
         """
         bound_s = self._first_s
-        for left in range(self._attempts - 1, -1, -1):
-            tried()
+        for remaining in range(self._attempts - 1, -1, -1):
+            on_attempt()
             try:
                 call()
             except IngestError as error:
                 # a missing table or permission needs an operator; a short pause does not help
-                is_passing = error.disposition is Disposition.RETRY and not isinstance(error, StoreRefusedError)
-                if not is_passing or not left or not go_on():
+                is_transient = error.disposition is Disposition.RETRY and not isinstance(error, StoreRefusedError)
+                if not is_transient or not remaining or not should_continue():
                     raise
                 self._sleep(min(bound_s, self._max_s) * self._jitter())
                 bound_s *= 2
-                if not go_on():
+                if not should_continue():
                     raise
             else:
                 return

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Target(Protocol):
-    """The target of chunks: a store, or a staged file for one."""
+    """The target of chunks: a store, or a staging writer for one."""
 
     def open(self) -> None:
         """As `Store.open`."""
@@ -34,11 +34,11 @@ class CallResult:
     The result of one chunk.
 
     Attributes:
-        cells: without the refused ones, as size_bytes.
-        rows_sent: rows of all its calls: each attempt, and each part of a refused one.
+        cells: without those of refused rows; size_bytes too.
+        rows_sent: rows of all its calls: of each attempt, and of each part of a rejected call.
         retries: calls repeated because the store was unavailable or busy.
-        stored: the store has it, except for refused rows; False if the chunk was abandoned.
-        refused: the rows that it can never write.
+        stored: all rows but the refused ones are durable; False if the chunk failed or was abandoned.
+        refused: the rows that the store can never write.
     """
 
     table: str
@@ -59,15 +59,17 @@ class RetryingStore:
         self._retry = retry
         self._clock = clock
         self._is_open = False
-        self.sent: list[CallResult] = []
+        self._results: list[CallResult] = []
 
-    def apply(self, chunk: Chunk, go_on: Callable[[], bool], answered: Callable[[], None] = lambda: None) -> None:
+    def apply(
+        self, chunk: Chunk, should_continue: Callable[[], bool], answered: Callable[[], None] = lambda: None
+    ) -> None:
         """
         Make a chunk durable, all but the rows that the store refuses.
 
         Args:
-            chunk: what.
-            go_on: called before each further call; False abandons the chunk.
+            chunk: the rows.
+            should_continue: called before each further call; False abandons the chunk.
             answered: called after each call.
         """
         started = self._clock()
@@ -78,17 +80,19 @@ class RetryingStore:
         def send(mutations: Sequence[Mutation]) -> None:
             nonlocal calls
 
-            def tried() -> None:
+            def on_attempt() -> None:
                 nonlocal attempts, rows_sent
                 attempts += 1
                 rows_sent += len(mutations)
 
-            if calls and not go_on():
-                raise StoreUnavailableError(f'a refused chunk for table "{chunk.table}" was abandoned half way')
+            if calls and not should_continue():
+                raise StoreUnavailableError(f'a rejected chunk for table "{chunk.table}" was abandoned')
             calls += 1
             try:
                 self._retry.run(
-                    lambda: self.ask(lambda store: store.apply(chunk.table, mutations)), tried=tried, go_on=go_on
+                    lambda: self.call(lambda store: store.apply(chunk.table, mutations)),
+                    on_attempt=on_attempt,
+                    should_continue=should_continue,
                 )
             finally:
                 answered()
@@ -98,13 +102,13 @@ class RetryingStore:
             stored = True
         finally:
             seconds = self._clock() - started
-            left_out = [one.mutation for one in refused if isinstance(one.mutation, Put)]
-            self.sent.append(
+            refused_puts = [one.mutation for one in refused if isinstance(one.mutation, Put)]
+            self._results.append(
                 CallResult(
                     table=chunk.table,
                     rows_sent=rows_sent,
-                    cells=chunk.cells - sum(len(put.columns) for put in left_out),
-                    size_bytes=chunk.size_bytes - sum(map(size_of, left_out)),
+                    cells=chunk.cells - sum(len(put.columns) for put in refused_puts),
+                    size_bytes=chunk.size_bytes - sum(map(size_of, refused_puts)),
                     retries=attempts - calls,
                     seconds=seconds,
                     stored=stored,
@@ -112,21 +116,21 @@ class RetryingStore:
                 )
             )
 
-    def ask(self, ask: Callable[[Target], T]) -> T:
-        """Call the store, after opening it if needed; an unexpected exception of it counts as unavailable."""
+    def call(self, request: Callable[[Target], T]) -> T:
+        """Call the store, after opening it if needed; an unexpected exception counts as unavailable."""
         try:
             if not self._is_open:
                 self._store.open()
                 self._is_open = True
-            return ask(self._store)
+            return request(self._store)
         except StoreUnavailableError:
-            # a broken connection is not reused: the next call opens another
+            # a broken connection is not reused: the next call opens a new one
             self.close()
             raise
         except (IngestError, KeyboardInterrupt):
             raise
         except BaseException as bug:
-            # no event caused it: it must not count as an error of the sink
+            # not caused by an event: it must not count as an error of the sink
             self.close()
             raise StoreUnavailableError(
                 f"the store raised an unexpected exception: {type(bug).__name__}: {bug}", code="store_bug"
@@ -138,10 +142,10 @@ class RetryingStore:
         self._store.close()
 
     def take_results(self) -> list[CallResult]:
-        """The results since the last time this was called."""
-        sent, self.sent = self.sent, []
-        return sent
+        """The results since the last call of this method."""
+        results, self._results = self._results, []
+        return results
 
-    def give_up(self) -> None:
-        """A chunk that ended after its flush cycle counts in rows_sent alone."""
-        self.sent = [replace(sent, stored=False, refused=()) for sent in self.sent]
+    def abandon(self) -> None:
+        """Count chunks that ended after their flush cycle only in rows_sent."""
+        self._results = [replace(result, stored=False, refused=()) for result in self._results]

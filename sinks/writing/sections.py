@@ -1,9 +1,9 @@
 """
 Mutations of one table as plain data for msgpack.
 
-A section is [table, WAL flag, shapes, puts, deletes]: a shape is a list of columns, `puts` is flat: number of the
-shape, row key, time, and the values in the order of the shape's columns. So a column's name is stored once in a
-section, and decoded to one bytes object, however many rows have it.
+A section is [table, WAL flag, shapes, puts, deletes]. A shape is a list of columns. `puts` is flat: for each put the
+number of its shape, row key, timestamp, and the values in the order of the shape's columns. So the name of a column is
+stored once in a section and decoded to one bytes object, however many rows have it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,17 +12,17 @@ from typing import Any
 from ingest.api import Delete, Mutation, Put
 
 SECTION_BYTES = 1 << 20
-"""A section ends at about this size: large enough for a negligible overhead, small enough to hold two in memory."""
+"""Approximate size of a section: large enough for a negligible overhead, small enough to buffer two."""
 
 Section = tuple[str, bool, list[tuple[bytes, ...]], list[Any], list[tuple[bytes, int, bytes | None, bytes | None]]]
 
 
 def sections_of(table: str, mutations: Sequence[Mutation]) -> Iterator[tuple[Section, int]]:
     """
-    Mutations as sections. Their order is kept, except that deletes and puts are separated: folded, they need no order.
+    Mutations as sections, in order, except that deletes are separated from puts: folded, they need no order.
 
     Yields:
-        A section and about how many bytes it takes.
+        A section and its approximate size in bytes.
     """
     run: list[Mutation] = []
     for mutation in mutations:
@@ -35,7 +35,7 @@ def sections_of(table: str, mutations: Sequence[Mutation]) -> Iterator[tuple[Sec
 
 
 def mutations_of(section: Sequence[Any]) -> list[Mutation]:
-    """The mutations of a section: deletes first."""
+    """The mutations of a section, deletes first."""
     _, wal, shapes, flat, deletes = section
     mutations: list[Mutation] = [
         Delete(row, at_ms, family, qualifier, wal) for row, at_ms, family, qualifier in deletes

@@ -1,4 +1,4 @@
-"""Sends chunks, one in flight for each connection, so the next is filled while the store works."""
+"""Sends chunks, one in flight for each connection: the next is filled while the store handles the last."""
 
 import threading
 import time
@@ -20,7 +20,7 @@ class Sender(ABC):
     Sends chunks to one store.
 
     Called by one thread. Order: begin, then any number of submit and call, then wait; that is a flush cycle. After an
-    error nothing more is sent; every further call raises that error until the next begin. `close` ends it.
+    error nothing more is sent, and every further call raises that error until the next begin.
     """
 
     @abstractmethod
@@ -38,7 +38,7 @@ class Sender(ABC):
     @abstractmethod
     def submit(self, chunk: Chunk) -> None:
         """
-        Send a chunk; returns once it is on its way.
+        Send a chunk; may return before the store answers.
 
         Raises:
             StoreError: a chunk of this flush cycle failed, or has been in flight for too long.
@@ -47,42 +47,42 @@ class Sender(ABC):
     @abstractmethod
     def wait(self) -> None:
         """
-        Return once all that was submitted is durable.
+        Return once all submitted chunks are durable.
 
         Raises:
             StoreError: as submit.
         """
 
     @abstractmethod
-    def call(self, ask: Callable[[Target], T]) -> T:
+    def call(self, request: Callable[[Target], T]) -> T:
         """
         Call the store, after all submitted chunks.
 
         Raises:
-            StoreError: as submit, or what the store answered.
+            StoreError: as submit, or the error of this call.
         """
 
     @property
     def blocked(self) -> Chunk | None:
-        """The chunk that failed or was in flight for too long in this flush cycle; None when there is none."""
+        """The chunk that failed or was in flight for too long in this flush cycle; None if there is none."""
         return None
 
     @abstractmethod
     def take_results(self) -> list[CallResult]:
-        """What became of chunks since the last time this was asked."""
+        """The results of chunks since the last call of this method."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the store; fine to call twice."""
+        """Close the store; may be called twice."""
 
 
 class DirectSender(Sender):
-    """Sends on the caller's own thread, for a store that never blocks (a file, memory)."""
+    """Sends on the caller's thread, for a store that never blocks (a file, memory)."""
 
     def __init__(
         self, store: Target, *, retry: Retry | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._line = RetryingStore(store, retry or Retry(attempts=1), clock)
+        self._store = RetryingStore(store, retry or Retry(attempts=1), clock)
         self._error: BaseException | None = None
 
     def begin(self, patience_s: float) -> None:  # noqa: ARG002 - nothing is ever in flight here
@@ -93,37 +93,37 @@ class DirectSender(Sender):
         """Send a chunk; returns once it is durable."""
         self.wait()
         try:
-            self._line.apply(chunk, lambda: True)
+            self._store.apply(chunk, lambda: True)
         except BaseException as error:
             self._error = error
             raise
 
     def wait(self) -> None:
-        """Raise what failed."""
+        """Raise the error of the flush cycle, if any."""
         if self._error is not None:
             raise self._error
 
-    def call(self, ask: Callable[[Target], T]) -> T:
-        """Ask the store something."""
+    def call(self, request: Callable[[Target], T]) -> T:
+        """Call the store."""
         self.wait()
-        return self._line.ask(ask)
+        return self._store.call(request)
 
     def take_results(self) -> list[CallResult]:
-        """What became of chunks since the last time this was asked."""
-        return self._line.take_results()
+        """The results of chunks since the last call of this method."""
+        return self._store.take_results()
 
     def close(self) -> None:
-        """Let go of the store."""
-        self._line.close()
+        """Close the store."""
+        self._store.close()
 
 
 class ThreadSender(Sender):
     """
-    Sends on a thread of its own, which alone touches the store; one job at a time is in flight.
+    Sends on its own thread, the only one that uses the store; one call is in flight at a time.
 
-    The caller never waits longer than its patience. A call that timed out is not cancelled and stays in flight: the
-    next flush cycle starts by waiting for it, so that calls do not pile up. A flush cycle in another process does not
-    know of it; see ADR 0016.
+    The caller never waits longer than its patience. A timed-out call is not cancelled and stays in flight; the next
+    flush cycle first waits for it, so that calls do not pile up. A flush cycle in another process cannot wait for it;
+    see ADR 0016.
 
     Args:
         store: not open yet.
@@ -133,7 +133,7 @@ class ThreadSender(Sender):
     def __init__(
         self, store: Target, *, retry: Retry | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._line = RetryingStore(store, retry or Retry(), clock)
+        self._store = RetryingStore(store, retry or Retry(), clock)
         self._clock = clock
         self._patience_s = 10.0
         self._changed = threading.Condition()
@@ -148,17 +148,17 @@ class ThreadSender(Sender):
         self._thread: threading.Thread | None = None
 
     def begin(self, patience_s: float) -> None:
-        """Start a flush cycle, once nothing of an earlier one is in flight."""
+        """Start a flush cycle, after the last call of an earlier one has ended."""
         with self._changed:
             self._patience_s = patience_s
-            # an abandoned chunk is not retried after the attempt that runs now
+            # stops the retries of an abandoned chunk
             self._abandoned = True
             self._await_idle(since_s=self._clock())
             self._abandoned = False
             self._error = None
             self._chunk = None
             self._before_each = failpoint.sends()
-            self._line.give_up()
+            self._store.abandon()
 
     def submit(self, chunk: Chunk) -> None:
         """Send a chunk; waits while another one is in flight."""
@@ -166,7 +166,7 @@ class ThreadSender(Sender):
             self.wait()
             self._before_each()
             self._chunk = chunk
-            self._start(lambda: self._line.apply(chunk, self._goes_on, self._answered))
+            self._start(lambda: self._store.apply(chunk, self._should_continue, self._answered))
 
     def wait(self) -> None:
         """Return once nothing is in flight."""
@@ -176,13 +176,13 @@ class ThreadSender(Sender):
             if self._error is not None:
                 raise self._error
 
-    def call(self, ask: Callable[[Target], T]) -> T:
-        """Ask the store something, on its own thread."""
+    def call(self, request: Callable[[Target], T]) -> T:
+        """Call the store, on its thread."""
         answers: list[T] = []
         with self._changed:
             self.wait()
             self._chunk = None
-            self._start(lambda: answers.append(self._line.ask(ask)))
+            self._start(lambda: answers.append(self._store.call(request)))
             self.wait()
         return answers[0]
 
@@ -192,26 +192,26 @@ class ThreadSender(Sender):
         return None if self._error is None else self._chunk
 
     def take_results(self) -> list[CallResult]:
-        """What became of chunks since the last time this was asked."""
+        """The results of chunks since the last call of this method."""
         with self._changed:
-            return self._line.take_results()
+            return self._store.take_results()
 
     def close(self) -> None:
-        """Let the thread close the store and end, without waiting for a call that hangs."""
+        """Make the thread close the store and end, without waiting for a call that hangs."""
         with self._changed:
             self._abandoned = self._closing = True
             self._changed.notify_all()
             thread = self._thread
         if thread is None:
-            self._line.close()
+            self._store.close()
         else:
             thread.join(min(self._patience_s, 1.0))
 
-    def _goes_on(self) -> bool:
+    def _should_continue(self) -> bool:
         return not self._abandoned
 
     def _answered(self) -> None:
-        """A refused chunk takes many calls; the time in flight is that of the current call."""
+        """A rejected chunk needs several calls; the time in flight is that of the current call."""
         with self._changed:
             self._in_flight_since = self._clock()
 
@@ -229,16 +229,16 @@ class ThreadSender(Sender):
             if self._closing:
                 raise StoreUnavailableError("the connection was closed while a call was in flight")
             since = self._in_flight_since if since_s is None else since_s
-            left = self._patience_s - (self._clock() - since)
-            if left <= 0:
-                error = self._out_of_patience(self._clock() - self._in_flight_since)
+            remaining = self._patience_s - (self._clock() - since)
+            if remaining <= 0:
+                error = self._timed_out(self._clock() - self._in_flight_since)
                 self._error = error
                 self._abandoned = True
                 raise error
-            self._changed.wait(left)
+            self._changed.wait(remaining)
 
-    def _out_of_patience(self, seconds: float) -> StoreUnavailableError:
-        """Also names how the previous call ended after its time-out, which is probably the reason."""
+    def _timed_out(self, seconds: float) -> StoreUnavailableError:
+        """Also reports how the previous call ended after its time-out, which is probably the reason."""
         text = f"a chunk has been in flight for {seconds:.1f} s"
         late = self._late_error
         if isinstance(late, StoreError):
@@ -254,7 +254,7 @@ class ThreadSender(Sender):
                 job = self._job
                 self._job = None
             if job is None:
-                self._line.close()
+                self._store.close()
                 return
             error: BaseException | None = None
             try:

@@ -1,4 +1,4 @@
-"""Staged files into their store; the driver's half of `sinks.writing.staging`."""
+"""Applies the files of `sinks.writing.staging` to their store, on the driver."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,15 +11,15 @@ from ingest import failpoint
 from ingest.api import FileStore, IntegrityError, LifecycleError, Mutation, Store
 from ingest.durable import on_disk
 from sinks.writing.sections import mutations_of
-from sinks.writing.staging import HEAD, NOTE, StagedFile, sum_of
+from sinks.writing.staging import HEAD, METADATA, StagedFile, size_and_crc
 
 APPLY_BYTES = 8 << 20
 """Frames are merged into calls of at most this size: one sync each, and bounded memory."""
-_AGAIN = "start the service: the batch is read from its source and runs again"
+_RUN_AGAIN = "start the service: the batch is read from its source and runs again"
 
 
 class _Section(NamedTuple):
-    """One table's mutations of one WAL flag."""
+    """Mutations of one table and WAL flag."""
 
     table: str
     wal: bool
@@ -34,70 +34,70 @@ class _File(NamedTuple):
     path: Path
     size_bytes: int
     checksum: int
-    note: bytes
+    metadata: bytes
 
 
 def apply_staged(store: Store[Any], files: Sequence[StagedFile]) -> None:
     """
-    Write files of mutations into their store; returns when all is durable.
+    Apply staged files to their store; returns once all mutations are durable.
 
-    It is idempotent. The files stay; the caller removes them once every store has applied its own.
+    It is idempotent. The files stay; the caller removes them.
 
     Args:
-        store: open, and the one the files are for.
-        files: as the tasks reported them.
+        store: open.
+        files: in the order of the tasks.
 
     Raises:
-        IntegrityError: a file is not what the task wrote; the message names file and place.
+        IntegrityError: a file is missing or damaged; the message names file and position.
         StoreError: the store failed to write.
     """
     before_each = failpoint.sends()
-    waiting: dict[str, _Section] = {}
+    pending: dict[str, _Section] = {}
     size = 0
     for one in files:
         for section in _sections(one):
             table = section.table
             if isinstance(section, _File):
-                # rows of a table keep their order
-                _apply(store, waiting, before_each)
+                # keep the order of a table's rows
+                _apply(store, pending, before_each)
                 size = 0
                 before_each()
-                _take(store, section)
+                _ingest(store, section)
                 continue
-            if waiting and size + section.size_bytes > APPLY_BYTES:
-                _apply(store, waiting, before_each)
+            if pending and size + section.size_bytes > APPLY_BYTES:
+                _apply(store, pending, before_each)
                 size = 0
-            earlier = waiting.get(table)
+            earlier = pending.get(table)
             if earlier is not None and earlier.wal is not section.wal:
-                # a call has one flag, and rows of a table keep their order
-                _apply(store, waiting, before_each)
+                # a call has one WAL flag; keep the order of a table's rows
+                _apply(store, pending, before_each)
                 size, earlier = 0, None
             if earlier is None:
-                waiting[table] = section
+                pending[table] = section
             else:
                 earlier.mutations.extend(section.mutations)
             size += section.size_bytes
-    _apply(store, waiting, before_each)
+    _apply(store, pending, before_each)
 
 
-def _apply(store: Store[Any], waiting: dict[str, _Section], before_each: Callable[[], None]) -> None:
-    for table, section in waiting.items():
+def _apply(store: Store[Any], pending: dict[str, _Section], before_each: Callable[[], None]) -> None:
+    for table, section in pending.items():
         before_each()
         store.apply(table, section.mutations)
-    waiting.clear()
+    pending.clear()
 
 
-def _take(store: Store[Any], file: _File) -> None:
+def _ingest(store: Store[Any], file: _File) -> None:
     if not isinstance(store, FileStore):
         raise LifecycleError(f"a {store.kind} store received a staged file of another store")
     with on_disk(file.path):
         try:
-            found = sum_of(file.path)
+            found = size_and_crc(file.path)
         except FileNotFoundError:
             raise _gone(file.path) from None
     if found != (file.size_bytes, file.checksum):
         raise _damaged(file.path, 0, f"it should have {file.size_bytes} bytes with the checksum {file.checksum:08x}")
-    store.take_file(file.table, str(file.path), file.note)
+    store.ingest_file(file.table, str(file.path), file.metadata)
 
 
 def _sections(staged: StagedFile) -> Iterator[_Section | _File]:
@@ -121,11 +121,11 @@ def _sections(staged: StagedFile) -> Iterator[_Section | _File]:
             if crc32(payload) != checksum:
                 raise _damaged(path, at, "the checksum differs")
             sections = msgpack.unpackb(payload, use_list=True)
-            # all sections are decoded from one frame, so they share its size
+            # the size of a frame is divided equally among its sections
             for section in sections:
-                if isinstance(section[NOTE], bytes):
-                    table, name, size, crc, note = section
-                    yield _File(table, path.with_name(name), size, crc, note)
+                if isinstance(section[METADATA], bytes):
+                    table, name, size, crc, metadata = section
+                    yield _File(table, path.with_name(name), size, crc, metadata)
                 else:
                     yield _decoded(section, length // len(sections))
             at += HEAD.size + length
@@ -139,10 +139,10 @@ def _decoded(section: list[Any], size_bytes: int) -> _Section:
 
 
 def _gone(path: Path) -> IntegrityError:
-    return IntegrityError(f"the staged file {path} is gone", hint=_AGAIN)
+    return IntegrityError(f"the staged file {path} is gone", hint=_RUN_AGAIN)
 
 
 def _damaged(path: Path, at: int, what: str) -> IntegrityError:
     return IntegrityError(
-        f"the staged file {path} is damaged at byte {at}: {what}", hint=f"check the disk, then {_AGAIN}"
+        f"the staged file {path} is damaged at byte {at}: {what}", hint=f"check the disk, then {_RUN_AGAIN}"
     )

@@ -1,11 +1,11 @@
 """
-Staged files: mutations that tasks write for the driver, for a store that only the driver may write.
+Staged files: mutations that tasks write to a file, for a store that only the driver may write.
 
 A file is a sequence of frames: length and CRC-32 of what follows (4 bytes each, little-endian), then msgpack of one
 list of sections (`sinks.writing.sections`).
 
-Many puts of a table go into a separate file if the store can write one (`FileStore`): the driver then need not decode
-each of them. Its section is [table, name, size, CRC-32, the store's note].
+Many puts of a table go into a separate file if the store can ingest files (`FileStore`), so the driver need not decode
+each put. The section of such a file is [table, name, size, CRC-32, the store's metadata].
 """
 
 import contextlib
@@ -26,13 +26,13 @@ from sinks.writing.buffer import size_of
 from sinks.writing.sections import SECTION_BYTES, sections_of
 
 MIN_FILE_PUTS, MIN_FILE_BYTES = 5_000, 4 << 20
-"""Fewer puts of less size (`size_of`) go into frames and the store's log, which is quicker; a separate file for each
-task and micro-batch would leave the store with thousands of small files."""
+"""Fewer and smaller puts (`size_of`) go into frames and the store's log, which is quicker; a file for each task and
+micro-batch would give the store thousands of small files."""
 _READ_BYTES = 1 << 20
 HEAD = Struct("<II")
 """Length and checksum of a frame."""
-NOTE = 4
-"""Index of the note, as bytes, in the section of a file; a section of puts has a list of deletes there."""
+METADATA = 4
+"""Index of the metadata (bytes) in the section of a file; a section of mutations has a list of deletes there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class StagedFile:
 
 class StagingWriter:
     """
-    A task writes to this instead of a store that only the driver may write: it stages mutations in a file.
+    Replaces, in a task, a store that only the driver may write: it writes mutations to a file.
 
     Order: begin, any number of apply, then finish; then begin again. It does not sync: if the machine stops before the
-    driver has applied the file, the micro-batch was not acknowledged and is run again.
+    driver has applied the file, the micro-batch was not acknowledged and runs again.
 
     Args:
-        files: the store itself, not open, where it takes files of its own.
+        files: the store itself, not open, if it can ingest files; else None.
     """
 
     def __init__(self, files: FileStore[Any] | None = None) -> None:
@@ -72,19 +72,19 @@ class StagingWriter:
         Start a file; a file of an earlier attempt is replaced.
 
         Args:
-            path: of the file; its folder is created if missing. The file is created by the first mutation.
-            families: table -> families, as the driver knows them.
-            compressions: table -> compression of files for it; an absent table has none.
+            path: of the file, created by the first mutation, together with its folder.
+            families: table -> families that the driver knows.
+            compressions: table -> compression of files for it; tables that are not listed have none.
         """
-        self._drop()
+        self._discard()
         self._path = Path(path)
         self._families = families
         self._compressions = compressions or {}
 
     def finish(self) -> StagedFile | None:
-        """The file that the driver has to apply; None when nothing was written."""
+        """Close the file, for the driver to apply; None if nothing was written."""
         if self._path is None:
-            raise LifecycleError("a staging writer was finished before it was begun")
+            raise LifecycleError("finish of a staging writer before begin")
         if self._sections:
             self._write_frame()
         if self._file is None:
@@ -98,51 +98,51 @@ class StagingWriter:
         return staged
 
     def open(self) -> None:
-        """There is nothing to connect to."""
+        """Do nothing: there is no connection."""
 
     def close(self) -> None:
         """Remove an unfinished file."""
-        self._drop()
+        self._discard()
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
-        """Stage mutations for the driver."""
+        """Write mutations to the file."""
         puts = [mutation for mutation in mutations if isinstance(mutation, Put)]
-        if self._files is None or not _are_many(puts):
+        if self._files is None or not _fill_a_file(puts):
             self._add(table, mutations)
             return
         if len(puts) < len(mutations):
-            # deletes are few, and their meaning depends on times, not on order
+            # deletes are few; their effect depends on timestamps, not on order
             self._add(table, [mutation for mutation in mutations if isinstance(mutation, Delete)])
         self._write_file(self._files, table, puts)
 
     def families(self, table: str) -> frozenset[bytes] | None:
-        """The families that the driver knew when the file was begun."""
+        """The families that the driver knew at begin."""
         return self._families.get(table)
 
     def _write_file(self, files: FileStore[Any], table: str, puts: Sequence[Put]) -> None:
-        path = self._begun()
+        path = self._current_path()
         beside = path.with_name(f"{path.name}.{len(self._beside)}")
         self._beside.append(beside)
         with on_disk(beside):
             path.parent.mkdir(parents=True, exist_ok=True)
             beside.unlink(missing_ok=True)
-        note = files.make_file(str(beside), puts, self._compressions.get(table, "none"))
+        metadata = files.write_file(str(beside), puts, self._compressions.get(table, "none"))
         with on_disk(beside):
-            size, checksum = sum_of(beside)
-        self._keep((table, beside.name, size, checksum, note), len(note))
+            size, checksum = size_and_crc(beside)
+        self._add_section((table, beside.name, size, checksum, metadata), len(metadata))
 
     def _add(self, table: str, mutations: Sequence[Mutation]) -> None:
         for section, size in sections_of(table, mutations):
-            self._keep(section, size)
+            self._add_section(section, size)
 
-    def _keep(self, section: tuple[object, ...], size: int) -> None:
+    def _add_section(self, section: tuple[object, ...], size: int) -> None:
         self._sections.append(section)
         self._section_bytes += size
         if self._section_bytes >= SECTION_BYTES:
             self._write_frame()
 
     def _write_frame(self) -> None:
-        path = self._begun()
+        path = self._current_path()
         payload: bytes = msgpack.packb(self._sections)
         self._sections = []
         self._section_bytes = 0
@@ -155,12 +155,12 @@ class StagingWriter:
             self._file.write(payload)
         self._size_bytes += HEAD.size + len(payload)
 
-    def _begun(self) -> Path:
+    def _current_path(self) -> Path:
         if self._path is None:
-            raise LifecycleError("a staging writer was written to before it was begun")
+            raise LifecycleError("apply of a staging writer before begin")
         return self._path
 
-    def _drop(self) -> None:
+    def _discard(self) -> None:
         for beside in self._beside:
             with on_disk(beside):
                 beside.unlink(missing_ok=True)
@@ -178,11 +178,11 @@ class StagingWriter:
         self._path = None
 
 
-def _are_many(puts: Sequence[Put]) -> bool:
+def _fill_a_file(puts: Sequence[Put]) -> bool:
     return len(puts) >= MIN_FILE_PUTS or sum(map(size_of, puts)) >= MIN_FILE_BYTES
 
 
-def sum_of(path: Path) -> tuple[int, int]:
+def size_and_crc(path: Path) -> tuple[int, int]:
     """Size and CRC-32 of a file."""
     size = checksum = 0
     with path.open("rb") as file:
@@ -194,21 +194,21 @@ def sum_of(path: Path) -> tuple[int, int]:
 
 def remove_leftovers(folder: str, *, idle_s: float = 0) -> int:
     """
-    Remove files that tasks of an earlier process left; their batches run again. Returns the number of entries removed.
+    Remove files of tasks of an earlier process; their batches run again. Returns the number of entries removed.
 
     Args:
-        folder: need not exist.
-        idle_s: entries that changed within so many seconds stay.
+        folder: may not exist.
+        idle_s: entries that changed within this time stay.
     """
-    count = 0
+    removed = 0
     if Path(folder).is_dir():
-        latest = now_ms() / 1000 - idle_s
+        newest = now_ms() / 1000 - idle_s
         for path in list(Path(folder).iterdir()):
-            if idle_s and path.lstat().st_mtime > latest:
+            if idle_s and path.lstat().st_mtime > newest:
                 continue
             if path.is_dir():
                 shutil.rmtree(path)
             else:
                 path.unlink()
-            count += 1
-    return count
+            removed += 1
+    return removed

@@ -1,4 +1,4 @@
-"""The driver's half of all sinks of a pipeline that write to one store."""
+"""The committer of all sinks of a pipeline that write to one store."""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -15,13 +15,13 @@ from sinks.writing.staged import apply_staged
 
 class StoreCommitter(Committer):
     """
-    Creates families, remembers refused rows for the next attempt, and applies staged files.
+    Creates families, passes refused rows to the next attempt, and applies staged files.
 
     Args:
         store: of the driver; None if tasks write and no families are created.
         families: of the same store; None if `store` is None.
-        incoming: folder of this pipeline alone for staged files; None if tasks write to the store themselves.
-        sender: creates a connection for probes, for a store that tasks write to; None for any other.
+        incoming: folder for the staged files of this pipeline only; None if tasks write to the store themselves.
+        sender: creates a connection for probes, for a store that tasks write to; else None.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class StoreCommitter(Committer):
             self._store.open()
 
     def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:
-        """Create the families that tasks need, and return all known families to them."""
+        """Create the families that tasks need; returns all known families."""
         refused: RefusedRows = {}
         needed: dict[str, set[bytes]] = {}
         for request in map(StoreResult.unpacked, requests):
@@ -99,11 +99,11 @@ class StoreCommitter(Committer):
             sender.close()
 
     def close(self) -> None:
-        """Close the connection for probes; the driver's store has an owner of its own."""
+        """Close the connection for probes; the service closes the driver's store."""
         self.stop_probe()
 
     def _remove_all_but(self, attempt: str) -> None:
-        """A task that outlives its job creates its folder again after the attempt was aborted."""
+        """A task that outlives its job may create its folder again after the abort of its attempt."""
         if self._incoming is not None and self._incoming.is_dir():
             for path in self._incoming.iterdir():
                 if path.name != attempt:

@@ -10,10 +10,10 @@ from sinks.writing.staging import StagingWriter
 
 class StoreSink(TaskSink):
     """
-    Writes durably to the store or, if only the driver may write it, to a staged file.
+    Writes to the store or, if only the driver may write it, to a staged file.
 
     Args:
-        mutator: which the writers of the sinks share.
+        mutator: shared with the writers of the sinks.
         staging: the target of the mutator's senders, for a store that only the driver may write; else None.
     """
 
@@ -35,7 +35,7 @@ class StoreSink(TaskSink):
             self._mutator.split_end()
 
     def flush(self) -> SinkResult:
-        """Flush the mutator; the batch runs again when families are needed or rows were refused."""
+        """Flush the mutator; the batch runs again if families are needed or rows were refused."""
         self._mutator.flush()
         staged = None if self._staging is None else self._staging.finish()
         needed, refused = self._mutator.families.needed, self._mutator.refused

@@ -1,4 +1,4 @@
-"""Events of one sink on their way into its store: mapped, checked against what is there, and handed on."""
+"""Maps the events of one sink and checks their families before they are written to its store."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,46 +11,46 @@ from sinks.writing.mutator import UNKNOWN_FAMILY, BufferedMutator
 
 class Writer:
     """
-    One sink: an event becomes mutations that its store can take, or is refused or passed over as a whole.
+    Writes the events of one sink: all mutations of an event, or none if it fails or is dropped.
 
-    Called by one thread, within a round of the mutator.
+    Called by one thread, within a flush cycle of the mutator.
 
     Args:
-        mapper: event to mutations.
-        mutator: the way into the sink's store, which other sinks may share.
+        mapper: event -> mutations.
+        mutator: of the sink's store; other sinks may share it.
     """
 
     def __init__(self, mapper: Mapper[Any], mutator: BufferedMutator) -> None:
         self._map = mapper.map
         self._mutator = mutator
         self._families = mutator.families
-        self._good = mutator.families.good
+        self._valid_columns = mutator.families.valid_columns
         self._own = mapper.settings.own_families
         self._is_one_table = mapper.settings.fixed_table is not None
         wanted = mapper.settings.families.on_unknown or OnUnknown.CREATE
-        # nobody could make what is asked for, and the batch would run again for ever
-        can_not = wanted is OnUnknown.CREATE and not mutator.capabilities.creates_families
-        self._on_unknown = OnUnknown.ERROR if can_not else wanted
+        # the batch would run again for ever if a family can never be created
+        is_impossible = wanted is OnUnknown.CREATE and not mutator.capabilities.creates_families
+        self._on_unknown = OnUnknown.ERROR if is_impossible else wanted
 
     def write(self, event: Event) -> str | None:
         """
-        Take an event on its way to the store.
+        Write an event.
 
         Returns:
-            None when it was taken, else the reason it becomes nothing, on purpose.
+            None, or the reason why the event is dropped on purpose.
 
         Raises:
-            MappingError: the event can not be written by this sink.
-            StoreError: the store does not take what was sent before; the round is over.
+            MappingError: this sink cannot write the event.
+            StoreError: the store failed to write earlier mutations; the flush cycle is over.
         """
         mutator = self._mutator
         mapped = self._map(event, mutator.batch_time_ms)
         if type(mapped) is Skipped:
             return mapped.reason
         for table, mutation in mapped:
-            good = self._good.get(table)
-            if type(mutation) is not Put or good is None or not mutation.columns.keys() <= good:
-                reason = self._admit(table, mutation)
+            valid = self._valid_columns.get(table)
+            if type(mutation) is not Put or valid is None or not mutation.columns.keys() <= valid:
+                reason = self._check_families(table, mutation)
                 if reason is not None:
                     return reason
         if self._families.needed:
@@ -64,27 +64,27 @@ class Writer:
             mutator.mutate(table, mutation)
         return None
 
-    def _admit(self, table: str, mutation: Mutation) -> str | None:
-        """Check the families of a mutation that was not seen before; the reason when the event becomes nothing."""
+    def _check_families(self, table: str, mutation: Mutation) -> str | None:
+        """Check the families of a mutation; returns the reason if the event is dropped."""
         families = _families_in(mutation)
         known = self._mutator.families.of(table, families)
         if known is None and not self._mutator.capabilities.creates_tables:
             message = f'there is no table "{table}" in store "{self._mutator.store_name}"'
             if self._is_one_table:
                 raise NoTableError(message)
-            # the event names it, and one event must not hold up all others
-            raise MappingError(message, code="unknown_table", hint="make the table, then replay the dead letter")
+            # the event names the table, and one event must not block all others
+            raise MappingError(message, code="unknown_table", hint="create the table, then replay the dead letter")
         missing = families - (known or frozenset())
         if missing and isinstance(mutation, Delete) and self._on_unknown is OnUnknown.CREATE:
-            return UNKNOWN_FAMILY  # a delete makes no family: where there is none, there is nothing to delete
+            return UNKNOWN_FAMILY  # nothing to delete, and a delete creates no family
         if missing or known is None:
-            return self._unknown(table, missing)
+            return self._on_missing(table, missing)
         if isinstance(mutation, Put):
-            self._mutator.families.remember(table, mutation)
+            self._mutator.families.add_valid(table, mutation)
         return None
 
-    def _unknown(self, table: str, missing: set[bytes]) -> str | None:
-        # where the limit is reached, the families that the sink itself names are made still: they count against none
+    def _on_missing(self, table: str, missing: set[bytes]) -> str | None:
+        # families that the sink itself names do not count towards the limit
         wanted = missing & self._own if self._mutator.families.is_at_limit(table) else missing
         if not missing or (wanted and self._on_unknown is OnUnknown.CREATE):
             self._mutator.families.need(table, wanted)
@@ -92,13 +92,11 @@ class Writer:
         if self._on_unknown is OnUnknown.DROP:
             return UNKNOWN_FAMILY
         if self._on_unknown is OnUnknown.CREATE:
-            hint = (
-                "the limit of families made by events is reached: raise `families: max_created`, or add it to `tables`"
-            )
+            hint = "the limit of created families is reached: raise `families: max_created`, or add it to `tables`"
         else:
             hint = (
                 "add it under `tables` and run 'ingest table apply', or say `families: {on_unknown: drop}`; "
-                "an hbase store makes families of events once it has `thrift2`"
+                "an hbase store can create it if it has `thrift2`"
             )
             if self._mutator.capabilities.creates_families:
                 hint = "add it under `tables`, or say `families: {on_unknown: create}`"
@@ -106,7 +104,7 @@ class Writer:
 
 
 def _families_in(mutation: Mutation) -> set[bytes]:
-    """The families that a mutation names; none for the delete of a row."""
+    """The families that a mutation names; empty for a row delete."""
     if isinstance(mutation, Put):
         return {column.partition(b":")[0] for column in mutation.columns}
     return set() if mutation.family is None else {mutation.family}

@@ -1,4 +1,4 @@
-"""Whatever a record holds, it is stored, dropped or a dead letter; no pipeline stops for it."""
+"""Any record is stored, dropped or dead-lettered; none stops a pipeline."""
 
 import json
 
@@ -51,21 +51,21 @@ def pipeline(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(records=RECORDS)
-def test_every_record_has_one_fate(pipeline: WithoutSpark, records: list[Record]) -> None:
+def test_every_record_has_one_outcome(pipeline: WithoutSpark, records: list[Record]) -> None:
     counts, dead_letters = pipeline.run(records, 1_700_000_000_000)
     assert counts.read == len(records)
     assert counts.stored + counts.dropped.total() + counts.dead_lettered.total() == len(records)
-    letters = [DeadLetter.from_json(line) for line in dead_letters]
-    assert len(letters) == counts.dead_lettered.total()
-    assert {letter.code for letter in letters} == counts.dead_lettered.keys()
-    assert all(letter.record in records for letter in letters)
+    decoded = [DeadLetter.from_json(line) for line in dead_letters]
+    assert len(decoded) == counts.dead_lettered.total()
+    assert {dead_letter.code for dead_letter in decoded} == counts.dead_lettered.keys()
+    assert all(dead_letter.record in records for dead_letter in decoded)
 
 
-def test_a_batch_run_again_is_the_same(pipeline: WithoutSpark) -> None:
+def test_replayed_batch_gives_the_same_result(pipeline: WithoutSpark) -> None:
     records = records_of(random_records(500, partitions=1, seed=7))
-    counts, letters = pipeline.run(records, 1_700_000_000_000)
+    counts, dead_letters = pipeline.run(records, 1_700_000_000_000)
     rows = table_of(pipeline.store, "t", versions=10)
-    counts_again, letters_again = pipeline.run(records, 1_700_000_000_000)
+    counts_again, dead_letters_again = pipeline.run(records, 1_700_000_000_000)
     assert counts.stored > 0
-    assert (counts_again.stored, letters_again) == (counts.stored, letters)
+    assert (counts_again.stored, dead_letters_again) == (counts.stored, dead_letters)
     assert table_of(pipeline.store, "t", versions=10) == rows

@@ -1,4 +1,4 @@
-"""Every built-in decorator keeps the contract, and stands where its name says."""
+"""Every built-in decorator meets the contract and is in the module of its name."""
 
 import inspect
 from importlib import import_module
@@ -19,29 +19,29 @@ class TestBuiltIn(DecoratorContract):
     def kind_of_decorator(self, request):
         return load(BUILTIN[request.param])
 
-    def test_another_process_gives_the_same(self):
-        """All of them in one process each, with functions and sinks: test_deterministic."""
+    def test_another_process_gives_the_same_result(self):
+        """Tested for all decorators in one process: test_deterministic."""
 
-    def test_it_says_where_it_comes_from(self, kind_of_decorator):
+    def test_docstring_names_the_source(self, kind_of_decorator):
         doc = inspect.getdoc(kind_of_decorator)
         assert doc.splitlines()[0].endswith(".")
         assert "Source:" in doc
 
 
 @pytest.mark.parametrize("name", BUILTIN)
-def test_the_file_is_named_as_in_yaml(name):
+def test_module_has_the_name_of_the_decorator(name):
     file = ALIASES.get(name, name)
     assert (load(BUILTIN[name]).kind, BUILTIN[name].split(":")[0]) == (name, f"decorators.{file}")
 
 
 @pytest.mark.parametrize(("name", "decorator"), ALIASES.items())
-def test_an_alias_has_the_code_of_its_decorator(name, decorator):
+def test_alias_has_the_code_of_its_decorator(name, decorator):
     assert load(BUILTIN[name]).decorate is load(BUILTIN[decorator]).decorate
 
 
-def test_what_is_for_imports_is_built_in():
+def test_decorators_for_imports_are_built_in():
     assert BUILTIN.keys() >= FOR_IMPORTS
 
 
-def test_the_table_is_sorted():
+def test_table_of_decorators_is_sorted():
     assert list(BUILTIN) == sorted(BUILTIN)

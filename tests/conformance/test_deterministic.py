@@ -1,9 +1,8 @@
 """
-F34: what a replay gives is what the first time gave.
+F34: a replay gives the same result as the first run.
 
-Every documented example of every decorator, function and sink, and many odd events, in two processes that differ in all
-that must not matter: the moment, the hash seed, the time zone, the language. And no call on the way asks for a clock or
-for chance.
+All examples of all decorators, functions and sinks, and many unusual events, run in two processes with different time,
+hash seed, time zone and language. No call uses a clock or randomness.
 """
 
 import hashlib
@@ -28,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def uses() -> Iterator[tuple[str, Callable[[], object]]]:
-    """(name, call) of each use of each part."""
+    """(name, call) of each use of each component or function."""
     for path in decorators.BUILTIN.values():
         kind = class_at(path)
         for use in purity.uses(kind):
@@ -46,14 +45,14 @@ def uses() -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def digests() -> dict[str, str]:
-    """Part -> what all its uses gave."""
+    """Name -> digest of the results of all its uses."""
     found: dict[str, list[object]] = {}
     for name, call in uses():
         found.setdefault(name, []).append(outcome(call))
     return {name: hashlib.sha256(repr(results).encode()).hexdigest() for name, results in found.items()}
 
 
-def test_two_processes_give_the_same() -> None:
+def test_two_processes_give_the_same_results() -> None:
     found = []
     for seed, zone, language in (("1", "Asia/Tokyo", "C"), ("2", "America/New_York", "tr_TR.UTF-8")):
         env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed, "TZ": zone, "LC_ALL": language}
@@ -63,7 +62,7 @@ def test_two_processes_give_the_same() -> None:
     assert {*decorators.BUILTIN, *sinks.BUILTIN_SINKS, *FUNCTIONS} == found[0].keys()
 
 
-def test_nothing_asks_for_a_clock_or_for_chance() -> None:
+def test_no_clock_or_randomness_is_used() -> None:
     found = {name: used for name, call in uses() if (used := impurities_of(call))}
     assert found == {}
 
@@ -78,7 +77,7 @@ def test_nothing_asks_for_a_clock_or_for_chance() -> None:
         "import secrets; secrets.token_hex()",
     ],
 )
-def test_one_that_asks_is_found(code: str) -> None:
+def test_use_of_clock_or_randomness_is_found(code: str) -> None:
     assert impurities_of(lambda: exec(code, {}))  # noqa: S102 - the lines above != set()
 
 

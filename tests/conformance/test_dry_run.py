@@ -1,4 +1,4 @@
-"""What `explain` prints, folded in order, is what a run leaves in the store: for any events of the examples."""
+"""The mutations that `explain` prints, applied in order, give the rows that a run stores."""
 
 import json
 from pathlib import Path
@@ -31,13 +31,13 @@ def in_memory(folder: Path, name: str) -> Configuration:
     content["stores"] = {store: {"memory": {}} for store in content["stores"]}
     for table in content.get("tables", {}).values():
         for family in table["families"].values():
-            family.pop("ttl", None)  # times are no part of the property
+            family.pop("ttl", None)  # events have old times
     (folder / "pipeline.yaml").write_text(json.dumps(content))
     return load(folder / "pipeline.yaml", env={}, lookup=Catalog())
 
 
-def folded(lines: list[dict[str, Any]]) -> Cells:
-    """Rows, columns and values that the printed mutations leave, one after the other."""
+def applied(lines: list[dict[str, Any]]) -> Cells:
+    """Rows, columns and values after the printed mutations are applied in order."""
     rows: Cells = {}
     for put in (put for line in lines for put in line["puts"]):
         place = put["table"], from_notation(put["row"])
@@ -74,13 +74,13 @@ def bodies_of(configuration: Configuration, pipeline: str) -> list[str]:
 PIPELINES = sorted(
     (path.parent.name, pipeline)
     for path in EXAMPLES.glob("*/pipeline.yaml")
-    if not (path.parent / "pyproject.toml").exists()  # what a package of its own adds is not installed here
+    if not (path.parent / "pyproject.toml").exists()  # plugin packages are not installed here
     for pipeline in yaml.safe_load(path.read_text())["pipelines"]
 )
 
 
 @pytest.mark.parametrize(("name", "pipeline"), PIPELINES)
-def test_folding_what_explain_prints_gives_what_a_run_stores(name: str, pipeline: str, tmp_path: Path) -> None:
+def test_explain_agrees_with_a_run(name: str, pipeline: str, tmp_path: Path) -> None:
     configuration = in_memory(tmp_path, name)
     plan = plan_of(configuration, configuration.pipelines[pipeline], Catalog())
     dry_run = DryRun(plan, configuration.tables.values())
@@ -97,7 +97,7 @@ def test_folding_what_explain_prints_gives_what_a_run_stores(name: str, pipeline
         lines = [json.loads(output.to_json()) for output in dry_run.run(inputs)]
         run = WithoutSpark(configuration, pipeline, tmp_path / "incoming")
         run.run([_record(number, each) for number, each in enumerate(inputs)], 1_700_000_000_000)
-        assert folded(lines) == stored(run)
+        assert applied(lines) == stored(run)
 
     check()
 
@@ -122,7 +122,7 @@ def test_scenario_in_a_dry_run(scenario: Scenario, tmp_path: Path) -> None:
         json.loads(output.to_json())
         for output in DryRun(plan, configuration.tables.values()).run(map(_given, records_of(scenario.records)))
     ]
-    rows = {row: cells for (_, row), cells in folded(lines).items()}
+    rows = {row: cells for (_, row), cells in applied(lines).items()}
     assert rows == scenario.rows
     failed = {line["input"]: line["error"]["code"] for line in lines if line["outcome"] == "failed"}
     assert failed == scenario.letters

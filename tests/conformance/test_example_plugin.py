@@ -1,4 +1,4 @@
-"""The examples of plugins, installed into an environment where nothing of the source tree is in reach."""
+"""The example plugins, installed in an environment without the source tree."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ EXAMPLES = ROOT / "deploy" / "examples"
 
 
 class Example(NamedTuple):
-    """A folder of `deploy/examples`, and what its package adds."""
+    """A folder of `deploy/examples`, and the component that its package provides."""
 
     folder: str
     room: str
@@ -38,19 +38,19 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copy(tmp_path: Path, example: Example) -> Path:
-    """All of the example but its code, which is to come from the environment."""
+    """The example without its code, which the environment provides."""
     folder = tmp_path / example.folder
     shutil.copytree(EXAMPLES / example.folder, folder, ignore=shutil.ignore_patterns("src", "__pycache__", "data"))
     return folder
 
 
-def test_its_own_suite_passes_there(installed: Path, copy: Path) -> None:
-    said = run_in(copy, installed / "bin" / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider")
-    assert " passed" in said
-    assert "skipped" not in said
+def test_suite_of_the_plugin_passes(installed: Path, copy: Path) -> None:
+    output = run_in(copy, installed / "bin" / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    assert " passed" in output
+    assert "skipped" not in output
 
 
-def test_it_is_found_and_named(installed: Path, copy: Path, example: Example) -> None:
+def test_plugin_is_listed_with_its_provider(installed: Path, copy: Path, example: Example) -> None:
     ingest = installed / "bin" / "ingest"
     described = json.loads(run_in(copy, ingest, "--output", "json", "describe"))
     (entry,) = [each for each in described if each["name"] == example.name]
@@ -60,7 +60,7 @@ def test_it_is_found_and_named(installed: Path, copy: Path, example: Example) ->
     assert found == {"valid": True, "problems": [], "plugins": [plugin]}
 
 
-def test_its_pipeline_passes_its_tests(installed: Path, copy: Path) -> None:
+def test_pipeline_of_the_example_passes_its_tests(installed: Path, copy: Path) -> None:
     lines = run_in(copy, installed / "bin" / "ingest", "test", "pipeline.yaml").splitlines()
     assert [line.split()[0] for line in lines] == ["passed", "passed"]
 

@@ -1,4 +1,4 @@
-"""Every pipeline that is shipped passes its own tests, and what is said to stand beside it is there."""
+"""Every example pipeline passes its tests and has its files."""
 
 import gzip
 import json
@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = sorted(path for path in (ROOT / "deploy" / "examples").iterdir() if path.is_dir())
-# one that is a package has to be installed first: test_example_plugin
+# packages must be installed first: test_example_plugin
 EXAMPLES = [path for path in FOLDERS if not (path / "pyproject.toml").exists()]
 FILES = [
     *(file for folder in EXAMPLES for file in sorted(folder.glob("*.yaml"))),
@@ -32,7 +32,7 @@ def test_example_passes_its_tests(file: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder.name != "recipes"], ids=name_of)
-def test_example_is_whole(folder: Path) -> None:
+def test_example_has_all_files(folder: Path) -> None:
     assert {"README.md", "pipeline.yaml", "events.jsonl"} - {path.name for path in folder.iterdir()} == set()
 
 
@@ -51,7 +51,7 @@ def test_sample_events_show_every_outcome(example: str, outcomes: dict[str, int]
     assert Counter(json.loads(line)["outcome"] for line in output.splitlines()) == outcomes
 
 
-def test_access_log_is_what_its_generator_writes(tmp_path: Path) -> None:
+def test_access_log_equals_the_output_of_its_generator(tmp_path: Path) -> None:
     folder = ROOT / "deploy" / "examples" / "access-log"
     subprocess.run([sys.executable, folder / "generate.py", tmp_path], check=True)
     assert (tmp_path / "access.log").read_bytes() == (folder / "logs" / "access.log").read_bytes()

@@ -1,4 +1,4 @@
-"""What the guide to plugins says to type does what it says."""
+"""The commands of the guide to plugins give the documented results."""
 
 import os
 import re
@@ -14,17 +14,17 @@ GUIDE = ROOT / "docs" / "guides" / "plugins.md"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    step, file, test = re.findall(
+    plugin, file, test = re.findall(
         r"^```(?:python|yaml)\n(.*?)^```$", GUIDE.read_text("utf-8"), re.MULTILINE | re.DOTALL
     )
-    (tmp_path / "steps.py").write_text(step)
+    (tmp_path / "steps.py").write_text(plugin)
     (tmp_path / "pipeline.yaml").write_text(file)
     (tmp_path / "test_steps.py").write_text(test)
     return tmp_path
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "expected"),
     [
         (("ingest", "validate", "pipeline.yaml"), 'decorator "level" is of "steps.py"'),
         (("ingest", "test", "pipeline.yaml"), "1 test passed"),
@@ -32,10 +32,10 @@ def folder(tmp_path: Path) -> Path:
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
-def test_command(folder: Path, command: tuple[str, ...], said: str) -> None:
-    # safe path: the folder is no place for modules, as for the installed command
+def test_command(folder: Path, command: tuple[str, ...], expected: str) -> None:
+    # safe path: no modules are imported from the folder, as with the installed command
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
     done = subprocess.run(
         [sys.executable, "-m", *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, said in done.stdout + done.stderr) == (0, True), done.stdout + done.stderr
+    assert (done.returncode, expected in done.stdout + done.stderr) == (0, True), done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""The guide shows the steps of the recipes as they stand in their files, and there is a recipe for every family."""
+"""The guide shows the decorators of each recipe as in its file, and every family of decorators has a recipe."""
 
 import re
 import textwrap
@@ -13,9 +13,9 @@ README = (ROOT / "README.md").read_text("utf-8").partition("\n## Decorators\n")[
 INDEX = (ROOT / "deploy" / "examples" / "recipes" / "README.md").read_text("utf-8")
 
 
-def steps_of(file: Path) -> str:
-    [steps] = re.findall(r"^    decorators:\n(?:      .*\n)+", file.read_text("utf-8"), re.MULTILINE)
-    return textwrap.dedent(steps)
+def decorators_of(file: Path) -> str:
+    [decorators] = re.findall(r"^    decorators:\n(?:      .*\n)+", file.read_text("utf-8"), re.MULTILINE)
+    return textwrap.dedent(decorators)
 
 
 def kinds_of(row: str, text: str) -> dict[str, set[str]]:
@@ -23,22 +23,22 @@ def kinds_of(row: str, text: str) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("file", RECIPES, ids=lambda file: file.stem)
-def test_guide_shows_the_steps_of_the_recipe(file: Path) -> None:
+def test_guide_shows_the_decorators_of_the_recipe(file: Path) -> None:
     link = f"[{file.name}](../../deploy/examples/recipes/{file.name}):\n\n"
-    assert GUIDE.partition(link)[2].partition("\n```\n")[0] == f"```yaml\n{steps_of(file).rstrip()}"
+    assert GUIDE.partition(link)[2].partition("\n```\n")[0] == f"```yaml\n{decorators_of(file).rstrip()}"
 
 
 def test_guide_shows_nothing_else() -> None:
     assert GUIDE.count("```yaml\n") == len(RECIPES)
 
 
-def test_index_lists_the_steps_of_each() -> None:
+def test_index_lists_the_decorators_of_each_recipe() -> None:
     listed = dict(re.findall(r"^\| `(.*)` \| \w+ \| (.*) \|$", INDEX, re.MULTILINE))
-    found = {file.name: dict.fromkeys(re.findall(r"^  - (\w+):", steps_of(file), re.MULTILINE)) for file in RECIPES}
-    assert listed == {name: " ".join(f"`{kind}`" for kind in kinds) for name, kinds in found.items()}
+    kinds = {file.name: re.findall(r"^  - (\w+):", decorators_of(file), re.MULTILINE) for file in RECIPES}
+    assert listed == {name: " ".join(f"`{kind}`" for kind in dict.fromkeys(found)) for name, found in kinds.items()}
 
 
-def test_every_family_has_a_recipe_with_two_of_its_steps_at_least() -> None:
+def test_every_family_has_a_recipe_with_at_least_two_of_its_decorators() -> None:
     families = kinds_of(r"^\| (\w+) \| (`.*) \|$", README)
     recipes = kinds_of(r"^\| `.*` \| (\w+) \| (.*) \|$", INDEX)
     assert recipes.keys() == families.keys()

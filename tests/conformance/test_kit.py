@@ -1,4 +1,4 @@
-"""The suite for decorators finds each fault it is there for, and passes one that has none."""
+"""The decorator suite finds each kind of fault, and a decorator without faults passes."""
 
 import os
 import subprocess
@@ -19,11 +19,11 @@ ROOT = Path(__file__).resolve().parents[2]
 class FaultySettings(Settings):
     """Options."""
 
-    name: str = option("What is set.", default="made")
+    name: str = option("Name of the attribute.", default="made")
 
 
 class Good(Decorator[FaultySettings]):
-    """Set an attribute, for which an empty body will not do."""
+    """Set an attribute; an empty body is an error."""
 
     kind = "faulty"
     examples = (
@@ -41,18 +41,18 @@ class Good(Decorator[FaultySettings]):
 class TestGood(DecoratorContract):
     decorator = Good
 
-    def test_another_process_gives_the_same(self):
-        """A module of tests has no name in another process."""
+    def test_another_process_gives_the_same_result(self):
+        """Another process cannot import a test module."""
 
 
-class Untrue(Good):
-    """Its examples say something else."""
+class WrongExample(Good):
+    """Its example has another result."""
 
     examples = (Example("a body", body="a", after={"made": "a"}), Good.examples[1])
 
 
-class HalfDone(Good):
-    """Assigns before it has computed."""
+class AssignsFirst(Good):
+    """Assigns before it computes."""
 
     def decorate(self, event):
         event.attributes["half"] = b"done"
@@ -60,7 +60,7 @@ class HalfDone(Good):
 
 
 class Crashing(Good):
-    """Takes every body for text."""
+    """Decodes every body as UTF-8."""
 
     def decorate(self, event):
         if event.body:
@@ -69,7 +69,7 @@ class Crashing(Good):
 
 
 class Untyped(Good):
-    """Leaves text where bytes belong."""
+    """Sets text instead of bytes."""
 
     def decorate(self, event):
         if len(event.body) > 1:
@@ -78,16 +78,16 @@ class Untyped(Good):
         return super().decorate(event)
 
 
-class AskingTime(Good):
-    """Looks at the clock."""
+class UsesClock(Good):
+    """Reads the clock."""
 
     def decorate(self, event):
         time.time()
         return super().decorate(event)
 
 
-class Remembering(Good):
-    """Counts, and does not say that it remembers."""
+class UndeclaredState(Good):
+    """Counts events, but does not declare `stateful`."""
 
     def __init__(self, settings):
         super().__init__(settings)
@@ -99,15 +99,15 @@ class Remembering(Good):
         return super().decorate(event)
 
 
-class Mumbling(Good):
-    """Answers with something that is as good as True."""
+class ReturnsInt(Good):
+    """Returns 1 instead of True."""
 
     def decorate(self, event):
         return int(super().decorate(event))
 
 
-class Sharing(FanOut[FaultySettings]):
-    """Makes two events of one, with one dictionary."""
+class SharesAttributes(FanOut[FaultySettings]):
+    """Creates two events with one dictionary."""
 
     kind = "faulty"
     examples = (
@@ -119,27 +119,27 @@ class Sharing(FanOut[FaultySettings]):
         return [replace(event), replace(event)] if event.body else []
 
 
-class Moving(Good):
+class ChangesKey(Good):
     """Changes the key."""
 
     def decorate(self, event):
-        kept = super().decorate(event)
+        passes = super().decorate(event)
         event.key = b"k"
-        return kept
+        return passes
 
 
 @pytest.mark.parametrize(
     ("test", "decorator", "error"),
     [
-        ("test_examples_are_true", Untrue, AssertionError),
-        ("test_examples_are_true", Mumbling, AssertionError),
-        ("test_an_event_that_fails_is_unchanged", HalfDone, AssertionError),
-        ("test_any_bytes_do_not_crash_it", Crashing, UnicodeDecodeError),
-        ("test_its_output_is_a_valid_event", Untyped, TypeError),
-        ("test_it_uses_no_clock_and_no_randomness", AskingTime, AssertionError),
-        ("test_it_is_pure", Remembering, AssertionError),
-        ("test_events_share_nothing", Sharing, AssertionError),
-        ("test_it_keeps_the_rest_of_the_event", Moving, AssertionError),
+        ("test_examples_give_the_documented_result", WrongExample, AssertionError),
+        ("test_examples_give_the_documented_result", ReturnsInt, AssertionError),
+        ("test_failed_event_is_unchanged", AssignsFirst, AssertionError),
+        ("test_arbitrary_events_raise_only_event_errors", Crashing, UnicodeDecodeError),
+        ("test_output_events_are_valid", Untyped, TypeError),
+        ("test_uses_no_clock_or_randomness", UsesClock, AssertionError),
+        ("test_result_does_not_depend_on_earlier_events", UndeclaredState, AssertionError),
+        ("test_events_share_no_attributes_object", SharesAttributes, AssertionError),
+        ("test_keeps_origin_key_and_tombstone", ChangesKey, AssertionError),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else value,
 )
@@ -149,10 +149,10 @@ def test_fault_is_found(test, decorator, error):
         getattr(DecoratorContract(), test)(decorator)
 
 
-def test_one_that_no_pipeline_takes_is_told_why():
+def test_error_names_the_reason_why_a_class_is_rejected():
     bare = type("Bare", (Good,), {"__doc__": "Nothing to show.", "examples": ()})
     with pytest.raises(CatalogError, match='"Bare" has no examples'):
-        DecoratorContract().test_it_can_be_used(bare)
+        DecoratorContract().test_class_is_accepted_by_pipelines(bare)
 
 
 AUTHORS_TEST = """\
@@ -165,27 +165,27 @@ class TestShout(DecoratorContract):
 
 
 @pytest.mark.parametrize(
-    ("change", "failed"),
+    ("body", "failed"),
     [
-        ((), ""),
-        (("event.body.upper()", "b''.join(sorted(set(event.body.split())))"), "test_examples_are_true"),
-        (("event.body.upper()", "bytes(str(set('abcdefghijklmnop')), 'ascii')"), "test_another_process_gives_the_same"),
+        ("event.body.upper()", ""),
+        ("b''.join(sorted(set(event.body.split())))", "test_examples_give_the_documented_result"),
+        ("bytes(str(set('abcdefghijklmnop')), 'ascii')", "test_another_process_gives_the_same_result"),
     ],
     ids=["none", "another result", "order of a set"],
 )
-def test_three_lines_are_a_suite_elsewhere(tmp_path, change, failed):
-    """With pytest alone, far from this project's configuration."""
+def test_suite_of_a_plugin_author(tmp_path, body, failed):
+    """Three lines, with pytest alone and without this project's configuration."""
     example = 'Example("a word", body="hey", body_after="HEY!"),'
     second = 'Example("a mark", settings="{mark: \'?\'}", body="hey", body_after="HEY?"),'
     text = shout("loud").replace(f"({example})", f"({example} {second})")
     assert second in text
-    (tmp_path / "kit_plugin.py").write_text(text.replace(*change) if change else text)
+    (tmp_path / "kit_plugin.py").write_text(text.replace("event.body.upper()", body))
     (tmp_path / "test_kit_plugin.py").write_text(AUTHORS_TEST)
     (tmp_path / "conftest.py").write_text("import sys\nsys.modules['hypothesis'] = None\n")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "."],
         cwd=tmp_path,
-        # by chance the suite's other process might order a set as this one does
+        # a random hash seed might be that of the suite's other process
         env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "0"},
         capture_output=True,
         text=True,

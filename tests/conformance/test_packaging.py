@@ -1,4 +1,4 @@
-"""The wheel: what is in it, and that it works where nothing of the source tree is in reach."""
+"""The content of the wheel, and its commands in an environment without the source tree."""
 
 import subprocess
 import zipfile
@@ -21,13 +21,13 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path) -> Path:
-    """A folder that has nothing to do with the project."""
+def outside(tmp_path: Path) -> Path:
+    """A folder outside the project."""
     (tmp_path / "plain").mkdir()
     return tmp_path / "plain"
 
 
-def test_the_wheel_holds_the_packages_and_their_data(wheel: Path) -> None:
+def test_wheel_has_the_packages_and_their_data(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "ingest", "decorators", "sinks"],
@@ -48,33 +48,33 @@ def test_the_wheel_holds_the_packages_and_their_data(wheel: Path) -> None:
     }
 
 
-def test_packages_come_from_the_wheel(installed: Path, elsewhere: Path) -> None:
+def test_packages_come_from_the_wheel(installed: Path, outside: Path) -> None:
     code = "import decorators, ingest, sinks; print(*(m.__file__ for m in (decorators, ingest, sinks)), sep='\\n')"
-    found = run_in(elsewhere, installed / "bin" / "python", "-c", code)
+    found = run_in(outside, installed / "bin" / "python", "-c", code)
     packages = packages_of(installed)
     assert found.splitlines() == [str(packages / name / "__init__.py") for name in ("decorators", "ingest", "sinks")]
 
 
 @pytest.mark.parametrize("command", ["ingest", "attr2hbase"])
-def test_commands_work_from_any_folder(installed: Path, elsewhere: Path, command: str) -> None:
-    assert run_in(elsewhere, installed / "bin" / command, "--version") == f"attr2hbase {ingest.__version__}\n"
+def test_commands_work_from_any_folder(installed: Path, outside: Path, command: str) -> None:
+    assert run_in(outside, installed / "bin" / command, "--version") == f"attr2hbase {ingest.__version__}\n"
 
 
-def test_module_runs(installed: Path, elsewhere: Path) -> None:
-    output = run_in(elsewhere, installed / "bin" / "python", "-m", "ingest", "--version")
+def test_module_runs(installed: Path, outside: Path) -> None:
+    output = run_in(outside, installed / "bin" / "python", "-m", "ingest", "--version")
     assert output == f"attr2hbase {ingest.__version__}\n"
 
 
-def test_the_script_for_spark_submit_is_installed(installed: Path, elsewhere: Path) -> None:
-    run_in(elsewhere, installed / "bin" / "ingest", "init", ".")
-    command = run_in(elsewhere, installed / "bin" / "ingest", "submit", "pipeline.yaml", "--print")
+def test_script_for_spark_submit_is_installed(installed: Path, outside: Path) -> None:
+    run_in(outside, installed / "bin" / "ingest", "init", ".")
+    command = run_in(outside, installed / "bin" / "ingest", "submit", "pipeline.yaml", "--print")
     assert str(installed / "share" / "attr2hbase" / "attr2hbase_submit.py") in command
 
 
 @pytest.mark.parametrize("template", ["files", "kafka", "hbase"])
-def test_a_first_pipeline_is_written_and_passes_its_tests(installed: Path, elsewhere: Path, template: str) -> None:
+def test_pipeline_of_a_template_passes_its_tests(installed: Path, outside: Path, template: str) -> None:
     command = installed / "bin" / "ingest"
-    run_in(elsewhere, command, "init", ".", "--template", template)
-    passed = [line for line in run_in(elsewhere, command, "test", "pipeline.yaml").splitlines() if line]
+    run_in(outside, command, "init", ".", "--template", template)
+    passed = [line for line in run_in(outside, command, "test", "pipeline.yaml").splitlines() if line]
     assert passed
     assert [line for line in passed if not line.startswith("passed")] == []

@@ -1,4 +1,4 @@
-"""What README.md says of the product is so."""
+"""README.md agrees with the product."""
 
 import re
 import shlex
@@ -15,13 +15,13 @@ def section(title: str) -> str:
     return README.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
-def test_it_lists_every_decorator_once() -> None:
+def test_readme_lists_every_decorator_once() -> None:
     listed = section("Decorators").partition("\nFor imported Flume configurations:\n")
     found = [sorted(re.findall(r"`(\w+)`", "\n".join(re.findall(r"^\| .*", part, re.MULTILINE)))) for part in listed]
     assert found == [sorted(BUILTIN.keys() - FOR_IMPORTS), [], sorted(FOR_IMPORTS)]
 
 
-def test_an_old_flow_is_imported_as_it_shows(tmp_path: Path) -> None:
+def test_flume_import_prints_the_shown_output(tmp_path: Path) -> None:
     console = section("Coming from Flume").partition("```console\n")[2].partition("```")[0]
     command, _, shown = console.removeprefix("$ ").partition("\n")
     ingest, *arguments = shlex.split(command)

@@ -1,4 +1,4 @@
-"""The pages of docs/reference, just as `make docs` writes them: what they show can be copied into a file."""
+"""The pages of docs/reference as `make docs` writes them: their examples can be copied into a file."""
 
 import re
 from pathlib import Path
@@ -39,7 +39,7 @@ USUAL = {
 
 
 @pytest.mark.parametrize(("room", "name"), COMPONENTS)
-def test_what_it_shows_may_stand_in_a_file(room: str, name: str, tmp_path: Path) -> None:
+def test_shown_examples_are_valid(room: str, name: str, tmp_path: Path) -> None:
     blocks = re.findall(r"^```yaml\n(.*?)\n```$", WRITTEN[f"{room}/{name}.md"], re.MULTILINE | re.DOTALL)
     examples = getattr(CATALOG.load(room, name), "examples", ())
     assert len(blocks) == len(examples)
@@ -51,7 +51,7 @@ def test_what_it_shows_may_stand_in_a_file(room: str, name: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize(("room", "name"), COMPONENTS)
-def test_it_says_what_describe_says(room: str, name: str) -> None:
+def test_page_agrees_with_describe(room: str, name: str) -> None:
     written, page = WRITTEN[f"{room}/{name}.md"], page_of(CATALOG, room, name)
     about, _, rest = written.partition("\n## Options\n")
     options, _, examples = rest.partition("\n## Examples\n")
@@ -62,11 +62,11 @@ def test_it_says_what_describe_says(room: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(("room", "name"), COMPONENTS)
-def test_it_speaks_of_options_and_not_of_arguments(room: str, name: str) -> None:
+def test_page_has_no_section_of_arguments(room: str, name: str) -> None:
     assert "\nArgs:\n" not in WRITTEN[f"{room}/{name}.md"]
 
 
 @pytest.mark.parametrize(("room", "name"), [each for each in COMPONENTS if each[0] in {"decorators", "sinks"}])
-def test_options_that_every_step_has_come_last(room: str, name: str) -> None:
+def test_common_options_come_last(room: str, name: str) -> None:
     options = re.findall(r"^\| `(\w+)` \|", WRITTEN[f"{room}/{name}.md"], re.MULTILINE)
     assert options[-3:] == list(Settings.model_fields)

@@ -36,11 +36,11 @@ def test_scenario_without_spark(scenario: Scenario, tmp_path: Path) -> None:
     first = table_of(pipeline.store, scenario.name, versions=10)
     assert {key: {b"%s:%s" % cell[:2]: cell.value for cell in cells} for key, cells in first.items()} == scenario.rows
     assert {cell.timestamp_ms for cells in first.values() for cell in cells} <= {TIME_MS}
-    letters = [DeadLetter.from_json(line) for line in dead_letters]
-    assert {letter.record.offset: letter.code for letter in letters} == scenario.letters
-    assert len(letters) == len(scenario.letters)
-    assert {letter.record.offset: letter.component for letter in letters}.items() >= scenario.refused_by.items()
-    assert [letter.record for letter in letters] == [records[letter.record.offset] for letter in letters]
+    decoded = [DeadLetter.from_json(line) for line in dead_letters]
+    assert {each.record.offset: each.code for each in decoded} == scenario.letters
+    assert len(decoded) == len(scenario.letters)
+    assert {each.record.offset: each.component for each in decoded}.items() >= scenario.refused_by.items()
+    assert [each.record for each in decoded] == [records[each.record.offset] for each in decoded]
     assert (counts.read, counts.stored, dict(counts.dropped)) == (
         len(records),
         scenario.stored,
@@ -48,6 +48,6 @@ def test_scenario_without_spark(scenario: Scenario, tmp_path: Path) -> None:
     )
     assert counts.dead_lettered == Counter(scenario.letters.values())
 
-    # run again, as after a crash before the acknowledgement: nothing changes
+    # replayed, as after a crash before the acknowledgement: nothing changes
     pipeline.run(records, TIME_MS)
     assert table_of(pipeline.store, scenario.name, versions=10) == first

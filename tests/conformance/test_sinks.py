@@ -1,4 +1,4 @@
-"""Sinks keep the contract: one of a plugin, and those of a store, which have the same two halves."""
+"""A sink of a plugin meets the contract, and so do the task sink and committer of a store."""
 
 import importlib
 import inspect
@@ -71,23 +71,23 @@ class TestPlugin(SinkContract):
 
 
 class StoreWriter(SinkWriter):
-    """One sink of a store and the store's half in a task, together."""
+    """One sink of a store, with the task sink of that store."""
 
     def __init__(self, mutator: BufferedMutator, staging: StagingWriter | None) -> None:
-        self._half = StoreSink(mutator, staging)
+        self._task_sink = StoreSink(mutator, staging)
         self._writer = Writer(Attr2HBase(Attr2HBase.settings_class().model_validate({"table": "t"})), mutator)
 
     def begin(self, spec: TaskSpec, prepared: bytes, counts: WriteCounts) -> None:
-        self._half.begin(spec, prepared, counts)
+        self._task_sink.begin(spec, prepared, counts)
 
     def write(self, event: Event) -> str | None:
         return self._writer.write(event)
 
     def split_end(self) -> None:
-        self._half.split_end()
+        self._task_sink.split_end()
 
     def flush(self) -> SinkResult:
-        return self._half.flush()
+        return self._task_sink.flush()
 
     def close(self) -> None:
         """The store stays open for the next start."""
@@ -169,12 +169,15 @@ FAULTS = {
         "def abort(self, batch):\n        ",
         "def abort(self, batch):\n        0 and ",
     ),
-    "test_flush_cycle_that_is_given_up_is_forgotten": ("= [], counts", '= getattr(self, "lines", []), counts'),
+    "test_abandoned_flush_cycle_is_discarded": ("= [], counts", '= getattr(self, "lines", []), counts'),
     "test_nothing_is_visible_before_the_commit": ("decode(prepared)) /", "decode(prepared)).parent.parent /"),
     "test_kill_between_flush_and_commit_runs_the_batch_again": ("rmtree(self.staging, ignore_errors=True)", "os"),
-    "test_refused_event_hurts_no_other": ('raise MappingError("this line is refused", code="bad_line")', "return ''"),
+    "test_refused_event_does_not_affect_others": (
+        'raise MappingError("this line is refused", code="bad_line")',
+        "return ''",
+    ),
 }
-"""Test of the suite -> what in the sink is replaced by what."""
+"""Test of the suite -> text of the sink that is replaced, and its replacement."""
 
 
 @pytest.mark.parametrize("test", FAULTS)

@@ -1,4 +1,4 @@
-"""Every source keeps the contract, a plugin's too."""
+"""Every source meets the contract, also one of a plugin."""
 
 import importlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Every store that needs no server keeps the contract."""
+"""Every store that needs no server meets the contract."""
 
 from pathlib import Path
 

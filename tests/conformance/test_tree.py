@@ -1,4 +1,4 @@
-"""What `make check` says of the layout of the tests."""
+"""The check of `make check` for the layout of the tests."""
 
 from importlib.util import module_from_spec, spec_from_file_location
 
@@ -46,5 +46,5 @@ def test_unit_tests_mirror_the_packages(findings, name, found):
     ],
     ids=["module", "text of many lines", "text of one line", "support"],
 )
-def test_no_test_imports_another(findings, text, found):
+def test_import_of_another_test_is_found(findings, text, found):
     assert [finding.partition(":")[0] for finding in findings("tests/fault/test_b.py", text)] == found

@@ -1,4 +1,4 @@
-"""The options of all built-in decorators use one set of words: docs/adr/0025."""
+"""The options of all built-in decorators use the same names for the same things: docs/adr/0025."""
 
 from enum import StrEnum
 from importlib import import_module
@@ -15,7 +15,7 @@ from ingest.testing.events import event_of, fields_of, files_of, settings_of
 from ingest.testing.splits import outcomes_of_split
 from tests.support.reads import Reads
 
-SAID_OTHERWISE = {
+SHARED_NAMES = {
     "delimiter": "separator",
     "joiner": "separator",
     "first_line": "first_line_attribute",
@@ -27,7 +27,7 @@ SAID_OTHERWISE = {
     "window": "max_values",
 }
 WORDS = frozenset({"error", "drop", "keep", "unset", "empty"})
-OWN_WORDS = {
+FURTHER_WORDS = {
     "on_absent": {"default"},
     "on_bad_line": {"skip"},
     "on_bare": {"true", "skip"},
@@ -38,10 +38,10 @@ OWN_WORDS = {
     "on_missing": {"skip"},
     "on_repeated": {"first", "last", "join"},
 }
-NOT_READ = ("on_invalid", "on_no_match", "on_not_found")
-"""Options that also say what an absent source leads to, the first that a decorator has."""
-OF_FLUME = frozenset({"ex_date"})
-"""Fail events without the source, whatever the option says, as in Flume."""
+FOR_UNREADABLE_SOURCES = ("on_invalid", "on_no_match", "on_not_found")
+"""Options that also apply to a missing source: the first of these that a decorator has."""
+AS_IN_FLUME = frozenset({"ex_date"})
+"""Decorators that fail events without the source, whatever the option says, as in Flume."""
 
 
 def kind_of(name):
@@ -82,54 +82,54 @@ WITH_TEMPLATES = [name for name in BUILTIN if has_template(kind_of(name).setting
 
 
 @pytest.mark.parametrize("name", BUILTIN)
-def test_one_name_for_one_thing(name):
-    assert {option: SAID_OTHERWISE[option] for option in options_of(name) if option in SAID_OTHERWISE} == {}
+def test_options_have_the_shared_names(name):
+    assert {option: SHARED_NAMES[option] for option in options_of(name) if option in SHARED_NAMES} == {}
 
 
 @pytest.mark.parametrize(("name", "option", "choices"), CASES)
-def test_one_word_for_one_choice(name, option, choices):
-    assert choices - WORDS - OWN_WORDS.get(option, set()) == set()
-    assert option not in NOT_READ or choices >= {"error", "keep"}
+def test_choices_have_the_shared_words(name, option, choices):
+    assert choices - WORDS - FURTHER_WORDS.get(option, set()) == set()
+    assert option not in FOR_UNREADABLE_SOURCES or choices >= {"error", "keep"}
 
 
-def test_a_name_of_shared_choices_is_theirs_alone():
+def test_no_other_choices_have_the_name_of_shared_ones():
     types = {kind for name in BUILTIN for field in options_of(name).values() for kind in types_of_choices(field)}
     shared = {name: kind for name, kind in vars(shared_choices).items() if isinstance(kind, type)}
     assert {kind for kind in types if shared.get(kind.__name__, kind) is not kind} == set()
 
 
 @pytest.mark.parametrize("name", WITHOUT_ON_MISSING)
-def test_an_absent_source(name):
-    """It is an error where no option says more; else what the option for sources that cannot be read says."""
+def test_event_without_the_source(name):
+    """It fails, unless an option for unreadable sources decides otherwise."""
     options = options_of(name)
-    option = next((option for option in NOT_READ if option in options), None)
-    became = {"error": "no_attribute", "keep": [fields_of(event_of("x"))], "drop": []}
+    option = next((option for option in FOR_UNREADABLE_SOURCES if option in options), None)
+    expected_by_choice = {"error": "no_attribute", "keep": [fields_of(event_of("x"))], "drop": []}
     if option is None:
-        assert without_source(name) == became["error"]
+        assert without_source(name) == expected_by_choice["error"]
         return
     for choice in choices_of(options[option]):
-        if choice in became:
-            expected = became["error" if name in OF_FLUME else choice]
+        if choice in expected_by_choice:
+            expected = expected_by_choice["error" if name in AS_IN_FLUME else choice]
             assert without_source(name, **{option: choice}) == expected, choice
 
 
 @pytest.mark.parametrize("name", WITH_TEMPLATES)
-def test_an_absent_attribute_of_a_template(name):
-    """Every decorator with a template has the choice, and does what it says."""
-    became = {"error": "no_attribute", "unset": [fields_of(event_of("x"))], "drop": []}
-    became["keep"] = became["unset"]
+def test_missing_attribute_of_a_template(name):
+    """Every decorator with a template has `on_missing` and applies it."""
+    expected_by_choice = {"error": "no_attribute", "unset": [fields_of(event_of("x"))], "drop": []}
+    expected_by_choice["keep"] = expected_by_choice["unset"]
     choices = choices_of(options_of(name)["on_missing"])
     assert "error" in choices
     kind = kind_of(name)
     settings = example_with(repeat("%{not_there}"), kind)
     for choice in choices:
         found = outcome(kind, settings.model_copy(update={"on_missing": choice}))
-        assert found != "no_attribute" if choice == "empty" else found == became[choice], choice
+        assert found != "no_attribute" if choice == "empty" else found == expected_by_choice[choice], choice
 
 
 @pytest.mark.parametrize("name", WITH_TEMPLATES)
-def test_a_template_is_computed_once(name):
-    """Whatever the choice is, what a template reads is read once an event."""
+def test_template_is_rendered_once(name):
+    """A template reads an attribute once for each event, whatever `on_missing` says."""
     kind = kind_of(name)
     for choice in choices_of(options_of(name)["on_missing"]):
         names = [f"there_{number}" for number in range(9)]
@@ -142,7 +142,7 @@ def test_a_template_is_computed_once(name):
 
 
 def example_with(texts, kind):
-    """The options of the first example that has templates, with these instead."""
+    """The options of the first example that has templates, with these templates instead."""
     given = [settings_of(kind.settings_class(), example.settings) for example in kind.examples]
     changed = ((each, with_templates(each, lambda: Template.parse(next(texts)))) for each in given)
     return next(after for before, after in changed if after != before)
@@ -165,7 +165,7 @@ def with_templates(value, template):
 
 
 def without_source(name, **options):
-    """What becomes of an event that lacks the source: a code, or what comes out."""
+    """The outcome of an event that lacks the source: an error code, or the output events."""
     kind = kind_of(name)
     with files_of(kind.examples):
         settings = settings_of(kind.settings_class(), kind.examples[0].settings)
@@ -173,6 +173,6 @@ def without_source(name, **options):
 
 
 def outcome(kind, settings):
-    """What becomes of an event: a code, or what comes out."""
+    """The outcome of an event: an error code, or the output events."""
     (found,) = outcomes_of_split(kind(settings), [event_of("x")])
     return found.code if isinstance(found, EventError) else [fields_of(event) for event in found]

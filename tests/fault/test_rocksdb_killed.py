@@ -37,7 +37,7 @@ for number in itertools.count(first):
     puts = [Put(b"%02d" % row, dict(columns), number, way == "wal") for row in range({ROWS})]
     if way == "file":
         file = f"{{folder}}.{{number}}"
-        store.take_file("t", file, store.make_file(file, puts))
+        store.ingest_file("t", file, store.write_file(file, puts))
     else:
         store.apply("t", puts)
     print(number, flush=True)

@@ -25,7 +25,7 @@ def as_files(store: RocksDBStore, folder: Path | str, count: int, table: str = "
     for number in range(count):
         path = Path(folder) / f"{table}{number}"
         rows = [Put(b"r%09d" % (2 * number + row), {b"f:q": b"v"}, 1) for row in range(2)]
-        store.take_file(table, str(path), store.make_file(str(path), rows))
+        store.ingest_file(table, str(path), store.write_file(str(path), rows))
         path.unlink()
 
 

@@ -1,4 +1,4 @@
-"""The reference store beside the contract: its clock, its refusals."""
+"""The memory store, besides the contract: clock, rejections."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def put(row: bytes, at: int, column: bytes = b"f:q") -> Put:
     return Put(row, {column: b"%d" % at}, at)
 
 
-def test_cell_is_seen_until_it_is_older_than_its_time_to_live(store, clock):
+def test_cell_expires_after_its_time_to_live(store, clock):
     store.apply("t", [put(b"r", clock.now, b"h:q")])
     clock.now += 10_000
     assert store.get("t", b"r") is not None
@@ -32,14 +32,14 @@ def test_cell_is_seen_until_it_is_older_than_its_time_to_live(store, clock):
     assert store.get("t", b"r") is None
 
 
-def test_refused_call_writes_nothing_and_names_the_rows(store):
+def test_rejected_call_writes_nothing_and_has_the_indexes(store):
     with pytest.raises(WriteRejectedError) as caught:
         store.apply("t", [put(b"r", 1), put(b"r", 1, b"unknown:q"), put(b"", 1), put(b"r", -1), put(b"r", 1, b"bare")])
     assert caught.value.indexes == [1, 2, 3, 4]
     assert list(store.scan("t", Scan())) == []
 
 
-def test_what_it_holds_stays_after_close(store):
+def test_tables_survive_close(store):
     store.apply("t", [put(b"r", 1)])
     store.close()
     with pytest.raises(LifecycleError):

@@ -1,4 +1,4 @@
-"""What differs, what that means, and bringing it in line."""
+"""Differences between tables and declarations, and their reconciliation."""
 
 import pytest
 
@@ -10,16 +10,16 @@ DAY_S = 86_400
 PLAIN = FamilySpec(b"f")
 
 
-class Unable(MemoryStore):
-    """As HBase without Thrift2: it makes tables, and changes none."""
+class WithoutAlter(MemoryStore):
+    """As HBase without Thrift2: it creates tables, but cannot alter them."""
 
     def __init__(self) -> None:
         super().__init__()
         self.capabilities = Capabilities(written_by_driver=False, creates_families=False, creates_tables=False)
 
     def ensure_table(self, spec: TableSpec) -> None:
-        there = self.families(spec.name)
-        if spec.splits or (there is not None and not {family.name for family in spec.families} <= there):
+        existing = self.families(spec.name)
+        if spec.splits or (existing is not None and not {family.name for family in spec.families} <= existing):
             raise SchemaError("cannot", command=f"create {spec.name}")
         super().ensure_table(spec)
 
@@ -27,7 +27,7 @@ class Unable(MemoryStore):
         raise SchemaError("cannot", command=f"alter {table} {family.name.decode()}")
 
 
-@pytest.fixture(params=[MemoryStore, Unable])
+@pytest.fixture(params=[MemoryStore, WithoutAlter])
 def store(request: pytest.FixtureRequest) -> MemoryStore:
     made = request.param()
     made.open()
@@ -48,29 +48,29 @@ def store(request: pytest.FixtureRequest) -> MemoryStore:
     ],
     ids=str,
 )
-def test_what_deletes_cells(aspect: Aspect, declared: object, found: object, loses: bool):
+def test_differences_whose_reconciliation_deletes_cells(aspect: Aspect, declared: object, found: object, loses: bool):
     assert Difference("t", aspect, b"f", declared, found).loses_data is loses
 
 
-def test_table_as_declared_differs_in_nothing():
+def test_table_as_declared_has_no_differences():
     spec = TableSpec("t", (PLAIN, FamilySpec(b"g", versions=3)), (b"m",))
     assert differences(spec, TableSpec("t", spec.families[::-1], spec.splits)) == []
-    # none is declared: the regions are nobody's business
+    # split points are compared only if some are declared
     assert differences(TableSpec("t", (PLAIN,)), TableSpec("t", (PLAIN,), (b"m",))) == []
 
 
-def test_nothing_to_do_writes_nothing():
-    class Shy(MemoryStore):
+def test_table_without_drift_is_not_written():
+    class ReadOnly(MemoryStore):
         def ensure_table(self, spec: TableSpec) -> None:
             raise AssertionError
 
         def describe_table(self, name: str) -> TableSpec:
-            return TableSpec(name, (PLAIN, FamilySpec(b"events_made_it")), (b"q",))
+            return TableSpec(name, (PLAIN, FamilySpec(b"undeclared")), (b"q",))
 
-    assert reconcile(Shy(), TableSpec("t", (PLAIN,), (b"m",)), allow_data_loss=True) == SchemaChanges((), (), ())
+    assert reconcile(ReadOnly(), TableSpec("t", (PLAIN,), (b"m",)), allow_data_loss=True) == SchemaChanges((), (), ())
 
 
-def test_remedies_are_those_of_the_store(store: MemoryStore):
+def test_remedies_depend_on_the_store(store: MemoryStore):
     is_able = store.capabilities.creates_families
     declared = TableSpec("t", (FamilySpec(b"f", versions=2, ttl_s=60), FamilySpec(b"g")))
     found = TableSpec("t", (PLAIN,))
@@ -82,8 +82,8 @@ def test_remedies_are_those_of_the_store(store: MemoryStore):
         assert missing.remedy(store) is remedy
 
 
-def test_what_a_store_can_not_do_is_left_with_its_commands():
-    store = Unable()
+def test_impossible_changes_are_returned_with_commands():
+    store = WithoutAlter()
     store.open()
     assert reconcile(store, TableSpec("t", (PLAIN,)), allow_data_loss=False).refused == ()
     declared = TableSpec("t", (FamilySpec(b"f", versions=2), FamilySpec(b"g")))
@@ -93,7 +93,7 @@ def test_what_a_store_can_not_do_is_left_with_its_commands():
     assert result.done == ()
 
 
-def test_cells_stay_unless_their_loss_is_allowed():
+def test_cells_are_deleted_only_if_allowed():
     store = MemoryStore()
     store.open()
     store.ensure_table(TableSpec("t", (FamilySpec(b"f", versions=3, ttl_s=2 * DAY_S, bloom="none"),)))

@@ -195,7 +195,7 @@ class TestError:
         assert page.out.endswith("\nWhat to do: Change or remove one of the options that the message names.\n")
 
     def test_every_problem_of_a_configuration(self, ingest):
-        assert ingest("describe", "error", "unreachable-step").code == 0
+        assert ingest("describe", "error", "unreachable").code == 0
 
     def test_list(self, ingest):
         assert "unknown_family" in ingest("describe", "error").out

@@ -84,7 +84,7 @@ def test_text_that_is_meant(problems, step):
 def test_a_condition_of_text_alone(problems, condition, text):
     (told,) = problems(f'static: {{attributes: {{x: y}}, when: "{condition}"}}')
     assert told == (
-        "7:44: unreachable-step: static is never used: `when` never holds; "
+        "7:44: unreachable: static is never used: `when` never holds; "
         f"{text} is text and the same for every event: for the attribute write %{{{text}}}"
     )
 

@@ -509,20 +509,20 @@ CASES = {
         SPLIT.replace("{", "{label: a, ") + "\n      - " + SPLIT.replace("{", "{label: a, "),
         ['16:24: duplicate-label: the label "a" stands twice in pipeline ticks; first on line 15'],
     ),
-    "unreachable-step, after a filter": (
+    "unreachable, after a filter": (
         "split:",
         "filter: {drop: '1 == 1'}\n      - split:",
-        ['16:9: unreachable-step: no event reaches this: "filter" on line 15 drops all of them'],
+        ['16:9: unreachable: no event reaches this: "filter" on line 15 drops all of them'],
     ),
-    "unreachable-step, when": (
+    "unreachable, when": (
         "index: 0",
         "index: 0, when: '1 == 2'",
-        ["15:49: unreachable-step: split is never used: `when` never holds"],
+        ["15:49: unreachable: split is never used: `when` never holds"],
     ),
-    "unreachable-step, rules": (
+    "unreachable, rules": (
         SINK,
         "attr2hbase: {table: mytable, rules: [{when: '1 == 1', delete: row}, {when: \"%{a} == 'b'\", delete: row}]}",
-        ["18:77: unreachable-step: an earlier rule holds for every event"],
+        ["18:77: unreachable: an earlier rule holds for every event"],
     ),
     "conflict, two components in one": (
         VALUE,

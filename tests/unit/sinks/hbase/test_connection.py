@@ -1,4 +1,4 @@
-"""The connection is made anew when it was silent for long, and when a call was left half way."""
+"""A connection is replaced after a long idle time, and after an interrupted call."""
 
 import socket
 import threading
@@ -19,36 +19,36 @@ from tests.support.waiting import reached
 
 
 class Listener:
-    """Takes connections and never answers."""
+    """Accepts connections and never answers."""
 
     def __init__(self) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
-        self.taken: list[socket.socket] = []
+        self.accepted: list[socket.socket] = []
         self._changed = threading.Condition()
-        self._thread = threading.Thread(target=self._take)
+        self._thread = threading.Thread(target=self._accept)
         self._thread.start()
 
-    def _take(self) -> None:
+    def _accept(self) -> None:
         while True:
             try:
-                taken, _ = self._socket.accept()
+                accepted, _ = self._socket.accept()
             except OSError:
                 return
             with self._changed:
-                self.taken.append(taken)
+                self.accepted.append(accepted)
                 self._changed.notify_all()
 
     def wait_for(self, count: int) -> bool:
         with self._changed:
-            return self._changed.wait_for(lambda: len(self.taken) >= count, timeout=10)
+            return self._changed.wait_for(lambda: len(self.accepted) >= count, timeout=10)
 
     def close(self) -> None:
         self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
         self._thread.join(10)
-        for taken in self.taken:
-            taken.close()
+        for accepted in self.accepted:
+            accepted.close()
 
 
 @pytest.fixture
@@ -64,12 +64,12 @@ def connection_to(listener: Listener, **more: object) -> Connection:
 
 
 def is_replaced(connection: Connection, listener: Listener) -> bool:
-    """Whether a call has made a second connection; before that it found nothing wrong with the first."""
+    """Make a call; whether there is a second connection now."""
     connection.call(lambda _client: None)
-    return len(listener.taken) == 2
+    return len(listener.accepted) == 2
 
 
-def test_connects_anew_only_after_a_long_silence(listener: Listener) -> None:
+def test_idle_connection_is_replaced(listener: Listener) -> None:
     clock = Clock(0.0)
     connection = connection_to(listener, clock=clock)
     connection.open()
@@ -79,26 +79,26 @@ def test_connects_anew_only_after_a_long_silence(listener: Listener) -> None:
     clock.now += MAX_IDLE_S + 1
     connection.call(lambda _client: None)
     assert listener.wait_for(2)
-    assert len(listener.taken) == 2
+    assert len(listener.accepted) == 2
     connection.close()
 
 
-def test_a_connection_that_the_server_closed_is_not_used(listener: Listener) -> None:
+def test_connection_closed_by_the_server_is_replaced(listener: Listener) -> None:
     connection = connection_to(listener)
     connection.open()
     assert listener.wait_for(1)
-    listener.taken[0].close()
+    listener.accepted[0].close()
     assert reached(lambda: is_replaced(connection, listener), 10)
     connection.call(lambda _client: None)
-    assert len(listener.taken) == 2
+    assert len(listener.accepted) == 2
     connection.close()
 
 
-def test_an_answer_nobody_waits_for_is_not_taken_for_the_next(listener: Listener) -> None:
+def test_connection_with_a_late_answer_is_replaced(listener: Listener) -> None:
     connection = connection_to(listener)
     connection.open()
     assert listener.wait_for(1)
-    listener.taken[0].sendall(b"late")
+    listener.accepted[0].sendall(b"late")
     assert reached(lambda: is_replaced(connection, listener), 10)
     connection.close()
 
@@ -114,7 +114,7 @@ def test_an_answer_nobody_waits_for_is_not_taken_for_the_next(listener: Listener
         EOFError(),
     ],
 )
-def test_dropped_on_any_error_of_the_transport(listener: Listener, error: Exception) -> None:
+def test_connection_is_replaced_after_a_transport_error(listener: Listener, error: Exception) -> None:
     connection = connection_to(listener)
     connection.open()
 
@@ -131,7 +131,7 @@ def test_dropped_on_any_error_of_the_transport(listener: Listener, error: Except
 @pytest.mark.parametrize(
     "error", [TTransportException(TTransportException.END_OF_FILE, "TSocket read 0 bytes"), TimeoutError("timed out")]
 )
-def test_asks_for_the_settings_until_a_call_was_answered(listener: Listener, error: Exception) -> None:
+def test_error_hints_at_the_settings_until_a_call_was_answered(listener: Listener, error: Exception) -> None:
     connection = connection_to(listener)
     connection.open()
 
@@ -147,7 +147,7 @@ def test_asks_for_the_settings_until_a_call_was_answered(listener: Listener, err
     connection.close()
 
 
-def test_thrift2_asks_for_the_settings_where_nobody_answers(listener: Listener) -> None:
+def test_error_of_thrift2_without_an_answer_hints_at_the_settings(listener: Listener) -> None:
     thrift2 = {"host": "127.0.0.1", "port": listener.port}
     settings = HBaseSettings.model_validate({"timeout": "200ms", "thrift2": thrift2})
     with pytest.raises(StoreUnavailableError, match="do `transport`, `protocol` and `port` match"):
@@ -162,7 +162,7 @@ def test_thrift2_asks_for_the_settings_where_nobody_answers(listener: Listener) 
         TApplicationException(TApplicationException.INTERNAL_ERROR, b"Internal error processing mutateRowsTs"),
     ],
 )
-def test_kept_when_the_server_answers_with_an_error(listener: Listener, error: Exception) -> None:
+def test_connection_is_kept_after_an_error_of_the_server(listener: Listener, error: Exception) -> None:
     connection = connection_to(listener)
     connection.open()
 
@@ -173,11 +173,11 @@ def test_kept_when_the_server_answers_with_an_error(listener: Listener, error: E
         connection.call(refused)
     connection.call(lambda _client: None)
     assert listener.wait_for(1)
-    assert len(listener.taken) == 1
+    assert len(listener.accepted) == 1
     connection.close()
 
 
-def test_half_open_connection_times_out_and_is_dropped(listener: Listener) -> None:
+def test_half_open_connection_times_out_and_is_replaced(listener: Listener) -> None:
     connection = connection_to(listener)
     connection.open()
     with pytest.raises(StoreUnavailableError, match="no answer"):
@@ -187,7 +187,7 @@ def test_half_open_connection_times_out_and_is_dropped(listener: Listener) -> No
     connection.close()
 
 
-def test_interrupted_call_leaves_no_answer_for_the_next(listener: Listener) -> None:
+def test_connection_is_replaced_after_an_interrupted_call(listener: Listener) -> None:
     connection = connection_to(listener)
     connection.open()
 
@@ -213,7 +213,7 @@ def test_use_before_open_and_after_close(listener: Listener) -> None:
         connection.call(lambda _client: None)
 
 
-def test_call_that_was_given_up_does_not_arrive_later(listener: Listener) -> None:
+def test_timed_out_call_is_not_delivered_later(listener: Listener) -> None:
     connection = connection_to(listener)
     connection.open()
     with pytest.raises(StoreUnavailableError, match="no answer"):
@@ -221,7 +221,7 @@ def test_call_that_was_given_up_does_not_arrive_later(listener: Listener) -> Non
     assert listener.wait_for(1)
 
     def to_the_end() -> None:
-        while listener.taken[0].recv(65_536):
+        while listener.accepted[0].recv(65_536):
             pass
 
     with pytest.raises(ConnectionResetError):

@@ -1,4 +1,4 @@
-"""Mutations as calls: order, times and WAL flags are kept, sizes are bounded, what no server takes is found before."""
+"""Encoder: order, timestamps and WAL flags are kept, sizes are bounded, invalid mutations are rejected first."""
 
 from unittest.mock import patch
 
@@ -39,7 +39,7 @@ def calls(mutations: list[Mutation], made: Encoder | None = None) -> list[Call]:
 
 
 def read(call: Call, protocol: str = "binary"):
-    """The arguments of a call, as thriftpy2 reads them."""
+    """The arguments of a call, as thriftpy2 decodes them."""
     data = PROTOCOLS[protocol](TMemoryBuffer(call.message), decode_response=False)
     assert data.read_message_begin()[0] in {b"mutateRowsTs", "mutateRowsTs"}
     found = Hbase.mutateRowsTs_args()
@@ -57,7 +57,7 @@ def named(mutation: Mutation) -> list[tuple[object, ...]]:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @given(st.lists(MUTATIONS, max_size=12), st.sampled_from([1, 150, 300, 1 << 30]))
-def test_nothing_is_lost_moved_or_changed(protocol: str, mutations: list[Mutation], max_bytes: int) -> None:
+def test_calls_have_all_mutations_in_order(protocol: str, mutations: list[Mutation], max_bytes: int) -> None:
     with patch.dict(MAX_CALL_BYTES, {Transport.BUFFERED: max_bytes}):
         cutter = encoder(protocol=protocol)
     made = calls(mutations, cutter)
@@ -86,7 +86,7 @@ def test_calls_are_as_large_as_allowed_and_no_larger(protocol: str, transport: T
     assert min(len(call.message) for call in made[:-1]) > limit - 10_000
 
 
-def test_what_is_alike_goes_in_one_call() -> None:
+def test_mutations_of_one_type_and_timestamp_are_one_call() -> None:
     puts = [Put(b"%d" % number, {b"f:q": b"v"}, 7) for number in range(1000)]
     assert [call.indexes for call in calls(puts)] == [range(1000)]
 
@@ -101,7 +101,7 @@ def test_deletes_name_family_or_column() -> None:
     ]
 
 
-def test_families_are_asked_for_once_and_only_where_needed() -> None:
+def test_families_are_read_once_and_only_for_row_deletes() -> None:
     asked = []
 
     def families() -> tuple[bytes, ...]:
@@ -119,8 +119,8 @@ def test_families_are_asked_for_once_and_only_where_needed() -> None:
     [
         (Put(b"", {b"f:q": b""}, 1), "row key of 0 bytes"),
         (Put(b"k" * 32_768, {b"f:q": b""}, 1), "row key of 32768 bytes"),
-        (Put(b"r", {b"f:q": b""}, -1), "not a time"),
-        (Put(b"r", {b"f:q": b""}, 2**63 - 1), "not a time"),
+        (Put(b"r", {b"f:q": b""}, -1), "not a valid timestamp"),
+        (Put(b"r", {b"f:q": b""}, 2**63 - 1), "not a valid timestamp"),
         (Put(b"r", {}, 1), "without a cell"),
         (Put(b"r", {b"f:q": b"", b"fq": b""}, 1), '"fq" is not a column'),
         (Put(b"r", {b":q": b""}, 1), '":q" is not a column'),
@@ -132,7 +132,7 @@ def test_families_are_asked_for_once_and_only_where_needed() -> None:
         (Put(b"r", {b"f:q": b"x" * LIMIT}, 1), "cell too large"),
     ],
 )
-def test_what_the_server_would_refuse_is_named(mutation: Mutation, reason: str) -> None:
+def test_invalid_mutations_are_rejected_with_their_indexes(mutation: Mutation, reason: str) -> None:
     good = Put(b"k" * 32_767, {b"f" * 127 + b":": b""}, 0)
     made = encoder()
     with pytest.raises(WriteRejectedError, match=reason) as caught:
@@ -142,7 +142,7 @@ def test_what_the_server_would_refuse_is_named(mutation: Mutation, reason: str) 
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_row_alone_may_fill_a_frame_and_no_byte_more(protocol: str) -> None:
+def test_single_row_may_fill_a_frame_but_not_exceed_it(protocol: str) -> None:
     framed = encoder(protocol=protocol, transport="framed")
     rest = MAX_FRAME_BYTES - len(calls([Put(b"a", {b"f:q": b"x" * 2_000_000}, 2**62)], framed)[0].message) + 2_000_000
     fits = Put(b"a", {b"f:q": b"x" * rest}, 2**62)
@@ -158,7 +158,7 @@ def test_a_row_alone_may_fill_a_frame_and_no_byte_more(protocol: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_cell_may_have_what_hbase_counts_and_no_byte_more(protocol: str) -> None:
+def test_size_of_a_cell_is_counted_as_by_hbase(protocol: str) -> None:
     made = encoder(protocol=protocol)
     rest = 24 + len(b"row") + len(b"f") + len(b"q")
     fits = Put(b"row", {b"f:q": b"x" * (LIMIT - rest), b"f:a": b""}, 1)
@@ -171,7 +171,7 @@ def test_a_cell_may_have_what_hbase_counts_and_no_byte_more(protocol: str) -> No
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @given(st.integers(0, 40), st.integers(1, 60), st.integers(0, 20))
-def test_the_limit_of_cells_can_be_set(protocol: str, value: int, key: int, qualifier: int) -> None:
+def test_maximum_size_of_a_cell_can_be_set(protocol: str, value: int, key: int, qualifier: int) -> None:
     made = encoder(protocol=protocol, max_cell_bytes="80B")
     put = Put(b"k" * key, {b"f:" + b"q" * qualifier: b"v" * value}, 1)
     if 24 + key + 1 + qualifier + value <= 80:

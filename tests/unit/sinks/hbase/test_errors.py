@@ -1,4 +1,4 @@
-"""Every row of the table from what a Thrift server says to our errors."""
+"""Every rule from a text of a Thrift server to our error."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from sinks.hbase.thrift1 import AlreadyExists, HBaseIOError, IllegalArgument
 KINDS = {
     "too_large": WriteRejectedError,
     "moved": StoreUnavailableError,
-    "insane": WriteRejectedError,
+    "sanity": WriteRejectedError,
     "no_family": WriteRejectedError,
     "no_table": NoTableError,
     "disabled": StoreRefusedError,
@@ -33,7 +33,7 @@ KINDS = {
     "denied": StoreRefusedError,
     "cluster": StoreRefusedError,
     "busy": StoreBusyError,
-    "away": StoreUnavailableError,
+    "unavailable": StoreUnavailableError,
     "final": WriteRejectedError,
     "other": StoreUnavailableError,
 }
@@ -76,7 +76,7 @@ def test_text_of_the_server(name: str) -> None:
     assert len(str(error)) < 500
 
 
-def test_no_text_at_all() -> None:
+def test_empty_text() -> None:
     error = translated(HBaseIOError(message=b""), table="t")
     assert isinstance(error, StoreUnavailableError)
     assert "no reason given" in str(error)
@@ -88,18 +88,18 @@ def test_no_text_at_all() -> None:
      "BadAuthException", "RegionTooBusyException", "NotServingRegionException"],
 )  # fmt: skip
 @pytest.mark.parametrize(
-    "said_of",
+    "text",
     [
         "org.apache.hadoop.hbase.DoNotRetryIOException: Cell[{name}/cf:q/5/Put/vlen=2/seqid=0] with size 9 exceeds 8",
         "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException: Column family {name} does not exist",
         "org.apache.hadoop.hbase.exceptions.FailedSanityCheckException: Timestamp for KV out of range {name}/cf:q/5",
     ],
 )
-def test_no_row_can_make_its_refusal_look_like_another(said_of: str, name: str) -> None:
-    assert type(error_of(FAILED + "1 action: " + said_of.replace("{name}", name), "t")) is WriteRejectedError
+def test_bytes_of_a_row_match_no_other_rule(text: str, name: str) -> None:
+    assert type(error_of(FAILED + "1 action: " + text.replace("{name}", name), "t")) is WriteRejectedError
 
 
-def test_where_in_the_code_it_was_says_nothing() -> None:
+def test_stack_frames_are_ignored() -> None:
     text = (
         FAILED + "1 action: IOException: 1 time\n\tat org.apache.hadoop.hbase.DoNotRetryIOException.<init>(X.java:1)\n"
     )
@@ -114,15 +114,15 @@ def test_where_in_the_code_it_was_says_nothing() -> None:
         "java.lang.IllegalArgumentException: java.net.UnknownHostException: node-7",
     ],
 )
-def test_troubles_of_the_cluster_are_no_rows(text: str) -> None:
+def test_problems_of_the_cluster_reject_no_row(text: str) -> None:
     assert type(error_of(FAILED + "1 action: " + text, "t")) is StoreUnavailableError
 
 
-def test_the_code_of_an_unknown_family() -> None:
+def test_unknown_family_has_its_code() -> None:
     assert error_of(CAPTURED["no_family-put"].text, "t1").code == "unknown_family"
 
 
-def test_another_tables_name_is_not_taken_for_a_missing_table() -> None:
+def test_name_of_another_table_is_not_a_missing_table() -> None:
     assert rule_for(FAILED + "1 action: t1: 1 time", "t") != rule_for(FAILED + "1 action: t1: 1 time", "t1")
     assert rule_for("Failed 1 action: a.b: 1 time", "a.b").name == "no_table"
     assert rule_for("Failed 1 action: axb: 1 time", "a.b").name == "other"
@@ -130,7 +130,7 @@ def test_another_tables_name_is_not_taken_for_a_missing_table() -> None:
     assert rule_for("", "").name == "other"
 
 
-def test_a_mixed_answer_is_first_about_the_rows() -> None:
+def test_rule_for_rows_wins_in_a_mixed_answer() -> None:
     text = FAILED + "3 actions: NotServingRegionException: 2 times, org.x.NoSuchColumnFamilyException: family z: 1 time"
     assert rule_for(text, "t").name == "no_family"
 
@@ -142,7 +142,7 @@ def test_long_reasons_are_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "kind", "says"),
+    ("error", "kind", "expected"),
     [
         (TApplicationException(6, b"Internal error"), StoreRefusedError, "could not process a call"),
         (TApplicationException(1, b"Invalid method name: 'mutateRowsTs'"), StoreRefusedError, "is it a Thrift2 server"),
@@ -160,13 +160,13 @@ def test_long_reasons_are_cut() -> None:
         (TProtocolException(4, "bad version"), StoreUnavailableError, "`transport`, `protocol` and `port`"),
     ],
 )
-def test_connection(error: Exception, kind: type[Exception], says: str) -> None:
+def test_connection(error: Exception, kind: type[Exception], expected: str) -> None:
     found = translated(error, table="t", where="h:1")
     assert type(found) is kind
-    assert says in str(found)
+    assert expected in str(found)
 
 
-def test_a_question_to_a_missing_table_finds_nothing() -> None:
+def test_read_of_a_missing_table_is_not_found() -> None:
     missing = translated(HBaseIOError(message=b"TableNotFoundException: t"), table="t")
     assert isinstance(read_error(missing), NotFoundError)
     rejected = read_error(translated(TApplicationException(6, b"x")))
@@ -186,7 +186,7 @@ def test_a_question_to_a_missing_table_finds_nothing() -> None:
         ("java.lang.IllegalArgumentException: Illegal first character <46>", SchemaError),
     ],
 )
-def test_a_change_of_a_table_waits_for_a_master_that_is_away(text: str, kind: type) -> None:
+def test_schema_change_is_retried_if_the_master_is_unavailable(text: str, kind: type) -> None:
     assert type(schema_error(error_of(text, "t"))) is kind
 
 

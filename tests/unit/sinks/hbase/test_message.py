@@ -1,4 +1,4 @@
-"""What is sent is byte for byte what happybase's client of thriftpy2 would send."""
+"""Messages are byte for byte those of happybase's client."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +15,7 @@ from sinks.hbase.thrift1 import BatchMutation, Hbase, HBaseIOError, IllegalArgum
 
 WIRES = {"binary": (Binary, TBinaryProtocol), "compact": (Compact, TCompactProtocol)}
 TRANSPORTS = {"buffered": TBufferedTransport, "framed": TFramedTransport}
-# sizes about which the compact protocol changes the number of bytes, among any others
+# also sizes at which the compact protocol needs another byte
 SIZES = st.one_of(st.integers(0, 20), st.sampled_from([127, 128, 4_095, 4_096, 16_383, 16_384]))
 BYTES = st.one_of(
     st.binary(max_size=20), st.builds(lambda size, byte: bytes([byte]) * size, SIZES, st.integers(0, 255))
@@ -25,7 +25,7 @@ TIMES = st.one_of(st.integers(0, 2**63 - 1), st.integers(-(2**63), -1), st.sampl
 
 
 class Wire:
-    """A socket: keeps what is written, answers with what was put into it."""
+    """A socket that records what is written and returns a given answer."""
 
     def __init__(self, answer: bytes = b"") -> None:
         self.written = b""
@@ -42,14 +42,16 @@ class Wire:
         return given
 
 
-def theirs(protocol: str, transport: str, table: bytes, rows: Sequence[BatchMutation], timestamp_ms: int) -> bytes:
+def happybase_bytes(
+    protocol: str, transport: str, table: bytes, rows: Sequence[BatchMutation], timestamp_ms: int
+) -> bytes:
     wire = Wire()
     client = TClient(Hbase, WIRES[protocol][1](TRANSPORTS[transport](wire)))
     client._send(METHOD, tableName=table, rowBatches=rows, timestamp=timestamp_ms, attributes={})
     return wire.written
 
 
-def ours(protocol: str, transport: str, message: bytes, answer: bytes = b"") -> bytes:
+def our_bytes(protocol: str, transport: str, message: bytes, answer: bytes = b"") -> bytes:
     wire = Wire(answer)
     Client(Hbase, WIRES[protocol][1](TRANSPORTS[transport](wire), decode_response=False)).send(METHOD, message)
     return wire.written
@@ -69,10 +71,12 @@ def row_of(key: bytes, columns: Mapping[bytes, bytes], *, is_delete: bool, wal: 
 @given(table=BYTES, rows=ROWS, wal=st.booleans(), timestamp_ms=TIMES)
 def test_puts(protocol: str, table: bytes, rows, wal: bool, timestamp_ms: int) -> None:
     messages = Messages(WIRES[protocol][0](), bool)
-    for _ in range(2):  # prepared, and as it was kept
+    for _ in range(2):  # first encoded, then cached
         made = [messages.put(row, columns, wal=wal) for row, columns in rows]
     expected = [row_of(row, columns, is_delete=False, wal=wal) for row, columns in rows]
-    assert theirs(protocol, "buffered", table, expected, timestamp_ms) == messages.message(table, made, timestamp_ms)
+    assert happybase_bytes(protocol, "buffered", table, expected, timestamp_ms) == messages.message(
+        table, made, timestamp_ms
+    )
 
 
 @pytest.mark.parametrize("protocol", WIRES)
@@ -81,42 +85,44 @@ def test_deletes(protocol: str, table: bytes, rows, wal: bool, timestamp_ms: int
     messages = Messages(WIRES[protocol][0](), bool)
     made = [messages.delete(row, list(columns), wal=wal) for row, columns in rows]
     expected = [row_of(row, dict.fromkeys(columns, b""), is_delete=True, wal=wal) for row, columns in rows]
-    assert theirs(protocol, "buffered", table, expected, timestamp_ms) == messages.message(table, made, timestamp_ms)
+    assert happybase_bytes(protocol, "buffered", table, expected, timestamp_ms) == messages.message(
+        table, made, timestamp_ms
+    )
 
 
 @pytest.mark.parametrize("protocol", WIRES)
-def test_more_columns_than_are_kept(protocol: str) -> None:
+def test_more_columns_than_are_cached(protocol: str) -> None:
     messages = Messages(WIRES[protocol][0](), bool)
     rows = [(b"r%d" % number, {b"f:%d" % (number * 10 + one): b"v" for one in range(10)}) for number in range(1_000)]
     made = [messages.put(row, columns, wal=True) for row, columns in rows]
     expected = [row_of(row, columns, is_delete=False, wal=True) for row, columns in rows]
-    assert theirs(protocol, "buffered", b"t", expected, 5) == messages.message(b"t", made, 5)
+    assert happybase_bytes(protocol, "buffered", b"t", expected, 5) == messages.message(b"t", made, 5)
 
 
 @pytest.mark.parametrize("protocol", WIRES)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("size", [1, 100_000])
-def test_on_the_wire(protocol: str, transport: str, size: int) -> None:
+def test_client_sends_the_message_in_its_transport(protocol: str, transport: str, size: int) -> None:
     messages = Messages(WIRES[protocol][0](), bool)
     columns = {b"f:q": b"v" * size}
     message = messages.message(b"t", [messages.put(b"r", columns, wal=True)], 5)
-    expected = theirs(protocol, transport, b"t", [row_of(b"r", columns, is_delete=False, wal=True)], 5)
-    assert expected == ours(protocol, transport, message, answered(protocol, transport))
+    expected = happybase_bytes(protocol, transport, b"t", [row_of(b"r", columns, is_delete=False, wal=True)], 5)
+    assert expected == our_bytes(protocol, transport, message, answered(protocol, transport))
 
 
 @pytest.mark.parametrize("protocol", WIRES)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("kind", [HBaseIOError, IllegalArgument])
-def test_errors_are_the_usual_objects(protocol: str, transport: str, kind: type[Exception]) -> None:
+def test_errors_are_those_of_happybase(protocol: str, transport: str, kind: type[Exception]) -> None:
     field = {HBaseIOError: "io", IllegalArgument: "ia"}[kind]
     answer = answered(protocol, transport, **{field: kind(message=b"said \xff")})
     with pytest.raises(kind) as caught:
-        ours(protocol, transport, b"message", answer)
+        our_bytes(protocol, transport, b"message", answer)
     assert caught.value.message == b"said \xff"
 
 
 def answered(protocol: str, transport: str, **result: object) -> bytes:
-    """What a server would send back."""
+    """The answer of a server."""
     wire = Wire()
     out = WIRES[protocol][1](TRANSPORTS[transport](wire))
     out.write_message_begin(METHOD, 2, 0)
@@ -127,7 +133,7 @@ def answered(protocol: str, transport: str, **result: object) -> bytes:
 
 
 @pytest.mark.parametrize("protocol", WIRES)
-def test_what_is_no_column_is_told_and_not_kept(protocol: str) -> None:
+def test_invalid_column_is_an_error_and_not_cached(protocol: str) -> None:
     def check(column: bytes) -> None:
         if b":" not in column:
             raise ValueError(column)

@@ -1,4 +1,4 @@
-"""What to type into the hbase shell."""
+"""Commands for the hbase shell."""
 
 from ingest.api import FamilySpec, TableSpec
 from sinks.hbase.schema import shell_alter, shell_change, shell_create
@@ -21,8 +21,8 @@ def test_create_with_splits_that_are_not_text() -> None:
     )
 
 
-def test_change_says_that_cells_live_for_ever() -> None:
-    """A new family's cells do so anyway; in one that is changed they may not have."""
+def test_change_sets_ttl_forever() -> None:
+    """It is the default of a new family, but not of a changed one."""
     options = "COMPRESSION => 'NONE', BLOOMFILTER => 'ROW'"
     assert (
         shell_change("t", FamilySpec(b"f")) == f"alter 't', {{NAME => 'f', VERSIONS => 1, TTL => 'FOREVER', {options}}}"

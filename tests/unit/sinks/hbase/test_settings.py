@@ -26,19 +26,19 @@ def test_defaults() -> None:
         {"security": {"tls": {}}},
     ],
 )
-def test_refused(options: dict[str, object]) -> None:
+def test_invalid_options_are_rejected(options: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         HBaseSettings.model_validate(options)
 
 
-def test_families_are_made_only_with_thrift2() -> None:
+def test_families_are_created_only_with_thrift2() -> None:
     able = HBaseSettings.model_validate({"thrift2": {"host": "localhost", "port": 9091}})
     assert HBaseStore(able).capabilities.creates_families
     assert not HBaseStore(HBaseSettings()).capabilities.creates_families
 
 
 @pytest.mark.parametrize("options", [{"host": "hbase1"}, {"thrift2": {"host": "hbase1", "port": 9091}}])
-def test_thrift_server_on_another_machine_has_to_be_allowed(options: dict[str, object]) -> None:
+def test_thrift_server_on_another_machine_must_be_allowed(options: dict[str, object]) -> None:
     with pytest.raises(ValidationError, match='"hbase1" is on another machine and there is no TLS'):
         HBaseSettings.model_validate(options)
     assert HBaseSettings.model_validate({**options, "security": {"insecure": True}}).security.insecure

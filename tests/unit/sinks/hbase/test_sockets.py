@@ -1,4 +1,4 @@
-"""The socket finds a server by any of its addresses, and what was given up is not sent later."""
+"""The socket tries all addresses of a server, and abort discards unsent bytes."""
 
 import socket
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ def listener() -> Iterator[socket.socket]:
         yield server
 
 
-def looked_up(monkeypatch: pytest.MonkeyPatch, *addresses: tuple[socket.AddressFamily, tuple]) -> None:
+def resolve_to(monkeypatch: pytest.MonkeyPatch, *addresses: tuple[socket.AddressFamily, tuple]) -> None:
     found = [(family, socket.SOCK_STREAM, 0, "", address) for family, address in addresses]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_arguments, **_options: found)
 
@@ -31,9 +31,9 @@ def connected(port: int, timeout_s: float = 10.0) -> Socket:
 
 def test_second_address_of_a_name(monkeypatch, listener):
     host, port = listener.getsockname()
-    with socket.socket() as nobody:
-        nobody.bind((host, 0))  # and does not listen
-        looked_up(monkeypatch, (socket.AF_INET, nobody.getsockname()), (socket.AF_INET, (host, port)))
+    with socket.socket() as unused:
+        unused.bind((host, 0))  # bound, but not listening
+        resolve_to(monkeypatch, (socket.AF_INET, unused.getsockname()), (socket.AF_INET, (host, port)))
         made = connected(port)
     with listener.accept()[0] as peer:
         made.write(b"here")
@@ -41,23 +41,23 @@ def test_second_address_of_a_name(monkeypatch, listener):
     made.close()
 
 
-def test_address_of_the_new_kind(monkeypatch):
+def test_ipv6_address(monkeypatch):
     with socket.socket(socket.AF_INET6) as server:
         try:
             server.bind(("::1", 0))
         except OSError:
             pytest.skip("this machine has no IPv6")
         server.listen()
-        looked_up(monkeypatch, (socket.AF_INET6, server.getsockname()))
+        resolve_to(monkeypatch, (socket.AF_INET6, server.getsockname()))
         connected(server.getsockname()[1]).close()
 
 
-def test_name_is_looked_up_at_every_opening(monkeypatch, listener):
+def test_name_is_resolved_at_every_open(monkeypatch, listener):
     with socket.create_server(("127.0.0.1", 0)) as other:
-        looked_up(monkeypatch, (socket.AF_INET, listener.getsockname()))
+        resolve_to(monkeypatch, (socket.AF_INET, listener.getsockname()))
         made = connected(9090)
         made.close()
-        looked_up(monkeypatch, (socket.AF_INET, other.getsockname()))
+        resolve_to(monkeypatch, (socket.AF_INET, other.getsockname()))
         made.open()
         with other.accept()[0] as peer:
             made.write(b"moved")
@@ -65,19 +65,19 @@ def test_name_is_looked_up_at_every_opening(monkeypatch, listener):
         made.close()
 
 
-def test_nobody_at_any_address(monkeypatch):
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        looked_up(monkeypatch, (socket.AF_INET, nobody.getsockname()))
+def test_no_address_accepts_a_connection(monkeypatch):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        resolve_to(monkeypatch, (socket.AF_INET, unused.getsockname()))
         with pytest.raises(TTransportException, match=r"hbase\.test") as caught:
             connected(9090)
     assert caught.value.type == TTransportException.NOT_OPEN
 
 
-def test_what_was_given_up_is_not_sent_later(monkeypatch, listener):
-    """The peer reads only once the client has gone: as when a network stands still, and then does not."""
+def test_abort_discards_unsent_bytes(monkeypatch, listener):
+    """The peer reads only after the abort, as when a network is blocked for a while."""
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-    looked_up(monkeypatch, (socket.AF_INET, listener.getsockname()))
+    resolve_to(monkeypatch, (socket.AF_INET, listener.getsockname()))
     made = connected(9090, 0.3)
     call = b"x" * 200_000
     with listener.accept()[0] as peer:
@@ -92,7 +92,7 @@ def test_what_was_given_up_is_not_sent_later(monkeypatch, listener):
 
 
 def all_of(peer: socket.socket) -> tuple[int, bool]:
-    """How many bytes come, and whether the connection ends with a reset."""
+    """Number of bytes received, and whether the connection ends with a reset."""
     arrived = 0
     try:
         while part := peer.recv(65_536):

@@ -1,4 +1,4 @@
-"""The attr2hbase mapping: what is ours; the tables of Flume stand in `unit/decorators/test_flume_tables.py`."""
+"""The attr2hbase mapping beyond Flume's, whose cases are in `unit/decorators/test_flume_tables.py`."""
 
 import pickle
 
@@ -22,7 +22,7 @@ def mapper(**options):
 
 
 def cells_of(attributes, body=b"", **options):
-    """Cells of an event whose row key is set, system cells left out; None when nothing is sent."""
+    """Cells of an event with a row key, without system cells; None if nothing is written."""
     prefix = options.get("attr_prefix", "2hb_")
     event = Event(body, {prefix: b"row"} | attributes, timestamp_ms=5, host="h")
     mapped = only(mapper(**options).map(event, BATCH_MS))
@@ -36,12 +36,12 @@ def cells_of(attributes, body=b"", **options):
 def error_of(settings, event):
     with pytest.raises(MappingError) as caught:
         only(mapper(**settings).map(event, BATCH_MS))
-    assert caught.value.hint  # each of them says a way out
+    assert caught.value.hint
     return caught.value.code
 
 
 class TestNames:
-    def test_the_prefix_is_case_sensitive(self):
+    def test_prefix_is_case_sensitive(self):
         assert cells_of({"2HB_f:q": b"v"}) is None
 
     def test_another_prefix(self):
@@ -54,7 +54,7 @@ class TestNames:
     def test_names_of_any_bytes(self):
         assert cells_of({"2hb_f:\udcff\x00": b"v"}) == {b"f:\xff\x00": b"v"}
 
-    def test_prepared_names_end_somewhere(self, monkeypatch):
+    def test_cache_of_names_is_bounded(self, monkeypatch):
         monkeypatch.setattr("sinks.mapping.attr2hbase._MAX_NAMES", 3)
         one = mapper()
         for number in range(10):
@@ -74,22 +74,22 @@ class TestSystemCells:
         }
         assert mapped == ("mytable", Put(b"123", columns, BATCH_MS, wal=True))
 
-    def test_no_key_is_skipped(self):
+    def test_event_without_key_is_dropped(self):
         found = mapper(sys_family="sysFam", on_missing_key="drop").map(Event(b"", {"other": b"val0"}), BATCH_MS)
         assert found == Skipped("no_row_key")
 
-    def test_a_key_alone_sends_nothing(self):
+    def test_event_with_only_a_key_has_no_cells(self):
         assert only(mapper(sys_family="").map(Event(b"", {"2hb_": b"rk"}), BATCH_MS)) == Skipped("no_cells")
 
     def test_without_the_log(self):
         mapped = only(mapper(write_to_wal=False).map(Event(b"", {"2hb_": b"rk", "2hb_f:q": b"v"}), BATCH_MS))
         assert mapped == ("t", Put(b"rk", {b"f:q": b"v"}, BATCH_MS, wal=False))
 
-    def test_a_time_without_64_bits_is_an_error(self):
+    def test_time_beyond_64_bits_is_an_error(self):
         event = Event(b"", {"2hb_": b"rk"}, timestamp_ms=2**63)
         assert error_of({"sys_family": "s"}, event) == "bad_timestamp"
 
-    def test_a_negative_time(self):
+    def test_negative_time(self):
         event = Event(b"", {"2hb_": b"rk"}, timestamp_ms=-1)
         assert only(mapper(sys_family="s").map(event, BATCH_MS))[1].columns[b"s:timestamp"] == b"\xff" * 8
 
@@ -108,15 +108,15 @@ class TestBody:
         ],
         ids=["none", "sys", "no-sys", "empty-none", "empty-sys", "empty-no-sys", "empty-option"],
     )
-    def test_when_the_body_is_written(self, options, body, expected):
+    def test_body_is_written_if_not_empty_and_configured(self, options, body, expected):
         assert cells_of({}, body, **options) == expected
 
-    def test_original_without_sys_family_wrote_no_body(self):
-        """What an imported configuration says: `write_body` left out."""
+    def test_body_is_not_written_without_write_body(self):
+        """As in an imported configuration."""
         assert cells_of({"2hb_f:a": b"1", "2hb_g:b": b"2"}, b"EventVal") == {b"f:a": b"1", b"g:b": b"2"}
 
     @pytest.mark.parametrize("column", ["f", "f:", ":", ":q", "f:q:", "a:b:c", "a::b", "::"])
-    def test_what_is_no_column_is_refused(self, column):
+    def test_invalid_column_is_rejected(self, column):
         with pytest.raises(ValidationError) as caught:
             mapper(write_body=column)
         assert [(error["type"], error["loc"]) for error in caught.value.errors()] == [("wrong_type", ("write_body",))]
@@ -163,7 +163,7 @@ class TestTable:
         assert only(mapper(table="logs_%{app}").map(event, BATCH_MS))[0] == "logs_shop"
 
     @pytest.mark.parametrize("app", [b"", b"a b", b"a/b", b"\xff", b"a:b:c", b".a", b"-a", b"hbase:meta"])
-    def test_what_is_no_name_of_a_table_is_an_error(self, app):
+    def test_invalid_table_name_is_an_error(self, app):
         event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v", "app": app})
         assert error_of({"table": "%{app}"}, event) == "bad_table_name"
 
@@ -171,7 +171,7 @@ class TestTable:
         event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v"})
         assert only(mapper(table="ns:logs").map(event, BATCH_MS))[0] == "ns:logs"
 
-    def test_constant_name_is_checked_at_once(self):
+    def test_constant_name_is_checked_with_the_configuration(self):
         with pytest.raises(ValidationError) as caught:
             mapper(table="my table")
         assert caught.value.errors()[0]["type"] == "wrong_type"
@@ -189,7 +189,7 @@ class TestTime:
         assert mapped[1].timestamp_ms == 5
 
     @pytest.mark.parametrize("time", [-1, 2**63 - 1, 2**70])
-    def test_event_time_that_no_cell_can_have(self, time):
+    def test_invalid_event_time_is_an_error(self, time):
         assert error_of({"timestamp": "event"}, Event(b"", dict(EVENT), timestamp_ms=time)) == "bad_timestamp"
 
 
@@ -241,14 +241,14 @@ class TestRules:
         "delete", ["rows", "", {}, {"family": ""}, {"family": "a:b"}, {"column": "cf"}, {"column": ":q"},
                    {"family": "a", "column": "a:b"}, {"row": "x"}]
     )  # fmt: skip
-    def test_wrong_forms_of_delete_are_refused(self, delete):
+    def test_invalid_delete_is_rejected(self, delete):
         with pytest.raises(ValidationError) as caught:
             mapper(rules=[{"when": self.DEBUG, "delete": delete}])
         assert [(error["type"], error["loc"]) for error in caught.value.errors()] == [
             ("wrong_type", ("rules", 0, "delete"))
         ]
 
-    def test_wrong_condition_is_refused_with_its_column(self):
+    def test_invalid_condition_is_rejected_with_its_column(self):
         with pytest.raises(ValidationError) as caught:
             mapper(rules=[{"when": "%{priority} =="}])
         (error,) = caught.value.errors()
@@ -257,11 +257,11 @@ class TestRules:
 
 
 class TestTombstones:
-    def test_deletes_the_row(self):
+    def test_tombstone_deletes_the_row(self):
         event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v"}, tombstone=True)
         assert only(mapper().map(event, BATCH_MS)) == ("t", Delete(b"r", BATCH_MS))
 
-    def test_without_a_key_like_other_events(self):
+    def test_tombstone_without_a_key_is_as_other_events(self):
         event = Event(b"", {}, tombstone=True)
         assert error_of({}, event) == "no_row_key"
         assert mapper(on_missing_key="drop").map(event, BATCH_MS) == Skipped("no_row_key")
@@ -278,27 +278,27 @@ class TestGuards:
     def test_denied_families(self):
         assert self.error({"2hb_app:q": b"v"}, families={"deny": ["app"]}) == "family_not_allowed"
 
-    def test_a_refusal_repeats(self):
+    def test_cached_rejection_is_repeated(self):
         one = mapper(families={"deny": ["app"]})
         for _ in range(2):
             with pytest.raises(MappingError):
                 only(one.map(Event(b"", {"2hb_": b"r", "2hb_app:q": b"v"}), BATCH_MS))
 
     @pytest.mark.parametrize("family", [".x", "a/b", "a\\b", "a\x00", "x" * 128, "recovered.edits"])
-    def test_families_that_can_not_exist(self, family):
+    def test_invalid_family_is_an_error(self, family):
         assert self.error({f"2hb_{family}:q": b"v"}) == "bad_family_name"
 
-    def test_name_pattern_is_for_qualifiers_in_full(self):
+    def test_name_pattern_must_match_the_whole_qualifier(self):
         columns = {"name_pattern": "[a-z]+"}
         assert cells_of({"2hb_F:abc": b"v"}, columns=columns) == {b"F:abc": b"v"}
         assert self.error({"2hb_f:abc1": b"v"}, columns=columns) == "bad_column_name"
 
-    def test_cells_of_one_event(self):
+    def test_maximum_number_of_cells(self):
         columns = {"max_per_row": 2}
         assert cells_of({"2hb_f:a": b"", "2hb_f:b": b""}, columns=columns) == {b"f:a": b"", b"f:b": b""}
         assert self.error({"2hb_f:a": b"", "2hb_f:b": b"", "2hb_f:c": b""}, columns=columns) == "too_many_columns"
 
-    def test_size_of_a_value(self):
+    def test_maximum_size_of_a_value(self):
         columns = {"max_value_bytes": "3B"}
         assert cells_of({"2hb_f:a": b"123"}, columns=columns) == {b"f:a": b"123"}
         assert self.error({"2hb_f:a": b"1234"}, columns=columns) == "value_too_large"
@@ -309,7 +309,7 @@ class TestGuards:
             mapper(families={"deny": ["internal"]}, **option)
         assert caught.value.errors()[0]["type"] == "conflict"
 
-    def test_bad_name_pattern_is_refused(self):
+    def test_invalid_name_pattern_is_rejected(self):
         with pytest.raises(ValidationError) as caught:
             mapper(columns={"name_pattern": "["})
         assert caught.value.errors()[0]["type"] == "bad_pattern"
@@ -321,7 +321,7 @@ def test_examples_are_written(example):
     assert not isinstance(only(one.map(event_before(example), BATCH_MS)), Skipped)
 
 
-def test_settings_travel_to_the_workers():
+def test_settings_survive_pickling():
     settings = mapper(table="%{app}", rules=[{"when": "%{host} == 'a'", "delete": "row"}]).settings
     assert pickle.loads(pickle.dumps(settings)) == settings  # noqa: S301 - our own
 
@@ -331,7 +331,7 @@ def test_settings_travel_to_the_workers():
     st.binary(),
     st.sampled_from([{}, {"sys_family": "s"}, {"attr_prefix": ""}, {"write_body": "b:b"}]),
 )
-def test_any_event_is_mapped_skipped_or_refused(attributes, body, options):
+def test_any_event_is_mapped_dropped_or_an_error(attributes, body, options):
     try:
         mapped = only(mapper(**options).map(Event(body, attributes), BATCH_MS))
     except MappingError:
@@ -345,5 +345,5 @@ def test_any_event_is_mapped_skipped_or_refused(attributes, body, options):
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), min_size=1))
-def test_a_qualifier_is_what_follows_the_first_colon(qualifier):
+def test_qualifier_follows_the_first_colon(qualifier):
     assert cells_of({f"2hb_f:{qualifier}": b"v"}) == {b"f:" + name_to_bytes(qualifier): b"v"}

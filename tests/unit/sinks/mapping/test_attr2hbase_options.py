@@ -1,4 +1,4 @@
-"""What the options of attr2hbase say about families."""
+"""Families in the options of attr2hbase."""
 
 import pytest
 
@@ -15,6 +15,6 @@ from sinks.mapping.attr2hbase import Attr2HBase
     ],
     ids=["none", "system-cells", "body", "both-the-same"],
 )
-def test_families_the_options_name_are_the_sinks_own(options: dict[str, str], own: set[bytes]):
+def test_own_families_are_those_of_the_options(options: dict[str, str], own: set[bytes]):
     settings = Attr2HBase.settings_class().model_validate({"table": "t"} | options)
     assert settings.own_families == own

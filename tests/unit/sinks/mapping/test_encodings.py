@@ -1,4 +1,4 @@
-"""Text of a value to the bytes of a cell."""
+"""Encodings: text of a value -> bytes of a cell."""
 
 import base64
 import struct
@@ -18,7 +18,7 @@ def refusal(encoding, text):
 
 
 @pytest.mark.parametrize("encoding", ["utf8", "raw"])
-def test_bytes_as_they_are(encoding):
+def test_bytes_are_unchanged(encoding):
     assert ENCODERS[Encoding(encoding)] is None
 
 
@@ -81,29 +81,29 @@ def test_text_is_encoded(encoding, text, expected):
         ("base64", b"AP8=AP8=", "bad_encoding"),
     ],
 )  # fmt: skip
-def test_what_has_no_bytes_is_refused(encoding, text, code):
+def test_invalid_text_is_an_error(encoding, text, code):
     assert refusal(encoding, text) == code
 
 
-def test_a_long_value_is_cut_in_the_message():
+def test_long_value_is_cut_in_the_message():
     with pytest.raises(ExpressionError) as caught:
         ENCODERS[Encoding.INT64](b"x" * 1_000_000)
     assert len(str(caught.value)) < 120
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
-def test_whole_numbers_come_back(number):
+def test_whole_numbers_round_trip(number):
     assert struct.unpack(">q", ENCODERS[Encoding.INT64](b"%d" % number)) == (number,)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_numbers_come_back(number):
+def test_floats_round_trip(number):
     packed = ENCODERS[Encoding.FLOAT64](repr(number).encode())
     assert packed == struct.pack(">d", number)
 
 
 @given(st.binary())
-def test_bytes_come_back(content):
+def test_bytes_round_trip(content):
     assert ENCODERS[Encoding.HEX](content.hex().encode()) == content
     assert ENCODERS[Encoding.BASE64](base64.b64encode(content)) == content
 
@@ -112,7 +112,7 @@ def test_bytes_come_back(content):
     st.sampled_from([each for each in Encoding if ENCODERS[each] is not None]),
     st.binary() | st.from_regex(rb"[-+0-9.eE]{0,20}", fullmatch=True),
 )
-def test_any_text_is_encoded_or_refused(encoding, text):
+def test_any_text_is_encoded_or_an_error(encoding, text):
     try:
         encoded = ENCODERS[encoding](text)
     except ExpressionError:

@@ -1,4 +1,4 @@
-"""The hbase mapping: every row of the behaviour it succeeds to, and what is ours."""
+"""The hbase mapping: the behaviour of Flume's sink, and its extensions."""
 
 import pickle
 
@@ -50,7 +50,7 @@ def problems_of(*cells, **options):
 
 
 class TestFlume:
-    """What the tables of the original say; a triple (family, qualifier, value) is a cell."""
+    """The cases of Flume's documentation; a triple (family, qualifier, value) is a cell."""
 
     def test_hbase_t_host_rowkey_family1_priority_body_family2_col2_badescape(self):
         triples = (cell("%{body}", "family1", "%{priority}"), cell("%{badescape}", "family2", "col2"))
@@ -66,21 +66,21 @@ class TestFlume:
     def test_hbase_t_r_f_q_is_a_config_error(self):
         assert problems_of({"family": "f", "qualifier": "q"}, row="r") == [("missing", ("cells", 0, "value"))]
 
-    def test_a_missing_attribute_gives_an_empty_value(self):
+    def test_missing_attribute_gives_an_empty_value(self):
         assert cells_of(cell("%{none}")) == {b"f:q": b""}
 
-    def test_an_empty_qualifier_is_allowed(self):
+    def test_empty_qualifier_is_allowed(self):
         assert cells_of(cell("v", qualifier=""), cell("w", "g", "%{none}")) == {b"f:": b"v", b"g:": b"w"}
 
-    def test_nothing_is_ever_skipped(self):
+    def test_empty_cells_are_written(self):
         assert cells_of(cell("%{a}"), cell("%{b}", qualifier="p")) == {b"f:q": b"", b"f:p": b""}
 
-    def test_a_missing_attribute_inside_the_row_key_as_the_importer_writes_it(self):
-        """The original is silent and writes all such events to one row."""
+    def test_missing_attribute_in_the_row_key_of_an_imported_sink(self):
+        """Flume wrote all such events to one row, without a warning."""
         one = mapper(row="%{host}-%{missing}", on_missing="empty")
         assert only(one.map(event(host="h"), BATCH_MS))[1].row == b"h-"
 
-    def test_wal_off_as_the_importer_writes_it(self):
+    def test_wal_off_in_an_imported_sink(self):
         assert only(mapper(write_to_wal=False).map(event(), BATCH_MS))[1].wal is False
 
     def test_later_of_equal_cells_wins(self):
@@ -92,7 +92,7 @@ class TestFlume:
 
 
 class TestBytes:
-    def test_bytes_stay_bytes(self):
+    def test_bytes_are_unchanged(self):
         given = event(EVERY_BYTE, attributes={"a": EVERY_BYTE})
         listed = (cell("%{body}"), cell("<%{a}>", qualifier="a"), cell("%{a}", qualifier="raw", encoding="raw"))
         assert cells_of(*listed, given=given) == {
@@ -121,15 +121,15 @@ class TestBytes:
     def test_encoding(self, encoding, body, expected):
         assert cells_of(cell(encoding=encoding), given=event(body)) == {b"f:q": expected}
 
-    def test_a_value_that_can_not_be_encoded_names_its_cell(self):
+    def test_error_of_an_encoding_names_the_cell(self):
         error = error_of(mapper(cell(qualifier="%{host}", encoding="int64")), event(b"abc"))
         assert (error.code, str(error)) == ("not_a_number", 'the cell "f:…": "abc" is not a whole number')
 
-    def test_an_empty_value_is_no_number(self):
+    def test_empty_value_is_no_number(self):
         error = error_of(mapper(cell("%{none}", encoding="int64")), event())
         assert (error.code, "on_missing: unset" in error.hint) == ("not_a_number", True)
 
-    def test_a_constant_is_encoded_at_construction(self):
+    def test_constant_is_encoded_at_construction(self):
         assert cells_of(cell("7", encoding="int32")) == {b"f:q": b"\0\0\0\x07"}
         assert problems_of(cell("x", encoding="int32"), cell("zz", encoding="hex")) == [
             ("wrong_type", ("cells", 0)),
@@ -144,7 +144,7 @@ class TestOnMissing:
         listed = (cell("%{none}", on_missing="unset"), cell("%{here}", qualifier="h", on_missing="unset"))
         assert cells_of(*listed, given=self.GIVEN) == {b"f:h": b"1"}
 
-    def test_an_empty_attribute_is_there(self):
+    def test_empty_attribute_is_not_missing(self):
         given = event(attributes={"x": b""})
         assert cells_of(cell("%{x}", on_missing="unset"), given=given) == {b"f:q": b""}
 
@@ -153,12 +153,12 @@ class TestOnMissing:
         assert (error.code, error.message) == ("no_attribute", 'no attribute "none" for the cell "f:q"')
 
     @pytest.mark.parametrize("name", ["family", "qualifier", "value"])
-    def test_it_holds_for_every_template_of_the_cell(self, name):
+    def test_unset_applies_to_every_template_of_the_cell(self, name):
         listed = (cell(**{name: "x%{none}"}, on_missing="unset"), cell("1", "g"))
         assert cells_of(*listed, given=self.GIVEN) == {b"g:q": b"1"}
 
     @pytest.mark.parametrize("on_missing", ["empty", "unset", "error"])
-    def test_every_template_is_computed_once(self, on_missing):
+    def test_every_template_is_rendered_once(self, on_missing):
         names = ["row", "family", "qualifier", "value"]
         given = event()
         given.attributes = Reads(dict.fromkeys(names, b"a"))
@@ -167,41 +167,41 @@ class TestOnMissing:
         assert given.attributes.of == dict.fromkeys(names, 1)
 
     @pytest.mark.parametrize("name", ["family", "qualifier"])
-    def test_a_cell_that_is_not_there_has_no_bad_value(self, name):
+    def test_value_of_an_unset_cell_is_not_encoded(self, name):
         listed = cell(**{"value": "%{body}", name: "%{none}"}, encoding="int32", on_missing="unset")
         assert cells_of(listed, cell("1", "g"), given=self.GIVEN) == {b"g:q": b"1"}
 
-    def test_the_event_itself_is_never_missing(self):
+    def test_core_names_are_never_missing(self):
         assert cells_of(cell("%{host}%{body}", on_missing="error"), given=self.GIVEN) == {b"f:q": b"b"}
 
-    def test_a_default_is_not_missing(self):
+    def test_default_is_not_missing(self):
         listed = cell("%{default(none, 'd')}", on_missing="error")
         assert cells_of(listed, given=self.GIVEN) == {b"f:q": b"d"}
 
-    def test_nothing_is_sent_without_any_cell(self):
+    def test_event_without_cells_is_dropped(self):
         assert cells_of(cell("%{none}", on_missing="unset")) == Skipped("no_cells")
 
 
 class TestRowKey:
-    def test_a_missing_attribute_is_an_error(self):
+    def test_missing_attribute_is_an_error(self):
         error = error_of(mapper(row="%{host}-%{missing}"), event(host="h"))
         assert error.code == "no_row_key"
         assert str(error).startswith('no attribute "missing" for the row key;')
 
-    def test_what_a_template_is_made_of_is_in_no_message(self):
+    def test_messages_do_not_contain_the_template(self):
         made = mapper(row="%{hmac_sha256(missing, 'pepper')}-%{host}")
         assert "pepper" not in str(error_of(made, event(host="h")))
         listed = cell(qualifier="%{hmac_sha256(host, 'pepper')}", encoding="int64")
         assert "pepper" not in str(error_of(mapper(listed), event(b"x", host="h")))
 
-    def test_or_drops_the_event(self):
+    def test_missing_attribute_may_drop_the_event(self):
         assert only(mapper(row="%{missing}", on_missing="drop").map(event(), BATCH_MS)) == Skipped("no_row_key")
 
-    def test_or_is_empty(self):
+    def test_missing_attribute_may_be_empty(self):
         assert only(mapper(row="a%{missing}b", on_missing="empty").map(event(), BATCH_MS))[1].row == b"ab"
 
     @pytest.mark.parametrize("on_missing", ["error", "drop", "empty"])
-    def test_an_empty_row_key_is_an_error(self, on_missing):
+    def test_empty_row_key_is_an_error(self, on_missing):
         given = event(key=b"", attributes={"x": b""})
         assert error_of(mapper(row="%{key}%{x}", on_missing=on_missing), given).code == "empty_row_key"
 
@@ -210,7 +210,7 @@ class TestRowKey:
         assert error_of(mapper(), event(key=b"k" * 32_768)).code == "row_key_too_long"
 
     @pytest.mark.parametrize("template", ["", "k" * 32_768], ids=["empty", "too-long"])
-    def test_a_constant_key_is_checked_at_once(self, template):
+    def test_constant_key_is_checked_with_the_configuration(self, template):
         assert problems_of(row=template) == [("out_of_range", ("row_key", "template"))]
 
 
@@ -218,23 +218,23 @@ class TestTable:
     def test_template(self):
         assert only(mapper(table="logs_%{host}").map(event(host="web"), BATCH_MS))[0] == "logs_web"
 
-    def test_what_is_no_name_of_a_table_is_an_error(self):
+    def test_invalid_table_name_is_an_error(self):
         assert error_of(mapper(table="%{host}"), event(host="a b")).code == "bad_table_name"
 
-    def test_constant_name_is_checked_at_once(self):
+    def test_constant_name_is_checked_with_the_configuration(self):
         assert problems_of(table="my table") == [("wrong_type", ("table",))]
 
 
 class TestNames:
-    def test_families_out_of_the_event(self):
+    def test_family_from_the_event(self):
         assert cells_of(cell("v", "%{host}"), given=event(host="web")) == {b"web:q": b"v"}
 
     @pytest.mark.parametrize("host", ["", ".x", "a:b", "a/b", "x" * 128, "\udcff\0"])
-    def test_families_that_can_not_exist(self, host):
+    def test_invalid_family_is_an_error(self, host):
         assert error_of(mapper(cell("v", "%{host}")), event(host=host)).code == "bad_family_name"
 
     @pytest.mark.parametrize("family", ["", ".x", "a:b", "x" * 128])
-    def test_constant_families_are_checked_at_once(self, family):
+    def test_constant_families_are_checked_with_the_configuration(self, family):
         assert problems_of(cell(), cell("v", family)) == [("conflict", ("cells", 1, "family"))]
 
     def test_denied_and_allowed_families(self):
@@ -248,7 +248,7 @@ class TestNames:
         found = problems_of(cell(), cell("v", "g", "%{host}"), families={"deny": [], **families})
         assert found == [("conflict", ("cells", 0, "family"))]
 
-    def test_name_pattern_is_for_qualifiers_out_of_the_event(self):
+    def test_name_pattern_applies_to_qualifiers_from_the_event(self):
         one = mapper(cell("v", qualifier="FIXED"), cell("v", qualifier="%{host}"), columns={"name_pattern": "[a-z]+"})
         assert only(one.map(event(host="a"), BATCH_MS))[1].columns == {b"f:FIXED": b"v", b"f:a": b"v"}
         assert error_of(one, event(host="A")).code == "bad_column_name"
@@ -260,7 +260,7 @@ class TestNames:
         small = mapper(columns={"max_value_bytes": "3B"})
         assert error_of(small, event(b"1234")).code == "value_too_large"
 
-    def test_prepared_names_end_somewhere(self, monkeypatch):
+    def test_cache_of_names_is_bounded(self, monkeypatch):
         monkeypatch.setattr("sinks.mapping.hbase._MAX_NAMES", 3)
         one = mapper(cell("v", qualifier="%{body}"))
         for number in range(10):
@@ -276,7 +276,7 @@ class TestNames:
         ],
         ids=["one", "two", "of-the-event"],
     )
-    def test_constant_families_are_the_sinks_own(self, listed, own):
+    def test_own_families_are_the_constant_ones(self, listed, own):
         assert mapper(*listed).settings.own_families == own
 
 
@@ -338,17 +338,17 @@ class TestOptions:
         ],
         ids=lambda value: "" if isinstance(value, tuple) else "-".join(value),
     )
-    def test_wrong_options_of_a_cell_have_their_place(self, options, path):
+    def test_invalid_options_of_a_cell_have_their_place(self, options, path):
         assert [where for _, where in problems_of(cell() | options)] == [path]
 
-    def test_row_key_alone_is_told_how_it_is_written(self):
+    def test_row_key_without_template_has_a_hint(self):
         with pytest.raises(ValidationError) as caught:
             mapper(row_key="%{key}")
         (error,) = caught.value.errors()
         assert (error["type"], error["loc"]) == ("wrong_type", ("row_key",))
         assert error["ctx"]["hint"] == 'write row_key: {template: "…"}'
 
-    def test_settings_travel_to_the_workers(self):
+    def test_settings_survive_pickling(self):
         settings = mapper(cell("%{x}", on_missing="unset", encoding="int64"), table="%{host}").settings
         assert pickle.loads(pickle.dumps(settings)) == settings  # noqa: S301 - our own
 
@@ -370,7 +370,7 @@ def test_examples_are_written(example):
     ),
     st.sampled_from(["error", "drop", "empty"]),
 )
-def test_any_event_is_mapped_skipped_or_refused_and_always_in_the_same_way(listed, on_missing):
+def test_mapping_of_any_event_is_repeatable(listed, on_missing):
     try:
         one, again = (mapper(listed, row="%{key}%{b}", on_missing=on_missing) for _ in range(2))
     except ValidationError:

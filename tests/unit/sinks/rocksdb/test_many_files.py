@@ -72,7 +72,7 @@ def test_tables_that_are_written_in_turn_are_all_joined(tmp_path, monkeypatch):
             for table in ("t", "u"):
                 path = tmp_path / "file"
                 rows = [Put(b"r%09d" % number, {b"f:q": b"v"}, 1)]
-                store.take_file(table, str(path), store.make_file(str(path), rows))
+                store.ingest_file(table, str(path), store.write_file(str(path), rows))
                 path.unlink()
         assert files_of(tmp_path / "store") < 20
     finally:
@@ -144,7 +144,7 @@ def test_too_few_descriptors_are_waited_for_where_files_are_made_and_handed_over
         with pytest.raises(StoreUnavailableError) as at_delivery:
             apply_staged(store, [made])
         with pytest.raises(StoreUnavailableError) as at_make:
-            store.make_file(str(tmp_path / "file"), rows)
+            store.write_file(str(tmp_path / "file"), rows)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert {at_delivery.value.code, at_make.value.code} == {"too_many_open_files"}

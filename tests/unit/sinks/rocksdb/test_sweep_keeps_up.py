@@ -43,7 +43,7 @@ def shares(
                 clock.now += step_ms
                 path = folder / "file"
                 rows = [Put(row(number * ROWS + each), {b"f:q": b"v"}, clock.now) for each in range(ROWS)]
-                store.take_file("t", str(path), store.make_file(str(path), rows))
+                store.ingest_file("t", str(path), store.write_file(str(path), rows))
                 path.unlink()
                 yield len(keys(reader.current())) / readable
     finally:
@@ -76,7 +76,7 @@ def test_calls_of_one_shape_are_looked_at_in_all_their_places(tmp_path, way):
             if way == "calls":
                 store.apply("t", puts)
             else:
-                store.take_file("t", str(path), store.make_file(str(path), puts))
+                store.ingest_file("t", str(path), store.write_file(str(path), puts))
                 path.unlink()
         with read_beside(tmp_path / "store") as reader:
             assert len(keys(reader.current())) < 3_000

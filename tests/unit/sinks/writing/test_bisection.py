@@ -1,4 +1,4 @@
-"""Refused chunks: good rows are stored, bad ones named with their own reason, in few calls."""
+"""Bisection: good rows are stored, bad ones reported with their own reason, in few calls."""
 
 import math
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ def put(row: int, value: str) -> Put:
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=200), st.booleans())
-def test_good_rows_are_stored_and_bad_ones_named(goods, names_rows):
+def test_good_rows_are_stored_and_bad_ones_reported(goods, names_rows):
     store = Picky(names_rows=names_rows)
     puts = [put(number, f"good{number}" if good else f"bad{number}") for number, good in enumerate(goods)]
     refused = apply_all_but_refused(puts, lambda mutations: store.apply("t", mutations))
@@ -61,7 +61,7 @@ def test_good_rows_are_stored_and_bad_ones_named(goods, names_rows):
     assert store.calls <= 1 + len(bad) * 2 * math.ceil(math.log2(len(goods)) + 1)
 
 
-def test_other_errors_end_it():
+def test_other_errors_are_raised():
     def busy(mutations: Sequence[Mutation]) -> None:
         raise StoreBusyError("busy")
 

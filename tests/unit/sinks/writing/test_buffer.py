@@ -1,4 +1,4 @@
-"""Chunks are cut by bytes and rows, and hold what one call can take."""
+"""The write buffer: chunks are bounded by bytes and rows, and fit into one call."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,43 +20,43 @@ def rows(chunk: Chunk) -> list[bytes]:
     return [mutation.row for mutation in chunk.mutations]
 
 
-def test_nothing_leaves_before_it_is_full():
+def test_nothing_is_sent_before_the_buffer_is_full():
     buffer, chunks = collecting()
     buffer.add("t", put(b"a"))
     assert chunks == []
     buffer.flush()
     assert [rows(chunk) for chunk in chunks] == [[b"a"]]
-    assert buffer.waiting_bytes == 0
+    assert buffer.buffered_bytes == 0
 
 
 def test_size_counts_names_values_and_fixed_costs():
     buffer, _ = collecting()
     buffer.add("t", put(b"abc", b"12345"))
-    assert buffer.waiting_bytes == ROW_COST_BYTES + CELL_COST_BYTES + 3 + 3 + 5
+    assert buffer.buffered_bytes == ROW_COST_BYTES + CELL_COST_BYTES + 3 + 3 + 5
 
 
-def test_bytes_cut_a_chunk():
+def test_chunk_is_bounded_by_bytes():
     buffer, chunks = collecting(limit_bytes=1_000)
     for number in range(3):
         buffer.add("t", put(b"%d" % number, b"x" * 400))
     assert [rows(chunk) for chunk in chunks] == [[b"0", b"1"]]
 
 
-def test_rows_cut_a_chunk():
+def test_chunk_is_bounded_by_rows():
     buffer, chunks = collecting(max_rows=2)
     for number in range(5):
         buffer.add("t", put(b"%d" % number))
     assert [rows(chunk) for chunk in chunks] == [[b"0", b"1"], [b"2", b"3"]]
 
 
-def test_row_larger_than_the_limit_goes_alone():
+def test_row_larger_than_the_limit_is_sent_alone():
     buffer, chunks = collecting(limit_bytes=1_000)
     buffer.add("t", put(b"small"))
     buffer.add("t", put(b"large", b"x" * 5_000))
     assert [rows(chunk) for chunk in chunks] == [[b"small"], [b"large"]]
 
 
-def test_a_chunk_is_of_one_table_time_flag_and_kind():
+def test_chunk_has_one_table_timestamp_wal_flag_and_type():
     buffer, chunks = collecting()
     first = [put(b"a"), put(b"a", at=2), put(b"a", wal=False), Delete(b"a", 1)]
     second = [put(b"b"), put(b"b", at=2), put(b"b", wal=False), Delete(b"b", 1)]
@@ -71,7 +71,7 @@ def test_a_chunk_is_of_one_table_time_flag_and_kind():
     ]
 
 
-def test_times_of_a_row_cut_no_chunk():
+def test_chunks_of_several_timestamps_are_buffered_together():
     buffer, chunks = collecting(limit_bytes=1_000_000)
     for row in (b"a", b"b", b"c"):
         for at in range(1, 6):
@@ -80,7 +80,7 @@ def test_times_of_a_row_cut_no_chunk():
     assert [rows(chunk) for chunk in chunks] == [[b"a", b"b", b"c"]] * 5
 
 
-def test_a_store_that_takes_all_gets_a_table_in_the_order_it_came():
+def test_mixed_buffer_keeps_the_order_of_a_table():
     buffer, chunks = collecting(mixed=True)
     mutations = [put(b"a", b"1"), put(b"a", b"2", at=2), Delete(b"a", 1), put(b"a", b"3"), put(b"a", b"4", wal=False)]
     for mutation in mutations:
@@ -90,16 +90,16 @@ def test_a_store_that_takes_all_gets_a_table_in_the_order_it_came():
     assert [(chunk.table, chunk.mutations) for chunk in chunks] == [("t", mutations), ("u", [put(b"b")])]
 
 
-def test_clear_forgets_what_waits():
+def test_clear_empties_the_buffer():
     buffer, chunks = collecting()
     buffer.add("t", put(b"a"))
     buffer.clear()
     buffer.flush()
     assert chunks == []
-    assert buffer.waiting_bytes == 0
+    assert buffer.buffered_bytes == 0
 
 
-def test_when_room_is_needed_the_largest_chunks_leave():
+def test_full_buffer_sends_its_largest_chunks():
     buffer, chunks = collecting(limit_bytes=3_000)
     for number in range(10):
         buffer.add("t", put(b"large%d" % number, b"x" * 100, at=1))
@@ -122,19 +122,19 @@ def test_when_room_is_needed_the_largest_chunks_leave():
     ),
     limit=st.integers(min_value=100, max_value=3_000),
 )
-def test_memory_is_bounded_and_nothing_is_left_out(puts, limit):
+def test_memory_is_bounded_and_nothing_is_lost(puts, limit):
     chunks: list[Chunk] = []
     buffer = WriteBuffer(limit, chunks.append, max_rows=7)
     for table, one in puts:
         size = ROW_COST_BYTES + CELL_COST_BYTES + len(one.row) + 3 + len(one.columns[b"f:q"])
         buffer.add(table, one)
-        assert buffer.waiting_bytes <= max(limit, size)
+        assert buffer.buffered_bytes <= max(limit, size)
     buffer.flush()
-    assert buffer.waiting_bytes == 0
-    left = []
+    assert buffer.buffered_bytes == 0
+    sent = []
     for chunk in chunks:
         assert len(chunk.mutations) <= 7
         assert len({(one.timestamp_ms, one.wal) for one in chunk.mutations}) == 1
         assert chunk.cells == len(chunk.mutations)
-        left += [(chunk.table, one) for one in chunk.mutations]
-    assert sorted(left, key=repr) == sorted(puts, key=repr)
+        sent += [(chunk.table, one) for one in chunk.mutations]
+    assert sorted(sent, key=repr) == sorted(puts, key=repr)

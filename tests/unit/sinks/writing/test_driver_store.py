@@ -1,4 +1,4 @@
-"""A store in the hands of the driver."""
+"""The store of the driver."""
 
 import threading
 
@@ -9,88 +9,88 @@ from sinks.memory import MemoryStore
 from sinks.writing.driver_store import DriverStore
 
 
-class Away(MemoryStore):
-    """A store that cannot be reached for some tries."""
+class Unavailable(MemoryStore):
+    """A store that is unavailable for some attempts."""
 
-    def __init__(self, tries: int = 0) -> None:
+    def __init__(self, attempts: int = 0) -> None:
         super().__init__()
-        self.tries = tries
+        self.attempts = attempts
         self.opened = 0
 
     def open(self) -> None:
-        if self.tries:
-            self.tries -= 1
-            raise StoreUnavailableError("nobody is there")
+        if self.attempts:
+            self.attempts -= 1
+            raise StoreUnavailableError("no server")
         self.opened += 1
         super().open()
 
 
-def test_is_opened_and_prepared_once_by_its_first_use():
-    store, prepared = Away(), []
-    held = DriverStore(store, prepared.append)
+def test_first_use_opens_and_prepares_once():
+    store, prepared = Unavailable(), []
+    driver_store = DriverStore(store, prepared.append)
     assert store.opened == 0
     for _ in range(2):
-        with held.held() as found:
+        with driver_store.held() as found:
             assert found is store
-    held.open()
+    driver_store.open()
     assert (store.opened, prepared) == (1, [store])
 
 
-def test_store_that_is_away_is_tried_again_by_the_next_use():
-    store = Away(tries=2)
-    held = DriverStore(store)
+def test_unavailable_store_is_opened_by_the_next_use():
+    store = Unavailable(attempts=2)
+    driver_store = DriverStore(store)
     with pytest.raises(StoreUnavailableError):
-        held.open()
-    with pytest.raises(StoreUnavailableError), held.held():
-        raise AssertionError("it is not there")
-    with held.held() as found:
+        driver_store.open()
+    with pytest.raises(StoreUnavailableError), driver_store.held():
+        raise AssertionError("the store is unavailable")
+    with driver_store.held() as found:
         assert found.tables() == ()
 
 
-def test_store_that_could_not_be_prepared_is_prepared_later():
-    store, tries = Away(), []
+def test_failed_preparation_is_repeated():
+    store, attempts = Unavailable(), []
 
     def prepare(found: MemoryStore) -> None:
-        tries.append(found)
-        if len(tries) == 1:
+        attempts.append(found)
+        if len(attempts) == 1:
             raise StoreUnavailableError("no space left")
         found.ensure_table(TableSpec("t"))
 
-    held = DriverStore(store, prepare)
+    driver_store = DriverStore(store, prepare)
     with pytest.raises(StoreUnavailableError):
-        held.open()
-    with held.held() as found:
+        driver_store.open()
+    with driver_store.held() as found:
         assert found.tables() == ("t",)
 
 
-def test_is_opened_again_after_it_was_not_reached():
-    store, prepared = Away(), []
-    held = DriverStore(store, prepared.append)
-    with pytest.raises(StoreUnavailableError), held.held():
+def test_unavailable_store_is_reopened():
+    store, prepared = Unavailable(), []
+    driver_store = DriverStore(store, prepared.append)
+    with pytest.raises(StoreUnavailableError), driver_store.held():
         raise StoreUnavailableError("connection lost")
-    held.open()
+    driver_store.open()
     assert (store.opened, len(prepared)) == (2, 1)
 
 
-def test_one_thread_has_it_at_a_time_and_nobody_waits_to_open_it():
-    held = DriverStore(Away())
-    has_it = threading.Event()
+def test_one_thread_uses_the_store_and_open_does_not_wait():
+    driver_store = DriverStore(Unavailable())
+    is_held = threading.Event()
 
     def use() -> None:
-        with held.held():
-            has_it.set()
+        with driver_store.held():
+            is_held.set()
 
-    with held.held():
+    with driver_store.held():
         other = threading.Thread(target=use, daemon=True)
         other.start()
-        held.open()  # comes back although somebody has the store
-        assert not has_it.wait(0.05)
-    assert has_it.wait(10)
+        driver_store.open()  # returns although the store is in use
+        assert not is_held.wait(0.05)
+    assert is_held.wait(10)
 
 
-def test_use_after_the_end_is_a_bug():
-    held = DriverStore(Away())
-    held.close()
-    held.close()
-    with pytest.raises(LifecycleError), held.held():
+def test_use_after_close_is_a_bug():
+    driver_store = DriverStore(Unavailable())
+    driver_store.close()
+    driver_store.close()
+    with pytest.raises(LifecycleError), driver_store.held():
         pass

@@ -1,4 +1,4 @@
-"""Families that events ask for."""
+"""Creation of families that events name."""
 
 import pytest
 
@@ -21,21 +21,21 @@ def registry(store: MemoryStore, limit: int = 2) -> FamilyRegistry:
     return FamilyRegistry(DriverStore(store), DECLARED, {"t": limit}, {"t": frozenset({b"sys"})})
 
 
-def test_declared_family_is_made_as_declared_and_does_not_count(store: MemoryStore):
+def test_declared_family_is_created_and_does_not_count(store: MemoryStore):
     families = registry(store)
     families.create("t", {b"web", b"a", b"b"})
     assert families.known() == {"t": frozenset({b"web", b"a", b"b"})}
     assert families.at_limit() == frozenset()
 
 
-def test_limit_is_filled_in_byte_order_and_closes_the_table(store: MemoryStore):
+def test_families_are_created_in_byte_order_up_to_the_limit(store: MemoryStore):
     families = registry(store)
     families.create("t", [b"c", b"b", b"a"])
     assert families.known()["t"] == frozenset({b"web", b"a", b"b"})
     assert families.at_limit() == frozenset({"t"})
 
 
-def test_limit_holds_over_a_restart(store: MemoryStore):
+def test_limit_applies_after_a_restart(store: MemoryStore):
     registry(store).create("t", [b"a", b"b"])
     again = registry(store)
     again.create("t", [b"c"])
@@ -43,13 +43,13 @@ def test_limit_holds_over_a_restart(store: MemoryStore):
     assert again.at_limit() == frozenset({"t"})
 
 
-def test_table_alone_is_made_with_its_declared_families(store: MemoryStore):
+def test_table_is_created_with_its_declared_families(store: MemoryStore):
     families = registry(store)
     families.create("t", ())
     assert families.known() == {"t": frozenset({b"web"})}
 
 
-def test_family_a_sink_names_is_made_although_the_limit_is_reached(store: MemoryStore):
+def test_family_of_the_options_is_created_at_the_limit(store: MemoryStore):
     families = registry(store, limit=1)
     families.create("t", [b"a", b"b", b"sys"])
     assert families.known()["t"] == frozenset({b"web", b"a", b"sys"})
@@ -57,8 +57,8 @@ def test_family_a_sink_names_is_made_although_the_limit_is_reached(store: Memory
     assert families.known()["t"] == frozenset({b"web", b"a", b"sys"})
 
 
-def test_limits_are_those_of_the_table(store: MemoryStore):
-    """A sink that names its table sets its limit alone; what events name has that of the sink that lets them."""
+def test_each_table_has_its_limit(store: MemoryStore):
+    """The limit of a sink with a constant table applies to that table, that of a template to all others."""
     limits = {"t": 1, None: 2}
     own = {"t": frozenset({b"sys"}), None: frozenset({b"raw"})}
     families = FamilyRegistry(DriverStore(store), {}, limits, own)

@@ -1,4 +1,4 @@
-"""Folding gives what the operations meant, in any order of sending and again on a replay."""
+"""Folded operations give the result of the original ones, in any order and after a replay."""
 
 import pytest
 from hypothesis import given
@@ -59,12 +59,12 @@ def seen(in_store: MemoryStore) -> list[tuple[bytes, bytes, bytes, bytes]]:
 
 @pytest.fixture(scope="module")
 def before() -> list[Mutation]:
-    """What an earlier batch wrote; batches are at least 2 ms apart."""
+    """Rows of an earlier batch; batches are at least 2 ms apart."""
     return [Put(row, {b"a:x": b"old", b"a:": b"old", b"b:y": b"old"}, BATCH_MS - 2) for row in (b"r1", b"r2")]
 
 
 @given(operations=operations, turn=st.randoms(use_true_random=False))
-def test_fold_gives_what_the_operations_meant(before, operations, turn):
+def test_fold_gives_the_result_of_the_operations(before, operations, turn):
     one_by_one = store(before)
     for index, mutation in enumerate(operations):
         one_by_one.apply(TABLE, [copy(mutation, BATCH_MS + index)])
@@ -85,7 +85,7 @@ def test_fold_gives_what_the_operations_meant(before, operations, turn):
 
 
 @given(operations=operations)
-def test_fold_of_partitions_gives_the_same_as_of_all(before, operations):
+def test_fold_of_each_row_gives_the_result_of_one_fold(before, operations):
     together = store(before)
     together.apply(TABLE, folded(operations))
     apart = store(before)
@@ -108,7 +108,7 @@ def test_fold_with_event_times_orders_by_time_then_arrival(operations):
 
 
 @given(operations=operations)
-def test_fold_gives_one_put_for_each_row_time_and_flag(operations):
+def test_fold_gives_one_put_for_each_row_timestamp_and_flag(operations):
     result = [one for one in folded(operations) if isinstance(one, Put)]
     keys = [(one.row, one.timestamp_ms, one.wal) for one in result]
     assert len(set(keys)) == len(keys)
@@ -116,12 +116,12 @@ def test_fold_gives_one_put_for_each_row_time_and_flag(operations):
     assert len(set(cells)) == len(cells)
 
 
-def test_delete_goes_out_one_millisecond_earlier():
+def test_delete_is_one_millisecond_earlier():
     result = folded([Put(b"r", {b"a:x": b"1"}, 5), Delete(b"r", 5), Put(b"r", {b"a:y": b"2"}, 5)])
     assert result == [Delete(b"r", 4), Put(b"r", {b"a:y": b"2"}, 5)]
 
 
-def test_row_delete_makes_smaller_deletes_needless():
+def test_row_delete_replaces_family_and_column_deletes():
     result = folded([Delete(b"r", 5, b"a"), Delete(b"r", 5, b"a", b"x"), Delete(b"r", 5, wal=False)])
     assert result == [Delete(b"r", 4)]
 
@@ -132,7 +132,7 @@ def test_delete_at_time_zero_is_refused():
     assert caught.value.code == "delete_at_zero"
 
 
-def test_clear_forgets():
+def test_clear_discards_all_operations():
     fold = Fold()
     fold.add(TABLE, Put(b"r", {b"a:x": b"1"}, 5))
     fold.clear()
@@ -145,8 +145,8 @@ def test_clear_forgets():
     ),
     st.integers(1, 200),
 )
-def test_what_several_events_made_leaves_in_puts_of_a_bounded_size(written, most):
-    fold = Fold(most)
+def test_puts_of_several_events_have_a_bounded_size(written, limit):
+    fold = Fold(limit)
     columns: dict[bytes, bytes] = {}
     for each in written:
         columns.update(each)
@@ -156,10 +156,10 @@ def test_what_several_events_made_leaves_in_puts_of_a_bounded_size(written, most
     assert sum(map(len, parts)) == len(columns)
     for part in parts:
         size = sum(CELL_COST_BYTES + len(name) + len(value) for name, value in part.items())
-        assert size <= most or len(part) == 1
+        assert size <= limit or len(part) == 1
 
 
-def test_what_one_event_made_leaves_whole():
+def test_put_of_one_event_is_not_divided():
     fold = Fold(1)
     put = Put(b"r", {b"a:x": b"1", b"a:y": b"2"}, BATCH_MS)
     fold.add(TABLE, put)

@@ -1,4 +1,4 @@
-"""The way of events into a store: checked, folded, buffered and sent; what is taken is durable after flush."""
+"""Writer and mutator: mutations are checked, folded, buffered and sent, and durable after flush."""
 
 import threading
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ NO_WAL = b"no-wal"
 
 
 class Scripted(Mapper[MapperSettings]):
-    """Gives what the event carries: body = row key, attributes = columns."""
+    """The body is the row key, attributes are columns."""
 
     kind = "scripted"
 
@@ -58,7 +58,7 @@ class Scripted(Mapper[MapperSettings]):
 
 
 class ToOneTable(MapperSettings):
-    """The table is in the options."""
+    """Options with a constant table."""
 
     @property
     def fixed_table(self) -> str | None:
@@ -71,7 +71,7 @@ class Recording(MemoryStore):
     def __init__(self) -> None:
         super().__init__()
         self.applied: list[list[bytes]] = []
-        self.asked: list[str] = []
+        self.families_read: list[str] = []
         self.errors: list[Exception] = []
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
@@ -81,7 +81,7 @@ class Recording(MemoryStore):
         super().apply(table, mutations)
 
     def families(self, table: str) -> frozenset[bytes] | None:
-        self.asked.append(table)
+        self.families_read.append(table)
         return super().families(table)
 
 
@@ -133,9 +133,9 @@ def make(store, clock):
     return way
 
 
-def for_puts(senders: Sequence[Sender], size: int, held: int = BUFFERED_BYTES) -> Way:
+def for_puts(senders: Sequence[Sender], size: int, folded_bytes: int = BUFFERED_BYTES) -> Way:
     mutator = BufferedMutator(
-        senders, "logs", capabilities=hbase_like(), buffer_bytes=size, deletes=False, folded_bytes=held
+        senders, "logs", capabilities=hbase_like(), buffer_bytes=size, deletes=False, folded_bytes=folded_bytes
     )
     return Way(Scripted(MapperSettings()), mutator)
 
@@ -148,7 +148,7 @@ def rows(store: MemoryStore, table: str = "t") -> dict[bytes, tuple[Cell, ...]]:
     return {row.key: row.cells for row in store.scan(table, Scan(versions=10))}
 
 
-def test_taken_is_durable_after_flush(make, store):
+def test_mutations_are_durable_after_flush(make, store):
     writer = make()
     assert writer.write(event(b"r1", f_a=b"1")) is None
     assert store.applied == []
@@ -156,14 +156,14 @@ def test_taken_is_durable_after_flush(make, store):
     assert rows(store) == {b"r1": (Cell(b"f", b"a", BATCH_MS, b"1"),)}
 
 
-def test_skipped_says_why(make, store):
+def test_dropped_event_has_a_reason(make, store):
     writer = make()
     assert writer.write(event(b"r1")) == "no_cells"
     writer.flush()
     assert store.applied == []
 
 
-def test_counts_what_was_sent(make):
+def test_writes_are_counted(make):
     writer = make(capabilities=hbase_like(), write_buffer_size="300B")
     counts = WriteCounts()
     writer.begin(spec_of(BATCH_MS), Prepared(), counts)
@@ -179,20 +179,20 @@ def test_counts_what_was_sent(make):
     written=st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c", b"d"]), st.booleans()), max_size=60),
     senders=st.integers(1, 3),
     size=st.sampled_from([1, 300, 2 << 20]),
-    held=st.sampled_from([1, 700, 2 << 20]),
+    folded_bytes=st.sampled_from([1, 700, 2 << 20]),
 )
-def test_order_of_a_row_key_holds_with_several_connections_and_both_wal_flags(written, senders, size, held):
-    """All of a batch carry one time, so in the store the call that comes last wins."""
+def test_order_of_a_row_is_kept_with_several_connections_and_both_wal_flags(written, senders, size, folded_bytes):
+    """All cells of a batch have one timestamp, so the last call wins."""
     store = Recording()
     store.open()
     store.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
-    writer = for_puts([ThreadSender(store) for _ in range(senders)], size, held)
-    # the senders share one store here, whose calls may not cross
-    one_by_one = threading.Lock()
+    writer = for_puts([ThreadSender(store) for _ in range(senders)], size, folded_bytes)
+    # the senders share one store here, which is not thread-safe
+    lock = threading.Lock()
     apply = store.apply
 
     def applied(table: str, mutations: Sequence[Mutation]) -> None:
-        with one_by_one:
+        with lock:
             apply(table, mutations)
 
     store.apply = applied
@@ -217,7 +217,7 @@ def test_row_key_always_uses_the_same_connection(make, store):
     assert sorted(row for chunk in store.applied for row in chunk) == sorted(b"r%d" % number for number in range(30))
 
 
-def test_longest_row_key_passes(make, store):
+def test_longest_row_key_is_written(make, store):
     writer = make()
     writer.write(event(b"x" * MAX_ROW_KEY_BYTES, f_a=b"1"))
     writer.flush()
@@ -236,7 +236,7 @@ class TestFold:
             writer.flush()
             assert rows(store) == {b"r": (Cell(b"f", b"b", BATCH_MS, b"2"),)}
 
-    def test_round_that_was_given_up_leaves_nothing(self, make, store):
+    def test_abandoned_flush_cycle_writes_nothing(self, make, store):
         writer = make(deletes=True)
         writer.write(event(b"a", f_a=b"1"))
         writer.begin(spec_of(BATCH_MS), Prepared(), WriteCounts())
@@ -248,8 +248,8 @@ class TestFold:
             make().write(Event(b"r", tombstone=True))
 
 
-class TestEndOfPartition:
-    def test_what_is_large_leaves_before_rows_of_another_partition_come(self, make, store):
+class TestEndOfSplit:
+    def test_large_buffer_is_sent_at_the_end_of_a_split(self, make, store):
         writer = make()
         writer.write(event(b"r1", f_a=b"x" * MIN_FILE_BYTES))
         writer.split_end()
@@ -261,19 +261,19 @@ class TestEndOfPartition:
 
 
 class TestFamilies:
-    def test_known_families_are_asked_for_once(self, make, store):
+    def test_families_are_read_once(self, make, store):
         writer = make()
         for number in range(100):
             writer.write(event(b"r", **{f"f_{number}": b"1"}))
-        assert store.asked == ["t"]
+        assert store.families_read == ["t"]
 
-    def test_what_the_driver_knows_is_not_asked_for(self, make, store):
+    def test_families_that_the_driver_knows_are_not_read(self, make, store):
         writer = make()
         writer.begin(spec_of(BATCH_MS), Prepared(families={"t": frozenset([b"f"])}), WriteCounts())
         writer.write(event(b"r", f_a=b"1"))
-        assert store.asked == []
+        assert store.families_read == []
 
-    def test_create_is_noted_and_nothing_more_is_sent(self, make, store):
+    def test_missing_family_is_requested_and_nothing_more_is_sent(self, make, store):
         writer = make(write_buffer_size="1B", staged_bytes=1)
         writer.write(event(b"r1", f_a=b"1"))
         assert writer.write(event(b"r2", new_a=b"1", f_a=b"1")) is None
@@ -291,12 +291,12 @@ class TestFamilies:
         assert writer.needs_families == {}
         assert list(rows(store)) == [b"r1", b"r2", b"r3"]
 
-    def test_missing_table_is_noted_where_the_store_can_make_it(self, make):
+    def test_missing_table_is_requested_if_the_store_can_create_it(self, make):
         writer = make()
         writer.write(event(b"r", table="absent", f_a=b"1"))
         assert writer.needs_families == {"absent": {b"f"}}
 
-    def test_missing_table_of_a_sink_blocks_where_the_store_can_not_make_it(self, store):
+    def test_missing_table_of_a_sink_blocks_if_the_store_cannot_create_it(self, store):
         mutator = BufferedMutator(
             [DirectSender(store)], "logs", capabilities=hbase_like(), buffer_bytes=1_000, deletes=False
         )
@@ -305,7 +305,7 @@ class TestFamilies:
         with pytest.raises(StoreRefusedError, match='there is no table "absent" in store "logs"'):
             writer.write(event(b"r", table="absent", f_a=b"1"))
 
-    def test_missing_table_that_an_event_names_is_that_events_fault(self, make, store):
+    def test_missing_table_that_an_event_names_fails_the_event(self, make, store):
         writer = make(capabilities=hbase_like())
         with pytest.raises(MappingError, match='there is no table "absent" in store "logs"') as caught:
             writer.write(event(b"r", table="absent", f_a=b"1"))
@@ -314,7 +314,7 @@ class TestFamilies:
         writer.flush()
         assert list(rows(store)) == [b"r"]
 
-    def test_closed_table_gets_no_family(self, make):
+    def test_table_at_its_limit_gets_no_family(self, make):
         writer = make()
         writer.begin(spec_of(BATCH_MS), Prepared(at_limit=frozenset(["t"])), WriteCounts())
         with pytest.raises(MappingError, match='no family "new" in table "t"') as caught:
@@ -323,7 +323,7 @@ class TestFamilies:
         assert "max_created" in str(caught.value)
         assert writer.needs_families == {}
 
-    def test_closed_table_gets_the_families_that_the_sink_names(self, store):
+    def test_table_at_its_limit_gets_the_families_of_the_options(self, store):
         mutator = BufferedMutator(
             [DirectSender(store)],
             "logs",
@@ -342,9 +342,9 @@ class TestFamilies:
         with pytest.raises(MappingError, match='no family "new"'):
             writer.write(Event(b"", row | {"2hb_new:q": b"1"}))
 
-    def test_closed_table_is_asked_for_the_family_that_was_made_last(self, make, store):
+    def test_families_of_a_table_at_its_limit_are_read_again(self, make, store):
         writer = make(capabilities=hbase_like(creates_families=True))
-        # another worker asks for the family, this one only knows what was there before
+        # another worker requests the family; this one knows only the earlier ones
         writer.write(event(b"r", f_a=b"1"))
         store.ensure_table(TableSpec("t", (FamilySpec(b"last"),)))
         at_limit = frozenset(["t"])
@@ -353,16 +353,16 @@ class TestFamilies:
             assert writer.write(event(b"r", last_a=b"1")) is None
             with pytest.raises(MappingError, match='no family "new"'):
                 writer.write(event(b"r", new_a=b"1"))
-        assert store.asked == ["t"] * 3
+        assert store.families_read == ["t"] * 3
 
-    def test_create_where_the_store_can_not_is_an_error(self, make):
+    def test_create_is_an_error_if_the_store_cannot(self, make):
         writer = make(capabilities=hbase_like(), families={"on_unknown": "create"})
         with pytest.raises(MappingError, match="ingest table apply") as caught:
             writer.write(event(b"r", new_a=b"1"))
         assert caught.value.code == "unknown_family"
         assert writer.needs_families == {}
 
-    def test_error_names_families_table_and_the_way_out(self, make):
+    def test_error_names_families_table_and_hint(self, make):
         writer = make(capabilities=hbase_like())
         with pytest.raises(MappingError) as caught:
             writer.write(event(b"r", n2_a=b"1", n1_a=b"1", f_a=b"1"))
@@ -371,14 +371,14 @@ class TestFamilies:
         assert "ingest table apply" in str(caught.value)
         assert "`thrift2`" in str(caught.value)
 
-    def test_drop_says_why(self, make, store):
+    def test_event_with_missing_family_is_dropped_with_reason(self, make, store):
         writer = make(families=FamilyOptions(on_unknown="drop").model_dump())
         assert writer.write(event(b"r", new_a=b"1")) == "unknown_family"
         writer.flush()
         assert store.applied == []
 
-    def test_missing_family_is_asked_for_again_in_the_next_round(self, make, store):
-        """An operator has added it."""
+    def test_missing_family_is_read_again_in_the_next_flush_cycle(self, make, store):
+        """An operator may have added it."""
         writer = make(capabilities=hbase_like())
         with pytest.raises(MappingError):
             writer.write(event(b"r", new_a=b"1"))
@@ -386,7 +386,7 @@ class TestFamilies:
         writer.begin(spec_of(BATCH_MS), Prepared(), WriteCounts())
         assert writer.write(event(b"r", new_a=b"1")) is None
 
-    def test_missing_family_is_asked_for_again_after_a_minute(self, make, store, clock):
+    def test_missing_family_is_read_again_after_a_minute(self, make, store, clock):
         writer = make(families={"on_unknown": "drop"})
         for _ in range(3):
             assert writer.write(event(b"r", new_a=b"1")) == "unknown_family"
@@ -395,9 +395,9 @@ class TestFamilies:
         assert writer.write(event(b"r", new_a=b"1")) == "unknown_family"
         clock.now += 1
         assert writer.write(event(b"r", new_a=b"1")) is None
-        assert store.asked == ["t", "t"]
+        assert store.families_read == ["t", "t"]
 
-    def test_error_makes_the_writer_ask_again(self, make, store):
+    def test_families_are_read_again_after_an_error(self, make, store):
         writer = make()
         store.errors = [StoreBusyError("busy")]
         writer.write(event(b"r", f_a=b"1"))
@@ -405,11 +405,11 @@ class TestFamilies:
             writer.flush()
         writer.begin(spec_of(BATCH_MS), Prepared(), WriteCounts())
         writer.write(event(b"r", f_a=b"1"))
-        assert store.asked == ["t", "t"]
+        assert store.families_read == ["t", "t"]
 
 
 class TestErrors:
-    def test_error_ends_the_round_and_the_next_one_writes_all(self, make, store):
+    def test_error_ends_the_flush_cycle_and_the_next_one_writes_all(self, make, store):
         writer = make(write_buffer_size="1B", staged_bytes=1)
         store.errors = [StoreBusyError("busy")]
         with pytest.raises(StoreBusyError):
@@ -423,7 +423,7 @@ class TestErrors:
         assert list(rows(store)) == [b"r1"]
         assert counts.write_calls == 1
 
-    def test_attempt_that_failed_counts_as_sent_alone(self, make, store):
+    def test_failed_attempt_counts_only_as_sent(self, make, store):
         writer = make()
         counts = WriteCounts()
         writer.begin(spec_of(BATCH_MS), Prepared(), counts)
@@ -433,7 +433,7 @@ class TestErrors:
             writer.flush()
         assert (counts.rows_sent, counts.write_calls, counts.cells) == (1, 0, 0)
 
-    def test_close_lets_go_of_the_store(self, make, store):
+    def test_close_closes_the_store(self, make, store):
         writer = make()
         writer.write(event(b"r1", f_a=b"1"))
         writer.flush()
@@ -443,7 +443,7 @@ class TestErrors:
                 store.tables()
 
 
-def test_refused_rows_are_told_and_all_others_are_durable(make, store):
+def test_refused_rows_are_reported_and_all_others_are_durable(make, store):
     writer = make(capabilities=hbase_like())
     writer.write(event(b"a", f_q=b"1"))
     writer.write(event(b"b", f_q=b"2"))
@@ -466,7 +466,7 @@ class Picky(Recording):
 
 
 @pytest.mark.parametrize("senders", [1, 3])
-def test_events_of_a_refused_row_are_written_one_by_one_in_their_order(make, store, senders):
+def test_events_of_a_refused_row_are_written_one_by_one_in_order(make, store, senders):
     store.__class__ = Picky
     writer = make(capabilities=hbase_like(), senders=senders)
     events = [event(b"a", f_q=b"old"), event(b"a", f_x=b"bad"), event(b"b", f_q=b"other"), event(b"a", f_q=b"new")]
@@ -508,9 +508,9 @@ def test_folded_events_of_a_refused_row_all_fail(make, store):
     assert [row.key for row in store.scan("t", Scan())] == [b"b"]
 
 
-@pytest.mark.parametrize("there", [{b"f"}, {b"f", b"g"}], ids=["gone", "known to the master alone"])
-def test_family_that_regions_do_not_know_is_no_events_fault(make, store, there):
-    """Checked again, its events meet what is there then, and `on_unknown`."""
+@pytest.mark.parametrize("there", [{b"f"}, {b"f", b"g"}], ids=["gone", "known to the master only"])
+def test_family_that_regions_do_not_know_blocks(make, store, there):
+    """The next attempt checks the events against the current families."""
     writer = make(capabilities=hbase_like())
     writer.write(event(b"a", g_q=b"1"))
     store.families = lambda table: frozenset(there)
@@ -533,8 +533,8 @@ def test_family_that_regions_do_not_know_is_no_events_fault(make, store, there):
     senders=st.integers(1, 3),
     size=st.sampled_from([1, 300, 2 << 20]),
 )
-def test_a_row_leaves_once_and_as_it_is_in_the_end(written, senders, size):
-    """A call that was given up may land after the batch was acknowledged: it must write what is there already."""
+def test_row_is_sent_once_in_its_final_state(written, senders, size):
+    """A timed-out call may execute after the batch was acknowledged: it must write the same values."""
     store = Recording()
     store.open()
     store.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
@@ -556,7 +556,7 @@ def test_a_row_leaves_once_and_as_it_is_in_the_end(written, senders, size):
     assert all(put.wal is logged[put.row] for put in sent)
 
 
-def test_what_a_task_holds_is_bounded(make, store):
+def test_buffer_of_a_task_is_bounded(make, store):
     writer = make(capabilities=hbase_like(), write_buffer_size="300B", folded_bytes=1_000)
     for number in range(30):
         writer.write(event(b"r%d" % number, f_q=b"x" * 50))

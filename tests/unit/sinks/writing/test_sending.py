@@ -1,4 +1,4 @@
-"""One chunk in flight, errors surface, and nothing of a failed round is sent after the error."""
+"""Senders: one chunk in flight; after an error nothing more of the flush cycle is sent."""
 
 import asyncio
 import threading
@@ -23,7 +23,7 @@ from sinks.writing.sending import DirectSender, Sender, ThreadSender
 
 
 class Gated(MemoryStore):
-    """A memory store whose apply waits for a gate and raises a given error; records who called what."""
+    """A memory store whose apply waits for a gate and raises given errors; records calls and threads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -110,7 +110,7 @@ def test_all_chunks_are_durable_after_wait(sender, store):
     assert store.keys() == [b"a", b"b", b"c"]
 
 
-def test_error_surfaces_and_ends_the_round(sender, store):
+def test_error_ends_the_flush_cycle(sender, store):
     store.errors = [SchemaError("differs")]
     sender.begin(5)
     with pytest.raises(SchemaError):
@@ -132,7 +132,7 @@ def test_error_surfaces_and_ends_the_round(sender, store):
     ("error", "expected"),
     [(KeyError("unforeseen"), "KeyError: 'unforeseen'"), (asyncio.CancelledError(), "CancelledError")],
 )
-def test_bug_of_a_store_is_reported_as_one_of_the_store(sender, store, error, expected):
+def test_unexpected_exception_is_a_store_bug(sender, store, error, expected):
     store.errors = [error] * 3
     sender.begin(5)
     with pytest.raises(StoreUnavailableError, match=expected) as caught:
@@ -144,7 +144,7 @@ def test_bug_of_a_store_is_reported_as_one_of_the_store(sender, store, error, ex
     assert store.keys() == [b"a"]
 
 
-def test_refused_row_is_told_and_the_round_goes_on(sender, store):
+def test_refused_row_is_reported_and_the_flush_cycle_continues(sender, store):
     store.errors = [WriteRejectedError("cell too large")]
     sender.begin(5)
     sender.submit(chunk("a"))
@@ -156,13 +156,13 @@ def test_refused_row_is_told_and_the_round_goes_on(sender, store):
     assert store.keys() == [b"b"]
 
 
-def test_question_comes_after_what_was_sent(sender, store):
+def test_call_follows_submitted_chunks(sender, store):
     sender.begin(5)
     sender.submit(chunk("a"))
     assert sender.call(lambda store: [row.key for row in store.scan("t", Scan())]) == [b"a"]
 
 
-def test_busy_store_is_asked_again(threaded, store):
+def test_busy_store_is_retried(threaded, store):
     store.errors = [StoreBusyError("busy"), StoreBusyError("busy")]
     threaded.begin(5)
     threaded.submit(chunk("a"))
@@ -171,7 +171,7 @@ def test_busy_store_is_asked_again(threaded, store):
     assert store.calls == ["open", "a", "a", "a"]
 
 
-def test_store_is_opened_again_after_it_was_not_reached(threaded, store):
+def test_unavailable_store_is_reopened(threaded, store):
     store.errors = [StoreUnavailableError("gone")]
     threaded.begin(5)
     threaded.submit(chunk("a"))
@@ -179,7 +179,7 @@ def test_store_is_opened_again_after_it_was_not_reached(threaded, store):
     assert store.calls == ["open", "a", "close", "open", "a"]
 
 
-def test_spent_attempts_are_counted(threaded, store):
+def test_failed_attempts_are_counted(threaded, store):
     store.errors = [StoreUnavailableError("gone")] * 3
     threaded.begin(5)
     threaded.submit(chunk("a"))
@@ -188,7 +188,7 @@ def test_spent_attempts_are_counted(threaded, store):
     assert [(sent.rows_sent, sent.retries, sent.stored) for sent in threaded.take_results()] == [(3, 2, False)]
 
 
-def test_store_is_touched_by_one_thread_alone(threaded, store):
+def test_only_one_thread_uses_the_store(threaded, store):
     threaded.begin(5)
     threaded.submit(chunk("a"))
     threaded.call(lambda store: store.tables())
@@ -198,7 +198,7 @@ def test_store_is_touched_by_one_thread_alone(threaded, store):
     assert threading.get_ident() not in store.threads
 
 
-def test_next_chunk_is_made_while_one_is_in_flight(threaded, store):
+def test_submit_returns_while_the_chunk_is_in_flight(threaded, store):
     store.gate.clear()
     threaded.begin(5)
     threaded.submit(chunk("a"))
@@ -209,7 +209,7 @@ def test_next_chunk_is_made_while_one_is_in_flight(threaded, store):
     assert store.keys() == [b"a", b"b"]
 
 
-def test_patience_ends_the_round_and_the_late_chunk_is_waited_for(threaded, store):
+def test_time_out_ends_the_flush_cycle_and_the_next_waits_for_the_late_chunk(threaded, store):
     store.gate.clear()
     threaded.begin(0.01)
     threaded.submit(chunk("a"))
@@ -228,8 +228,8 @@ def test_patience_ends_the_round_and_the_late_chunk_is_waited_for(threaded, stor
     assert [sent.stored for sent in threaded.take_results()] == [False, True]
 
 
-def test_reason_of_a_call_that_took_longer_than_the_patience_is_told_in_the_next_round(threaded, store):
-    """A disabled table takes longer to be refused than any task waits."""
+def test_next_time_out_reports_how_the_late_call_ended(threaded, store):
+    """HBase reports a disabled table later than any task waits."""
     store.gate.clear()
     store.errors = [StoreRefusedError('table "t" is disabled', code="disabled")]
     threaded.begin(0.01)
@@ -252,7 +252,7 @@ def test_reason_of_a_call_that_took_longer_than_the_patience_is_told_in_the_next
         submit_and_wait(threaded, "b")
 
 
-def test_rows_of_a_call_that_ended_after_its_round_count_as_sent(threaded, store):
+def test_rows_of_a_late_call_count_as_sent(threaded, store):
     store.gate.clear()
     threaded.begin(0.01)
     with pytest.raises(StoreUnavailableError):
@@ -263,7 +263,7 @@ def test_rows_of_a_call_that_ended_after_its_round_count_as_sent(threaded, store
     assert [(sent.rows_sent, sent.stored) for sent in threaded.take_results()] == [(1, False), (1, True)]
 
 
-def test_refused_table_is_not_tried_again(threaded, store):
+def test_refused_table_is_not_retried(threaded, store):
     store.errors = [StoreRefusedError("no table")]
     threaded.begin(5)
     with pytest.raises(StoreRefusedError):
@@ -271,7 +271,7 @@ def test_refused_table_is_not_tried_again(threaded, store):
     assert store.calls == ["open", "a"]
 
 
-def test_given_up_chunk_is_not_tried_again(threaded, store):
+def test_abandoned_chunk_is_not_retried(threaded, store):
     store.gate.clear()
     store.errors = [StoreBusyError("busy")]
     threaded.begin(0.01)
@@ -285,7 +285,7 @@ def test_given_up_chunk_is_not_tried_again(threaded, store):
 
 
 class Picky(MemoryStore):
-    """Refuses rows that begin with x; every call takes a second on its clock and may hang at a gate."""
+    """Refuses rows that begin with x; every call takes a second of its clock and may hang at a gate."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -297,7 +297,7 @@ class Picky(MemoryStore):
         self.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
 
     def close(self):
-        """Stays open, to be read."""
+        """Stays open for reads."""
 
     def apply(self, table, mutations):
         self.calls += 1
@@ -314,8 +314,8 @@ def many(*rows: str) -> Chunk:
     return Chunk("t", mutations, cells=len(mutations))
 
 
-def test_bisection_may_take_longer_than_the_patience_for_one_call():
-    """Each call takes a second of a patience of two: what is in flight is the call, not the chunk."""
+def test_bisection_may_take_longer_than_the_patience():
+    """Each call takes one second, the patience is two: it applies to a call, not to the chunk."""
     store = Picky()
     sender = ThreadSender(store, retry=quick(), clock=lambda: store.now)
     sender.begin(2)
@@ -328,7 +328,7 @@ def test_bisection_may_take_longer_than_the_patience_for_one_call():
     sender.close()
 
 
-def test_given_up_bisection_ends_with_the_call_that_runs():
+def test_abandoned_bisection_makes_no_further_call():
     store = Picky()
     store.hangs_at = 2
     sender = ThreadSender(store, retry=quick())

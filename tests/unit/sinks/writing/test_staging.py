@@ -1,4 +1,4 @@
-"""What a task hands over reaches the store unchanged, and damage is named."""
+"""Staged mutations reach the store unchanged; damaged files are reported."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from sinks.writing.staging import StagedFile, StagingWriter, remove_leftovers
 
 
 class Recording(MemoryStore):
-    """A memory store that also remembers its calls."""
+    """A memory store that records its calls."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ def staged(path: Path, *calls: tuple[str, list[Mutation]]) -> StagedFile | None:
 
 
 def in_runs(some: list[Mutation]) -> list[Mutation]:
-    """Within a run of one flag deletes come first; times say what they mean, not the order."""
+    """Within a run of one WAL flag deletes come first; timestamps decide their effect, not the order."""
     result: list[Mutation] = []
     run: list[Mutation] = []
     for one in [*some, None]:
@@ -69,7 +69,7 @@ def in_runs(some: list[Mutation]) -> list[Mutation]:
 
 @given(first=mutations, second=mutations)
 @settings(max_examples=50)
-def test_mutations_arrive_as_they_were(tmp_path_factory, first, second):
+def test_mutations_are_applied_unchanged(tmp_path_factory, first, second):
     folder = tmp_path_factory.mktemp("incoming")
     one = staged(folder / "a", ("t", first), ("u", second))
     store = Recording()
@@ -78,7 +78,7 @@ def test_mutations_arrive_as_they_were(tmp_path_factory, first, second):
     assert [m for table, some in store.calls if table == "u" for m in some] == in_runs(second)
 
 
-def test_nothing_written_hands_nothing_over(tmp_path):
+def test_no_file_without_mutations(tmp_path):
     assert staged(tmp_path / "a") is None
     assert list(tmp_path.iterdir()) == []
 
@@ -96,7 +96,7 @@ def test_calls_to_the_store_are_large_but_bounded(tmp_path):
     assert len(sizes) <= 3
 
 
-def test_tables_that_take_turns_make_one_call_each(tmp_path):
+def test_alternating_tables_give_one_call_each(tmp_path):
     turns = [("t" if number % 2 else "u", [Put(b"%d" % number, {b"f:q": b""}, 1)]) for number in range(20)]
     store = Recording()
     apply_staged(store, [staged(tmp_path / "a", *turns)])
@@ -110,14 +110,14 @@ def test_wal_flag_keeps_the_order_of_a_table(tmp_path):
     assert store.calls == [("t", [first]), ("t", [second]), ("t", [first])]
 
 
-def test_value_larger_than_a_frame_passes(tmp_path):
+def test_value_larger_than_a_frame_is_applied(tmp_path):
     one = Put(b"r", {b"f:q": bytes(9 << 20)}, 1)
     store = Recording()
     apply_staged(store, [staged(tmp_path / "a", ("t", [one]))])
     assert store.calls == [("t", [one])]
 
 
-def test_delivered_twice_is_the_same(tmp_path):
+def test_second_apply_changes_nothing(tmp_path):
     store = MemoryStore()
     store.open()
     store.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
@@ -147,7 +147,7 @@ def test_close_removes_an_unfinished_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_written_to_before_begin_is_a_bug(tmp_path):
+def test_use_before_begin_is_a_bug(tmp_path):
     writer = StagingWriter()
     with pytest.raises(LifecycleError):
         writer.finish()

@@ -1,4 +1,4 @@
-"""Mappers that give several mutations of an event: a row of data and a row of an index."""
+"""Mappers that return several mutations for an event: a data row and an index row."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ HBASE_LIKE = Capabilities(written_by_driver=False, creates_families=False, creat
 
 
 class Indexed(Mapper[MapperSettings]):
-    """Writes a row of `data`, and one of `index` whose key is the value."""
+    """Writes a row of `data`, and a row of `index` whose key is the value."""
 
     kind = "indexed"
 
@@ -101,7 +101,7 @@ def test_event_without_a_mutation_or_a_reason_is_a_bug_of_the_sink(make, store):
     assert keys(store) == {"data": [b"r2"], "index": [b"blue"]}
 
 
-def test_event_with_one_mutation_that_is_refused_writes_none(make, store):
+def test_event_with_a_failed_mutation_writes_none(make, store):
     writer = make()
     with pytest.raises(MappingError) as caught:
         writer.write(event(b"r1", b"red", "other"))
@@ -111,14 +111,14 @@ def test_event_with_one_mutation_that_is_refused_writes_none(make, store):
     assert keys(store) == {"data": [b"r2"], "index": [b"blue"]}
 
 
-def test_event_with_one_mutation_that_is_passed_over_writes_none(make, store):
+def test_event_with_a_dropped_mutation_writes_none(make, store):
     writer = make(families={"on_unknown": "drop"})
     assert writer.write(event(b"r1", b"red", "other")) == "unknown_family"
     writer.flush()
     assert keys(store) == {"data": [], "index": []}
 
 
-def test_event_with_a_row_that_the_store_refused_before_hands_on_no_other(make, store):
+def test_event_with_a_refused_row_writes_none(make, store):
     writer = make()
     writer.write(event(b"r1", b"bad"))
     writer.flush()

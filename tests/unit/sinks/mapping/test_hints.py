@@ -1,4 +1,4 @@
-"""What a sink's error says to do helps: with it the event that failed passes."""
+"""The hints of a sink's errors are correct: with them the failed event passes."""
 
 import pytest
 
@@ -55,12 +55,12 @@ def mapped(sink, settings, event):
             Attr2HBase,
             "{table: t, columns: {max_value_bytes: 3B}}",
             ROW,
-            "raise `columns: max_value_bytes`, or cut it before with `truncate`",
+            "raise `columns: max_value_bytes`, or shorten it with `truncate`",
             "{table: t, columns: {max_value_bytes: 4B}}",
         ),
     ],
 )
-def test_saying_so_helps(sink, before, attributes, hint, after):
+def test_event_passes_with_the_option_of_the_hint(sink, before, attributes, hint, after):
     event = Event(b"", attributes, key=b"k")
     with pytest.raises(MappingError) as caught:
         mapped(sink, before, event)
@@ -69,14 +69,14 @@ def test_saying_so_helps(sink, before, attributes, hint, after):
     assert found == Skipped("no_row_key") or found[1].columns
 
 
-def test_cutting_it_helps():
+def test_event_passes_after_truncate():
     event = Event(b"", dict(ROW))
     Truncate(settings_of(Truncate.settings_class(), "{max_bytes: 3B, attributes: ['2hb_f:a']}")).decorate(event)
     assert mapped(Attr2HBase, "{table: t, columns: {max_value_bytes: 3B}}", event)[1].columns[b"f:a"] == b"123"
 
 
 @pytest.mark.parametrize("name", [b"", b"a b", b".a", b"-a", b"n:.a", b"n:", b":a", b"a:b:c", "ä".encode()])
-def test_name_that_is_not_as_the_hint_says_is_no_table(name):
+def test_name_against_the_hint_is_no_table(name):
     with pytest.raises(MappingError) as caught:
         mapped(Attr2HBase, "{table: '%{t}'}", Event(b"", ROW | {"t": name}))
     assert caught.value.hint == (
@@ -85,5 +85,5 @@ def test_name_that_is_not_as_the_hint_says_is_no_table(name):
 
 
 @pytest.mark.parametrize("name", [b"a", b"_a.b-c", b"0", b"n:a", b"n.s:_"])
-def test_name_that_is_as_the_hint_says_is_a_table(name):
+def test_name_according_to_the_hint_is_a_table(name):
     assert mapped(Attr2HBase, "{table: '%{t}'}", Event(b"", ROW | {"t": name}))[0] == name.decode()

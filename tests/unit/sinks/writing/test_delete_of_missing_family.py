@@ -1,4 +1,4 @@
-"""A rule that deletes in a family which the table does not have: there is nothing to delete, and nothing is made."""
+"""A rule that deletes in a missing family: nothing is deleted, and no family is created."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -46,7 +46,7 @@ def store() -> MemoryStore:
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("table", ["t", "absent"])
 @pytest.mark.parametrize("on_unknown", [None, "create", "drop"])
-def test_event_is_dropped_and_no_family_is_asked_for(store, target, table, on_unknown):
+def test_event_is_dropped_and_no_family_is_requested(store, target, table, on_unknown):
     writer = writer_of(store, target, table, on_unknown)
     assert writer.write(FORGET) == "unknown_family"
     writer.flush()
@@ -55,21 +55,20 @@ def test_event_is_dropped_and_no_family_is_asked_for(store, target, table, on_un
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("on_unknown", "creates_families"), [("error", True), (None, False)])
-def test_event_fails_where_an_unknown_family_is_an_error(store, target, on_unknown, creates_families):
-    """As HBase itself says it."""
+def test_event_fails_if_an_unknown_family_is_an_error(store, target, on_unknown, creates_families):
     writer = writer_of(store, target, "t", on_unknown, creates_families=creates_families)
     with pytest.raises(MappingError, match='no family "absent" in table "t"') as caught:
         writer.write(FORGET)
     assert caught.value.code == "unknown_family"
 
 
-def test_table_that_may_get_no_more_families_is_no_error(store):
+def test_event_is_dropped_if_the_table_is_at_its_limit(store):
     writer = writer_of(store, {"family": "absent"}, "t", None)
     writer.begin(spec_of(1_000), Prepared(at_limit=frozenset(["t"])), WriteCounts())
     assert writer.write(FORGET) == "unknown_family"
 
 
-def test_family_that_is_there_is_deleted(store):
+def test_existing_family_is_deleted(store):
     writer = writer_of(store, {"family": "f"}, "t", None)
     writer.write(PUT)
     writer.flush()
