@@ -144,7 +144,7 @@ def test_notes_are_kept_with_offsets(kafka, group):
     group.commit({(topic, 0): 5}, note="17")
     group.commit({(topic, 1): 5}, note="18")
     group.commit({(other, 0): 0}, note="99")
-    assert group.kept([topic]) == {(topic, 0): (5, "17"), (topic, 1): (5, "18")}
+    assert group.committed_with_notes([topic]) == {(topic, 0): (5, "17"), (topic, 1): (5, "18")}
 
 
 def test_offsets_are_lowered_only_by_a_reset(kafka, group):
@@ -278,7 +278,7 @@ def test_a_flush_without_the_broker_fails_and_the_records_can_be_sent_again(kafk
 
 
 def test_what_a_lost_broker_leaves_behind_goes_on_nowhere(kafka, connection, monkeypatch):
-    monkeypatch.setattr("ingest.kafka.producer._PATIENCE_S", 0.1)
+    monkeypatch.setattr("ingest.kafka.producer._FLUSH_TIMEOUT_S", 0.1)
     topic = kafka.create_topic("left", partitions=2)
     threads = {thread for thread in threading.enumerate() if isinstance(thread, Sender)}
     producer = KafkaProducer(connection)
