@@ -8,7 +8,7 @@ from typing import TypeVar
 from ingest.api import OnError, StoreUnavailableError, TaskSpec
 from ingest.config.model import Table, TestCase
 from ingest.config.test_cases import Given
-from ingest.dead_letters.letters import DeadLetterBuffer
+from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.dry_run.expected import Difference, differences
 from ingest.dry_run.observer import Inputs, OutputObserver
 from ingest.dry_run.shown import Output
@@ -115,7 +115,7 @@ class DryRun:
             bindings=[observer.named(binding) for binding in bindings],
             destinations={name: StoreSink(mutator) for name, mutator in mutators.items()},
             on_error=plan.on_error,
-            letters=DeadLetterBuffer(plan.masks),
+            dead_letters=DeadLetterBuffer(plan.masks),
             time_limit=TimeLimit([*chain.guarded, *guarded]),
             observer=observer,
         )

@@ -25,8 +25,8 @@ from ingest.api import (
     TaskSink,
     TaskSpec,
 )
+from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.dead_letters.envelope import DeadLetter
-from ingest.dead_letters.letters import DeadLetterBuffer
 from ingest.expressions import Condition
 from ingest.pipeline.chain import Chain, Dropped, Failed, Outcome, StillBuffered
 from ingest.pipeline.time_limit import OutOfTimeError, TimeLimit, sink_timeout
@@ -93,7 +93,7 @@ class Task:
         fingerprint: of the configuration, for dead letters.
         decode: see `ingest.sources.decoding.Decoder.decode`.
         on_error: failure action for records that cannot be decoded.
-        letters: collects the dead letters of a task.
+        dead_letters: collects the dead letters of a task.
         bindings: the sinks, each of which writes to one of the destinations.
         destinations: by name.
         time_limit: for the calls that an event makes; entered while records are read.
@@ -110,7 +110,7 @@ class Task:
         bindings: Sequence[SinkBinding],
         destinations: Mapping[str, TaskSink],
         on_error: OnError,
-        letters: DeadLetterBuffer,
+        dead_letters: DeadLetterBuffer,
         time_limit: TimeLimit,
         observer: TaskObserver | None = None,
     ) -> None:
@@ -129,7 +129,7 @@ class Task:
         self._time_limit = time_limit
         self._observer = observer
         self._receipt = Receipt()
-        self._letters = letters
+        self._dead_letters = dead_letters
         self._batch_time_ms = 0
         self._max_failures: int | None = None
         self._reported: set[tuple[str, str]] = set()
@@ -144,7 +144,7 @@ class Task:
         An unavailable destination raises nothing: the receipt's status says so.
         """
         receipt = self._receipt = Receipt()
-        self._letters.clear()
+        self._dead_letters.clear()
         self._batch_time_ms = spec.batch.time_ms
         self._taking = self._bindings
         self._only = spec.only
@@ -177,7 +177,7 @@ class Task:
         if any(result.run_again for result in receipt.results.values()):
             receipt.status = TaskStatus.RUN_AGAIN
         else:
-            receipt.dead_letters = self._letters.lines()
+            receipt.dead_letters = self._dead_letters.lines()
         return receipt
 
     def close(self) -> None:
@@ -346,7 +346,7 @@ class Task:
                 counts.dropped["on_error"] += counted
             case OnError.DEAD_LETTER:
                 counts.dead_lettered[error.code] += counted
-                self._letters.add(
+                self._dead_letters.add(
                     DeadLetter(
                         record=record,
                         fan_out=fan_out,

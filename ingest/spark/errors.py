@@ -8,7 +8,7 @@ import errno
 import re
 
 from ingest.api import IngestError, PositionLostError, SourceUnavailableError
-from ingest.dead_letters.letters import too_many_dead_letters
+from ingest.dead_letters.buffer import too_many_dead_letters
 from ingest.durable import unusable
 
 _LOST = re.compile(

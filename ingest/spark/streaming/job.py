@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 
 from ingest import failpoint
 from ingest.api import Committer, Disposition, IngestError, LifecycleError, TaskSpec
-from ingest.dead_letters.letters import check_size
+from ingest.dead_letters.buffer import check_size
 from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
 from ingest.receipt import Counts, Receipt, receipts_of
 from ingest.spark.errors import translated

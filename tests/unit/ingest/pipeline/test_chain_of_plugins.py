@@ -80,7 +80,7 @@ def failure(request):
         (outcome,) = Chain(steps, watcher=request.param).run(event)
         assert isinstance(outcome, Failed)
         assert (outcome.component, outcome.origin) == ("mine", ORIGIN)
-        letter = DeadLetter(
+        dead_letter = DeadLetter(
             record=Record("t", 1, 2, None, b"a", 0),
             fan_out=outcome.origin.fan_out,
             attributes=outcome.event.attributes,
@@ -91,7 +91,7 @@ def failure(request):
             batch_time_ms=0,
             fingerprint="f",
         )
-        assert DeadLetter.from_json(letter.to_json()).message == str(outcome.error)
+        assert DeadLetter.from_json(dead_letter.to_json()).message == str(outcome.error)
         return outcome
 
     return run
@@ -369,7 +369,9 @@ class TestMaking:
         records = [Record("t", 0, offset, b"k", b"v", 0) for offset in range(3)]
         assignment = spec_of(5, prepared={"m": Prepared(str(tmp_path), {"t": frozenset()})})
         receipt = live_task(plan(Sets)).run(records, assignment)
-        letters = [DeadLetter.from_json(line) for line in receipt.dead_letters]
+        dead_letters = [DeadLetter.from_json(line) for line in receipt.dead_letters]
         assert receipt.status is TaskStatus.DURABLE
-        assert [(letter.component, letter.code) for letter in letters] == [("mine", "decorator_bug")] * 3
-        assert PROVIDER in letters[0].message
+        assert [(dead_letter.component, dead_letter.code) for dead_letter in dead_letters] == [
+            ("mine", "decorator_bug")
+        ] * 3
+        assert PROVIDER in dead_letters[0].message

@@ -59,7 +59,7 @@ def run(assignment):
     return runs
 
 
-def letters_of(receipt: Receipt) -> list[DeadLetter]:
+def dead_letters_of(receipt: Receipt) -> list[DeadLetter]:
     return [DeadLetter.from_json(line) for line in receipt.dead_letters]
 
 
@@ -73,8 +73,8 @@ def rows_of(receipt: Receipt) -> list[bytes]:
 
 def test_a_refused_event_is_stored_by_the_other_and_counts_once(run):
     receipt = run(plan(sink("a", "%{n}"), sink("b", "%{body}")), record("1", n="x"))
-    (letter,) = letters_of(receipt)
-    assert (letter.component, letter.key) == ("a", b"ticks/3/0/0/a")
+    (dead_letter,) = dead_letters_of(receipt)
+    assert (dead_letter.component, dead_letter.key) == ("a", b"ticks/3/0/0/a")
     assert (receipt.counts.read, receipt.counts.stored) == (1, 0)
     assert receipt.counts.dead_lettered == Counter(not_a_number=1)
     assert rows_of(receipt) == [b"b-k"]
@@ -84,19 +84,19 @@ def test_a_refused_event_is_stored_by_the_other_and_counts_once(run):
 def test_the_order_of_the_sinks_does_not_matter(run, first_fails):
     both = [sink("a", "%{n}"), sink("b", "%{body}")]
     receipt = run(plan(*(both if first_fails else reversed(both))), record("1", n="x"))
-    assert ([letter.component for letter in letters_of(receipt)], rows_of(receipt)) == (["a"], [b"b-k"])
+    assert ([dead_letter.component for dead_letter in dead_letters_of(receipt)], rows_of(receipt)) == (["a"], [b"b-k"])
 
 
 def test_two_refusals_are_two_letters_with_keys_of_their_own_and_one_event(run):
     receipt = run(plan(sink("a", "%{n}"), sink("b", "%{body}"), sink("c", "%{n}")), record("x", 7, n="1"), record("x"))
-    letters = letters_of(receipt)
-    assert [letter.key for letter in letters] == [
+    dead_letters = dead_letters_of(receipt)
+    assert [dead_letter.key for dead_letter in dead_letters] == [
         b"ticks/3/7/0/b",
         b"ticks/3/0/0/a",
         b"ticks/3/0/0/b",
         b"ticks/3/0/0/c",
     ]
-    assert len({letter.key for letter in letters}) == len(letters)
+    assert len({dead_letter.key for dead_letter in dead_letters}) == len(dead_letters)
     assert (receipt.counts.read, receipt.counts.stored) == (2, 0)
     assert receipt.counts.dead_lettered == Counter(not_a_number=2)
 
@@ -104,7 +104,7 @@ def test_two_refusals_are_two_letters_with_keys_of_their_own_and_one_event(run):
 def test_each_rule_for_errors_holds_for_its_own_sink(run):
     dropping = plan(sink("a", "%{n}", on_error=OnError.DROP), sink("b", "%{body}"))
     receipt = run(dropping, record("1", n="x"))
-    assert (letters_of(receipt), receipt.counts.dropped, rows_of(receipt)) == ([], Counter(on_error=1), [b"b-k"])
+    assert (dead_letters_of(receipt), receipt.counts.dropped, rows_of(receipt)) == ([], Counter(on_error=1), [b"b-k"])
     stopping = plan(sink("a", "%{n}", on_error=OnError.STOP), sink("b", "%{body}"))
     receipt = run(stopping, record("1", 9, n="x"))
     assert (receipt.status, '"a" refused event ticks/3/9' in receipt.message) == (TaskStatus.STOP, True)
@@ -189,7 +189,10 @@ class TestSomeSinks:
         receipt = task.run([record("1", n="x")], into(assignment, "b"))
         assert (receipt.dead_letters, receipt.counts.stored, rows_of(receipt)) == ([], 1, [b"b-k"])
         receipt = task.run([record("1", n="x")], into(assignment, "a", "c"))
-        assert ([letter.component for letter in letters_of(receipt)], rows_of(receipt)) == (["a"], [b"c-k"])
+        assert ([dead_letter.component for dead_letter in dead_letters_of(receipt)], rows_of(receipt)) == (
+            ["a"],
+            [b"c-k"],
+        )
 
     def test_the_next_run_has_all_again(self, assignment):
         task = live_task(plan(sink("a", "%{body}"), sink("b", "%{body}")))
@@ -221,8 +224,8 @@ class TestDryRun:
         sinks = (sink("a", "%{n}"), sink("b", "%{body}"), sink("c", "%{missing}"))
         line = self.line(*sinks, n="x")
         refusals = [(refusal["sink"], refusal["code"]) for refusal in line["refusals"]]
-        letters = letters_of(run(plan(*sinks), record("1", n="x")))
-        assert refusals == [(letter.component, letter.code) for letter in letters]
+        dead_letters = dead_letters_of(run(plan(*sinks), record("1", n="x")))
+        assert refusals == [(dead_letter.component, dead_letter.code) for dead_letter in dead_letters]
         assert refusals == [("a", "not_a_number"), ("c", "not_a_number")]
         assert line["error"] == {
             "code": "not_a_number",

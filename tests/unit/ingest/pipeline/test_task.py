@@ -100,10 +100,14 @@ def test_every_record_is_counted_once(assignment):
 
 def test_dead_letter_holds_the_record_as_it_was_and_where_it_failed(assignment):
     receipt = live_task(plan(decorators=TICK)).run([record("", "1:2", 7)], assignment)
-    letter = DeadLetter.from_json(receipt.dead_letters[0])
-    assert (letter.record, letter.component, letter.code) == (record("", "1:2", 7), "attr2hbase", "empty_row_key")
-    assert letter.batch_time_ms == 5_000
-    assert letter.attributes["2hb_f:ts"] == b"1"
+    dead_letter = DeadLetter.from_json(receipt.dead_letters[0])
+    assert (dead_letter.record, dead_letter.component, dead_letter.code) == (
+        record("", "1:2", 7),
+        "attr2hbase",
+        "empty_row_key",
+    )
+    assert dead_letter.batch_time_ms == 5_000
+    assert dead_letter.attributes["2hb_f:ts"] == b"1"
 
 
 def test_two_sinks_count_an_event_once_and_name_the_one_that_refused(assignment):
