@@ -46,7 +46,7 @@ class TimeLimit:
     Interrupts guarded calls that take too long while it is entered. Outside the main thread it does nothing.
 
     Args:
-        guarded: functions and methods of Python, each call of which has to return.
+        guarded: Python functions and methods whose calls must return in time.
 
     Attributes:
         ended: number of calls interrupted since it was entered.
@@ -68,7 +68,7 @@ class TimeLimit:
     def __enter__(self) -> Self:
         self.ended = 0
         self._forget()
-        # a timer that other code has set is left as it is
+        # never replace a timer that other code has set
         is_free = threading.current_thread() is threading.main_thread() and not any(
             signal.getitimer(signal.ITIMER_REAL)
         )
@@ -104,7 +104,7 @@ class TimeLimit:
     def _tick(self, _number: int, frame: FrameType | None) -> None:
         while frame is not None and frame.f_code not in self._codes:
             frame = frame.f_back
-        # a call that survived an interrupt is not counted from zero, but interrupted again at each tick
+        # the count is not reset after an interrupt, so a call that catches it is interrupted again at each tick
         if frame is None or frame is not self._seen:
             self._seen = frame
             self._count = 0
