@@ -93,9 +93,9 @@ def _ask_source(catalog: "Catalog", component: "Component[Any]") -> str:
 
 def _ask_dead_letter_topic(topic: DeadLetterTopic) -> "tuple[str, Loss | None]":
     """The same check as at the start of a pipeline."""
-    from ingest.dead_letters.kafka import loss_of_letters
+    from ingest.dead_letters.kafka import loss_of_dead_letters
     from ingest.kafka.admin import KafkaAdmin
 
     with KafkaAdmin(topic.connection()) as admin:
         settings = admin.settings(topic.topic)
-    return f"records of at most {settings.max_message_bytes} bytes", loss_of_letters(topic.topic, settings)
+    return f"records of at most {settings.max_message_bytes} bytes", loss_of_dead_letters(topic.topic, settings)

@@ -51,7 +51,7 @@ def list_(  # noqa: PLR0913 - the options of the command
     seen: Counter[str] = Counter()
     with _queue(out, file, pipeline, shows_records=True) as (_, _, queue):
         every = _counting(queue.entries(), seen)
-        entries = list(itertools.islice(filter(selection.holds, every), limit))
+        entries = list(itertools.islice(filter(selection.matches, every), limit))
     if seen and not entries:
         # an empty answer would look as if no event had failed
         there = f"{counted(seen.total(), 'dead letter')} ({counts_of(seen)})"
@@ -88,7 +88,7 @@ def show(
 
     with _queue(out, file, pipeline, shows_records=True) as (_, _, queue):
         entry = queue.read(position)
-    letter = entry.letter
+    letter = entry.dead_letter
     if out.is_json:
         out.json(_explainable(letter))
         return
@@ -225,7 +225,7 @@ def purge(  # noqa: PLR0913 - the options of the command
         selected = [
             entry.position
             for entry in queue.entries()
-            if selection.holds(entry)
+            if selection.matches(entry)
             and (not replayed or (entry.mark is not None and entry.mark.outcome is ReplayOutcome.REPLAYED))
         ]
         if not dry_run and selected:
@@ -252,7 +252,7 @@ def _confirm(question: str) -> None:
 def _counting(entries: "Iterable[Entry]", codes: Counter[str]) -> "Iterator[Entry]":
     """The same entries; counts their codes as they pass."""
     for entry in entries:
-        codes[entry.letter.code] += 1
+        codes[entry.dead_letter.code] += 1
         yield entry
 
 
@@ -312,7 +312,7 @@ def _selection(
 def _row(entry: "Entry") -> tuple[str, ...]:
     from ingest.reference.readable import moment
 
-    letter = entry.letter
+    letter = entry.dead_letter
     event = f"{letter.record.topic}/{letter.record.partition}/{letter.record.offset}"
     if letter.events > 1:
         event += f" ({letter.events:,} events)"
@@ -339,7 +339,7 @@ def _plain(entry: "Entry") -> dict[str, object]:
 
     mark = entry.mark
     about = None if mark is None else {"outcome": mark.outcome.value, "at_ms": mark.at_ms, "code": mark.code}
-    letter: dict[str, object] = orjson.loads(entry.letter.to_json())
+    letter: dict[str, object] = orjson.loads(entry.dead_letter.to_json())
     return {"position": entry.position, "replay": about} | letter
 
 

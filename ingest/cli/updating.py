@@ -27,12 +27,14 @@ def update_tests(out: Output, file: str, run: Run) -> list[dict[str, object]]:
         NotFoundError: the file cannot be written.
     """
     from ingest.api import ConfigError
-    from ingest.dry_run.update import is_open, updated
+    from ingest.dry_run.update import has_no_expectation, updated
 
     if file == "-":
         raise ConfigError("tests of stdin cannot be updated", hint="name the file")
     results, configuration = run(file)
-    chosen = [(number, result) for number, result in enumerate(results) if is_open(result) or not result.passed]
+    chosen = [
+        (number, result) for number, result in enumerate(results) if has_no_expectation(result) or not result.passed
+    ]
     if not chosen:
         return []
     holder = results[0].case.location.file  # of several files one has all the tests: lists replace each other

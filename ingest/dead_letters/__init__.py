@@ -1,1 +1,1 @@
-"""Events that cannot pass: stored as they came from the source, with the error, and replayed on request."""
+"""Dead letters: failed events, stored with the source's record and the error, and replayed on request."""

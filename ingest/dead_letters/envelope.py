@@ -11,8 +11,8 @@ keys, in this order::
     pipeline       its name
     component      the sink that refused the event, the decorator that failed, or "source"
     code           stable name of the error
-    message        the same for people
-    batch_time_ms  time of the micro-batch; a replay writes its cells one millisecond before
+    message        text of the error
+    batch_time_ms  time of the micro-batch; a replay writes cells with this time minus 1 ms
     fingerprint    of the pipeline's configuration
     fan_out        number among the events made of one record
     events         number of events of the record that failed in this component with this code; 1 if it is missing
@@ -39,7 +39,7 @@ MAX_MESSAGE_CHARS = 4_000  # an error that quotes a body must not double the siz
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
     """
-    An event that could not pass; or all events of a record that failed in one component with one code.
+    A failed event, or all events of a record that failed in one component with one code.
 
     For several events it describes the failure of the first one.
 
@@ -81,7 +81,7 @@ class DeadLetter:
 
     @property
     def id(self) -> str:
-        """The key as text, for people and commands."""
+        """The key as text, for messages and commands."""
         return self.key.decode("utf-8", "backslashreplace")
 
     def pointing_to(self, pointer: str) -> "DeadLetter":
@@ -154,7 +154,7 @@ class DeadLetter:
             raise IntegrityError(f"this is not a dead letter: {error!r}") from error
 
 
-def letters_of(lines: Sequence[bytes]) -> list[DeadLetter]:
+def dead_letters_of(lines: Sequence[bytes]) -> list[DeadLetter]:
     """The dead letters of a receipt."""
     return [DeadLetter.from_json(line) for line in lines]
 

@@ -35,15 +35,15 @@ class FileDeadLetters(DeadLetterQueue):
     def prepare(self) -> None:
         """Does nothing: the first dead letter creates the folder."""
 
-    def publish(self, letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
+    def publish(self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
         """Replace the file of the batch, or remove it if there are no dead letters."""
         path = self._path(batch_id, batch_time_ms)
-        content = b"".join(line + b"\n" for line in letters)
+        content = b"".join(line + b"\n" for line in dead_letters)
         with on_disk(self._folder):
             before = path.read_bytes() if path.exists() else b""
             if before not in (b"", content):
                 path.with_suffix(_MARKS).unlink(missing_ok=True)  # their lines now have other dead letters
-            if letters:
+            if dead_letters:
                 make_folder(self._folder)
                 write_durably(path, content)
             elif before:
@@ -51,7 +51,7 @@ class FileDeadLetters(DeadLetterQueue):
                 sync_folder(self._folder)
 
     def pointers(self, count: int, batch_id: int, batch_time_ms: int) -> list[str]:
-        """For people: the file and line of each of the `count` dead letters of a batch."""
+        """The file and line of each of the `count` dead letters of a batch."""
         path = self._path(batch_id, batch_time_ms)
         return [f"{path}:{line}" for line in range(count)]
 
@@ -64,7 +64,7 @@ class FileDeadLetters(DeadLetterQueue):
         Raises:
             NotFoundError: it is not on this machine.
         """
-        return self.read(pointer.rpartition("/")[2].replace(_SUFFIX, "")).letter
+        return self.read(pointer.rpartition("/")[2].replace(_SUFFIX, "")).dead_letter
 
     def entries(self) -> Iterator[Entry]:
         """All dead letters, oldest batch first."""
@@ -82,7 +82,7 @@ class FileDeadLetters(DeadLetterQueue):
             except FileNotFoundError:
                 pass
         raise NotFoundError(
-            f'no dead letter "{position}" in "{self._folder}"', hint="'ingest dead-letters list' shows what there is"
+            f'no dead letter "{position}" in "{self._folder}"', hint="'ingest dead-letters list' shows all positions"
         )
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
@@ -107,9 +107,9 @@ class FileDeadLetters(DeadLetterQueue):
                 if not path.exists():
                     continue
                 lines = path.read_bytes().split(b"\n")
-                left = [b"" if number in numbers else line for number, line in enumerate(lines)]
-                if any(left):
-                    write_durably(path, b"\n".join(left))
+                remaining = [b"" if number in numbers else line for number, line in enumerate(lines)]
+                if any(remaining):
+                    write_durably(path, b"\n".join(remaining))
                 else:
                     path.unlink()
                     path.with_suffix(_MARKS).unlink(missing_ok=True)
@@ -124,8 +124,8 @@ class FileDeadLetters(DeadLetterQueue):
     def _files(self) -> list[Path]:
         if not self._folder.is_dir():
             return []
-        letters = (path for path in self._folder.iterdir() if path.suffix == _SUFFIX)
-        return sorted(path for path in letters if _POSITION.fullmatch(f"{path.stem}:0"))
+        dead_letters = (path for path in self._folder.iterdir() if path.suffix == _SUFFIX)
+        return sorted(path for path in dead_letters if _POSITION.fullmatch(f"{path.stem}:0"))
 
     def _entries_of(self, path: Path) -> Iterator[Entry]:
         marks = Marks(path.with_suffix(_MARKS)).load()
@@ -134,15 +134,15 @@ class FileDeadLetters(DeadLetterQueue):
                 if line == b"\n":  # removed
                     continue
                 try:
-                    letter = DeadLetter.from_json(line)
+                    dead_letter = DeadLetter.from_json(line)
                 except IntegrityError as error:
                     raise IntegrityError(
                         f'"{path}", line {number + 1}: {error}', hint="move the file away; the others stay readable"
                     ) from error
-                yield Entry(f"{path.stem}:{number}", letter, marks.get(str(number)))
+                yield Entry(f"{path.stem}:{number}", dead_letter, marks.get(str(number)))
 
 
 def folder_of(state_dir: Path, pipeline: str) -> Path:
-    """The folder of a pipeline's dead letters; no name of a pipeline leads out of the state folder."""
+    """The folder of a pipeline's dead letters; no pipeline name escapes from the state folder."""
     name = quote(pipeline, safe="", errors="surrogatepass")
     return state_dir / "dead-letters" / (f"%2E{name[1:]}" if name.startswith(".") else name)

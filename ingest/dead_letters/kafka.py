@@ -15,7 +15,7 @@ from ingest.durable import on_disk
 from ingest.kafka.stored import Stored, TopicSettings
 from ingest.observe.logs import logger
 
-OVERHEAD_BYTES = 512  # of a record batch with one record: 61 for the batch, some 20 for the record, rounded up amply
+OVERHEAD_BYTES = 512  # of a record batch with one record: 61 for the batch, about 20 for the record, rounded up
 
 _log = logger(__name__)
 
@@ -56,14 +56,14 @@ class TopicAdmin(Protocol):
 
 
 class Loss(NamedTuple):
-    """How the settings of a topic delete dead letters, and the way out."""
+    """How the settings of a topic delete dead letters, and how to change them."""
 
     message: str
     hint: str
 
 
-def loss_of_letters(topic: str, settings: TopicSettings) -> Loss | None:
-    """Whether the settings of a topic delete dead letters, each of which is the only trace of its event."""
+def loss_of_dead_letters(topic: str, settings: TopicSettings) -> Loss | None:
+    """The reason if the settings of a topic delete dead letters; None if they retain all of them."""
     limits = {"retention.ms": settings.retention_ms, "retention.bytes": settings.retention_bytes}
     finite = {name: value for name, value in limits.items() if value >= 0}
     policies = {policy.strip() for policy in settings.cleanup_policy.split(",")}
@@ -75,7 +75,7 @@ def loss_of_letters(topic: str, settings: TopicSettings) -> Loss | None:
     if not reasons:
         return None
     return Loss(
-        f'topic "{topic}" does not keep dead letters for good: {" and ".join(reasons)}',
+        f'topic "{topic}" deletes dead letters: {" and ".join(reasons)}',
         f"run 'kafka-configs.sh --alter --entity-type topics --entity-name {topic} --add-config {','.join(wanted)}'",
     )
 
@@ -123,20 +123,20 @@ class KafkaDeadLetters(DeadLetterQueue):
         """Read the size limit of the topic; log a warning if its settings delete dead letters."""
         self._limit()
 
-    def publish(self, letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
+    def publish(self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
         """Write dead letters that are too large to files, then send all, then wait for their acknowledgement."""
-        parsed = [DeadLetter.from_json(line) for line in letters]
-        fits = [self._fits(line, letter) for line, letter in zip(letters, parsed, strict=True)]
-        large = [line for line, is_small in zip(letters, fits, strict=True) if not is_small]
+        parsed = [DeadLetter.from_json(line) for line in dead_letters]
+        fits = [self._fits(line, dead_letter) for line, dead_letter in zip(dead_letters, parsed, strict=True)]
+        large = [line for line, is_small in zip(dead_letters, fits, strict=True) if not is_small]
         self._files.publish(large, batch_id, batch_time_ms)  # first, so that each pointer has its file
-        if not letters:
+        if not dead_letters:
             return
         pointers = iter(self._files.pointers(len(large), batch_id, batch_time_ms))
         if self._producer is None:
             self._producer = self._make_producer()
-        for line, letter, is_small in zip(letters, parsed, fits, strict=True):
-            value = line if is_small else letter.pointing_to(next(pointers)).to_json()
-            self._producer.send(self._topic, letter.key, value, _headers(letter))
+        for line, dead_letter, is_small in zip(dead_letters, parsed, fits, strict=True):
+            value = line if is_small else dead_letter.pointing_to(next(pointers)).to_json()
+            self._producer.send(self._topic, dead_letter.key, value, _headers(dead_letter))
         failpoint.point("dead_letters_sent")()
         self._producer.flush()
 
@@ -147,8 +147,8 @@ class KafkaDeadLetters(DeadLetterQueue):
         for stored in self._make_reader().read(self._topic):
             entry = self._entry(stored, marks)
             if entry is not None:
-                found.setdefault((entry.letter.key, entry.letter.batch_time_ms), entry)
-        yield from sorted(found.values(), key=lambda entry: entry.letter.batch_time_ms)
+                found.setdefault((entry.dead_letter.key, entry.dead_letter.batch_time_ms), entry)
+        yield from sorted(found.values(), key=lambda entry: entry.dead_letter.batch_time_ms)
 
     def read(self, position: str) -> Entry:
         """The dead letter at `PARTITION:OFFSET`."""
@@ -160,13 +160,13 @@ class KafkaDeadLetters(DeadLetterQueue):
         if entry is None:
             raise NotFoundError(
                 f'no dead letter of "{self._pipeline}" at "{position}" of topic "{self._topic}"',
-                hint="'ingest dead-letters list' shows what there is",
+                hint="'ingest dead-letters list' shows all positions",
             )
         return entry
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
         """Write marks to the state folder, for the topic that was read: it may have been recreated since."""
-        prefix = self._prefix or self._ask_prefix()
+        prefix = self._prefix or self._read_prefix()
         with on_disk(self._folder):
             self._marks.add({prefix + position: mark for position, mark in marks.items()})
 
@@ -186,11 +186,11 @@ class KafkaDeadLetters(DeadLetterQueue):
 
     def _load_marks(self) -> dict[str, Mark]:
         """Marks by position, for the present topic of this name."""
-        prefix = self._ask_prefix()
+        prefix = self._read_prefix()
         marks = self._marks.load()
         return {name.removeprefix(prefix): mark for name, mark in marks.items() if name.startswith(prefix)}
 
-    def _ask_prefix(self) -> str:
+    def _read_prefix(self) -> str:
         """The prefix of the topic's marks."""
         with self._make_admin() as admin:
             self._prefix = f"{self._topic}/{admin.incarnation(self._topic)}/"
@@ -201,31 +201,31 @@ class KafkaDeadLetters(DeadLetterQueue):
             with self._make_admin() as admin:
                 settings = admin.settings(self._topic)
             self._max_value_bytes = settings.max_message_bytes - OVERHEAD_BYTES
-            loss = loss_of_letters(self._topic, settings)
+            loss = loss_of_dead_letters(self._topic, settings)
             if loss is not None:
                 _log.warning("dead letters will be lost", pipeline=self._pipeline, reason=loss.message, hint=loss.hint)
         return self._max_value_bytes
 
-    def _fits(self, line: bytes, letter: DeadLetter) -> bool:
-        headers = sum(len(name) + len(value or b"") for name, value in _headers(letter))
-        return len(line) + len(letter.key) + headers <= self._limit()
+    def _fits(self, line: bytes, dead_letter: DeadLetter) -> bool:
+        headers = sum(len(name) + len(value or b"") for name, value in _headers(dead_letter))
+        return len(line) + len(dead_letter.key) + headers <= self._limit()
 
     def _entry(self, stored: Stored, marks: Mapping[str, Mark]) -> Entry | None:
         position = f"{stored.partition}:{stored.offset}"
         try:
-            letter = DeadLetter.from_json(stored.value or b"")
+            dead_letter = DeadLetter.from_json(stored.value or b"")
         except IntegrityError as error:  # other programs may write to the topic, and a record cannot be removed
             _log.warning("record is not a dead letter", topic=self._topic, position=position, error=str(error))
             return None
-        if letter.pipeline != self._pipeline:
+        if dead_letter.pipeline != self._pipeline:
             return None
-        if letter.pointer is not None:
+        if dead_letter.pointer is not None:
             with contextlib.suppress(NotFoundError):  # the cut dead letter is still shown
-                letter = self._files.follow(letter.pointer)
-        return Entry(position, letter, marks.get(position))
+                dead_letter = self._files.follow(dead_letter.pointer)
+        return Entry(position, dead_letter, marks.get(position))
 
 
-def _headers(letter: DeadLetter) -> Headers:
+def _headers(dead_letter: DeadLetter) -> Headers:
     """Headers for consumers that route without parsing the dead letter."""
-    fields = {"pipeline": letter.pipeline, "component": letter.component, "error": letter.code}
+    fields = {"pipeline": dead_letter.pipeline, "component": dead_letter.component, "error": dead_letter.code}
     return [(name, value.encode("utf-8", "backslashreplace")) for name, value in fields.items()]

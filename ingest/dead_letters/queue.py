@@ -40,7 +40,7 @@ class Entry:
     """
 
     position: str
-    letter: DeadLetter
+    dead_letter: DeadLetter
     mark: Mark | None = None
 
 
@@ -65,7 +65,7 @@ class DeadLetterQueue(ABC):
         """
 
     @abstractmethod
-    def publish(self, letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
+    def publish(self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
         """
         Make the dead letters of a micro-batch durable before it returns.
 
@@ -73,7 +73,7 @@ class DeadLetterQueue(ABC):
         batch time distinguishes a batch from one of the same number under an earlier checkpoint.
 
         Args:
-            letters: as `DeadLetter.to_json` writes them, from the receipts.
+            dead_letters: as `DeadLetter.to_json` writes them, from the receipts.
             batch_id: of the micro-batch, under the present checkpoint.
             batch_time_ms: its time, the same in every attempt.
 

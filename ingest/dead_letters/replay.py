@@ -1,4 +1,4 @@
-"""Replay: dead letters run through the pipeline as it is configured now."""
+"""Replay: runs dead letters through the pipeline as it is configured now."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from ingest.api import IngestError, NotFoundError, Record, RecordPlace
-from ingest.dead_letters.envelope import DeadLetter, letters_of
+from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark, ReplayOutcome
 from ingest.receipt import Counts
 
@@ -33,7 +33,7 @@ class Selection:
 
     Attributes:
         ids: positions or ids of dead letters.
-        codes: of errors.
+        codes: error codes.
         since_ms: earliest batch time, inclusive.
         until_ms: latest batch time, exclusive.
         has_replayed: also select dead letters that were replayed successfully before.
@@ -45,16 +45,16 @@ class Selection:
     until_ms: int | None = None
     has_replayed: bool = False
 
-    def holds(self, entry: Entry) -> bool:
+    def matches(self, entry: Entry) -> bool:
         """Whether an entry is selected."""
-        letter = entry.letter
+        dead_letter = entry.dead_letter
         is_done = entry.mark is not None and entry.mark.outcome is ReplayOutcome.REPLAYED
         return (
             (self.has_replayed or not is_done)
-            and (not self.ids or entry.position in self.ids or letter.id in self.ids)
-            and (not self.codes or letter.code in self.codes)
-            and (self.since_ms is None or letter.batch_time_ms >= self.since_ms)
-            and (self.until_ms is None or letter.batch_time_ms < self.until_ms)
+            and (not self.ids or entry.position in self.ids or dead_letter.id in self.ids)
+            and (not self.codes or dead_letter.code in self.codes)
+            and (self.since_ms is None or dead_letter.batch_time_ms >= self.since_ms)
+            and (self.until_ms is None or dead_letter.batch_time_ms < self.until_ms)
         )
 
 
@@ -87,7 +87,7 @@ class ReplayReport:
     Attributes:
         failed_again: error code -> number of dead letters.
         dropped: reason -> number of events that the pipeline dropped; their dead letters count as replayed.
-        cut: positions of dead letters whose complete form is not on this machine.
+        cut: positions of dead letters that are incomplete because their file is not on this machine.
         renamed: component that no longer exists -> number of its dead letters, which were run into several sinks.
     """
 
@@ -122,15 +122,15 @@ def batches_of(entries: Iterable[Entry], sinks: frozenset[str] = frozenset()) ->
 
     A batch fits in memory, since its dead letters already fitted into that of the driver.
     """
-    for batch_time_ms, batch in groupby(entries, key=lambda entry: entry.letter.batch_time_ms):
+    for batch_time_ms, batch in groupby(entries, key=lambda entry: entry.dead_letter.batch_time_ms):
         by_record: dict[RecordPlace, list[Entry]] = {}
         for entry in batch:
-            by_record.setdefault(entry.letter.record.place, []).append(entry)
+            by_record.setdefault(entry.dead_letter.record.place, []).append(entry)
         groups = sorted(by_record.items())
-        components = {place: frozenset(entry.letter.component for entry in group) for place, group in groups}
+        components = {place: frozenset(entry.dead_letter.component for entry in group) for place, group in groups}
         yield DeadLetterBatch(
             batch_time_ms,
-            records=tuple(group[0].letter.record for _, group in groups),
+            records=tuple(group[0].dead_letter.record for _, group in groups),
             only={place: names for place, names in components.items() if names <= sinks},
             entries=tuple(entry for _, group in groups for entry in group),
         )
@@ -151,7 +151,7 @@ def require(queue: DeadLetterQueue, ids: Iterable[str]) -> None:
             absent[one] = error
     if absent:
         # an id is not a position: only a search through all dead letters finds it
-        found = {entry.letter.id for entry in queue.entries()}
+        found = {entry.dead_letter.id for entry in queue.entries()}
         for one, not_found in absent.items():
             if one not in found:
                 raise not_found
@@ -164,7 +164,7 @@ def replay(
     *,
     components: Components,
     now_ms: Callable[[], int],
-    on_progress: Callable[[int], None] = lambda _letters: None,
+    on_progress: Callable[[int], None] = lambda _count: None,
 ) -> ReplayReport:
     """
     Run selected dead letters through the present configuration, with a time just before the batch in which they failed.
@@ -183,7 +183,7 @@ def replay(
         process: returns when all its rows are stored; its dead letters are not published, since the queue has them.
         components: of the pipeline as it is now. A dead letter of a component that no longer exists runs into all
             sinks: the component may have been before them, and a superfluous version does less harm than a lost event.
-        now_ms: for the marks.
+        now_ms: the clock, for the marks.
         on_progress: called with the number of dead letters of each batch.
 
     Raises:
@@ -191,9 +191,9 @@ def replay(
     """
     report = ReplayReport()
     alone = components.alone
-    for batch in batches_of(_whole_letters(queue, selection, report), alone):
+    for batch in batches_of(_complete_dead_letters(queue, selection, report), alone):
         try:
-            counts, letters = process(batch.records, batch.batch_time_ms - BEFORE_BATCH_MS, batch.only)
+            counts, dead_letters = process(batch.records, batch.batch_time_ms - BEFORE_BATCH_MS, batch.only)
         except IngestError as error:
             raise ReplayStoppedError(
                 f"stopped after {report.replayed + report.failed_again.total()} dead letters: {error}",
@@ -201,10 +201,10 @@ def replay(
                 hint="finished dead letters are marked; run the same command again",
             ) from error
         report.dropped.update(counts.dropped)
-        marks = _marks(batch, letters, alone, now_ms())
+        marks = _marks(batch, dead_letters, alone, now_ms())
         queue.mark(marks)
         if len(components.sinks) > 1:
-            names = (entry.letter.component for entry in batch.entries)
+            names = (entry.dead_letter.component for entry in batch.entries)
             report.renamed.update(filter(components.lacks, names))
         for mark in marks.values():
             if mark.outcome is ReplayOutcome.REPLAYED:
@@ -215,12 +215,12 @@ def replay(
     return report
 
 
-def _whole_letters(queue: DeadLetterQueue, selection: Selection, report: ReplayReport) -> Iterator[Entry]:
+def _complete_dead_letters(queue: DeadLetterQueue, selection: Selection, report: ReplayReport) -> Iterator[Entry]:
     for entry in queue.entries():
-        if not selection.holds(entry):
+        if not selection.matches(entry):
             continue
         report.selected += 1
-        if entry.letter.pointer is None:
+        if entry.dead_letter.pointer is None:
             yield entry
         else:
             report.cut.append(entry.position)
@@ -234,13 +234,13 @@ def _marks(
     changed. But a dead letter of one sink ignores the errors of other sinks.
     """
     failed: dict[RecordPlace, list[DeadLetter]] = {}
-    for letter in letters_of(failures_again):
-        failed.setdefault(letter.record.place, []).append(letter)
+    for dead_letter in dead_letters_of(failures_again):
+        failed.setdefault(dead_letter.record.place, []).append(dead_letter)
     marks = {}
     for entry in batch.entries:
-        component = entry.letter.component
+        component = entry.dead_letter.component
         others = sinks - {component} if component in sinks else frozenset()
-        failures = failed.get(entry.letter.record.place, ())
+        failures = failed.get(entry.dead_letter.record.place, ())
         code = next((failure.code for failure in failures if failure.component not in others), None)
         outcome = ReplayOutcome.REPLAYED if code is None else ReplayOutcome.FAILED_AGAIN
         marks[entry.position] = Mark(outcome, now_ms, code or "")

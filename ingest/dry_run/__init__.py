@@ -1,8 +1,8 @@
 """
-Events through a pipeline without Spark and without a store: behind `explain` and `test`.
+Runs events through a pipeline without Spark and without its stores, for `explain` and `test`.
 
-The same task and the same loop as in the service, over stores in memory that have the declared tables: what is shown
-here is what happens there. The batch time is shown as the time the event comes in with.
+The task and the loop are those of the service; the stores are in memory and have the declared tables. A put with the
+batch time is shown with the event's original timestamp.
 """
 
 from ingest.dry_run.expected import Difference, differences

@@ -1,4 +1,4 @@
-"""What a test expects, held against what came out."""
+"""Compares the expectations of a test with the outputs of a run."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,11 +13,12 @@ from ingest.dry_run.shown import Line, Output, key_of
 @dataclass(frozen=True, slots=True)
 class Difference:
     """
-    Something expected that did not come out.
+    A difference between an expectation and the outputs.
 
     Attributes:
-        path: to it, from `expect`: keys and indexes.
-        actual: what came out instead; None for nothing.
+        path: keys and indexes, from `expect`.
+        expected: the expected value; None for an output that is not expected.
+        actual: the actual value; None if there is none.
     """
 
     path: tuple[str | int, ...]
@@ -26,7 +27,7 @@ class Difference:
 
 
 def differences(expect: Expect, outputs: Sequence[Output]) -> Iterator[Difference]:
-    """What was expected and did not come out; counts and lists in full, of an event or a put only what is named."""
+    """Differences in counts and in the length of lists, and in those fields of events and puts that the test names."""
     outcomes = Counter(output.line["outcome"] for output in outputs)
     for outcome, count in (("kept", expect.kept), ("failed", expect.failed)):
         if count is not None and count != outcomes[outcome]:
@@ -44,7 +45,7 @@ def differences(expect: Expect, outputs: Sequence[Output]) -> Iterator[Differenc
 
 
 def puts_of(outputs: Sequence[Output]) -> list[Line]:
-    """The puts of all events, cells by their names as a test has them."""
+    """The puts of all events, with their cells by column as in a test."""
     puts: list[Line] = []
     for output in outputs:
         found = output.line.get("puts")
@@ -72,7 +73,7 @@ def _within(path: tuple[str | int, ...], expected: object, actual: object) -> It
 
 
 def _comparable(value: object) -> object:
-    """Text and `{b64: …}` of the same bytes are the same."""
+    """Text and `{b64: …}` of the same bytes are equal."""
     is_notation = isinstance(value, str) or (isinstance(value, dict) and value.keys() == {"b64"})
     return from_notation(value) if is_notation else value
 

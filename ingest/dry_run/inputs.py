@@ -1,4 +1,4 @@
-"""Events as people write them: JSON lines, and what stands under `given` in a test."""
+"""Input events: JSON lines, and the entries under `given` of a test."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -11,25 +11,25 @@ from ingest.config.problems import Kind, Place, Problem, Report
 from ingest.config.test_cases import Given, GivenRecord
 from ingest.config.translate import problems_in_line
 
-_BYTES_KEY = '{"b64":'  # how a name that is not UTF-8 begins where JSON allows text alone
+_BYTES_KEY = '{"b64":'  # start of a name that is not UTF-8, as a key of a JSON object
 
 
 class BadInputError(ConfigError):
-    """A line of events is none."""
+    """A line of the input is not an event."""
 
     code = "bad_input"
 
 
 def inputs_of(lines: Iterable[bytes], name: str = "events") -> Iterator[Given]:
     """
-    Inputs of JSON lines, checked; empty lines are passed over.
+    Parse JSON lines; empty lines are skipped.
 
     Args:
         lines: of a file.
         name: of that file, for messages.
 
     Raises:
-        BadInputError: a line is no JSON object, or no event.
+        BadInputError: a line is not a JSON object, or not an event.
     """
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -37,10 +37,10 @@ def inputs_of(lines: Iterable[bytes], name: str = "events") -> Iterator[Given]:
         try:
             content = orjson.loads(line)
         except orjson.JSONDecodeError as error:
-            raise _bad([Problem(Kind.SYNTAX, Place(name, number, error.colno), f"no JSON: {error.msg}")]) from error
+            raise _bad([Problem(Kind.SYNTAX, Place(name, number, error.colno), f"not JSON: {error.msg}")]) from error
         if not isinstance(content, dict):
-            hint = 'write one such as {"body": "text"}'
-            raise _bad([Problem(Kind.WRONG_TYPE, Place(name, number, 1), "an event is an object", hint)])
+            hint = 'for example {"body": "text"}'
+            raise _bad([Problem(Kind.WRONG_TYPE, Place(name, number, 1), "an event must be an object", hint)])
         try:
             yield Given.model_validate(content)
         except ValidationError as error:
@@ -54,10 +54,10 @@ def _bad(problems: Sequence[Problem]) -> BadInputError:
 
 def given_of(number: int, content: Mapping[str, object]) -> Given:
     """
-    An input that no file holds, checked.
+    Check an input that does not come from a file.
 
     Raises:
-        BadInputError: it is no event.
+        BadInputError: it is not an event.
     """
     try:
         return Given.model_validate(dict(content))
@@ -85,7 +85,7 @@ def record_of(number: int, given: GivenRecord) -> Record:
 
 
 def event_of(number: int, given: Given, event_class: type[Event]) -> Event:
-    """The event of a body and the rest."""
+    """The event of an input without a record."""
     offset = number if given.offset is None else given.offset
     formula = nanos_of(given.timestamp_ms, given.partition, offset)
     return event_class(

@@ -1,4 +1,4 @@
-"""What the task does to each event, as the lines of `explain`."""
+"""Observes a task, and collects the outcome of each event as a line of `explain`."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,11 +14,11 @@ from ingest.sources.decoding import Decoder
 
 _WORST_FIRST = (OnError.STOP, OnError.DEAD_LETTER, OnError.DROP)
 BATCH_TIME_MS = MAX_TIME_MS - 1
-"""Later than any event; shown as the time its event came in with."""
+"""Later than any event, so that a put with this time can be recognized."""
 
 
 class _Input(NamedTuple):
-    """An event as it was given."""
+    """An input event before the chain."""
 
     number: int
     before: Line
@@ -27,14 +27,14 @@ class _Input(NamedTuple):
 
 class Inputs:
     """
-    The records that the task runs, and their decoder: an event that was given as one is not decoded.
+    The records for the task, and their decoder, which returns inputs that are events as they are.
 
     Args:
         decoder: of the source.
 
     Attributes:
         records: one for each input of the micro-batch.
-        on_next: called before each input.
+        on_next: called before each record is decoded.
     """
 
     def __init__(self, decoder: Decoder) -> None:
@@ -44,12 +44,12 @@ class Inputs:
         self._inputs: dict[int, _Input] = {}
         self.on_next: Callable[[], None] = lambda: None
 
-    def take(self, batch: Iterable[tuple[int, Given | Mapping[str, object]]]) -> None:
+    def load(self, batch: Iterable[tuple[int, Given | Mapping[str, object]]]) -> None:
         """
-        Have the inputs of one micro-batch, each with its number, in place of those before.
+        Replace the inputs by those of one micro-batch, each with its number.
 
         Raises:
-            BadInputError: an input is no event.
+            BadInputError: an input is not an event.
         """
         self.records = []
         self._given.clear()
@@ -61,7 +61,7 @@ class Inputs:
             self._given[id(record)] = number, given
 
     def decode(self, record: Record) -> Event | str:
-        """As `Decoder.decode`."""
+        """See `Decoder.decode`."""
         self.on_next()
         number, given = self._given[id(record)]
         nanos = nanos_of(record.timestamp_ms, record.partition, record.offset)
@@ -77,7 +77,7 @@ class Inputs:
         return event
 
     def of(self, record: Record) -> _Input:
-        """The input that a record was made of, once it was decoded."""
+        """The input of a record that was decoded."""
         return self._inputs[id(record)]
 
 
@@ -86,14 +86,14 @@ class OutputObserver:
     Collects the outputs of an attempt; see `ingest.pipeline.task.TaskObserver`.
 
     Args:
-        inputs: what the task runs.
+        inputs: of the task.
         policies: name of a decorator or sink -> its error policy.
         on_error: the pipeline's, for records that cannot be decoded.
         has_sinks: whether the sinks are part of the run.
 
     Attributes:
-        outputs: in the order in which they were known.
-        batch_time_ms: for the run.
+        outputs: in the order of their outcomes.
+        batch_time_ms: of the micro-batch.
     """
 
     batch_time_ms = BATCH_TIME_MS
@@ -105,21 +105,21 @@ class OutputObserver:
         self._has_sinks = has_sinks
         self._history: dict[Origin, tuple[Line, ...]] = {}
         self._buffered: dict[int, tuple[Record, Origin]] = {}
-        inputs.on_next = self._forget
+        inputs.on_next = self._drop_history
         self._puts: list[Line] = []
         self._sink = ""
         self.outputs: list[Output] = []
 
     def clear(self) -> None:
-        """Begin another attempt."""
+        """Start another attempt."""
         self._history.clear()
         self._buffered.clear()
         self.outputs = []
 
-    def watch(self, step: BoundDecorator, before: Event, made: Sequence[Event]) -> None:
-        """Note what a decorator did to an event; see `ingest.pipeline.chain.Watcher`."""
+    def watch(self, bound: BoundDecorator, before: Event, made: Sequence[Event]) -> None:
+        """Record what a decorator changed in an event; see `ingest.pipeline.chain.Watcher`."""
         so_far = self._history.get(before.origin, ())
-        heading: Line = {"decorator": step.decorator.kind, "label": step.decorator.settings.label}
+        heading: Line = {"decorator": bound.decorator.kind, "label": bound.decorator.settings.label}
         if not made:
             self._history[before.origin] = (*so_far, {**heading, "changed": {}})
         for part, event in enumerate(made):
@@ -127,7 +127,7 @@ class OutputObserver:
             self._history[event.origin] = (*so_far, {**heading, "changed": changed_by(before, event), **of_several})
 
     def named(self, binding: SinkBinding) -> SinkBinding:
-        """The binding, whose mutations are noted under its name."""
+        """The binding, with its mutations recorded under its name."""
         write = binding.write
 
         def write_named(event: Event) -> str | None:
@@ -137,12 +137,12 @@ class OutputObserver:
         return replace(binding, write=write_named)
 
     def mutated(self, store: str, table: str, mutation: Mutation) -> Callable[[], None]:
-        """Note a mutation as the sink made it, once the store has taken it."""
+        """Return a callback that records a mutation, for when the store has accepted it."""
         line = shown_mutation(self._sink, store, table, mutation)
         return lambda: self._puts.append(line)
 
     def undecoded(self, record: Record, why: EventError | str) -> None:
-        """Output of a record that is no event."""
+        """Add the output of a record that was not decoded."""
         number, before, _ = self._inputs.of(record)
         if isinstance(why, str):
             self.outputs.append(output_of(number, "dropped", before, reason=why, puts=self._no_puts))
@@ -151,7 +151,7 @@ class OutputObserver:
         self.outputs.append(output_of(number, outcome, before, reason=reason, error=why, puts=self._no_puts))
 
     def settled(self, record: Record, outcome: Outcome) -> None:
-        """Output of an event that does not come out of the chain."""
+        """Add the output of an event that the chain dropped or failed."""
         if isinstance(outcome, Dropped):
             # it may have been buffered since an earlier record
             record, _ = self._buffered.pop(id(outcome.event), (record, outcome.event.origin))
@@ -183,7 +183,7 @@ class OutputObserver:
     def written(
         self, record: Record, event: Event, failures: Sequence[tuple[str, EventError]], skipped: str | None
     ) -> None:
-        """Output of an event that came out of the chain."""
+        """Add the output of an event that passed the chain."""
         number, before, timestamp_ms = self._inputs.of(record)
         steps = self._history.get(event.origin, ())
         if not self._has_sinks:
@@ -194,7 +194,7 @@ class OutputObserver:
         ]
         common: dict[str, Any] = {"steps": steps, "puts": puts, "came_out": True}
         if failures:
-            # as a task counts: one that stops the pipeline before a dead letter before one that is dropped
+            # as a task counts: stop before dead letter before drop
             name, error = min(failures, key=lambda failure: _WORST_FIRST.index(self._policies[failure[0]]))
             outcome, why = _outcome_of(self._policies[name])
             refused: dict[str, Any] = {"error": error, "component": name, "refusals": failures}
@@ -204,8 +204,8 @@ class OutputObserver:
         else:
             self.outputs.append(output_of(number, "kept", shown_event(event), **common))
 
-    def _forget(self) -> None:
-        """Two inputs may have one place: what was done to the first one is not the history of the second."""
+    def _drop_history(self) -> None:
+        """Drop the history of all but buffered events, since two inputs may have the same origin."""
         buffered = {origin for _, origin in self._buffered.values()}
         self._history = {origin: done for origin, done in self._history.items() if origin in buffered}
 
@@ -226,6 +226,6 @@ def _outcome_of(on_error: OnError) -> tuple[str, str | None]:
 
 
 def _record_of_event(number: int, given: Given) -> Record:
-    """Carries an event that was given as one through the task."""
+    """A record that stands for an input without one."""
     offset = number if given.offset is None else given.offset
     return Record(given.topic, given.partition, offset, b"", b"", given.timestamp_ms)

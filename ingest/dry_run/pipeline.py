@@ -1,4 +1,4 @@
-"""A pipeline run on events without Spark and without its stores: behind `explain`, `test` and `test --update`."""
+"""Runs a pipeline without Spark and without its stores, for `explain`, `test` and `test --update`."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from typing import TypeVar
 from ingest.api import OnError, StoreUnavailableError, TaskSpec
 from ingest.config.model import Table, TestCase
 from ingest.config.test_cases import Given
-from ingest.dead_letters.letters import DeadLetterBuffer
+from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.dry_run.expected import Difference, differences
 from ingest.dry_run.observer import Inputs, OutputObserver
 from ingest.dry_run.shown import Output
@@ -22,12 +22,12 @@ from sinks.writing.store_sink import StoreSink
 
 T = TypeVar("T")
 
-MAX_EVENTS = 10_000  # of a micro-batch: a log of any size is explained in bounded memory
+MAX_EVENTS = 10_000  # of a micro-batch, so that a file of any size runs in bounded memory
 
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What a test of a pipeline came to."""
+    """The result of a test of a pipeline."""
 
     case: TestCase
     differences: tuple[Difference, ...]
@@ -35,43 +35,43 @@ class CaseResult:
 
     @property
     def passed(self) -> bool:
-        """Whether all that was expected came out."""
+        """Whether there are no differences."""
         return not self.differences
 
 
 class _InThisProcess(LoopHost):
-    """Runs one task; what would block a service is an error here."""
+    """Runs one task in this process; a blocked batch is an error."""
 
     def __init__(self, task: Task, inputs: Inputs, observer: OutputObserver) -> None:
         self._task = task
         self._inputs = inputs
         self._observer = observer
 
-    def run_tasks(self, spec: TaskSpec, *, on_one_slot: bool) -> Sequence[Receipt]:  # noqa: ARG002 - there is one slot
-        """All records in one task; of several attempts, the outputs of the last one count."""
+    def run_tasks(self, spec: TaskSpec, *, on_one_slot: bool) -> Sequence[Receipt]:  # noqa: ARG002 - only one task runs
+        """Run all records in one task; only the outputs of the last attempt count."""
         self._observer.clear()
         return [self._task.run(self._inputs.records, spec)]
 
     def until_possible(self, action: Callable[[], T]) -> T:
-        """What the action gives."""
+        """Run the action once."""
         return action()
 
-    def blocked(self, code: str, message: str, attempts: int) -> None:  # noqa: ARG002 - there is one attempt
-        """End the run."""
+    def blocked(self, code: str, message: str, attempts: int) -> None:  # noqa: ARG002 - no second attempt
+        """Raise an error: the dry run does not wait."""
         raise StoreUnavailableError(message, code=code)
 
 
 class DryRun:
     """
-    One pipeline, run by the real task and loop into stores in memory.
+    Runs one pipeline with the task and the loop of the service, into stores in memory.
 
-    A micro-batch has up to 10,000 events, and those of one partition that follow each other are a split of it. Each run
-    begins with the tables that the file declares, empty. Where `on_error` is stop, the events after the failed one run
-    too; the output says that the pipeline stops.
+    - A micro-batch has up to 10,000 events; consecutive events of one partition are a split.
+    - Each run starts with empty tables, as declared in the file.
+    - After an event that fails with `on_error: stop`, the other events still run; the output shows the stop.
 
     Args:
-        plan: made of a checked configuration.
-        tables: those it declares.
+        plan: of a checked configuration.
+        tables: that the configuration declares.
     """
 
     def __init__(self, plan: Plan, tables: Collection[Table] = ()) -> None:
@@ -80,52 +80,52 @@ class DryRun:
         self._policies = {part.name: part.on_error for part in (*plan.decorators, *plan.sinks)}
         self._without_stop = replace(
             plan,
-            on_error=_not_stopping(plan.on_error),
-            decorators=tuple(replace(part, on_error=_not_stopping(part.on_error)) for part in plan.decorators),
-            sinks=tuple(replace(part, on_error=_not_stopping(part.on_error)) for part in plan.sinks),
+            on_error=_stop_as_dead_letter(plan.on_error),
+            decorators=tuple(replace(part, on_error=_stop_as_dead_letter(part.on_error)) for part in plan.decorators),
+            sinks=tuple(replace(part, on_error=_stop_as_dead_letter(part.on_error)) for part in plan.sinks),
         )
 
     def run(
         self, inputs: Iterable[Given | Mapping[str, object]], *, until_decorators: bool = False
     ) -> Iterator[Output]:
         """
-        What becomes of events, in the order in which it is known; a micro-batch is read before its outputs come.
+        The outcomes of events, micro-batch by micro-batch, in the order in which they are known.
 
         Args:
-            inputs: checked, or plain data in the input shape of `explain`.
-            until_decorators: stop before the sinks.
+            inputs: checked, or plain data in the input format of `explain`.
+            until_decorators: run only the decorators, not the sinks.
 
         Raises:
-            BadInputError: an input is no event.
-            IngestError: a decorator cannot work now.
+            BadInputError: an input is not an event.
+            IngestError: a decorator is unavailable.
         """
         plan = self._without_stop
-        given = Inputs(live_decoder(plan))
-        observer = OutputObserver(given, self._policies, self._plan.on_error, has_sinks=not until_decorators)
+        records = Inputs(live_decoder(plan))
+        observer = OutputObserver(records, self._policies, self._plan.on_error, has_sinks=not until_decorators)
         chain = live_chain(plan, observer.watch)
-        used = () if until_decorators else plan.stores
-        stores = {name: DryStore(plan, name, self._tables, observer.mutated) for name in used}
+        names = () if until_decorators else plan.stores
+        stores = {name: DryStore(plan, name, self._tables, observer.mutated) for name in names}
         mutators = {name: store.mutator for name, store in stores.items()}
         bindings, guarded = ([], []) if until_decorators else live_bindings(plan, mutators)
         task = Task(
             pipeline=plan.pipeline,
             fingerprint=plan.fingerprint,
-            decode=given.decode,
+            decode=records.decode,
             chain=chain,
             bindings=[observer.named(binding) for binding in bindings],
             destinations={name: StoreSink(mutator) for name, mutator in mutators.items()},
             on_error=plan.on_error,
-            letters=DeadLetterBuffer(plan.masks),
+            dead_letters=DeadLetterBuffer(plan.masks),
             time_limit=TimeLimit([*chain.guarded, *guarded]),
             observer=observer,
         )
         numbered = enumerate(inputs)
         while batch := list(islice(numbered, MAX_EVENTS)):
-            given.take(batch)
+            records.load(batch)
             run_until_durable(
                 MicroBatch(f"{batch[0][0]}", observer.batch_time_ms, f"{batch[0][0]}"),
                 {name: store.committer for name, store in stores.items()},
-                _InThisProcess(task, given, observer),
+                _InThisProcess(task, records, observer),
             )
             yield from observer.outputs
 
@@ -135,5 +135,5 @@ class DryRun:
         return CaseResult(case, tuple(differences(case.expect, outputs)), outputs)
 
 
-def _not_stopping(on_error: OnError) -> OnError:
+def _stop_as_dead_letter(on_error: OnError) -> OnError:
     return OnError.DEAD_LETTER if on_error is OnError.STOP else on_error

@@ -1,4 +1,4 @@
-"""Lines of raw files as records, as the source `files` gives them."""
+"""Lines of raw files as records, as the files source reads them."""
 
 import gzip
 import itertools
@@ -17,9 +17,9 @@ def records_of_lines(lines: Iterable[bytes], topic: str, timestamp_ms: int = 0) 
     A record for each line, with its byte offset.
 
     Args:
-        lines: with their ends.
-        topic: what stands for the file.
-        timestamp_ms: time of all of them.
+        lines: with their line ends.
+        topic: of the records, in place of a path.
+        timestamp_ms: of the records.
     """
     offset = 0
     for line in lines:
@@ -31,11 +31,11 @@ def records_of_lines(lines: Iterable[bytes], topic: str, timestamp_ms: int = 0) 
 
 def records_of_file(path: Path, max_line_bytes: int | None = None) -> Iterator[Given]:
     """
-    A record for each line of a file, plain or gzip; its time is the file's time of change.
+    A record for each line of a file, plain or gzip; its timestamp is the file's modification time.
 
     Args:
         path: the file.
-        max_line_bytes: a longer line is cut after it, still too large for an event, and is the last one.
+        max_line_bytes: a longer line is cut, but still too large for an event, and the rest of the file is not read.
 
     Raises:
         NotFoundError: there is no such file.
@@ -46,7 +46,7 @@ def records_of_file(path: Path, max_line_bytes: int | None = None) -> Iterator[G
             lines = file if max_line_bytes is None else _bounded(file, max_line_bytes + len(b"\r\n"))
             yield from records_of_lines(lines, str(path), timestamp_ms)
     except (FileNotFoundError, IsADirectoryError) as error:
-        raise NotFoundError(f'there is no file "{path}"', hint="paths are seen from the folder you are in") from error
+        raise NotFoundError(f'there is no file "{path}"', hint="paths are relative to the current folder") from error
 
 
 def _bounded(file: IO[bytes], longest: int) -> Iterator[bytes]:
@@ -57,6 +57,6 @@ def _bounded(file: IO[bytes], longest: int) -> Iterator[bytes]:
 
 
 def first_records(path: str, count: int, max_line_bytes: int) -> Iterator[Given]:
-    """The first lines of the first files that the option `path` of the source names now."""
+    """The first lines of the files that the option `path` of the source matches now."""
     every = (records_of_file(file, max_line_bytes) for file in files_at(path))
     return itertools.islice(itertools.chain.from_iterable(every), count)

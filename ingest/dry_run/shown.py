@@ -1,4 +1,4 @@
-"""What comes out, as plain data for JSON."""
+"""The outputs of a dry run, as plain data for JSON."""
 
 import json
 from collections.abc import Sequence
@@ -12,17 +12,17 @@ from ingest.api.notation import name_to_bytes, to_notation
 Line = dict[str, object]
 """One line of `explain --output json`, as plain data."""
 
-_LEAST, _MOST = -(2**63), 2**63 - 1  # what the JSON library takes as a number
+_LEAST, _MOST = -(2**63), 2**63 - 1  # integers that the JSON library can write
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
     """
-    What became of one event.
+    The outcome of one event.
 
     Attributes:
         line: as `explain --output json` prints it.
-        came_out: of the chain, whatever the sinks did then.
+        came_out: whether the event passed the chain; its sinks may still have failed.
     """
 
     line: Line
@@ -47,9 +47,9 @@ def output_of(  # noqa: PLR0913 - the keys of a line
     came_out: bool = False,
 ) -> Output:
     """
-    The output with its keys in the order they are printed; without puts and refusals where none could be.
+    The output, with its keys in the order of printing; without puts and refusals if `puts` is None.
 
-    Refusals are names of sinks that do not take the event, each with its reason; one of them is the error of the line.
+    Refusals are the sinks that failed, each with its error; one of these is the error of the line.
     """
     line: Line = {"input": number, "outcome": outcome, "reason": reason, "event": event, "steps": list(steps)}
     if puts is not None:
@@ -93,7 +93,7 @@ def changed_by(before: Event, after: Event) -> Line:
 
 
 def shown_mutation(sink: str, store: str, table: str, mutation: Put | Delete) -> Line:
-    """A put with its cells in order; a delete has none and says what it deletes."""
+    """A put with its cells in order, or a delete with what it deletes and no cells."""
     line: Line = {
         "sink": sink,
         "store": store,
@@ -121,16 +121,16 @@ def _shown_name(name: str) -> str:
 
 
 def key_of(name: bytes) -> str:
-    """A name as key of a JSON object, where only text can stand: the JSON of its notation when it is not UTF-8."""
+    """A name as the key of a JSON object, which is text; a name that is not UTF-8 becomes the JSON of its notation."""
     notation = to_notation(name)
     return notation if isinstance(notation, str) else json.dumps(notation, separators=(",", ":"))
 
 
 def _clean(text: str) -> str:
-    """Text without lone surrogates, which stand in names that are not UTF-8 and cannot stand in JSON."""
+    """Text with escapes for lone surrogates, which names that are not UTF-8 contain and JSON must not contain."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _number(number: int) -> object:
-    """A number as JSON writes it; the formula for nanos gives more than 64 bits for times far away."""
+    """A number for JSON; nanos of a distant time have more than 64 bits, which the library cannot write."""
     return number if _LEAST <= number <= _MOST else orjson.Fragment(str(number))

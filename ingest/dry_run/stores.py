@@ -1,4 +1,4 @@
-"""What stands in for the stores of a plan: memory, with the tables that the file declares."""
+"""Stores of a dry run: in memory, with the tables that the file declares."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -15,14 +15,14 @@ from sinks.writing.sending import DirectSender, Sender
 from sinks.writing.store_committer import StoreCommitter
 
 OnMutation = Callable[[str, str, Mutation], Callable[[], None]]
-"""Store, table and mutation -> what to call once the store has taken it."""
+"""Store, table and mutation -> callback for when the store has accepted the mutation."""
 
 
 class _OpenTables(KnownFamilies):
     """
-    Families of a store that creates none: a table that the file does not declare has every family that is asked for.
+    Families of a store that creates no tables: a table that the file does not declare has every requested family.
 
-    Whoever creates its tables elsewhere knows their families; the dry run does not.
+    Such a table was created elsewhere, so its families are unknown to the dry run.
     """
 
     def __init__(self, store: MemoryStore, declared: frozenset[str]) -> None:
@@ -39,31 +39,31 @@ class _OpenTables(KnownFamilies):
 
 
 class _RecordingMutator(BufferedMutator):
-    """Calls back for each mutation that it takes, before anything is folded."""
+    """Reports each mutation that it accepts, before mutations are combined."""
 
     def __init__(self, on_mutation: OnMutation, sender: Sender, **options: Any) -> None:
         super().__init__([sender], **options)
         self._on_mutation = on_mutation
 
     def mutate(self, table: str, mutation: Mutation) -> None:
-        taken = self._on_mutation(self.store_name, table, mutation)
+        on_accepted = self._on_mutation(self.store_name, table, mutation)
         super().mutate(table, mutation)
-        taken()
+        on_accepted()
 
 
 class DryStore:
     """
-    A store of the dry run, both halves.
+    A store of the dry run: the task's half and the driver's half.
 
     Args:
         plan: of the pipeline.
         name: of the store.
         tables: that the file declares.
-        on_mutation: called with store, table and mutation; what it returns is called when the store has taken it.
+        on_mutation: called with store, table and mutation; the callback it returns is called when the store accepts it.
 
     Attributes:
-        mutator: the way into it, as a task has it.
-        committer: its half on the driver.
+        mutator: the task's half.
+        committer: the driver's half.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What came out, written into the `expect` of the tests that expected something else, and nothing else touched."""
+"""Updates the `expect` of tests in a file with the actual outputs, and changes nothing else in the file."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -19,13 +19,13 @@ _USUAL_KEYS = {"puts": ("table", "row", "cells"), "events": ("body", "attributes
 
 
 class NotUpdatedError(ConfigError):
-    """The file is written in a way that cannot be changed safely."""
+    """The file has a form that cannot be updated safely."""
 
     code = "not_updated"
 
 
 class Change(NamedTuple):
-    """One expectation that was replaced; None where there was none, or is none any more."""
+    """One expectation that was replaced; None for one that was added or removed."""
 
     path: Path
     before: object
@@ -35,11 +35,11 @@ class Change(NamedTuple):
 @dataclass(slots=True)
 class Updated:
     """
-    What became of a file.
+    The updated text of a file.
 
     Attributes:
-        changes: by number of the test.
-        refused: by number of the test: what cannot be written, and why.
+        changes: by index of the test.
+        refused: by index of the test: paths that cannot be updated, with the reasons.
     """
 
     text: str
@@ -53,29 +53,29 @@ class _Edit(NamedTuple):
     text: str
 
 
-def is_open(result: CaseResult) -> bool:
-    """Whether a test says nothing about what comes out yet: `expect: {}`."""
+def has_no_expectation(result: CaseResult) -> bool:
+    """Whether a test has `expect: {}`."""
     return not result.case.expect.model_fields_set
 
 
 def updated(text: str, results: Iterable[tuple[int, CaseResult]], hide: Callable[[str], str]) -> Updated:
     """
-    The text of a file with what came out.
+    The text of a file, with the actual outputs as expectations.
 
     Args:
-        text: of the file the tests stand in.
-        results: tests that failed or say nothing yet, each with its place in the list `tests`.
-        hide: text without the secrets in it; what holds one is not written.
+        text: of the file that contains the tests.
+        results: tests that failed or have no expectation, each with its index in the list `tests`.
+        hide: masks secrets in a text; a value with a secret is not written.
 
     Raises:
-        NotUpdatedError: the result would not be what is meant; the file is to be edited by hand.
+        NotUpdatedError: the updated text would have another meaning; the file must be edited by hand.
     """
     writer = _Writer(text, hide)
     for number, result in results:
-        if is_open(result):
+        if has_no_expectation(result):
             writer.fill(number, result)
         else:
-            writer.mend(number, result.differences)
+            writer.update(number, result.differences)
     return writer.result()
 
 
@@ -91,7 +91,7 @@ class _Writer:
         self._updated = Updated(text)
 
     def fill(self, number: int, result: CaseResult) -> None:
-        """Write all that came out where nothing is expected yet."""
+        """Write all outputs as the expectation of a test that has none."""
         content = _all_of(result)
         *_, case, span = self._root.along(("tests", number, "expect"))
         escaped = {key: _escaped(value) for key, value in content.items()}
@@ -107,10 +107,10 @@ class _Writer:
         self._wanted["tests"][number]["expect"] = escaped
         self._updated.changes[number] = [Change((key,), None, value) for key, value in content.items()]
 
-    def mend(self, number: int, differences: Sequence[Difference]) -> None:
-        """Write what is different, each where it stands."""
+    def update(self, number: int, differences: Sequence[Difference]) -> None:
+        """Replace each value that differs, in its place."""
         for name in ("puts", "events"):
-            self._lengthen(number, name, [each for each in differences if each.path[0] == name and _is_item(each)])
+            self._resize(number, name, [each for each in differences if each.path[0] == name and _is_item(each)])
         for each in differences:
             if not _is_item(each):
                 self._replace(number, each)
@@ -125,38 +125,38 @@ class _Writer:
         except BadYamlError:
             root = None
         if root is None or plain(root) != self._wanted:
-            raise NotUpdatedError("the tests cannot be updated as this file is written", hint="edit `expect` by hand")
+            raise NotUpdatedError("the tests in this file cannot be updated", hint="edit `expect` by hand")
         self._updated.text = text
         return self._updated
 
     def _replace(self, number: int, difference: Difference) -> None:
         path = ("tests", number, "expect", *difference.path)
         value = _escaped(difference.actual)
-        if not self._may(number, difference, value):
+        if not self._allowed(number, difference, value):
             return
         *_, span = self._root.along(path)
         written = _scalar_like(span, value) if isinstance(value, str) else _flow(value)
-        if span.start == span.end:  # nothing stands behind the colon
+        if span.start == span.end:  # no value after the colon
             written = f" {written}"
         self._edits.append(_Edit(span.start, span.end, written))
         _set(self._wanted, path, value)
 
-    def _lengthen(self, number: int, name: str, differences: Sequence[Difference]) -> None:
-        """Add what more came out at the end of a list, or take away what did not."""
+    def _resize(self, number: int, name: str, differences: Sequence[Difference]) -> None:
+        """Add items at the end of a list, or remove items from its end."""
         if not differences:
             return
         path = ("tests", number, "expect", name)
         span = list(self._root.along(path))[-1]
         known = {key for item in span.items for key in item.entries} or set(_USUAL_KEYS[name])
         added = [(each, _escaped(_parts(each.actual, known))) for each in differences if isinstance(each.actual, dict)]
-        added = [(each, value) for each, value in added if self._may(number, each, value)]
-        gone = [each for each in differences if each.actual is None and self._may(number, each, None)]
+        added = [(each, value) for each, value in added if self._allowed(number, each, value)]
+        removed = [each for each in differences if each.actual is None and self._allowed(number, each, None)]
         if added:
             self._append(span, [value for _, value in added])
-        if gone:
-            self._cut(span, len(gone))
+        if removed:
+            self._cut(span, len(removed))
         items = list(plain_at(self._wanted, path))
-        _set(self._wanted, path, items[: len(items) - len(gone)] + [value for _, value in added])
+        _set(self._wanted, path, items[: len(items) - len(removed)] + [value for _, value in added])
 
     def _append(self, span: Span, values: list[object]) -> None:
         written = [_flow(value) for value in values]
@@ -171,14 +171,14 @@ class _Writer:
             self._edits.append(_Edit(end, end, "".join(lead + item for item in written)))
 
     def _cut(self, span: Span, count: int) -> None:
-        kept = len(span.items) - count
-        if kept == 0:
-            # dashes may stand right under their key, brackets may not
+        remaining = len(span.items) - count
+        if remaining == 0:
+            # a block list may be on the level of its key, a flow list may not
             self._edits.append(_Edit(span.start, span.end, "[]" if span.style == "flow" else " []"))
         elif span.style == "flow":
-            self._edits.append(_Edit(span.items[kept - 1].end, span.items[-1].end, ""))
+            self._edits.append(_Edit(span.items[remaining - 1].end, span.items[-1].end, ""))
         else:
-            for item in span.items[kept:]:
+            for item in span.items[remaining:]:
                 dash = self._text.rfind("-", 0, item.start)
                 start, end = self._text.rfind("\n", 0, dash) + 1, item.end
                 line_end = self._line_end(end)
@@ -191,8 +191,8 @@ class _Writer:
         end = len(self._text) if end < 0 else end
         return end - 1 if self._text[end - 1 : end] == "\r" else end
 
-    def _may(self, number: int, difference: Difference, value: object) -> bool:
-        """Whether a difference may be written; noted either way."""
+    def _allowed(self, number: int, difference: Difference, value: object) -> bool:
+        """Whether a difference may be written; records the change or the refusal."""
         path = ("tests", number, "expect", *difference.path)
         if why := self._refusal(path, value):
             self._updated.refused.setdefault(number, []).append((difference.path, why))
@@ -202,13 +202,13 @@ class _Writer:
         return True
 
     def _refusal(self, path: Path, value: object) -> str:
-        """Why a value cannot be written here; "" when it can."""
+        """Why a value cannot be written here; "" if it can."""
         spans = list(self._root.along(path))
         *around, span = spans
-        if len(spans) <= len(path):  # it is new; what it is for is the last that is written
+        if len(spans) <= len(path):  # a new value: the last span is that of its parent
             around, span = spans, Span(0, 0, 0, "")
             if len(spans) < len(path):
-                return "it is not written in this place"
+                return "it is not in this place of the file"
         if any(each.shared for each in around) or span.any_shared():
             return "it is written with an anchor, an alias or a tag"
         if _VARIABLE.search(self._text[span.start : span.end]):
@@ -219,9 +219,9 @@ class _Writer:
 
 
 def plain_at(content: Any, path: Path) -> Any:
-    """What stands at the end of a path."""
-    for step in path:
-        content = content[step]
+    """The value at a path."""
+    for key in path:
+        content = content[key]
     return content
 
 
@@ -230,7 +230,7 @@ def _set(content: Any, path: Path, value: object) -> None:
 
 
 def _is_item(difference: Difference) -> bool:
-    """Whether it is a whole event or put, which only one side has."""
+    """Whether it is a whole event or put that is missing on one side."""
     return len(difference.path) == 2 and None in (difference.expected, difference.actual)  # noqa: PLR2004
 
 
@@ -251,13 +251,13 @@ def _all_of(result: CaseResult) -> dict[str, object]:
 
 
 def _parts(whole: Line, keys: set[str]) -> Line:
-    """What a test says of an event or a put: what its others say, and what it deletes."""
+    """The given keys of an event or a put; of a delete, `delete` in place of `cells`."""
     keys = keys | {"delete"} - {"cells"} if "delete" in whole else keys
     return {key: value for key, value in whole.items() if key in keys}
 
 
 def _escaped(value: object) -> Any:
-    """As it is written in a file where `${` begins a variable."""
+    """The value with `${` escaped, which starts a variable in the file."""
     match value:
         case str():
             return literal(value)
@@ -269,7 +269,7 @@ def _escaped(value: object) -> Any:
             return value
 
 
-# values as text
+# YAML of values
 
 
 def _block(content: dict[str, object]) -> Iterable[str]:
@@ -282,12 +282,12 @@ def _block(content: dict[str, object]) -> Iterable[str]:
 
 
 def _flow(value: object) -> str:
-    """What came out is data, so all text has quotes."""
+    """YAML in flow style; text is always quoted."""
     return flow(value, quoted)
 
 
 def _scalar_like(span: Span, text: str) -> str:
-    """Text in the quotes that stand there, where they serve."""
+    """YAML of a text, in the quotes of the present value if possible."""
     if span.style == "'" and text.isprintable():
         return single_quoted(text)
     return plain_or_quoted(text) if span.style == "" and span.start < span.end else quoted(text)

@@ -1,1 +1,1 @@
-"""The only door to Kafka clients: settings of a connection, and the clients that use them."""
+"""The only package that imports kafka-python: settings of a connection, and the clients that use them."""

@@ -48,7 +48,7 @@ class KafkaAdmin:
         self._client.close()
 
     def cluster_id(self) -> str:
-        """The id that the cluster got when it was created."""
+        """The id of the cluster."""
         with translating("reading the id of the cluster"):
             return str(self._client.describe_cluster()["cluster_id"])
 

@@ -89,8 +89,8 @@ def producing_client(connection: KafkaConnection, **options: Any) -> KafkaProduc
         connection: of the cluster.
         options: further options of kafka-python.
     """
-    with _connecting(connection) as reached:
-        return KafkaProducer(**reached, acks="all", allow_auto_create_topics=False, metrics_enabled=False, **options)
+    with _connecting(connection) as common:
+        return KafkaProducer(**common, acks="all", allow_auto_create_topics=False, metrics_enabled=False, **options)
 
 
 @contextmanager
@@ -101,29 +101,29 @@ def _connecting(connection: KafkaConnection) -> Iterator[dict[str, Any]]:
     If the constructor of a client of kafka-python fails, it leaves a thread behind that keeps retrying, with its
     sockets. So the network client inside it is closed here.
     """
-    made: list[KafkaNetClient] = []
-    heard = _LastReason()
+    created: list[KafkaNetClient] = []
+    last_failure = _LastFailure()
 
     def net_client(**options: Any) -> KafkaNetClient:
-        made.append(KafkaNetClient(**options))
-        return made[-1]
+        created.append(KafkaNetClient(**options))
+        return created[-1]
 
-    _log_of_connections.addHandler(heard)
+    _log_of_connections.addHandler(last_failure)
     try:
         with translating(f'connecting to Kafka at "{connection.brokers}"'):
             yield client_options(connection) | {"kafka_client": net_client}
     except BaseException as error:
-        for client in made:
+        for client in created:
             client.close()
-        if isinstance(error, SourceUnavailableError) and heard.text:
-            raise SourceUnavailableError(f"{error.message} ({heard.text})") from error
+        if isinstance(error, SourceUnavailableError) and last_failure.text:
+            raise SourceUnavailableError(f"{error.message} ({last_failure.text})") from error
         raise
     finally:
-        _log_of_connections.removeHandler(heard)
+        _log_of_connections.removeHandler(last_failure)
 
 
-class _LastReason(logging.Handler):
-    """Why connections fail: kafka-python only logs the reason, and raises a timeout."""
+class _LastFailure(logging.Handler):
+    """The last reason why a connection failed: kafka-python only logs it, and raises a timeout."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

@@ -1,4 +1,4 @@
-"""Exceptions of kafka-python as errors of this product."""
+"""Translates exceptions of kafka-python into errors of this product."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ _BUSY_GROUP: tuple[type[KafkaError], ...] = (
     kafka.IllegalGenerationError,
     kafka.RebalanceInProgressError,
 )
-_OUR_MISTAKE: tuple[type[KafkaError], ...] = (
+_INVALID_USE: tuple[type[KafkaError], ...] = (
     kafka.KafkaConfigurationError,
     kafka.IllegalArgumentError,
     kafka.IllegalStateError,
@@ -79,9 +79,9 @@ def translated(error: KafkaError, what: str) -> IngestError:
             return SourceError(
                 message, code="group_in_use", hint="other consumers use this group; give the pipeline its own"
             )
-        case _ if isinstance(error, _OUR_MISTAKE):
+        case _ if isinstance(error, _INVALID_USE):
             return SourceError(message)
-        case _:  # disconnects, timeouts, leader changes: these end by themselves, or show in the metric of retries
+        case _:  # disconnects, timeouts, leader changes: transient, or visible in the metric of retries
             return SourceUnavailableError(message)
 
 

@@ -1,5 +1,5 @@
 """
-Offsets of a consumer group, for people, their tools, and a new checkpoint.
+Offsets of a consumer group, for monitoring tools and for new checkpoints.
 
 A pipeline that has a checkpoint resumes from the checkpoint alone.
 """
@@ -57,9 +57,9 @@ class GroupOffsets:
             SourceUnavailableError: the cluster does not answer.
             SourceError: it denies access, code `access_denied`.
         """
-        return {part: kept.offset for part, kept in self.kept(topics).items()}
+        return {part: committed.offset for part, committed in self.committed_with_notes(topics).items()}
 
-    def kept(self, topics: Sequence[str]) -> dict[Part, GroupOffset]:
+    def committed_with_notes(self, topics: Sequence[str]) -> dict[Part, GroupOffset]:
         """
         Committed offsets with their notes, by topic and partition; partitions without an offset are left out.
 
@@ -68,11 +68,11 @@ class GroupOffsets:
             SourceError: it denies access, code `access_denied`.
         """
         wanted = set(topics)
-        found = self._answered("reading", lambda client: client.list_group_offsets(self._group)[self._group])
+        found = self._request("reading", lambda client: client.list_group_offsets(self._group)[self._group])
         return {
-            (part.topic, part.partition): GroupOffset(kept.offset, kept.metadata)
-            for part, kept in found.items()
-            if part.topic in wanted and kept.offset >= 0
+            (part.topic, part.partition): GroupOffset(committed.offset, committed.metadata)
+            for part, committed in found.items()
+            if part.topic in wanted and committed.offset >= 0
         }
 
     def commit(self, offsets: Mapping[Part, int], *, note: str = "", lower: bool = False) -> None:
@@ -102,9 +102,9 @@ class GroupOffsets:
                 if answer is not NoError:
                     raise answer(f'topic "{part.topic}" partition {part.partition}')
 
-        self._answered("committing", commit)
+        self._request("committing", commit)
 
-    def forget(self, topics: Sequence[str]) -> None:
+    def delete(self, topics: Sequence[str]) -> None:
         """
         Delete the committed offsets of topics, as if the group had never read them.
 
@@ -116,12 +116,12 @@ class GroupOffsets:
         if not wanted:
             return
 
-        def forget(client: KafkaAdminClient) -> None:
+        def delete(client: KafkaAdminClient) -> None:
             for part, answer in client.delete_group_offsets(self._group, wanted).items():
                 if answer is not NoError:
                     raise answer(f'topic "{part.topic}" partition {part.partition}')
 
-        self._answered("deleting", forget)
+        self._request("deleting", delete)
 
     def close(self) -> None:
         """Close the connection; the next call would open a new one."""
@@ -129,17 +129,17 @@ class GroupOffsets:
         if client is not None:
             client.close()
 
-    def _answered(self, what: str, question: Callable[[KafkaAdminClient], _Answer]) -> _Answer:
-        """Send a request, and retry for a while if the group's coordinator is being created, loaded or moved."""
-        give_up_s = time.monotonic() + ANSWER_MS / 1000
+    def _request(self, what: str, send: Callable[[KafkaAdminClient], _Answer]) -> _Answer:
+        """Send a request, and retry for some seconds if the group's coordinator is being created, loaded or moved."""
+        deadline_s = time.monotonic() + ANSWER_MS / 1000
         while True:
             if self._client is None:
                 self._client = admin_client(self._connection)
             try:
                 with translating(f'{what} offsets of group "{self._group}"'):
-                    return question(self._client)
+                    return send(self._client)
             except IngestError as error:
                 self.close()  # it may have cached the former coordinator
-                if not isinstance(error.__cause__, _MOVING) or time.monotonic() > give_up_s:
+                if not isinstance(error.__cause__, _MOVING) or time.monotonic() > deadline_s:
                     raise
                 time.sleep(_PAUSE_S)

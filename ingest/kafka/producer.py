@@ -16,7 +16,7 @@ MAX_REQUEST_BYTES = 32 * 1024 * 1024  # below a broker's limit of 100 MiB, which
 _BATCH_BYTES = 128 * 1024
 _LINGER_MS = 10  # fills batches, and adds little to a flush
 _DELIVERY_MS = 2 * ANSWER_MS  # a request that times out, and one retry
-_PATIENCE_S = (_DELIVERY_MS + ANSWER_MS) / 1000
+_FLUSH_TIMEOUT_S = (_DELIVERY_MS + ANSWER_MS) / 1000
 _CLOSE_S = 5.0
 
 
@@ -81,12 +81,12 @@ class KafkaProducer:
         """
         sent, self._sent = self._sent, []
         lost, self._lost = self._lost, None
-        give_up_s = time.monotonic() + _PATIENCE_S
+        deadline_s = time.monotonic() + _FLUSH_TIMEOUT_S
         for topic, answer in sent:
             try:
                 # not the client's own flush, which fails if it splits a batch that is too large for the topic
                 with translating(f'sending to topic "{topic}"'):
-                    answer.get(timeout=max(0.0, give_up_s - time.monotonic()))
+                    answer.get(timeout=max(0.0, deadline_s - time.monotonic()))
             except IngestError:
                 self._abandon()
                 raise
@@ -121,9 +121,9 @@ class KafkaProducer:
             give_up(client)
 
 
-def give_up(client: kafka.KafkaProducer, patience_s: float = 0.0) -> None:
-    """Close a client of kafka-python; records that it has not sent after `patience_s` are dropped."""
+def give_up(client: kafka.KafkaProducer, timeout_s: float = 0.0) -> None:
+    """Close a client of kafka-python; records that it has not sent after `timeout_s` are dropped."""
     try:
-        client.close(timeout=patience_s)
+        client.close(timeout=timeout_s)
     except KafkaError:  # not all records were sent, as expected; but the sender thread keeps running
         client._sender.force_close()  # noqa: SLF001 - no public method stops the thread

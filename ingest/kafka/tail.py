@@ -1,4 +1,4 @@
-"""Reads a topic once, from its start to its present end, without a group."""
+"""Reads a topic once, from its start to its current end, without a consumer group."""
 
 import time
 from collections.abc import Generator

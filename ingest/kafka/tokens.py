@@ -15,7 +15,7 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from ingest.kafka.settings import SaslSettings, TlsSettings, revealed
 
-_PATIENCE_S = 5
+_TIMEOUT_S = 5
 _RENEW_BEFORE_S = 60  # a token that expires during the handshake would fail the connection
 
 
@@ -45,12 +45,12 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]  # kafka-p
         """
         with self._lock:
             if time.monotonic() >= self._ends_at_s - _RENEW_BEFORE_S:
-                asked_at_s = time.monotonic()
-                self._token, lasts_s = self._fetched()
-                self._ends_at_s = asked_at_s + lasts_s
+                requested_at_s = time.monotonic()
+                self._token, lifetime_s = self._fetch()
+                self._ends_at_s = requested_at_s + lifetime_s
             return self._token
 
-    def _fetched(self) -> tuple[str, float]:
+    def _fetch(self) -> tuple[str, float]:
         form = {"grant_type": "client_credentials"}
         if self._sasl.scope is not None:
             form["scope"] = self._sasl.scope
@@ -63,7 +63,7 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]  # kafka-p
         try:
             trusted = ssl.create_default_context(cafile=self._ca_file)
             opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=trusted), _NoRedirect)
-            with opener.open(request, timeout=_PATIENCE_S) as answer:
+            with opener.open(request, timeout=_TIMEOUT_S) as answer:
                 content = json.loads(answer.read())
             return str(content["access_token"]), float(content.get("expires_in", 0))
         except (OSError, ValueError, KeyError, TypeError, urllib.error.URLError) as error:

@@ -1,1 +1,1 @@
-"""The pure middle: chain, task and what a task reports."""
+"""Runs events through a pipeline: the decorator chain, one task, and the loop over the attempts at a micro-batch."""

@@ -1,4 +1,4 @@
-"""A pipeline's decorators as one call: an event in, its outcomes out."""
+"""A pipeline's decorators as one call: event -> outcomes."""
 
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class SplitStartError(IngestError):
 
 
 class Condition(Protocol):
-    """What the chain needs of a compiled `when:` (see `ingest.expressions.Condition`)."""
+    """A compiled `when:` (see `ingest.expressions.Condition`)."""
 
     def holds(self, event: Event) -> bool:
         """Whether the decorator applies to this event."""
@@ -67,7 +67,7 @@ class Dropped(NamedTuple):
     An event that a decorator dropped on purpose.
 
     Attributes:
-        reason: one of a few, for counts.
+        reason: one of a small set, for counts.
         component: name of the decorator.
         event: as it was when it was dropped.
     """
@@ -79,7 +79,7 @@ class Dropped(NamedTuple):
 
 class Failed(NamedTuple):
     """
-    An event that cannot pass.
+    An event that failed.
 
     Attributes:
         error: without traceback. For a bug it is a DecorateBugError whose `__cause__` is what was raised, with its
@@ -111,17 +111,17 @@ out (none if it was dropped or is buffered), with the origins that the chain has
 """
 
 
-class _HeldEvent(NamedTuple):
+class _BufferedEvent(NamedTuple):
     """An event that a decorator buffers, its origin, and whether a fan-out made it."""
 
     event: Event
     origin: Origin
-    is_made: bool
+    is_fanned_out: bool
 
 
 class Chain:
     """
-    Decorators compiled to the least work for each event.
+    A compiled chain of decorators.
 
     Called by one thread. Order: `split_start`, then `run` for each event of a split, then all that `split_end` yields;
     or `split_start` again at any point, which abandons the split. A chain that `has_splits` needs each partition of a
@@ -146,18 +146,18 @@ class Chain:
         )
         self._calls = tuple((bound, call) for bound, call in self._stages if call is not None)
         self._in_stages = len(self._calls) < len(self._stages)
-        self._held: dict[int, dict[int, _HeldEvent]] = {
+        self._buffered: dict[int, dict[int, _BufferedEvent]] = {
             index: {} for index, bound in enumerate(self._decorators) if isinstance(bound.decorator, FanOut)
         }
         self.has_splits = any(map(_needs_splits, self._decorators))
 
     @property
     def guarded(self) -> Sequence[Callable[..., object]]:
-        """The functions that are called for one event and have to return in time, for a `TimeLimit`."""
+        """The functions that are called for one event, for a `TimeLimit`."""
         if not self._in_stages:
             return tuple(call for _, call in self._calls)
         conditions = (bound.condition.holds for bound in self._decorators if bound.condition is not None)
-        return (_answer, self._apply, _given, *conditions)
+        return (_call_guarded, self._apply, _returned, *conditions)
 
     def split_start(self) -> None:
         """
@@ -166,8 +166,8 @@ class Chain:
         Raises:
             IngestError: a decorator cannot work now; the message begins with its name.
         """
-        for held in self._held.values():
-            held.clear()
+        for buffered in self._buffered.values():
+            buffered.clear()
         for bound in self._decorators:
             try:
                 bound.decorator.split_start()
@@ -182,13 +182,13 @@ class Chain:
     def run(self, event: Event) -> Sequence[Outcome]:
         """The outcomes of an event, which is edited in place, and of a buffered event that a decorator drops for it."""
         if self._in_stages:
-            return self._run_in_stages([event], 0, is_made=False)
+            return self._run_in_stages([event], 0, is_fanned_out=False)
         bound = None
         try:
             for bound, call in self._calls:
                 kept = call(event)
                 if kept is not True:
-                    return (_not_kept(kept, bound, event),)
+                    return (_dropped_or_failed(kept, bound, event),)
         except BaseException as error:  # noqa: BLE001 - the boundary: a bug must not end the pipeline
             return (_failed(error, bound, event, event.origin),)
         return (event,)
@@ -200,37 +200,37 @@ class Chain:
         Raises:
             IngestError: a decorator cannot return its events now; the message begins with its name.
         """
-        for index, held in self._held.items():
+        for index, buffered in self._buffered.items():
             bound = self._decorators[index]
             try:
-                given = _given(bound, held)
+                returned = _returned(bound, buffered)
             except BaseException as error:
                 reraise_fatal(error, bound.name, type(bound.decorator).__module__, bound.provider)
                 if isinstance(error, IngestError) and not isinstance(error, EventError):
                     _name(error, bound)
                     raise
-                for event, origin, _ in held.values():
+                for event, origin, _ in buffered.values():
                     yield event, (_failed(error, bound, event, origin),)
             else:
-                for event in given:
-                    yield event, self._run_rest(index, held.pop(id(event)))
-                for event, _, _ in held.values():
+                for event in returned:
+                    yield event, self._run_rest(index, buffered.pop(id(event)))
+                for event, _, _ in buffered.values():
                     yield event, (Dropped(bound.decorator.drop_reason, bound.name, event),)
-            held.clear()
+            buffered.clear()
 
-    def _run_rest(self, index: int, held: _HeldEvent) -> Sequence[Outcome]:
+    def _run_rest(self, index: int, buffered: _BufferedEvent) -> Sequence[Outcome]:
         """The outcomes of an event that a decorator returned at the end of the split."""
-        event, origin, is_made = held
+        event, origin, is_fanned_out = buffered
         bound = self._decorators[index]
         if bound.provider:
             try:
                 check_event(event, origin)
             except TypeError as error:
                 return (_failed(error, bound, event, origin),)
-        return self._run_in_stages([event], index + 1, is_made=is_made)
+        return self._run_in_stages([event], index + 1, is_fanned_out=is_fanned_out)
 
-    def _run_in_stages(self, live: list[Event], first: int, *, is_made: bool) -> Sequence[Outcome]:
-        """The outcomes of events of one record from decorator number `first` on; `is_made`: by a fan-out."""
+    def _run_in_stages(self, live: list[Event], first: int, *, is_fanned_out: bool) -> Sequence[Outcome]:
+        """The outcomes of events of one record from decorator `first` on; `is_fanned_out`: by an earlier fan-out."""
         outcomes: list[Outcome] = []
         for index, (bound, call) in enumerate(self._stages[first:], first):
             if call is not None:
@@ -244,13 +244,13 @@ class Chain:
                     if bound.condition is not None and not bound.condition.holds(current):
                         after.append(current)
                         continue
-                    made = self._apply(bound, current, self._held.get(index, {}), is_made=is_made)
+                    made = self._apply(bound, current, self._buffered.get(index, {}), is_fanned_out=is_fanned_out)
                     if isinstance(made, Buffered):
-                        outcomes += self._hold(index, _HeldEvent(current, origin, is_made), made)
+                        outcomes += self._buffer(index, _BufferedEvent(current, origin, is_fanned_out), made)
                         made = []
                     elif len(after) + len(made) > MAX_EVENTS_OF_A_RECORD:
                         text = f"one record would become more than {MAX_EVENTS_OF_A_RECORD:,} events"
-                        raise _too_many(text)  # noqa: TRY301 - it fails the event, as what a decorator raises does
+                        raise _too_many(text)  # noqa: TRY301 - fails the event, like an exception of a decorator
                     elif not made:
                         outcomes.append(Dropped(bound.decorator.drop_reason, bound.name, current))
                 except BaseException as error:  # noqa: BLE001 - the chain boundary, as in `run`
@@ -260,42 +260,44 @@ class Chain:
                 if self._watcher is not None and before is not None:
                     self._watcher(bound, before, made)
             live = after
-            is_made = is_made or isinstance(bound.decorator, FanOut)
+            is_fanned_out = is_fanned_out or isinstance(bound.decorator, FanOut)
         outcomes.extend(live)
         return outcomes
 
-    def _hold(self, index: int, taken: _HeldEvent, answer: Buffered) -> Sequence[Outcome]:
-        bound, held = self._decorators[index], self._held[index]
-        event, dropped = taken.event, answer.instead_of
+    def _buffer(self, index: int, entry: _BufferedEvent, result: Buffered) -> Sequence[Outcome]:
+        bound, buffered = self._decorators[index], self._buffered[index]
+        event, dropped = entry.event, result.instead_of
         if dropped is None:
-            held[id(event)] = taken
+            buffered[id(event)] = entry
             return (StillBuffered(event),)
-        if held.pop(id(dropped), None) is None:
+        if buffered.pop(id(dropped), None) is None:
             raise TypeError("a fan-out dropped an event that it does not buffer")
-        held[id(event)] = taken
+        buffered[id(event)] = entry
         return (Dropped(bound.decorator.drop_reason, bound.name, dropped), StillBuffered(event))
 
     @staticmethod
-    def _apply(bound: BoundDecorator, event: Event, held: Container[int], *, is_made: bool) -> list[Event] | Buffered:
+    def _apply(
+        bound: BoundDecorator, event: Event, buffered: Container[int], *, is_fanned_out: bool
+    ) -> list[Event] | Buffered:
         decorator = bound.decorator
         origin = event.origin
         if isinstance(decorator, Decorator):
             kept = decorator.decorate(event)
             if kept is not True and kept is not False:
-                raise _no_answer(kept)
+                raise _invalid_result(kept)
             if bound.provider and kept:
                 check_event(event, origin)
             return [event] if kept else []
-        answer = decorator.decorate(event)
-        if isinstance(answer, Buffered):
-            return answer
-        made = events_of(answer)
+        result = decorator.decorate(event)
+        if isinstance(result, Buffered):
+            return result
+        made = events_of(result)
         for each in made:
-            if id(each) in held:
+            if id(each) in buffered:
                 raise TypeError("a fan-out returned an event that it buffers; return it from `split_end`")
             if bound.provider:
                 check_event(each, each.origin)
-        base = (origin.fan_out + 1) * MAX_EVENTS_OF_A_RECORD if is_made else 0
+        base = (origin.fan_out + 1) * MAX_EVENTS_OF_A_RECORD if is_fanned_out else 0
         if base + len(made) > MAX_FAN_OUT:
             raise _too_many("too many fan-outs in a row made this event")
         for number, each in enumerate(made, base):
@@ -310,13 +312,13 @@ def _needs_splits(bound: BoundDecorator) -> bool:
     )
 
 
-def _given(bound: BoundDecorator, held: dict[int, _HeldEvent]) -> list[Event]:
+def _returned(bound: BoundDecorator, buffered: dict[int, _BufferedEvent]) -> list[Event]:
     """The buffered events that a decorator returns at the end of a split."""
     decorator = bound.decorator
-    given = list(decorator.split_end()) if isinstance(decorator, FanOut) else []
-    if len({id(each) for each in given} & held.keys()) != len(given):
+    returned = list(decorator.split_end()) if isinstance(decorator, FanOut) else []
+    if len({id(each) for each in returned} & buffered.keys()) != len(returned):
         raise TypeError("a fan-out returned events that it does not buffer, or one of them twice")
-    return given
+    return returned
 
 
 def _name(error: IngestError, bound: BoundDecorator) -> None:
@@ -339,8 +341,8 @@ def _call(bound: BoundDecorator) -> Callable[[Event], bool]:
     return decorate_when
 
 
-def _answer(call: Callable[[Event], bool], event: Event) -> bool:
-    return call(event)  # by a function of our own, so that a `TimeLimit` sees each event begin
+def _call_guarded(call: Callable[[Event], bool], event: Event) -> bool:
+    return call(event)  # a function of our own, so that a `TimeLimit` sees a new call for each event
 
 
 def _kept(
@@ -351,29 +353,29 @@ def _kept(
     for event in live:
         origin = event.origin
         try:
-            answer = _answer(call, event)
+            result = _call_guarded(call, event)
         except BaseException as error:  # noqa: BLE001 - the chain boundary, as in `run`
             outcomes.append(_failed(error, bound, event, origin))
             continue
-        if answer is True:
+        if result is True:
             kept.append(event)
         else:
-            outcomes.append(_not_kept(answer, bound, event))
+            outcomes.append(_dropped_or_failed(result, bound, event))
     return kept
 
 
-def _not_kept(answer: object, bound: BoundDecorator, event: Event) -> Outcome:
-    if answer is False:
+def _dropped_or_failed(result: object, bound: BoundDecorator, event: Event) -> Outcome:
+    if result is False:
         return Dropped(bound.decorator.drop_reason, bound.name, event)
-    return _failed(_no_answer(answer), bound, event, event.origin)
+    return _failed(_invalid_result(result), bound, event, event.origin)
 
 
 def _too_many(what: str) -> DecorateError:
     return DecorateError(what, code="too_many_parts")
 
 
-def _no_answer(answer: object) -> TypeError:
-    return TypeError(f"decorate returned {short(answer)}; it must return True to keep the event or False to drop it")
+def _invalid_result(result: object) -> TypeError:
+    return TypeError(f"decorate returned {short(result)}; it must return True to keep the event or False to drop it")
 
 
 def _failed(error: BaseException, bound: BoundDecorator | None, event: Event, origin: Origin) -> Failed:

@@ -1,8 +1,8 @@
 """
 The loop over task statuses: one micro-batch, from its first attempt until it is durable.
 
-Used by everything that runs a batch: the Spark job, the replay of dead letters, the dry run and the tests. What differs
-is the host: how tasks are run and how long to wait.
+Used by everything that runs a batch: the Spark job, the replay of dead letters, the dry run and the tests. They differ
+in the host: how tasks run, and how long to wait.
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 PATIENCE_S = 10.0  # a call in flight for longer means blocked; an operator sees an outage within 15 s
 MAX_PATIENCE_S = 180.0  # a slow store still succeeds: the patience doubles with each attempt
-_MAX_DOUBLINGS = 10  # already above the longest patience; attempts have no limit, a float's exponent has one
+_MAX_DOUBLINGS = 10  # already above the maximum; attempts have no limit, but a float's exponent has
 
 
 class StoppedError(IngestError):
@@ -57,7 +57,7 @@ class LoopHost(ABC):
 @dataclass(frozen=True, slots=True)
 class MicroBatch:
     """
-    One micro-batch to run; attributes as those of `Batch` and `TaskSpec`.
+    One micro-batch to run; see `Batch` and `TaskSpec` for its attributes.
 
     Attributes:
         attempts: prefix of the names of its attempts; unique to this start of the query.

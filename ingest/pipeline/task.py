@@ -25,8 +25,8 @@ from ingest.api import (
     TaskSink,
     TaskSpec,
 )
+from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.dead_letters.envelope import DeadLetter
-from ingest.dead_letters.letters import DeadLetterBuffer
 from ingest.expressions import Condition
 from ingest.pipeline.chain import Chain, Dropped, Failed, Outcome, StillBuffered
 from ingest.pipeline.time_limit import OutOfTimeError, TimeLimit, sink_timeout
@@ -63,17 +63,17 @@ class SinkBinding:
 
 @dataclass(slots=True)
 class _BufferedRecord:
-    """An event that a decorator buffers: its record, and its part of the record's events (1 if it is the only one)."""
+    """The record of an event that a decorator buffers, and the event's fraction of the record's events."""
 
     record: Record
     part: float = 1.0
 
 
 class TaskObserver(Protocol):
-    """Is called with the outcome of each event; for the dry run."""
+    """Receives the outcome of each event; for the dry run."""
 
     def undecoded(self, record: Record, why: EventError | str) -> None:
-        """The decoder made no event of the record: an error, or the reason why it is dropped."""
+        """The decoder returned no event for the record: an error, or the reason why it is dropped."""
 
     def settled(self, record: Record, outcome: Outcome) -> None:
         """An outcome of the chain for an event of the record; an event is written to the sinks next."""
@@ -81,22 +81,22 @@ class TaskObserver(Protocol):
     def written(
         self, record: Record, event: Event, failures: Sequence[tuple[str, EventError]], skipped: str | None
     ) -> None:
-        """Every sink has handled the event: some refused it, or none took it, for the reason `skipped`."""
+        """Every sink has handled the event: some failed, or none wrote it, for the reason `skipped`."""
 
 
 class Task:
     """
-    A live pipeline; a worker process keeps it and runs it once for each partition of each micro-batch.
+    A live pipeline; a worker process caches it and runs it once for each partition of each micro-batch.
 
     Args:
         pipeline: name, for dead letters.
         fingerprint: of the configuration, for dead letters.
         decode: see `ingest.sources.decoding.Decoder.decode`.
         on_error: failure action for records that cannot be decoded.
-        letters: collects the dead letters of a task.
+        dead_letters: collects the dead letters of a task.
         bindings: the sinks, each of which writes to one of the destinations.
         destinations: by name.
-        time_limit: for the calls that an event makes; entered while records are read.
+        time_limit: for the calls that process one event; entered while records are read.
         observer: called for each event; makes the task slower.
     """
 
@@ -110,7 +110,7 @@ class Task:
         bindings: Sequence[SinkBinding],
         destinations: Mapping[str, TaskSink],
         on_error: OnError,
-        letters: DeadLetterBuffer,
+        dead_letters: DeadLetterBuffer,
         time_limit: TimeLimit,
         observer: TaskObserver | None = None,
     ) -> None:
@@ -120,20 +120,20 @@ class Task:
         self._chain = chain
         self._run_chain = failpoint.after("mid_decorate", chain.run)
         self._after_last_send = failpoint.point("after_last_send")
-        self._bindings = self._taking = tuple(bindings)
+        self._bindings = self._selected = tuple(bindings)
         self._destinations = destinations
         self._by_split = chain.has_splits or any(each.has_splits for each in destinations.values())
         self._on_error = on_error
         self._time_limit = time_limit
         self._observer = observer
         self._receipt = Receipt()
-        self._letters = letters
+        self._dead_letters = dead_letters
         self._batch_time_ms = 0
         self._max_failures: int | None = None
         self._reported: set[tuple[str, str]] = set()
         self._blocked: tuple[str, IngestError] | None = None
         self._only: Mapping[RecordPlace, frozenset[str]] = {}
-        self._held: dict[int, _BufferedRecord] = {}
+        self._buffered: dict[int, _BufferedRecord] = {}
 
     def run(self, records: Iterable[Record], spec: TaskSpec) -> Receipt:
         """
@@ -142,12 +142,12 @@ class Task:
         An unavailable destination raises nothing: the receipt's status says so.
         """
         receipt = self._receipt = Receipt()
-        self._letters.clear()
+        self._dead_letters.clear()
         self._batch_time_ms = spec.batch.time_ms
-        self._taking = self._bindings
+        self._selected = self._bindings
         self._only = spec.only
         self._max_failures = spec.max_failures
-        self._held.clear()
+        self._buffered.clear()
         attempt = spec.batch.attempt
         if self._blocked is not None and self._blocked[0] == attempt != "":
             # an earlier task of this attempt has already waited in this process; if every task waited, a batch of many
@@ -175,7 +175,7 @@ class Task:
         if any(result.run_again for result in receipt.results.values()):
             receipt.status = TaskStatus.RUN_AGAIN
         else:
-            receipt.dead_letters = self._letters.lines()
+            receipt.dead_letters = self._dead_letters.lines()
         return receipt
 
     def close(self) -> None:
@@ -194,7 +194,7 @@ class Task:
     def _run_split(self, records: Iterable[Record]) -> None:
         counts = self._receipt.counts
         self._chain.split_start()
-        for record in self._directed(records) if self._only else records:
+        for record in self._with_selected_sinks(records) if self._only else records:
             counts.records += 1
             try:
                 event = self._decode(record)
@@ -214,10 +214,10 @@ class Task:
                 if self._observer is not None:
                     self._observer.undecoded(record, event)
         for event, outcomes in self._chain.split_end():
-            held = self._held.pop(id(event))
+            buffered = self._buffered.pop(id(event))
             if self._only:
-                self._direct(held.record)
-            self._settle(held.record, outcomes, held.part)
+                self._select_sinks(buffered.record)
+            self._settle(buffered.record, outcomes, buffered.part)
         for destination in self._destinations.values():
             destination.split_end()
 
@@ -229,21 +229,21 @@ class Task:
             self._observer.undecoded(record, error)
         self._fail(record, None, error, "source", self._on_error)
 
-    def _directed(self, records: Iterable[Record]) -> Iterator[Record]:
+    def _with_selected_sinks(self, records: Iterable[Record]) -> Iterator[Record]:
         for record in records:
-            self._direct(record)
+            self._select_sinks(record)
             yield record
 
-    def _direct(self, record: Record) -> None:
+    def _select_sinks(self, record: Record) -> None:
         """Write the events of this record only to the sinks that it is for."""
         names = self._only.get(record.place)
-        self._taking = tuple(binding for binding in self._bindings if names is None or binding.name in names)
+        self._selected = tuple(binding for binding in self._bindings if names is None or binding.name in names)
 
     def _settle(self, record: Record, outcomes: Sequence[Outcome], part: float = 1.0) -> None:
         """Write, count or dead-letter an event's outcomes; a buffered event counts once its outcome is known."""
         counts = self._receipt.counts
         failed = settled_before = 0
-        held: _BufferedRecord | None = None
+        buffered: _BufferedRecord | None = None
         for outcome in outcomes:
             if self._observer is not None:
                 self._observer.settled(record, outcome)
@@ -255,28 +255,28 @@ class Task:
                 case Dropped():
                     counts.read += 1
                     counts.dropped[outcome.reason] += 1
-                    if self._held and self._held.pop(id(outcome.event), None) is not None:
+                    if self._buffered and self._buffered.pop(id(outcome.event), None) is not None:
                         settled_before += 1  # it was an outcome when it was buffered, here or for an earlier record
-                case StillBuffered(waiting):
-                    held = self._held[id(waiting)] = held or _BufferedRecord(record)
+                case StillBuffered(event):
+                    buffered = self._buffered[id(event)] = buffered or _BufferedRecord(record)
                 case Failed():
                     counts.read += 1
                     failed += 1
                     fan_out = outcome.origin.fan_out
                     self._fail(record, outcome.event, outcome.error, outcome.component, outcome.on_error, fan_out)
-        if failed or held is not None:
+        if failed or buffered is not None:
             events = len(outcomes) - settled_before
             counts.failed += part * failed / events
-            if held is not None:
-                held.part = part / events
+            if buffered is not None:
+                buffered.part = part / events
 
     def _write(self, record: Record, event: Event) -> bool:  # noqa: PLR0912 - one branch for each outcome
-        """Whether a sink refused the event. It counts once: as dead-lettered, else dropped by error, else stored."""
+        """Whether a sink failed for the event; counts it once: as dead-lettered, else dropped by error, else stored."""
         counts = self._receipt.counts
         stored = False
         skipped = "no_sink"
         failures: list[tuple[EventError, SinkBinding]] = []
-        for binding in self._taking:
+        for binding in self._selected:
             try:
                 if binding.condition is not None and not binding.condition.holds(event):
                     continue
@@ -298,17 +298,19 @@ class Task:
             names = [(binding.name, error) for error, binding in failures]
             self._observer.written(record, event, names, None if stored or failures else skipped)
         if failures:
-            self._refuse(record, event, failures)
+            self._fail_sinks(record, event, failures)
         elif stored:
             counts.stored += 1
         else:
             counts.dropped[skipped] += 1
         return bool(failures)
 
-    def _refuse(self, record: Record, event: Event, failures: Sequence[tuple[EventError, SinkBinding]]) -> None:
-        """Fail an event that sinks refused: each sink may have a dead letter, and only the first one counts."""
-        kept = (number for number, (_, binding) in enumerate(failures) if binding.on_error is OnError.DEAD_LETTER)
-        counted = next(kept, 0)
+    def _fail_sinks(self, record: Record, event: Event, failures: Sequence[tuple[EventError, SinkBinding]]) -> None:
+        """Fail an event for which sinks failed: each may have a dead letter, and only the first one counts."""
+        dead_lettered = (
+            number for number, (_, binding) in enumerate(failures) if binding.on_error is OnError.DEAD_LETTER
+        )
+        counted = next(dead_lettered, 0)
         for number, (error, binding) in enumerate(failures):
             fan_out = event.origin.fan_out
             self._fail(record, event, error, binding.name, binding.on_error, fan_out, counted=number == counted)
@@ -344,7 +346,7 @@ class Task:
                 counts.dropped["on_error"] += counted
             case OnError.DEAD_LETTER:
                 counts.dead_lettered[error.code] += counted
-                self._letters.add(
+                self._dead_letters.add(
                     DeadLetter(
                         record=record,
                         fan_out=fan_out,
@@ -380,7 +382,7 @@ def _bug_in(bug: BaseException, binding: SinkBinding, origin: Origin) -> Decorat
 def _bug_of(
     bug: BaseException, name: str, package: str, origin: Origin, *, code: str, provider: str = ""
 ) -> DecorateBugError:
-    """The error of an event that brought a bug to light, in what has this name."""
+    """The error of an event for which the named component raised an unexpected exception."""
     reraise_fatal(bug, name, package, provider, origin=origin)
     error = DecorateBugError(describe_exception(bug, package, provider), code=code)
     error.__cause__ = bug

@@ -46,8 +46,8 @@ class TimeLimit:
     Interrupts guarded calls that take too long while it is entered. Outside the main thread it does nothing.
 
     Args:
-        guarded: functions and methods of Python, each call of which has to return. Their caller catches the
-            `OutOfTimeError`, so it must not be guarded itself: its handler would be interrupted as well.
+        guarded: Python functions and methods whose calls must return in time. Their caller catches `OutOfTimeError`,
+            so it must not be guarded itself: its handler would be interrupted as well.
 
     Attributes:
         ended: number of calls interrupted since it was entered.
@@ -69,7 +69,7 @@ class TimeLimit:
     def __enter__(self) -> Self:
         self.ended = 0
         self._forget()
-        # a timer that other code has set is left as it is
+        # never replace a timer that other code has set
         is_free = threading.current_thread() is threading.main_thread() and not any(
             signal.getitimer(signal.ITIMER_REAL)
         )
@@ -109,7 +109,7 @@ class TimeLimit:
             if frame.f_code in self._codes:
                 call = frame
             frame = frame.f_back
-        # a call that survived an interrupt is not counted from zero, but interrupted again at each tick
+        # the count is not reset after an interrupt, so a call that catches it is interrupted again at each tick
         if call is None or call is not self._seen:
             self._seen = call
             self._count = 0

@@ -36,7 +36,7 @@ from ingest.api import (
 )
 from ingest.catalog import Catalog
 from ingest.config.model import Component, Configuration, Pipeline, names_of
-from ingest.dead_letters.letters import DeadLetterBuffer
+from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.expressions import Condition
 from ingest.masks import Masks
 from ingest.pipeline.chain import BoundDecorator, Chain, Watcher
@@ -248,7 +248,7 @@ def live_task(plan: Plan) -> "Task":
         bindings=bindings,
         destinations={**stores, **own},
         on_error=plan.on_error,
-        letters=DeadLetterBuffer(plan.masks),
+        dead_letters=DeadLetterBuffer(plan.masks),
         time_limit=TimeLimit([*chain.guarded, *guarded]),
     )
 

@@ -208,4 +208,4 @@ def leave_topics(group: GroupOffsets, topics: Sequence[str], checkpoint: Checkpo
         if newest is not None and others:
             group.commit(others, note=times.note(newest))
     with suppress(IngestError):  # it has none of them but for what was committed in the moment of the change
-        group.forget(topics)
+        group.delete(topics)

@@ -160,7 +160,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
                 )
             return self.settings.start
         with closing(GroupOffsets(self.settings, self.group)) as group:
-            kept = group.kept(topics)
+            kept = group.committed_with_notes(topics)
         committed = {part: one.offset for part, one in kept.items()}
         if self.context.start_from is None:
             if committed:

@@ -110,8 +110,8 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             once=options.once,
             stop=stop,
             stop_timeout_s=configuration.service.stop_timeout,
-            is_alive=lambda: ask(lambda: is_alive(session), otherwise=True),
-            silent_s=lambda: ask.silent_s,
+            is_alive=lambda: ask(lambda: is_alive(session), default=True),
+            silent_s=lambda: ask.pending_s,
         )
         recovery()
         errors += supervisor.run()

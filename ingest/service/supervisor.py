@@ -203,7 +203,7 @@ class Supervisor:
 
     def _watch_over(self, member: Member) -> None:
         """Report what a running query does not report itself."""
-        is_slow = member.query.step_s() > SLOW_S
+        is_slow = member.query.stage_s() > SLOW_S
         member.observer.slow(f"a step of the micro-batch has been at work for over {SLOW_S:g} s" if is_slow else None)
         unavailable = member.pipeline.unavailable()
         member.observer.source(unavailable)

@@ -1,1 +1,1 @@
-"""What a source is: its options, how its events are told apart, and how records become events."""
+"""Sources: their options, and the decoding of records into events."""

@@ -1,19 +1,19 @@
 """
-From a record to an event.
+Decodes records into events.
 
-The body is the record's value. Headers named `host`, `priority` and `nanos` are the event's core fields, all others are
-attributes: of a name that repeats the last one counts, a null value is an empty one. Without those headers the host
-is "", the priority INFO and the nanos come from the record's place (`ingest.api.nanos_of`).
+The body is the record's value. Headers named `host`, `priority` and `nanos` set the event's core fields; all others
+become attributes. If a name repeats, the last value wins; a null value is empty. Without those headers the host is "",
+the priority INFO, and the nanos follow from the record's timestamp and position (`ingest.api.nanos_of`).
 
 Formats:
 
 - `raw`: the value is the body.
-- `json`: the value is an envelope, `{"body": T, "headers": {name: T, …}}`, both optional; T is a string, or
-  `{"b64": …}` for what is not text. Header values may be numbers and booleans too, which stand for their JSON text
-  digit for digit, and null, which is an empty value. They are treated as the record's own headers and win over those.
+- `json`: the value is an envelope, `{"body": T, "headers": {name: T, …}}`; both keys are optional. T is a string, or
+  `{"b64": …}` for bytes that are not UTF-8. A header may also be a number or a boolean, which becomes its JSON text
+  digit for digit, or null, which becomes an empty value. Headers of the envelope override those of the record.
   For plain JSON objects use `raw` and the decorator `json`.
-- `flume_avro`: the value is an AvroFlumeEvent (headers and body) in Avro's binary form without a schema in front, as
-  Flume's Kafka sink and channel write it. Its headers win over the record's.
+- `flume_avro`: the value is an AvroFlumeEvent (headers and body) in Avro's binary encoding without a schema, as
+  Flume's Kafka sink and channel write it. Its headers override those of the record.
 
 Source: the envelopes are those of Flume's JSON and Avro events.
 """
@@ -39,7 +39,7 @@ from ingest.formats.json_text import attributes_of, read_json, write_json
 
 
 class Existing(StrEnum):
-    """What setting an attribute again does."""
+    """The effect of setting an attribute that the event already has."""
 
     REPLACE = "replace"
     ERROR = "error"
@@ -50,16 +50,16 @@ _Content = Callable[[bytes], tuple[bytes, Mapping[str, bytes]]]
 
 class Decoder:
     """
-    Makes events of records; pure, and the same record always gives the same event.
+    Decodes records into events. Pure: the same record always gives the same event.
 
     Args:
         format: how a value holds an event.
-        existing: `error` makes events whose attributes cannot be set again.
-        max_event_bytes: largest value of a record.
-        tombstones: what becomes of a record without a value.
+        existing: `error` creates events whose attributes can be set only once.
+        max_event_bytes: maximum size of a record's value.
+        tombstones: the action for a record without a value.
 
     Attributes:
-        event_class: what its events are, by `existing`.
+        event_class: class of the events, which depends on `existing`.
     """
 
     def __init__(
@@ -78,10 +78,10 @@ class Decoder:
 
     def decode(self, record: Record) -> Event | str:
         """
-        The event of a record, or why the record is dropped on purpose.
+        The event of a record, or the reason for which the record is dropped on purpose.
 
         Raises:
-            DecodeError: the record is not an event.
+            DecodeError: the record cannot be decoded.
         """
         topic, partition, offset, key, value, timestamp_ms, headers = record
         tombstone = value is None
@@ -93,7 +93,7 @@ class Decoder:
             value = b""
         elif len(value) > self._max_event_bytes:
             raise DecodeError(
-                f"the value has {len(value)} bytes, allowed are {self._max_event_bytes}",
+                f"the value has {len(value)} bytes; the limit is {self._max_event_bytes}",
                 code="too_large",
                 hint="raise the source's `max_event_bytes`",
             )
@@ -124,29 +124,29 @@ def _from_envelope(value: bytes) -> tuple[bytes, Mapping[str, bytes]]:
         envelope = read_json(value)
         if not isinstance(envelope, dict) or not envelope.keys() <= {"body", "headers"}:
             raise DecodeError(
-                'the value is no envelope {"body": …, "headers": {…}}',
+                'the value is not an envelope {"body": …, "headers": {…}}',
                 code="bad_envelope",
                 hint="use format raw and the decorator json for other JSON",
             )
         body = from_notation(envelope.get("body", ""))
         return body, attributes_of(envelope, value, _headers) if "headers" in envelope else {}
-    except DecorateError as error:  # what reads JSON is for decorators too
+    except DecorateError as error:  # from the JSON reader, which decorators use too
         raise DecodeError(f"the value is {error}", code=error.code) from error
 
 
 def _headers(envelope: dict[str, object]) -> dict[str, bytes]:
     headers = envelope["headers"]
     if not isinstance(headers, dict):
-        raise DecodeError("the headers of the envelope are no object", code="bad_envelope")
+        raise DecodeError("the headers of the envelope are not an object", code="bad_envelope")
     return {name: _header(content) for name, content in headers.items()}
 
 
 def _header(content: object) -> bytes:
-    if isinstance(content, str):  # a number as it was written too
+    if isinstance(content, str):  # a string, or a number as it was written
         return content.encode()
     if content is None:
         return b""
-    if isinstance(content, (int, float)):  # a truth value too
+    if isinstance(content, (int, float)):  # includes booleans
         return write_json(content)
     return from_notation(content)
 
@@ -155,11 +155,11 @@ def _from_avro(value: bytes) -> tuple[bytes, Mapping[str, bytes]]:
     try:
         return _flume_event()(value)
     except ValueError as error:
-        raise DecodeError(f"the value is no AvroFlumeEvent: {error}", code="bad_avro") from error
+        raise DecodeError(f"the value is not an AvroFlumeEvent: {error}", code="bad_avro") from error
 
 
 @cache
 def _flume_event() -> _Content:
-    from ingest.formats.avro import flume_event  # only pipelines of this format pay for it
+    from ingest.formats.avro import flume_event  # imported only for pipelines of this format
 
     return flume_event

@@ -1,4 +1,4 @@
-"""Options of finished files as a source, and the files that they name."""
+"""Options of the files source, and the files that its path matches."""
 
 import glob
 from pathlib import Path
@@ -15,7 +15,7 @@ class FilesSourceSettings(SourceSettings):
 
     @property
     def decoding(self) -> Decoding:
-        """As the options say; a line is never a tombstone."""
+        """The decoding options; a line is never a tombstone."""
         return Decoding(self.format, self.max_event_bytes)
 
     @property
@@ -30,27 +30,27 @@ class FilesSourceSettings(SourceSettings):
 
     @property
     def has_headers(self) -> bool:
-        """A line has none."""
+        """False: a line has no headers."""
         return False
 
     @property
     def has_record_times(self) -> bool:
-        """All lines of a file have its time of change."""
+        """False: every line has the modification time of its file."""
         return False
 
     @property
     def has_unique_nanos(self) -> bool:
-        """Lines of one time, 10,000 bytes apart, have the same nanos."""
+        """False: lines with the same time, a multiple of 10,000 bytes apart, have the same nanos."""
         return False
 
     @property
     def fixed_names(self) -> frozenset[str]:
-        """The partition is 0, and there is no key."""
+        """The partition is always 0, the key always empty."""
         return frozenset({"partition", "key"})
 
 
 def files_at(path: str) -> list[Path]:
-    """The files that the option `path` names now, sorted: of a folder, of a glob, or the one file."""
+    """The files that the option `path` matches now, sorted: those of a folder or a glob, or the one file."""
     pattern = f"{path}/*" if Path(path).is_dir() else path
     names = glob.glob(pattern)  # noqa: PTH207 - patterns may be absolute
     return sorted(Path(name) for name in names if Path(name).is_file())

@@ -1,4 +1,4 @@
-"""Options of Kafka as a source."""
+"""Options of the Kafka source."""
 
 import re
 from dataclasses import dataclass, field
@@ -30,13 +30,13 @@ Offsets = dict[str, dict[int, int]]
 @dataclass(frozen=True, slots=True)
 class Start:
     """
-    Where a pipeline without a checkpoint begins.
+    Where a pipeline without a checkpoint starts to read.
 
     Attributes:
         at: `earliest`, `latest`, `time` or `offsets`.
         time_ms: the first event at or after this time, when `at` is `time`.
-        offsets: when `at` is `offsets`; partitions that are not listed begin at their earliest event.
-        text: as it was written.
+        offsets: when `at` is `offsets`; partitions that are not listed start at their earliest event.
+        text: as written in the configuration or on the command line.
     """
 
     at: str
@@ -47,10 +47,10 @@ class Start:
     @classmethod
     def parse(cls, text: str, zone: str = "UTC") -> "Start":
         """
-        A start written as text; a time without an offset from UTC is in the given zone.
+        Parse a start; a time without a UTC offset is in the given zone.
 
         Raises:
-            ValueError: it is neither earliest, latest nor a time.
+            ValueError: the text is not earliest, latest or a time.
         """
         if text in ("earliest", "latest"):
             return cls(text, text=text)
@@ -58,7 +58,7 @@ class Start:
             moment = datetime.fromisoformat(text)
         except ValueError as error:
             raise ValueError(
-                f'"{text}" is no place to start; write earliest, latest or a time, as in "2026-01-31T12:00:00Z"'
+                f'"{text}" is not a start; write earliest, latest or a time, as in "2026-01-31T12:00:00Z"'
             ) from error
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=ZoneInfo(zone))
@@ -80,7 +80,7 @@ def _start(value: object, info: ValidationInfo) -> object:
     if isinstance(value, dict):
         return Start("offsets", offsets={topic: _partitions(topic, found) for topic, found in value.items()})
     if not isinstance(value, str):
-        raise PydanticCustomError("wrong_type", "start wants earliest, latest, a time or offsets")
+        raise PydanticCustomError("wrong_type", "start must be earliest, latest, a time or offsets")
     zone = info.context.get("timezone", "UTC") if isinstance(info.context, dict) else "UTC"
     try:
         return Start.parse(value, zone)
@@ -123,7 +123,9 @@ class KafkaSourceSettings(KafkaConnection, SourceSettings):
 
     topics: list[Topic] | None = option("Topics to read.", default=None, example=["ticks"], min_length=1)
     topics_pattern: str | None = option(
-        "Regular expression; topics whose whole name matches are read, new ones too.", default=None, example="app-.*"
+        "Regular expression; topics whose whole name matches are read, also new ones.",
+        default=None,
+        example="app-.*",
     )
     group: str | None = option(
         f"Consumer group that acknowledged offsets are committed to; `{default_group('PIPELINE')}` when left out.",
@@ -132,11 +134,11 @@ class KafkaSourceSettings(KafkaConnection, SourceSettings):
         min_length=1,
     )
     start: StartOption = option(
-        "Where to begin without a checkpoint: earliest, latest, a time, or offsets `{topic: {partition: offset}}`.",
+        "Where to start without a checkpoint: earliest, latest, a time, or offsets `{topic: {partition: offset}}`.",
         default="earliest",
     )
     max_events_per_batch: int = option(
-        "At most so many events in one micro-batch; bounds what a replay repeats.", default=200_000, ge=1
+        "Maximum number of events in one micro-batch; a restart repeats at most one micro-batch.", default=200_000, ge=1
     )
     max_event_bytes: ByteSize = option("A record with a larger value fails.", default="1MiB", ge=1)
     format: Format = option("How a value holds an event: raw, json or flume_avro.", default="raw", strict=False)
@@ -177,7 +179,7 @@ class KafkaSourceSettings(KafkaConnection, SourceSettings):
 
     @property
     def decoding(self) -> Decoding:
-        """As the options say."""
+        """The decoding options."""
         return Decoding(self.format, self.max_event_bytes, self.tombstones)
 
     @property
@@ -187,7 +189,7 @@ class KafkaSourceSettings(KafkaConnection, SourceSettings):
 
     @property
     def topics_by_name(self) -> tuple[str, ...]:
-        """Those of `topics`."""
+        """The topics listed in `topics`; empty for a pattern."""
         return tuple(self.topics or ())
 
     def reads_topic(self, topic: str) -> bool:
@@ -198,7 +200,7 @@ class KafkaSourceSettings(KafkaConnection, SourceSettings):
 
     @property
     def consumer_group(self) -> tuple[str, str] | None:
-        """The group, where it is known: a pipeline's name gives the default."""
+        """Brokers and group; None while the default group is unknown, which needs the name of the pipeline."""
         return None if self.group is None else (self.brokers, self.group)
 
     @property
@@ -208,9 +210,9 @@ class KafkaSourceSettings(KafkaConnection, SourceSettings):
 
     @property
     def keeps_batch_times(self) -> bool:
-        """Beside the offsets of the consumer group."""
+        """True: they are committed with the offsets of the consumer group."""
         return True
 
     def java_properties(self) -> dict[str, str]:
-        """Those of the connection's security."""
+        """The system properties that the security options need."""
         return self.security.java_properties()

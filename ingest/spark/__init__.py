@@ -1,1 +1,1 @@
-"""The only door to pyspark and pyarrow: sessions, sources as frames, the one place that acknowledges a micro-batch."""
+"""The only package that imports pyspark and pyarrow: the session, sources as DataFrames, streaming queries."""

@@ -1,4 +1,4 @@
-"""The jars of Spark's Kafka connector: which they are, whether they are there and whole, and getting them."""
+"""The jars of Spark's Kafka connector: their coordinates, their checksums and their download."""
 
 import hashlib
 import os
@@ -14,14 +14,14 @@ from pathlib import Path
 from ingest.api import IngestError, IntegrityError, NotFoundError
 from ingest.durable import sync_folder
 
-_MAVEN_PATIENCE_S = 600  # for one jar of some megabytes, over a slow line
+_MAVEN_TIMEOUT_S = 600  # for one jar of some megabytes, over a slow network
 _FETCH = "run `ingest jars fetch`"
 
 
 @dataclass(frozen=True, slots=True)
 class Jar:
     """
-    A jar as jars.toml names it.
+    A jar that jars.toml lists.
 
     Attributes:
         coordinates: GROUP:ARTIFACT:VERSION.
@@ -37,7 +37,7 @@ class Jar:
         return f"{artifact}-{version}.jar"
 
 
-def wanted() -> tuple[Jar, ...]:
+def required() -> tuple[Jar, ...]:
     """All jars of the connector."""
     content = resources.files("ingest.spark").joinpath("jars.toml").read_text(encoding="utf-8")
     return tuple(Jar(jar["coordinates"], jar["sha256"]) for jar in tomllib.loads(content)["jar"])
@@ -52,46 +52,46 @@ def cache_folder() -> Path:
 
 def connector_jars(cache: Path | None = None) -> list[Path]:
     """
-    The jars on this machine, every one with the right content.
+    The jars in the cache, with their checksums verified.
 
     Raises:
-        NotFoundError: one is not there.
-        IntegrityError: one has other content than was published.
+        NotFoundError: one is missing.
+        IntegrityError: one has another checksum than jars.toml lists.
     """
     folder = cache or cache_folder()
-    return [_checked(folder / jar.file_name, jar, way_out=_FETCH) for jar in wanted()]
+    return [_checked(folder / jar.file_name, jar, hint=_FETCH) for jar in required()]
 
 
 def fetch(cache: Path | None = None, progress: Callable[[str], None] = lambda _line: None) -> list[Path]:
     """
-    Get the jars that are not there, or not whole, through Maven, which has its own settings for where they come from.
+    Download jars that are missing or damaged with Maven, from the repositories in Maven's settings.
 
-    A jar appears in the folder whole and checked, or not at all.
+    A jar is moved to the folder only when it is complete and its checksum is verified.
 
     Args:
         cache: folder of the jars.
-        progress: told what is done, a line a jar.
+        progress: called with one line for each jar.
 
     Raises:
-        NotFoundError: there is no Maven on this machine.
+        NotFoundError: Maven is not installed.
         IngestError: Maven failed, code `jars_fetch`.
-        IntegrityError: what came is not what was published.
+        IntegrityError: a downloaded jar has another checksum than jars.toml lists.
     """
     folder = cache or cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    return [_fetched(jar, folder, progress) for jar in wanted()]
+    return [_fetch_one(jar, folder, progress) for jar in required()]
 
 
-def _fetched(jar: Jar, folder: Path, progress: Callable[[str], None]) -> Path:
+def _fetch_one(jar: Jar, folder: Path, progress: Callable[[str], None]) -> Path:
     path = folder / jar.file_name
     if path.is_file() and _sha256(path) == jar.sha256:
-        progress(f"{jar.file_name} is there")
+        progress(f"{jar.file_name} is up to date")
         return path
     progress(f"fetching {jar.coordinates}")
     with tempfile.TemporaryDirectory(dir=folder, prefix=".fetching-") as temporary:
         _copy_with_maven(jar, Path(temporary))
-        came = _checked(Path(temporary) / jar.file_name, jar, way_out="ask who runs the repository Maven uses")
-        came.replace(path)
+        downloaded = _checked(Path(temporary) / jar.file_name, jar, hint="check the repository that Maven uses")
+        downloaded.replace(path)
     sync_folder(folder)
     return path
 
@@ -100,13 +100,13 @@ def _copy_with_maven(jar: Jar, folder: Path) -> None:
     maven = shutil.which("mvn")
     if maven is None:
         raise NotFoundError(
-            "Maven is not there, which fetches the jars",
-            hint=f"apt-get install maven, or put {jar.file_name} and the others into the folder of the jars",
+            "Maven is not installed; it downloads the jars",
+            hint=f"run 'apt-get install maven', or copy {jar.file_name} and the other jars to the cache",
         )
-    # run in a folder without a project; `copy` takes the one artifact and nothing that it depends on
+    # run in a folder without a project; `copy` gets one artifact without its dependencies
     command = [maven, "--batch-mode", "--quiet", "dependency:copy", f"-Dartifact={jar.coordinates}"]
     try:
-        done = subprocess.run(  # noqa: S603 - the program found above, with names from our own jars.toml
+        done = subprocess.run(  # noqa: S603 - a fixed command, with coordinates from our own jars.toml
             [*command, f"-DoutputDirectory={folder}"],
             cwd=folder,
             stdin=subprocess.DEVNULL,
@@ -114,10 +114,10 @@ def _copy_with_maven(jar: Jar, folder: Path) -> None:
             text=True,
             errors="replace",
             check=False,
-            timeout=_MAVEN_PATIENCE_S,
+            timeout=_MAVEN_TIMEOUT_S,
         )
     except subprocess.TimeoutExpired as error:
-        raise _failed(jar, f"no end after {_MAVEN_PATIENCE_S} s") from error
+        raise _failed(jar, f"timed out after {_MAVEN_TIMEOUT_S} s") from error
     if done.returncode != 0:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line]
         raise _failed(jar, lines[0] if lines else f"exit code {done.returncode}")
@@ -131,12 +131,12 @@ def _failed(jar: Jar, reason: str) -> IngestError:
     )
 
 
-def _checked(path: Path, jar: Jar, *, way_out: str) -> Path:
+def _checked(path: Path, jar: Jar, *, hint: str) -> Path:
     if not path.is_file():
-        raise NotFoundError(f'connector jars are not there: no "{path}"', hint=way_out)
+        raise NotFoundError(f'connector jar "{path}" is missing', hint=hint)
     found = _sha256(path)
     if found != jar.sha256:
-        raise IntegrityError(f'"{path}" has sha256 {found}, {jar.sha256} was published', hint=way_out)
+        raise IntegrityError(f'"{path}" has SHA-256 {found}, expected {jar.sha256}', hint=hint)
     return path
 
 

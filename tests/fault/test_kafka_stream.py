@@ -138,7 +138,7 @@ class Beside:
         codes, drops, gone_is_there = RULES[rule]
         name = f"odd_{rule}"
         queue = FileDeadLetters(run.state_folder, name)
-        letters = {entry.letter.record.offset: entry.letter for entry in queue.entries()}
+        letters = {entry.dead_letter.record.offset: entry.dead_letter for entry in queue.entries()}
         assert {offset: letter.code for offset, letter in letters.items()} == codes
         for offset, letter in letters.items():
             sent = ODD[offset]

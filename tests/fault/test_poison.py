@@ -54,7 +54,7 @@ def test_seven_bad_events_of_ten_thousand(kafka: Kafka, hbase: HBase, tmp_path: 
         found = hbase.rows(table)
         assert len(found) == COUNT - len(BAD)
         assert found.keys() == {b"r%d" % number for number in range(COUNT) if number not in BAD}
-        letters = {entry.letter.record.offset: entry.letter for entry in letters_of(service)}
+        letters = {entry.dead_letter.record.offset: entry.dead_letter for entry in letters_of(service)}
         assert {offset: letter.code for offset, letter in letters.items()} == {
             offset: code for offset, (code, _) in BAD.items()
         }

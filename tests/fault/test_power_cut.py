@@ -125,7 +125,7 @@ def identity_holds(folder: Path, state: State) -> None:
 
 
 def letters_hold(folder: Path, state: State) -> None:
-    found = "".join(str(entry.letter.record.value, "ascii") for entry in FileDeadLetters(folder, "p").entries())
+    found = "".join(str(entry.dead_letter.record.value, "ascii") for entry in FileDeadLetters(folder, "p").entries())
     order = ["", "ab", "c", ""]
     assert found in order[state.returned : state.returned + 2]
 

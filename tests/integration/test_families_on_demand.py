@@ -70,7 +70,7 @@ def check(service: Service, hbase: HBase, table: str, made: dict[str, range], re
         families = {b"made%04d" % number for number in numbers}
         assert set(found[name]) == {b"%04d" % number for number in numbers}
         assert {cell.family for row in found[name].values() for cell in row} == families
-        letters = [entry.letter for entry in FileDeadLetters(service.folder / "data" / "state", name).entries()]
+        letters = [entry.dead_letter for entry in FileDeadLetters(service.folder / "data" / "state", name).entries()]
         assert Counter(letter.code for letter in letters) == {"unknown_family": refused[name]}
     with hbase.connection() as connection:
         there = set(connection.table(table).families())

@@ -144,7 +144,7 @@ def test_notes_are_kept_with_offsets(kafka, group):
     group.commit({(topic, 0): 5}, note="17")
     group.commit({(topic, 1): 5}, note="18")
     group.commit({(other, 0): 0}, note="99")
-    assert group.kept([topic]) == {(topic, 0): (5, "17"), (topic, 1): (5, "18")}
+    assert group.committed_with_notes([topic]) == {(topic, 0): (5, "17"), (topic, 1): (5, "18")}
 
 
 def test_offsets_are_lowered_only_by_a_reset(kafka, group):
@@ -278,7 +278,7 @@ def test_a_flush_without_the_broker_fails_and_the_records_can_be_sent_again(kafk
 
 
 def test_what_a_lost_broker_leaves_behind_goes_on_nowhere(kafka, connection, monkeypatch):
-    monkeypatch.setattr("ingest.kafka.producer._PATIENCE_S", 0.1)
+    monkeypatch.setattr("ingest.kafka.producer._FLUSH_TIMEOUT_S", 0.1)
     topic = kafka.create_topic("left", partitions=2)
     threads = {thread for thread in threading.enumerate() if isinstance(thread, Sender)}
     producer = KafkaProducer(connection)
@@ -453,8 +453,8 @@ def test_dead_letters_are_listed_once_and_read_by_position(queue):
     for _ in range(2):  # a batch that was not acknowledged is published again
         queue.publish([letter.to_json() for letter in letters], 3, 77)
     entries = list(queue.entries())
-    assert sorted(entry.letter.record.offset for entry in entries) == list(range(20))
-    assert queue.read(entries[4].position).letter == entries[4].letter
+    assert sorted(entry.dead_letter.record.offset for entry in entries) == list(range(20))
+    assert queue.read(entries[4].position).dead_letter == entries[4].dead_letter
     with pytest.raises(NotFoundError):
         queue.read("0:1000")
 
@@ -463,7 +463,10 @@ def test_dead_letters_are_listed_once_and_read_by_position(queue):
 def test_dead_letters_around_the_limit_of_the_topic_are_whole(queue, size):
     letter = _letter(1, b"x" * size)
     queue.publish([letter.to_json(), _letter(2).to_json()], 3, 77)
-    assert {entry.letter.record.offset: entry.letter for entry in queue.entries()} == {1: letter, 2: _letter(2)}
+    assert {entry.dead_letter.record.offset: entry.dead_letter for entry in queue.entries()} == {
+        1: letter,
+        2: _letter(2),
+    }
 
 
 def test_dead_letters_wait_for_the_broker(kafka, queue):
@@ -473,4 +476,4 @@ def test_dead_letters_wait_for_the_broker(kafka, queue):
         queue.publish([_letter(2).to_json()], 2, 77)
     kafka.start()
     queue.publish([_letter(2).to_json()], 2, 77)
-    assert {entry.letter.record.offset for entry in queue.entries()} == {1, 2}
+    assert {entry.dead_letter.record.offset for entry in queue.entries()} == {1, 2}

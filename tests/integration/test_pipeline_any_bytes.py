@@ -69,7 +69,7 @@ def test_random_records_end_as_without_spark(
     (acknowledged,) = [line for line in service.lines() if line.get("pipeline") == name and "stored" in line]
     assert (acknowledged["read"], acknowledged["stored"]) == (2_000, stored)
     assert acknowledged["stored"] + acknowledged["dropped"] + acknowledged["dead_lettered"] == 2_000
-    found = [entry.letter for entry in FileDeadLetters(service.folder / "data" / "state", name).entries()]
+    found = [entry.dead_letter for entry in FileDeadLetters(service.folder / "data" / "state", name).entries()]
     assert {letter.id: letter for letter in found} == {letter.id: letter for letter in letters}
     assert_same_table(
         table_of(alone.store, f"t_{name}", versions=10), rocksdb_table(service.folder / "store", f"t_{name}")

@@ -31,7 +31,7 @@ class Run:
     def letters(self, scenario: str) -> list[DeadLetter]:
         """Dead letters of a scenario."""
         queue = FileDeadLetters(self.service.folder / "data" / "state", scenario)
-        return [entry.letter for entry in queue.entries()]
+        return [entry.dead_letter for entry in queue.entries()]
 
 
 @pytest.fixture(scope="module")

@@ -42,5 +42,5 @@ def test_frame_without_a_column_is_refused_and_named(tmp_path: Path) -> None:
     write(tmp_path, TICKING.replace('"0 AS partition",', '"0L AS partition",'))
     done = ingest(tmp_path, "run", "--once", "p.yaml")
     assert done.returncode == 2, done.stdout + done.stderr
-    assert 'source "ticking" gives "partition" as bigint' in done.stderr
+    assert 'source "ticking" returns "partition" as bigint' in done.stderr
     assert "cast it to int; see ingest.api.RECORD_SCHEMA" in done.stderr

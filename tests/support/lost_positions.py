@@ -151,7 +151,7 @@ class LostPositions:
     def _letters(self, pipeline: str) -> list[int]:
         """Offsets of records that are dead letters."""
         queue = FileDeadLetters(self.service.folder / "data" / "state", pipeline)
-        return [entry.letter.record.offset for entry in queue.entries()]
+        return [entry.dead_letter.record.offset for entry in queue.entries()]
 
     def _table(self, pipeline: str) -> str:
         return f"{self.stem}_{pipeline}"

@@ -6,24 +6,24 @@ from pathlib import Path
 from ingest.api import CheckpointError
 from ingest.durable import make_folder, on_disk, write_durably
 
-STEP_MS = 2  # deletes of a batch are written at its time - 1, so two batches must be two apart
+MIN_GAP_MS = 2  # deletes of a batch are written at its time - 1 ms
 _FLOOR = "floor"
-RETAINED = 1_000  # far more than the 100 batches Spark keeps; a file is 13 bytes
+RETAINED = 1_000  # batches, far more than the 100 that Spark retains; a file has 13 bytes
 
 
 class BatchTimes:
     """
-    `times/N` beside the checkpoint of a query.
+    The times of a query's batches, in the files `times/N` of its checkpoint.
 
-    The time of batch N is max(now, time of N-1 + 2 ms), so it rises whatever the clock does: HBase would hide an
-    update that is older than the value it replaces. A new checkpoint can be given the time that an earlier one reached,
-    by `start_after` or in a file that both share.
+    The time of batch N is max(now, time of N-1 + 2 ms), so it rises even if the clock is set back: HBase would hide an
+    update that is older than the value it replaces. The times of a new checkpoint can start after those of an earlier
+    one: by `start_after`, or by a file that both share.
 
     Args:
-        folder: where the files stand; made when missing.
+        folder: of the files; created if missing.
         now_ms: the clock.
-        newest: file outside the checkpoint for the newest time that was chosen, so that a checkpoint made anew after
-            this one was removed has later times; None to keep none.
+        newest: file outside the checkpoint for the newest time, so that a new checkpoint has later times after this one
+            was removed; None for no such file.
     """
 
     def __init__(self, folder: Path, now_ms: Callable[[], int], newest: Path | None = None) -> None:
@@ -36,44 +36,44 @@ class BatchTimes:
 
     def of(self, batch_id: int) -> int:
         """
-        The time of a batch in ms, stored before it is given out.
+        The time of a batch in ms; stored before it is returned.
 
         Raises:
-            CheckpointError: the stored time cannot be read.
-            StoreUnavailableError: it cannot be stored now.
-            IntegrityError: the disk fails, so nobody knows whether it was stored.
+            CheckpointError: the stored time is damaged.
+            StoreUnavailableError: the time cannot be stored now.
+            IntegrityError: the disk failed, so it is unknown whether the time was stored.
         """
         with on_disk(self._folder / str(batch_id)):
             return self._of(batch_id)
 
     def known(self, batch_id: int) -> int | None:
         """
-        The stored time of a batch, in ms; None when it has none.
+        The stored time of a batch in ms; None if it has none.
 
         Raises:
-            CheckpointError: it cannot be read.
-            StoreUnavailableError: nor can the folder, now.
+            CheckpointError: the stored time is damaged.
+            StoreUnavailableError: the folder cannot be read now.
         """
         with on_disk(self._folder / str(batch_id)):
             return self._read(str(batch_id))
 
     def note(self, batch_id: int) -> str:
         """
-        The time of a batch for whoever keeps it where this folder cannot be lost with it; "" when it has none.
+        The time of a batch as text, to be stored outside the checkpoint; "" if it has none.
 
         Raises:
-            CheckpointError: it cannot be read.
-            StoreUnavailableError: nor can the folder, now.
+            CheckpointError: the stored time is damaged.
+            StoreUnavailableError: the folder cannot be read now.
         """
         return str(self.known(batch_id) or "")
 
     def start_after(self, notes: Iterable[str]) -> None:
         """
-        Let the first batch be later than those an earlier checkpoint's `note` told of.
+        Make the first batch later than the times in the notes of an earlier checkpoint; other texts are ignored.
 
         Raises:
-            StoreUnavailableError: this cannot be stored now.
-            IntegrityError: the disk fails.
+            StoreUnavailableError: the newest of these times cannot be stored now.
+            IntegrityError: the disk failed.
         """
         times = [int(note) for note in notes if note.isdecimal()]
         if times:
@@ -84,11 +84,11 @@ class BatchTimes:
         known = self._read(str(batch_id))
         if known is not None:
             return known
-        time_ms = max(self._now_ms(), self._newest_before(batch_id) + STEP_MS)
+        time_ms = max(self._now_ms(), self._newest_before(batch_id) + MIN_GAP_MS)
         if self._newest is not None:
-            # first: whatever is written with this time, a new checkpoint begins after it
+            # before any write with this time, so that a new checkpoint always starts after it
             with on_disk(self._newest):
-                time_ms = max(time_ms, (_time_in(self._newest) or 0) + STEP_MS)
+                time_ms = max(time_ms, (_time_in(self._newest) or 0) + MIN_GAP_MS)
                 write_durably(self._newest, str(time_ms).encode())
         write_durably(self._folder / str(batch_id), str(time_ms).encode())
         (self._folder / str(batch_id - RETAINED)).unlink(missing_ok=True)
@@ -114,6 +114,6 @@ def _time_in(path: Path) -> int | None:
     except ValueError as error:
         raise CheckpointError(
             f'the time in "{path}" is damaged',
-            hint="restore the file, or its value from the timestamps of the cells this batch wrote; "
+            hint="restore the file, or its value from the timestamps of the cells that this batch wrote; "
             "any other value may hide updates",
         ) from error

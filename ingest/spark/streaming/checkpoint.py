@@ -1,8 +1,8 @@
 """
-A query's checkpoint as we need it: whose it is, whether it is sound, and what it has acknowledged.
+A query's checkpoint: which source it belongs to, whether it is intact, and what it has acknowledged.
 
-Spark writes `offsets/N` before and `commits/N` after batch N, each with a checksum file in Hadoop's format beside it.
-We add `identity.json` (which source the offsets belong to), `configuration` (its fingerprint), `times/` (see
+Spark writes `offsets/N` before and `commits/N` after batch N, each with a checksum file in Hadoop's format. This
+product adds `identity.json` (the source that the offsets belong to), `configuration` (its fingerprint), `times/` (see
 batch_time) and `lock`.
 """
 
@@ -33,40 +33,40 @@ class Checkpoint:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._lock = FolderLock(
-            folder, kind="checkpoint", hint="stop that one first, or give this pipeline another state_dir"
+            folder, kind="checkpoint", hint="stop that process first, or give this pipeline another state_dir"
         )
 
     @property
     def exists(self) -> bool:
-        """Whether a query has begun here: planned a batch, or noted where its source starts."""
+        """Whether a query has started here: it has planned a batch, or stored where its source starts."""
         return bool(self._numbers("offsets") or self._numbers("sources/0"))
 
     def lock(self) -> None:
         """
-        Keep other processes away until `unlock` or the end of this process.
+        Lock the folder against other processes until `unlock` or the end of this process.
 
         Raises:
-            ConflictError: another process runs on this checkpoint.
-            StoreUnavailableError: the folder may not be written, or there is no room.
+            ConflictError: another process uses this checkpoint.
+            StoreUnavailableError: the folder is not writable, or the disk is full.
         """
         self._lock.acquire()
         for folder in (self.folder, *(self.folder / name for name in FOLDERS)):
             with on_disk(folder):
                 if folder.exists() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-                    # now, and not when the first batch cannot be planned
+                    # reported now, not when the first batch is planned
                     raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     def unlock(self) -> None:
-        """Let other processes in; fine to call twice."""
+        """Release the lock; may be called twice."""
         self._lock.release()
 
     def verify(self) -> None:
         """
-        Read everything a restart depends on.
+        Check every file that a restart depends on.
 
         Raises:
             CheckpointError: a file is damaged or missing; the message names it and the last good batch.
-            StoreUnavailableError: a file may not be read.
+            StoreUnavailableError: a file cannot be read now.
         """
         with on_disk(self.folder):
             self._verify()
@@ -81,7 +81,7 @@ class Checkpoint:
         newest_planned, newest_committed = max(planned, default=-1), max(committed, default=-1)
         if newest_committed > newest_planned:
             missing = self.folder / "offsets" / str(newest_committed)
-            raise self._damaged(missing, "is missing, its commit is there")
+            raise self._damaged(missing, "is missing, but its commit exists")
         for number in range(max(newest_planned - 1, 0), newest_planned):
             for name, numbers in (("offsets", planned), ("commits", committed)):
                 if number not in numbers:
@@ -90,17 +90,17 @@ class Checkpoint:
         for number in (newest_planned - 1, newest_planned):
             time = self.folder / "times" / str(number)
             if time.exists() and not time.read_bytes().isdigit():
-                raise self._damaged(time, "is no time")
+                raise self._damaged(time, "is not a time")
 
     def claim(self, identity: Mapping[str, str]) -> None:
         """
-        Refuse a checkpoint whose offsets mean something else; note the identity in a new one.
+        Check that the offsets belong to this source; a new checkpoint stores its identity.
 
         Args:
-            identity: what the offsets belong to, as words (source, topics, cluster).
+            identity: name -> value, such as source, topics and cluster.
 
         Raises:
-            ConflictError: it was made for another source.
+            ConflictError: the checkpoint belongs to another source.
         """
         path = self.folder / "identity.json"
         if not path.exists():
@@ -111,7 +111,7 @@ class Checkpoint:
             known = json.loads(path.read_bytes())
         except ValueError as error:
             raise self._damaged(path, "is not JSON") from error
-        # the kind first: what else there is belongs to it
+        # the kind of source first: it determines the other names
         for name in sorted(known.keys() | identity.keys(), key=lambda name: (name != "source", name)):
             if known.get(name) != identity.get(name):
                 raise ConflictError(
@@ -128,7 +128,7 @@ class Checkpoint:
             return path.exists() and path.read_text() != fingerprint
 
     def note_configuration(self, fingerprint: str) -> None:
-        """Note the configuration that runs from now on."""
+        """Store the fingerprint of the configuration that runs from now on."""
         path = self.folder / "configuration"
         with on_disk(path):
             if not path.exists() or path.read_text() != fingerprint:
@@ -140,9 +140,9 @@ class Checkpoint:
 
     def uncommitted(self) -> int | None:
         """
-        Number of the batch that had begun and was not acknowledged, which a restart runs again.
+        Number of the batch that has started and is not acknowledged, so that a restart runs it again; None for none.
 
-        One that Spark had only planned when the service stopped is none: nothing of it has left.
+        A batch that Spark has only planned does not count: nothing of it was written.
         """
         planned = max(self._numbers("offsets"), default=None)
         if planned is None or planned == self.newest_commit() or planned not in self._numbers("times"):
@@ -151,7 +151,7 @@ class Checkpoint:
 
     def end_offsets(self, batch_id: int) -> dict[str, object]:
         """
-        Where a batch ends, as its source wrote it: for Kafka `{topic: {partition: offset}}`.
+        The end of a batch, as its source wrote it: for Kafka `{topic: {partition: offset}}`.
 
         Raises:
             CheckpointError: the file is damaged.
@@ -162,12 +162,12 @@ class Checkpoint:
         except (OSError, IndexError, ValueError) as error:
             raise self._damaged(path, f"cannot be read: {error}") from error
         if not isinstance(content, dict):
-            raise self._damaged(path, "holds no offsets")
+            raise self._damaged(path, "contains no offsets")
         return content
 
     def first_offsets(self) -> dict[str, object]:
         """
-        Where the first batch begins, as Spark's Kafka source noted it; empty before that.
+        The start of the first batch, as Spark's Kafka source stored it; empty before that.
 
         Raises:
             CheckpointError: the file is damaged.
@@ -180,7 +180,7 @@ class Checkpoint:
         except (OSError, ValueError) as error:
             raise self._damaged(path, f"cannot be read: {error}") from error
         if not isinstance(content, dict):
-            raise self._damaged(path, "holds no offsets")
+            raise self._damaged(path, "contains no offsets")
         return content
 
     def _numbers(self, name: str) -> frozenset[int]:
@@ -197,20 +197,20 @@ class Checkpoint:
         if not content:
             raise self._damaged(path, "is empty")
         checksums = path.with_name(f".{path.name}.crc")
-        if checksums.exists() and not _agrees(content, checksums.read_bytes()):
-            raise self._damaged(path, "does not agree with its checksum")
+        if checksums.exists() and not _has_checksums(content, checksums.read_bytes()):
+            raise self._damaged(path, "does not match its checksum")
         lines = content.decode("utf-8", "replace").split("\n")
         wanted = {"offsets": 3, "commits": 2}.get(path.parent.name)
         try:
             if wanted is not None:
                 if lines[0] != VERSION_LINE or len(lines) < wanted:
-                    raise self._damaged(path, "is cut off")
+                    raise self._damaged(path, "is truncated")
                 for line in lines[1:wanted]:
                     json.loads(line)
             else:
                 json.loads(content)
         except ValueError as error:
-            raise self._damaged(path, "is not what Spark writes") from error
+            raise self._damaged(path, "does not have the format of Spark") from error
 
     def _damaged(self, path: Path, what: str) -> CheckpointError:
         before = int(path.name) if path.name.isdecimal() else None
@@ -220,20 +220,21 @@ class Checkpoint:
         return CheckpointError(
             f'the checkpoint is damaged: "{path}" {what}; {last}',
             hint="restore the folder from a copy, or move it away and run 'ingest run --start-from group', "
-            "which goes on at the offsets committed to the consumer group",
+            "which resumes at the offsets committed to the consumer group",
         )
 
 
-def _agrees(content: bytes, checksums: bytes) -> bool:
+def _has_checksums(content: bytes, checksums: bytes) -> bool:
     r"""
     Whether content has the checksums of Hadoop's `.crc` files.
 
-    Source: Hadoop ChecksumFileSystem: "crc\0", bytes a checksum as int32, then a CRC-32 of each piece, big-endian.
+    Source: Hadoop ChecksumFileSystem: "crc\0", bytes per checksum as int32, then a CRC-32 of each chunk, big-endian.
     """
     if checksums[:4] != b"crc\0" or len(checksums) < CRC_HEADER_BYTES:
         return False
-    (step,) = struct.unpack(">i", checksums[4:CRC_HEADER_BYTES])
+    (chunk_bytes,) = struct.unpack(">i", checksums[4:CRC_HEADER_BYTES])
     expected = b"".join(
-        struct.pack(">I", zlib.crc32(content[start : start + step])) for start in range(0, len(content), max(step, 1))
+        struct.pack(">I", zlib.crc32(content[start : start + chunk_bytes]))
+        for start in range(0, len(content), max(chunk_bytes, 1))
     )
     return checksums[CRC_HEADER_BYTES:] == expected

@@ -1,8 +1,8 @@
 r"""
-Paths as text that can be written anywhere: the topic of a file's records, its name in offsets and in messages.
+Paths as text: the topic of a file's records, and the name of the file in offsets and messages.
 
-A path is bytes, and need not be UTF-8. Text that is UTF-8 stays as it is. Any other byte becomes `\xe9`, as a shell's
-`$'…'` takes it, and what already looks like that in a path gets its backslashes doubled: no two paths have one text.
+A path is bytes, which need not be UTF-8. UTF-8 is unchanged. Any other byte becomes an escape such as `\xe9`, as in a
+shell's `$'…'`. Backslashes of such an escape in the path itself are doubled, so no two paths have the same text.
 """
 
 import os
@@ -16,7 +16,7 @@ _ESCAPE = re.compile(r"(\\+)x([89a-f][0-9a-f])")
 
 def text_of(path: Path) -> str:
     """The text of a path."""
-    # not as this process reads names: another one may have another locale
+    # not by the locale of this process: another process may have another one
     text = os.fsencode(path).decode("utf-8", "surrogateescape")
     text = _LOOKS_ESCAPED.sub(r"\1\1\2", text)
     return _NO_UTF8.sub(lambda found: f"{found[1] * 2}\\x{ord(found[2]) - 0xDC00:02x}", text)

@@ -1,11 +1,14 @@
 """
-Finished files as a stream: every line a record, identified by its path (as `file_names` writes it) and byte offset.
+Finished files as a stream: each line is a record, identified by path (as `file_names` writes it) and byte offset.
 
-A file is taken as it is when it is discovered; its size and time of change go into the source offset, so a replay gives
-the same records. A file that was read to its end and is gone leaves the offset with the next batch, but for a note.
-Plain files are cut into ranges at arbitrary bytes: a line belongs to the range in which its first byte lies. A gzip
-file is one range. A file that changes after it was discovered is refused, and so is one that comes to the path of one
-that was read: path and offset would no longer name the same lines.
+- The source offset contains the size and modification time of a file at its discovery, so a replay gives the same
+  records.
+- A plain file is split into ranges at arbitrary bytes: a line belongs to the range that contains its first byte. A gzip
+  file is one range.
+- A file that changes after its discovery is an error, and so is a new file at the path of a removed one: path and
+  offset would no longer identify the same lines.
+- A file that was read to its end and then removed is dropped from the offset with the next batch; only a hash of its
+  path remains (see `removed_files`).
 """
 
 import errno
@@ -30,22 +33,22 @@ from ingest.spark.streaming.file_names import path_of, text_of
 from ingest.spark.streaming.removed_files import RemovedFiles
 from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS, COLUMNS
 
-BATCH_BYTES = 64 * 1024 * 1024  # of files in one micro-batch: some seconds of work, and bounded memory
-RANGE_BYTES = 16 * 1024 * 1024  # of one task: several tasks for two cores even with one large file
-KEPT_BYTES = 16 * 1024 * 1024  # of one line, refused or not: what a dead letter of it may hold
+BATCH_BYTES = 64 * 1024 * 1024  # of files in one micro-batch: some seconds of work in bounded memory
+RANGE_BYTES = 16 * 1024 * 1024  # of one task: even one large file gives several tasks
+MAX_LINE_BYTES = 16 * 1024 * 1024  # a longer line is cut, so that it fits into a dead letter
 
 _GONE = (FileNotFoundError, NotADirectoryError)
-"""What says that nothing is at that place; any other error tells nothing."""
+"""Errors that mean that a file does not exist; after any other error it may exist."""
 
 Files = dict[str, dict[str, int]]
 """Text of a path -> {size, mtime_ms, position}: bytes up to `position` have been read."""
 Offset = dict[str, Any]
-"""The files as Spark writes them, and under "forgotten" (no path: those begin with a slash) the notes of those gone."""
+"""The files, and under the key "forgotten" (not a path: those start with a slash) the hashes of removed ones."""
 
 
 @dataclass
 class FileRange(InputPartition):
-    """The lines of one file, by the text of its path, whose first byte lies in [start, stop)."""
+    """The lines of a file whose first byte is in [start, stop); `path` is text as of `file_names`."""
 
     path: str
     size: int
@@ -55,19 +58,19 @@ class FileRange(InputPartition):
 
 
 class FilesDataSource(DataSource):
-    """Spark's view of the source; its one option `path` is a file, a folder or a glob."""
+    """Spark's data source; its options are `path` (a file, a folder or a glob) and `max_event_bytes`."""
 
     @classmethod
     def name(cls) -> str:
-        """The format's name."""
+        """The name of the format."""
         return "attr2hbase_files"
 
     def schema(self) -> str:
-        """Columns of a record."""
+        """The columns of a record."""
         return RECORD_SCHEMA
 
     def streamReader(self, schema: StructType) -> "FilesReader":  # noqa: ARG002, N802 - Spark's signature
-        """The reader Spark asks for offsets, ranges and records."""
+        """The reader of offsets, ranges and records."""
         return FilesReader(self.options["path"], int(self.options["max_event_bytes"]))
 
 
@@ -80,71 +83,72 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Files | None = None
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
-        """Nothing has been read."""
+        """The empty offset: nothing has been read."""
         return {}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """So much of the files in one micro-batch."""
+        """The maximum size of one micro-batch."""
         return ReadMaxBytes(BATCH_BYTES)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """Fix what a `--once` run reads."""
+        """Fix the files that a `--once` run reads."""
         self._target = discovered(self._path, {})
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
-        """Where the next micro-batch ends: files in the order of their paths, until the limit is reached."""
-        files, forgotten = _files(start), RemovedFiles(start.get("forgotten", ""))
+        """The end of the next micro-batch: files in the order of their paths, up to the limit."""
+        files, removed = _files(start), RemovedFiles(start.get("forgotten", ""))
         if self._target is None:
             known = discovered(self._path, files)
         else:
             for path in self._target.keys() & files.keys():
                 _check_same(path, files[path], self._target[path])
-            # one that is gone half read is in none but the first, and reading it will tell
+            # a partly read file that was removed is only in `files`; reading it raises an error
             known = files | self._target
         room = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
         end = {path: dict(file) for path, file in files.items()}
         for path in sorted(known):
             if path not in end:
                 if _is_gone(path):
-                    continue  # since it was listed; a batch that has it could not be read
-                _check_new(path, forgotten)
+                    continue  # removed since it was listed; a batch with it could not be read
+                _check_new(path, removed)
             file = end.setdefault(path, known[path] | {"position": 0})
-            left = file["size"] - file["position"]
-            if left == 0:
+            remaining = file["size"] - file["position"]
+            if remaining == 0:
                 continue
             if room is not None and room <= 0:
                 if file["position"] == 0:
                     del end[path]
                 break
-            step = left if room is None or path.endswith(".gz") else min(left, room)
-            file["position"] += step
-            room = None if room is None else room - step
+            length = remaining if room is None or path.endswith(".gz") else min(remaining, room)
+            file["position"] += length
+            room = None if room is None else room - length
         if end == files:
             return start
-        # only with something to read: an offset that is another one makes a batch
+        # only together with new lines: a changed offset alone would start an empty batch
         gone = self._gone(files)
-        notes = forgotten.and_also(sorted(gone))
-        return {path: file for path, file in end.items() if path not in gone} | ({"forgotten": notes} if notes else {})
+        hashes = removed.with_paths(sorted(gone))
+        present = {path: file for path, file in end.items() if path not in gone}
+        return present | ({"forgotten": hashes} if hashes else {})
 
     def _gone(self, files: Files) -> set[str]:
         """
-        Files that were read to their end and are there no more: an offset is written with each batch, and grows.
+        Files that were read to their end and removed; without them the offset, which each batch writes, stays small.
 
-        Files of a `--once` run's target stay, or they would be found anew.
+        Files of a `--once` run's target are not among them, or they would be discovered again.
         """
         if any(file["position"] < file["size"] and _is_gone(path) for path, file in files.items()):
-            # a batch that will be refused; their whole folder may be away for a while
+            # this batch will fail; the whole folder may be unavailable for a while
             return set()
-        may_go = files.keys() - (self._target or {}).keys()
+        candidates = files.keys() - (self._target or {}).keys()
         has_others: dict[Path, bool] = {}
         return {
             path
-            for path in may_go
+            for path in candidates
             if files[path]["position"] == files[path]["size"] and _is_gone(path) and _has_others(path, has_others)
         }
 
     def partitions(self, start: Offset, end: Offset) -> list[FileRange]:
-        """Ranges for the tasks of one micro-batch."""
+        """The ranges of one micro-batch, one for each task."""
         ranges = []
         for path, file in sorted(_files(end).items()):
             begin = start.get(path, {}).get("position", 0)
@@ -155,24 +159,25 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ranges
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Records of one range, in batches bounded by rows and bytes."""
+        """The records of one range, in batches bounded by rows and bytes."""
         piece = cast("FileRange", partition)
         check_unchanged(piece.path, {"size": piece.size, "mtime_ms": piece.mtime_ms})
         offsets: list[int] = []
         lines: list[bytes] = []
-        held = 0
+        size = 0
         try:
             for offset, line in lines_of(piece, self._max_event_bytes):
                 offsets.append(offset)
                 lines.append(line)
-                held += len(line)
-                if len(lines) == ARROW_ROWS or held >= ARROW_BYTES:
+                size += len(line)
+                if len(lines) == ARROW_ROWS or size >= ARROW_BYTES:
                     yield _arrow(piece, offsets, lines)
-                    offsets, lines, held = [], [], 0
+                    offsets, lines, size = [], [], 0
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            # for good: the file may not change any more
+            # permanent: the file must not change any more
             raise PositionLostError(
-                f'"{piece.path}" cannot be unpacked: {error}', hint="move it and the checkpoint away and start anew"
+                f'"{piece.path}" cannot be decompressed: {error}',
+                hint="move it and the checkpoint away, and start again",
             ) from error
         except OSError as error:
             raise _unread(piece.path, error) from error
@@ -186,13 +191,13 @@ def _files(offset: Offset) -> Files:
 
 def discovered(path: str, known: Files) -> Files:
     """
-    The files a path names, with their size and time as they were when first seen.
+    The files that a path matches, with their size and modification time when they were first seen.
 
-    A file is asked once, so what goes away meanwhile is either there with all that is asked, or not there.
+    Each file is examined with one call, so a file that is removed meanwhile is either absent or has both.
 
     Raises:
-        PositionLostError: a file that was read before has changed.
-        SourceUnavailableError: one cannot be asked.
+        PositionLostError: a known file has changed.
+        SourceUnavailableError: a file cannot be examined now.
     """
     found: Files = {}
     for name, now in _listed(path):
@@ -205,29 +210,32 @@ def discovered(path: str, known: Files) -> Files:
 
 def check_unchanged(path: str, known: dict[str, int]) -> None:
     """
-    Refuse a file that is not what its offsets were taken from.
+    Check that a file is the one that its offsets belong to.
 
     Raises:
-        PositionLostError: it has another size or time, or is gone.
-        SourceUnavailableError: it cannot be asked.
+        PositionLostError: its size or modification time differs, or it does not exist.
+        SourceUnavailableError: it cannot be examined now.
     """
     try:
         status = path_of(path).stat()
     except OSError as error:
         raise _unread(path, error) from error
-    _check_same(path, known, _measures(status))
+    _check_same(path, known, _size_and_time(status))
 
 
 def _unread(path: str, error: OSError) -> IngestError:
     if isinstance(error, _GONE):
-        return PositionLostError(f'"{path}" is gone before all of it was read', hint="put it back, or start anew")
+        return PositionLostError(
+            f'"{path}" was removed before it was read completely',
+            hint="put it back, or move the checkpoint away and start again",
+        )
     return SourceUnavailableError(
         f'"{path}" cannot be read: {error.strerror or error}',
         hint="the pipeline resumes once its user may read the file and the disk returns it",
     )
 
 
-def _measures(status: os.stat_result) -> dict[str, int]:
+def _size_and_time(status: os.stat_result) -> dict[str, int]:
     return {"size": status.st_size, "mtime_ms": status.st_mtime_ns // 1_000_000}
 
 
@@ -235,24 +243,24 @@ def _check_same(path: str, known: dict[str, int], now: dict[str, int]) -> None:
     if (now["size"], now["mtime_ms"]) != (known["size"], known["mtime_ms"]):
         then = _instant(known["mtime_ms"])
         raise PositionLostError(
-            f'"{path}" has changed since it was taken: {known["size"]} bytes of {then} then, '
+            f'"{path}" has changed since it was discovered: {known["size"]} bytes of {then} then, '
             f"{now['size']} bytes of {_instant(now['mtime_ms'])} now",
-            hint="the files source reads finished files: give what is new a file of its own, and this one its old "
-            f"bytes and time of change ('touch -d {then} FILE'); or move it away, if it had been read to its end",
+            hint="the files source reads finished files: write new lines to a new file, and restore this one with its "
+            f"modification time ('touch -d {then} FILE'); or move it away if it was read to its end",
         )
 
 
-def _check_new(path: str, forgotten: RemovedFiles) -> None:
-    if path in forgotten:
+def _check_new(path: str, removed: RemovedFiles) -> None:
+    if path in removed:
         raise PositionLostError(
-            f'"{path}" is there again: a file of this path was read to its end, and had been moved away or deleted',
-            hint="an event is identified by path and offset, so those of a second file would be written over those of "
-            "the first: give a new file a name of its own, and move the old one away if it was put back",
+            f'"{path}" exists again: a file with this path was read to its end, and then moved away or deleted',
+            hint="events are identified by path and offset, so those of a second file would overwrite those of the "
+            "first: give a new file another name, and move the old one away if it was put back",
         )
 
 
 def _is_gone(path: str) -> bool:
-    """Whether a file is known not to be there; a disk that does not answer tells nothing."""
+    """Whether a file is known not to exist; False if the disk does not answer."""
     try:
         path_of(path).stat()
     except OSError as error:
@@ -261,7 +269,7 @@ def _is_gone(path: str) -> bool:
 
 
 def _has_others(path: str, known: dict[Path, bool]) -> bool:
-    """Whether the nearest folder above it that is there has anything in it: the empty one may wait for its disk."""
+    """Whether the nearest parent folder that exists is not empty: an empty one may be an unmounted disk."""
     try:
         folder = next(parent for parent in path_of(path).parents if parent.is_dir())
         if folder not in known:
@@ -280,8 +288,8 @@ def lines_of(piece: FileRange, max_event_bytes: int) -> Iterator[tuple[int, byte
     """
     (offset, line without its end) of a range.
 
-    A line is whole up to KEPT_BYTES even where decoding will refuse it, so that its dead letter holds all of it. A
-    longer one is cut there, because a file without a line end must not fill the memory.
+    A line is complete up to MAX_LINE_BYTES even if decoding will reject it, so that its dead letter contains all of it.
+    A longer line is cut there, because a file without line ends must not fill the memory.
     """
     with _opened(piece.path) as file:
         offset = 0
@@ -291,7 +299,7 @@ def lines_of(piece: FileRange, max_event_bytes: int) -> Iterator[tuple[int, byte
             offset = piece.start - 1 + _skip_line(file)
         unbounded = piece.path.endswith(".gz")
         while unbounded or offset < piece.stop:
-            line = file.readline(max(max_event_bytes, KEPT_BYTES) + 2)
+            line = file.readline(max(max_event_bytes, MAX_LINE_BYTES) + 2)
             if not line:
                 return
             length = len(line)
@@ -316,7 +324,7 @@ def _opened(path: str) -> IO[bytes]:
 
 
 def _listed(path: str) -> Iterator[tuple[str, dict[str, int]]]:
-    """The texts of files that a path names, and their size and time of change."""
+    """The files that a path matches, as text, with their size and modification time."""
     for name in _names(path):
         file = Path(name)
         if file.name.startswith((".", "_")):
@@ -325,14 +333,14 @@ def _listed(path: str) -> Iterator[tuple[str, dict[str, int]]]:
             status = file.stat()
         except OSError as error:
             if isinstance(error, _GONE) or error.errno == errno.ELOOP:
-                continue  # moved since, or a link that leads nowhere
+                continue  # removed since, or a symbolic link to nothing
             raise _unread(text_of(file), error) from error
         if stat.S_ISREG(status.st_mode):
-            yield text_of(file.resolve()), _measures(status)
+            yield text_of(file.resolve()), _size_and_time(status)
 
 
 def _names(path: str) -> list[str]:
-    """What is in a folder, what a glob stands for, or the one file; may be gone again."""
+    """The names in a folder, the matches of a glob, or the one file; any may not exist any more."""
     if os.path.isdir(path):  # noqa: PTH112 - a glob is text, not a path
         try:
             return [os.path.join(path, name) for name in os.listdir(path)]  # noqa: PTH118, PTH208 - the same

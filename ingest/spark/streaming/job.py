@@ -1,9 +1,9 @@
 """
 One streaming query: foreachBatch -> tasks -> receipts -> commit -> dead letters -> ack.
 
-The law: nothing is acknowledged before it is durable. A micro-batch is acknowledged in one place, by `Job.on_batch`
-returning; Spark then writes `commits/N`. Whatever happens before that, the batch runs again with the same records and
-the same time.
+Nothing is acknowledged before it is durable. A micro-batch is acknowledged in one place: `Job.on_batch` returns, and
+Spark then writes `commits/N`. After a failure at any earlier point, the batch runs again with the same records and the
+same time.
 """
 
 import copy
@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 
 from ingest import failpoint
 from ingest.api import Committer, Disposition, IngestError, LifecycleError, TaskSpec
-from ingest.dead_letters.letters import check_size
+from ingest.dead_letters.buffer import check_size
 from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
 from ingest.receipt import Counts, Receipt, receipts_of
 from ingest.spark.errors import translated
@@ -31,7 +31,7 @@ from ingest.spark.streaming.worker import process
 T = TypeVar("T")
 
 BACK_OFF_S = (0.5, 1.0, 2.0, 5.0)  # between attempts of a blocked batch; the last one repeats
-JOB_RETRIES = 3  # of a Spark job that failed for no reason of ours, such as a killed worker
+JOB_RETRIES = 3  # of a Spark job that failed for an external reason, such as a killed worker
 
 
 class AbandonedError(IngestError):
@@ -41,19 +41,19 @@ class AbandonedError(IngestError):
 
 
 class BatchFailedError(IngestError):
-    """What Spark receives for a batch that failed for an unforeseen reason, or whose message holds a secret."""
+    """Raised to Spark for a batch that failed with an unexpected exception, or whose error contains a secret."""
 
     code = "query_failed"
 
 
 class BatchObserver(Protocol):
-    """Who is told what happens to a pipeline; called from the thread of the query."""
+    """Receives the progress of a pipeline; called from the thread of the query."""
 
     def running(self) -> None:
         """The pipeline makes progress."""
 
     def blocked(self, code: str, message: str) -> None:
-        """The batch cannot be made durable now and will be tried again."""
+        """The batch cannot be made durable now and will be retried."""
 
     def attempted(self, counts: Counts) -> None:
         """One attempt at a batch ended, durable or not."""
@@ -64,25 +64,25 @@ class BatchObserver(Protocol):
 
 class Job(LoopHost):
     """
-    What runs for each micro-batch of one pipeline, from one start of its query to the next.
+    Runs the micro-batches of one pipeline, from one start of its query to the next.
 
     Args:
         pipeline: its name.
-        plan: as `ingest.plan.codec.packed` gives it, unpacked once by each worker process.
+        plan: as `ingest.plan.codec.packed` returns it; each worker process unpacks it once.
         committers: name of a destination -> its half on the driver.
-        publish: makes dead letters durable, after asking the error budget; called once a batch with all letters and
-            counts.
-        max_failures: time of a batch -> more failed records than this in one of its tasks certainly spend the error
-            budget; None for no such number.
-        max_tasks: into which the partitions of a batch are put together, for a task costs 40 ms, however little it has
-            to do; None for a task each.
+        publish: checks the error budget, then makes dead letters durable; called once for each batch with all its dead
+            letters and counts.
+        max_failures: time of a batch -> number of failed records in one of its tasks above which the error budget is
+            certainly spent; None for no such number.
+        max_tasks: number of tasks to which the partitions of a batch are coalesced, since even a small task costs
+            40 ms; None for one task for each partition.
         hide: masks the secrets of the configuration.
         clock: monotonic seconds.
 
     Attributes:
         idle: set while no batch runs.
-        finished_batch: the newest batch this process made durable.
-        failure: what the last batch that was left unacknowledged failed with.
+        finished_batch: the newest batch that this process made durable.
+        failure: the error of the last batch that was not acknowledged.
     """
 
     def __init__(  # noqa: PLR0913 - the collaborators of a batch, each used once
@@ -112,82 +112,82 @@ class Job(LoopHost):
         self._before_commit = failpoint.point("before_commit")
         self._draining = threading.Event()
         self.finished_batch: int | None = None
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._started_ns = time.monotonic_ns()
         self._stopping = threading.Event()
-        self._step_at: float | None = None
+        self._stage_started: float | None = None
         self.idle = threading.Event()
         self.idle.set()
         self.failure: Exception | None = None
         self._frame: DataFrame | None = None
 
-    def again(self) -> "Job":
+    def restarted(self) -> "Job":
         """
-        The job for the next start of the query; this one is stopped.
+        Stop this job, and return the job for the next start of the query.
 
-        A batch that still runs here outlives its query, and the next query runs the same batch: the two share what the
-        job was made with and what refuses batches for good, and no state of a batch.
+        A batch that still runs here outlives its query, while the next query runs the same batch: the two jobs share
+        their collaborators and the effect of `refuse_batches`, but no state of a batch.
         """
         self.stop()
         job = copy.copy(self)
-        job._begin()  # noqa: SLF001 - of this class
+        job._reset()  # noqa: SLF001 - of this class
         return job
 
     def refuse_batches(self) -> None:
-        """Let the running batch finish and start no other, nor after `again`."""
+        """Let the running batch finish and start no other, also after `restarted`."""
         self._draining.set()
 
     def stop(self) -> None:
-        """Leave the running batch unacknowledged, whatever it waits for, and start no other."""
+        """Abandon the running batch without an acknowledgement, and start no other."""
         self._stopping.set()
         for committer in self._committers.values():
             committer.stop_probe()
 
-    def step_s(self) -> float:
-        """For how many seconds the step that runs now has been at work: an attempt, a delivery, a publication."""
-        at = self._step_at
-        return 0.0 if at is None else self._clock() - at
+    def stage_s(self) -> float:
+        """Seconds since the current stage (an attempt, a commit, a publication) started; 0 if none runs."""
+        started = self._stage_started
+        return 0.0 if started is None else self._clock() - started
 
     def on_batch(self, frame: DataFrame, batch_id: int) -> None:
-        """Make one micro-batch durable. Returning acknowledges it; it raises to leave it unacknowledged."""
+        """Make one micro-batch durable: a return acknowledges it, an exception does not."""
         self.idle.clear()
         try:
             self._check_may_start(batch_id)
             started = self._clock()
-            with self._step():  # a disk that hangs under it shows as one
+            with self._stage():  # a hanging disk is visible as a long stage
                 batch_time_ms = self._batch_times.of(batch_id)
             micro_batch = MicroBatch(
                 name=str(batch_time_ms),
                 time_ms=batch_time_ms,
-                # no other start's, which may be at work on the same batch still
+                # unique to this start: an earlier one may still run the same batch
                 attempts=f"{self._started_ns}-{batch_id}",
                 max_failures=self._max_failures(batch_time_ms),
             )
             self._frame = frame
-            counts, letters = run_until_durable(
+            counts, dead_letters = run_until_durable(
                 micro_batch, self._committers, self, on_attempt=self._observer.attempted
             )
             self._check_not_stopping()
-            check_size(sum(map(len, letters)))
+            check_size(sum(map(len, dead_letters)))
             self._observer.running()
-            self.until_possible(partial(self._publish, letters, batch_id, counts, batch_time_ms))
+            self.until_possible(partial(self._publish, dead_letters, batch_id, counts, batch_time_ms))
             self._check_not_stopping()
             self.finished_batch = batch_id
             self._observer.acknowledged(batch_id, batch_time_ms, counts, self._clock() - started)
             self._before_commit()
         except IngestError as error:
-            # Spark tells the waiting thread the text of an exception only, so the error itself stands here
+            # Spark passes on only the text of an exception, so the error itself is stored here
             self.failure = error
-            # and of that text it wants no chain: with the one of a failed job in it, it looks through the whole with a
-            # pattern that overflows its stack, and a query that dies of that does not say why
+            # no chained exception: Spark searches the text with a pattern that overflows its stack if the text contains
+            # a failed job, and the query then ends without a reason
             text = str(error)
             if self._hide(text) == text:
                 raise error from None
-            # Spark writes the text to its log and its event log, which know no secrets
+            # Spark writes the text to its log and its event log, which mask no secrets
             raise BatchFailedError(f"batch {batch_id} is not acknowledged: {self._hide(text)}") from None
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is told where the query's end is seen
+        except Exception as error:  # noqa: BLE001 - `failure` reports any error when the query has ended
             self.failure = error
             raise BatchFailedError(f"batch {batch_id} is not acknowledged: {type(error).__name__}") from None
         finally:
@@ -207,19 +207,18 @@ class Job(LoopHost):
         task = partial(process, self._pipeline, self._plan, spec)
         frame = self._frame
         if frame is None:
-            raise LifecycleError("tasks run within a batch alone")
+            raise LifecycleError("tasks run only within a batch")
         max_tasks = 1 if on_one_slot else self._max_tasks
         if max_tasks is not None:
             frame = frame.coalesce(max_tasks)
         waits = retries = 0
         while True:
             try:
-                with self._step():
+                with self._stage():
                     rows = frame.mapInArrow(task, RECEIPT_SCHEMA).collect()
             except (Py4JError, PySparkException) as error:
                 if self._stopping.is_set():
-                    # alone: Spark searches the text of what ends a query with a pattern that overflows its stack when
-                    # there is the trace of a Java exception in it
+                    # no chained exception, as in `on_batch`
                     raise AbandonedError("the service stops while tasks run") from None
                 cause = translated(error)
                 if cause is not None and cause.disposition is Disposition.RETRY:
@@ -231,36 +230,36 @@ class Job(LoopHost):
                 retries += 1
                 if retries > JOB_RETRIES:
                     raise
-                self.blocked("job_failed", f"a Spark job failed, try {retries} of {JOB_RETRIES}", retries)
+                self.blocked("job_failed", f"a Spark job failed, retry {retries} of {JOB_RETRIES}", retries)
             else:
                 self._check_not_stopping()
                 return receipts_of((row.kind, bytes(row.payload)) for row in rows)
 
     def until_possible(self, action: Callable[[], T]) -> T:
-        """What an action on the driver gives; the pipeline is blocked while it fails for now."""
+        """Retry an action on the driver until it succeeds, and return its result; the pipeline is blocked meanwhile."""
         attempt = 0
         while True:
             self._check_not_stopping()
             try:
-                with self._step():
+                with self._stage():
                     return action()
             except IngestError as error:
                 if error.disposition is Disposition.STOP:
                     raise
-                # rows that a store refuses here block loudly too: none of them may be passed over
+                # DIVERT blocks the batch too: no row that a store rejects here may be skipped
                 attempt += 1
                 self.blocked(error.code, str(error), attempt)
 
     @contextmanager
-    def _step(self) -> Iterator[None]:
-        self._step_at = self._clock()
+    def _stage(self) -> Iterator[None]:
+        self._stage_started = self._clock()
         try:
             yield
         finally:
-            self._step_at = None
+            self._stage_started = None
 
     def blocked(self, code: str, message: str, attempts: int) -> None:
-        """Report the batch as blocked and wait before the next attempt; raises when the service stops meanwhile."""
+        """Report the batch as blocked and wait before the next attempt; raises if the service stops meanwhile."""
         self._check_not_stopping()
         self._observer.blocked(code, message)
         if self._stopping.wait(BACK_OFF_S[min(attempts, len(BACK_OFF_S)) - 1]):

@@ -1,4 +1,4 @@
-"""One pipeline as a streaming query: its checkpoint, its job and its way to stop."""
+"""One pipeline as a streaming query: its checkpoint, its job and how it stops."""
 
 import contextlib
 import threading
@@ -16,9 +16,12 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.job import AbandonedError, Job
 from ingest.spark.streaming.timed_caller import JVM_GONE, TimedCaller
 
-STOP_WAIT_S = 5.0  # Spark cancels tasks in milliseconds; a JVM that does not answer is left behind
+STOP_WAIT_S = 5.0  # Spark cancels tasks in milliseconds; a JVM that does not answer is not waited for
 POLL_S = 0.02
-WAITING = ("Waiting for data to arrive", "Waiting for next trigger")  # Spark's words once the source was asked
+WAITING = (
+    "Waiting for data to arrive",
+    "Waiting for next trigger",
+)  # Spark's status messages when the source has no new data
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +30,8 @@ class Trigger:
     When a query looks for new records.
 
     Attributes:
-        once: read what is there now, in as many batches as it takes, then end.
-        every_s: pause between starts of batches; 0 goes on at once.
+        once: read the existing records, in as many batches as necessary, then end.
+        every_s: interval between starts of batches; 0 for no pause.
     """
 
     once: bool = False
@@ -40,7 +43,7 @@ class PipelineQuery:
     A started pipeline.
 
     Called by the thread of the service, which never waits for a JVM that does not answer. Order: start, then `ended`
-    until it is true or `stop`; a query that ended may be started again and goes on at its checkpoint.
+    until it is true or `stop`; a query that ended may be started again and resumes at its checkpoint.
     """
 
     def __init__(self, name: str, checkpoint: Checkpoint, job: Job, ask: TimedCaller) -> None:
@@ -56,9 +59,9 @@ class PipelineQuery:
         Start reading; returns at once.
 
         Raises:
-            Exception: Spark's, as long as a query that was interrupted has not come to its end.
+            Exception: Spark's, while an interrupted query has not ended.
         """
-        self._job = self._job.again()
+        self._job = self._job.restarted()
         writer = frame.writeStream.queryName(self.name).foreachBatch(self._job.on_batch)
         writer = writer.option("checkpointLocation", _location(self._checkpoint.folder))
         if trigger.once:
@@ -74,12 +77,12 @@ class PipelineQuery:
         if query is None:
             return True
         try:
-            return not self._ask(lambda: bool(query.isActive), otherwise=True)
+            return not self._ask(lambda: bool(query.isActive), default=True)
         except JVM_GONE:
             return True
 
     def failure(self) -> BaseException | None:
-        """Why the query ended; None when it read all there was, or was stopped."""
+        """Why the query ended; None if it read all records of a `once` trigger, or was stopped."""
         failure = self._job.failure
         if failure is not None:
             if isinstance(failure, IngestError):
@@ -88,18 +91,18 @@ class PipelineQuery:
         query = self._query
         if query is None:
             return None
-        silence: BaseException | None = TimeoutError("Spark's Java process does not answer")
+        timeout: BaseException | None = TimeoutError("Spark's Java process does not answer")
         try:
-            error = self._ask(query.exception, otherwise=silence)
+            error = self._ask(query.exception, default=timeout)
         except JVM_GONE as gone:
             return gone
         if error is None:
-            # Spark's own way to an exception may fail, and a query that reads for ever does not end by itself
-            return RuntimeError("the query ended, and Spark does not say why") if self._is_endless else None
+            # Spark may fail to report the exception, but an endless query does not end without one
+            return RuntimeError("the query ended, and Spark reports no reason") if self._is_endless else None
         return translated(error) or error
 
     def is_reading(self) -> bool:
-        """Whether the query has come so far that it looks for records."""
+        """Whether the query has started to look for records."""
         query = self._query
         if query is None or self.ended():
             return False
@@ -109,25 +112,25 @@ class PipelineQuery:
             return bool(status["isTriggerActive"] or status["isDataAvailable"] or query.lastProgress is not None)
 
         try:
-            return self._ask(reads, otherwise=False)
+            return self._ask(reads, default=False)
         except JVM_GONE:
             return False
 
     def is_waiting(self) -> bool:
-        """Whether the source has answered that there is nothing new, and no batch runs."""
+        """Whether the source has no new records, and no batch runs."""
         query = self._query
         if query is None or self.ended():
             return False
         try:
             return self._job.idle.is_set() and self._ask(
-                lambda: bool(query.status["message"] in WAITING), otherwise=False
+                lambda: bool(query.status["message"] in WAITING), default=False
             )
         except JVM_GONE:
             return False
 
-    def step_s(self) -> float:
-        """For how many seconds a step of the running batch has been at work."""
-        return self._job.step_s()
+    def stage_s(self) -> float:
+        """Seconds since the current stage of the running batch started; 0 if none runs."""
+        return self._job.stage_s()
 
     def is_idle(self) -> bool:
         """Whether no batch runs."""
@@ -135,9 +138,9 @@ class PipelineQuery:
 
     def interrupt(self) -> None:
         """
-        End a query that does nothing, to start it again; a batch that has just begun is cut off and runs again.
+        Stop an idle query before it is started again; a batch that has just started is abandoned and runs again.
 
-        Spark may take longer than this waits.
+        Waits for a limited time; the query may end later.
         """
         self._job.stop()
         self._stop_spark()
@@ -147,7 +150,7 @@ class PipelineQuery:
         self._job.refuse_batches()
 
     def wait_drained(self, timeout_s: float) -> bool:
-        """Wait until no batch runs and the last one is committed; False when that takes longer."""
+        """Wait until no batch runs and the last one is committed; False after a timeout."""
         deadline = time.monotonic() + timeout_s
         if not self._job.idle.wait(timeout_s):
             return False
@@ -158,10 +161,10 @@ class PipelineQuery:
         return True
 
     def drained(self) -> bool:
-        """Whether no batch runs and the last one that became durable is in the commit log."""
+        """Whether no batch runs and the last durable one is in the commit log."""
         if self.ended():
             return True
-        if not self._job.idle.is_set():  # asked first: a batch that ends in between has its commit still to come
+        if not self._job.idle.is_set():  # checked first: a batch that ends in between is not committed yet
             return False
         finished = self._job.finished_batch
         newest = self._checkpoint.newest_commit()
@@ -176,18 +179,18 @@ class PipelineQuery:
         query = self._query
         if query is None:
             return
-        # Spark cancels the tasks at once and then waits for our callback, which a broken JVM would make endless
+        # Spark cancels the tasks and then waits for our callback, without end if the JVM is broken
         thread = threading.Thread(target=_stop, args=(query,), name=f"stop-{self.name}", daemon=True)
         thread.start()
         thread.join(STOP_WAIT_S)
 
 
 def _stop(query: StreamingQuery) -> None:
-    # nobody could do more about it: what is not acknowledged runs again
+    # nothing else can be done: a batch that is not acknowledged runs again
     with contextlib.suppress(*JVM_GONE, PySparkException):
         query.stop()
 
 
 def _location(folder: Path) -> str:
-    # not as_uri(): Hadoop takes the text after file:// as it is, per cent signs too
+    # not as_uri(): Hadoop does not decode percent signs after file://
     return f"file://{folder.resolve()}"

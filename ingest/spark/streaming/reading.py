@@ -14,14 +14,15 @@ from ingest.spark.streaming.rows import COLUMNS
 
 Session = SparkSession
 Frame = DataFrame
-"""What others call Spark's session and streaming frame, so that pyspark stays behind this door."""
+"""Types for modules that must not import pyspark."""
 
 FETCH_WAIT_MS = "1"
 """
-A task reads up to offsets that are there. After each fetch Kafka's client asks for more, and Spark asks it for the ends
-of the partition, on the same connection: the broker answers that only when it has given up waiting for more.
+The time a broker waits for new records, short because a task reads only existing records. After each fetch Kafka's
+client prefetches, and Spark requests the end offsets of the partition on the same connection: the broker answers that
+request only after the wait of the prefetch.
 """
-EARLIEST = -2  # what Spark writes for "the first offset there is"
+EARLIEST = -2  # Spark's value for the earliest offset
 
 
 def read_kafka(
@@ -36,11 +37,11 @@ def read_kafka(
     Args:
         session: Spark's.
         source: which topics of which cluster.
-        start: where a query without a checkpoint begins.
-        partitions: topic -> number of partitions; Spark wants an offset for each when it is given any.
+        start: where a query without a checkpoint starts to read.
+        partitions: topic -> number of partitions; Spark requires an offset for each if any is given.
     """
     raw = session.readStream.format("kafka").options(**kafka_options(source, start, partitions)).load()
-    # empty, not null: with a null list Arrow's Java writer goes over all rows of the batch before it, at every row
+    # empty, not null: for each null list Arrow's Java writer scans all earlier rows of the batch
     headers = F.coalesce("headers", F.array().cast(raw.schema["headers"].dataType))
     return raw.withColumns({"timestamp_ms": F.unix_millis("timestamp"), "headers": headers}).select(*COLUMNS)
 
@@ -48,11 +49,11 @@ def read_kafka(
 def kafka_options(
     source: kafka.KafkaSourceSettings, start: kafka.Start, partitions: Mapping[str, int]
 ) -> dict[str, str]:
-    """Options of Spark's Kafka source; they hold secrets."""
+    """Options of Spark's Kafka source; they contain secrets."""
     options = {"kafka.fetch.max.wait.ms": FETCH_WAIT_MS}
     options |= {f"kafka.{name}": value for name, value in source.java_options().items()}
     options |= {
-        # records of aborted transactions never happened
+        # skips records of aborted transactions
         "kafka.isolation.level": "read_committed",
         "failOnDataLoss": "true",
         "includeHeaders": "true",
@@ -65,7 +66,7 @@ def kafka_options(
     match start.at:
         case "time":
             options["startingTimestamp"] = str(start.time_ms)
-            # nothing as new as that in a partition: begin with what comes
+            # for a partition without a record at or after that time
             options["startingOffsetsByTimestampStrategy"] = "latest"
         case "offsets":
             offsets = {
@@ -89,18 +90,18 @@ def read_files(session: SparkSession, source: files.FilesSourceSettings) -> Data
 
 def record_frame(frame: object, kind: str) -> DataFrame:
     """
-    A source's frame with the columns of a record alone, in their order.
+    A source's frame reduced to the columns of a record, in order.
 
     Raises:
-        CatalogError: it is no streaming frame, or lacks a column or its type.
+        CatalogError: it is not a streaming DataFrame, or a column is missing or has another type.
     """
     if not isinstance(frame, DataFrame) or not frame.isStreaming:
-        raise _broken_source(kind, "gives no streaming frame", "its frame() begins with session.readStream")
+        raise _broken_source(kind, "returns no streaming DataFrame", "build it from session.readStream")
     found = {field.name: field.dataType.simpleString() for field in frame.schema}
     wanted = {field.name: field.dataType.simpleString() for field in _record_type()}
     for name, type_ in wanted.items():
         if found.get(name) != type_:
-            what = f'gives "{name}" as {found[name]}' if name in found else f'gives no column "{name}"'
+            what = f'returns "{name}" as {found[name]}' if name in found else f'returns no column "{name}"'
             raise _broken_source(kind, what, f"cast it to {type_}; see ingest.api.RECORD_SCHEMA")
     return frame.select(*wanted)
 

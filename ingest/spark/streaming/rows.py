@@ -9,19 +9,19 @@ from ingest.api import Record
 from ingest.receipt import Receipt
 
 COLUMNS = Record._fields
-"""Of a source's frame, in this order."""
+"""Columns of a source's frame, in order."""
 ARROW_ROWS, ARROW_BYTES = 10_000, 8 << 20
-"""Most rows and bytes of one batch of a frame: a worker holds it whole, and large events must not fill its memory."""
+"""Maximum rows and bytes of one Arrow batch, which a worker holds in memory as a whole."""
 RECEIPT_SCHEMA = "kind string, payload binary"
 
-_ROWS_PER_BATCH = 1_000  # of dead letters: at the 1 MiB an event may have, still far below Arrow's 2 GiB
+_ROWS_PER_BATCH = 1_000  # dead letters of 1 MiB, the default limit of an event, stay far below Arrow's 2 GiB
 
 
 def records_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Record]:
     """
-    Records of batches in the shape of `reading`.
+    The records of batches with the columns of a record.
 
-    Whole columns are converted at once, which costs a fraction of asking Arrow for each row.
+    Converts whole columns at once, which is several times faster than row by row.
     """
     for batch in batches:
         *columns, headers = map(batch.column, COLUMNS)

@@ -1,4 +1,4 @@
-"""Questions to a process that may never answer."""
+"""Calls with a timeout, to a process that may never answer."""
 
 import queue
 import threading
@@ -10,71 +10,71 @@ from py4j.protocol import Py4JError
 
 T = TypeVar("T")
 
-JVM_GONE = (Py4JError, OSError)  # what asking a JVM raises that has ended, or ends meanwhile
-PATIENCE_S = 1.0  # an answer of the JVM takes a millisecond, and some more while it collects garbage
+JVM_GONE = (Py4JError, OSError)  # raised by a call to a JVM that has ended or ends meanwhile
+TIMEOUT_S = 1.0  # the JVM answers in a millisecond, later during a garbage collection
 
 
 class TimedCaller:
     """
-    Asks from a thread of its own, so that nobody waits for longer than a moment.
+    Makes calls in a thread of its own, and waits for each for a limited time.
 
-    Called by one thread. While a question is open no other one is asked: each gets what the caller takes for granted.
+    Used by one thread. While a call is pending after its timeout, no other is made: each returns its default.
 
     Args:
-        patience_s: how long an answer is waited for.
+        timeout_s: maximum time to wait for a result.
         clock: monotonic seconds.
     """
 
-    def __init__(self, patience_s: float = PATIENCE_S, clock: Callable[[], float] = time.monotonic) -> None:
-        self._patience_s = patience_s
+    def __init__(self, timeout_s: float = TIMEOUT_S, clock: Callable[[], float] = time.monotonic) -> None:
+        self._timeout_s = timeout_s
         self._clock = clock
-        self._open: _Question[Any] | None = None
-        self._asked_at = 0.0
-        self._questions: queue.SimpleQueue[_Question[Any]] = queue.SimpleQueue()
+        self._pending: _Call[Any] | None = None
+        self._called_at = 0.0
+        self._calls: queue.SimpleQueue[_Call[Any]] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def __call__(self, question: Callable[[], T], otherwise: T) -> T:
-        """The answer, or what is to be taken for it when there is none; what the question raises is raised here."""
-        if self.silent_s:
-            return otherwise
-        asked = _Question(question)
-        self._open = asked
-        self._asked_at = self._clock()
-        self._questions.put(asked)
+    def __call__(self, function: Callable[[], T], default: T) -> T:
+        """The function's result, or the default if there is none in time; raises what the function raises."""
+        if self.pending_s:
+            return default
+        call = _Call(function)
+        self._pending = call
+        self._called_at = self._clock()
+        self._calls.put(call)
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="asking", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="timed-caller", daemon=True)
             self._thread.start()
-        if not asked.answered.wait(self._patience_s):
-            return otherwise
-        if asked.error is not None:
-            raise asked.error
-        return asked.answers[0]
+        if not call.done.wait(self._timeout_s):
+            return default
+        if call.error is not None:
+            raise call.error
+        return call.results[0]
 
     @property
-    def silent_s(self) -> float:
-        """For how long a question has been open that was not answered in time; 0 when there is none."""
-        if self._open is None or self._open.answered.is_set():
+    def pending_s(self) -> float:
+        """Seconds since the start of a call that has not returned in time; 0 if there is none."""
+        if self._pending is None or self._pending.done.is_set():
             return 0.0
-        return self._clock() - self._asked_at
+        return self._clock() - self._called_at
 
     def _run(self) -> None:
         while True:
-            self._questions.get().ask()
+            self._calls.get().run()
 
 
-class _Question(Generic[T]):
-    """One question and, later, its answer."""
+class _Call(Generic[T]):
+    """One call and, later, its result."""
 
-    def __init__(self, question: Callable[[], T]) -> None:
-        self._question = question
-        self.answered = threading.Event()
-        self.answers: list[T] = []
+    def __init__(self, function: Callable[[], T]) -> None:
+        self._function = function
+        self.done = threading.Event()
+        self.results: list[T] = []
         self.error: Exception | None = None
 
-    def ask(self) -> None:
+    def run(self) -> None:
         try:
-            self.answers.append(self._question())
-        except Exception as error:  # noqa: BLE001 - raised again where it was asked
+            self.results.append(self._function())
+        except Exception as error:  # noqa: BLE001 - raised again in the calling thread
             self.error = error
         finally:
-            self.answered.set()
+            self.done.set()

@@ -1,8 +1,8 @@
 """
-What runs inside a Python worker process of Spark.
+Runs a task in a Python worker process of Spark.
 
 Spark reuses worker processes, so the live pipeline (compiled chain, prepared column names, open connections) is built
-once in each and kept in the one module-level cache of this product; see the ADR on the workers' cache.
+once in each process and cached in the only module-level cache of this product; see the ADR on the workers' cache.
 """
 
 import gc
@@ -27,9 +27,9 @@ _live: dict[str, tuple[bytes, Task]] = {}
 
 def process(pipeline: str, plan: bytes, spec: TaskSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """
-    Run one partition and give its receipt as rows.
+    Run one partition and return its receipt as rows.
 
-    Where this process lacks a part of the pipeline, the receipt says stop; where it is away for a while, blocked.
+    If a part of the pipeline is missing in this process, the status is STOP; if it is unavailable for now, BLOCKED.
     """
     context = TaskContext.get()
     if context is not None:
@@ -43,7 +43,7 @@ def process(pipeline: str, plan: bytes, spec: TaskSpec, batches: Iterable[pa.Rec
     else:
         receipt = task.run(records_of(remaining), spec)
     for _ in remaining:
-        # a worker that leaves input unread is thrown away by Spark, and with it the connections and what is in flight
+        # Spark discards a worker that leaves input unread, with its open connections
         pass
     yield from rows_of(receipt)
 
@@ -54,29 +54,29 @@ def _task(pipeline: str, plan: bytes) -> Task:
         return known[1]
     if known is not None:
         known[1].close()
-    _wait_for_no_reader()
-    # it comes from our own driver, over the channel that brought this very function
+    _drain_stderr()
+    # trusted: it comes from our own driver, over the same channel as this function
     content = unpacked(plan)
-    set_up(level=LogLevel.WARNING, mask=content.masks.hide)  # a task's own lines are rare
+    set_up(level=LogLevel.WARNING, mask=content.masks.hide)  # tasks log little
     task = live_task(content)
     _live[pipeline] = (plan, task)
-    if TaskContext.get() is not None:  # a process of Spark's, and of nobody else
+    if TaskContext.get() is not None:  # only in a worker process of Spark
         _collect_garbage_rarely()
     return task
 
 
 def _collect_garbage_rarely() -> None:
-    """What an event leaves behind has no cycles: looking for some after every 700 objects takes a tenth of the time."""
+    """Events leave no reference cycles, and a collection after every 700 objects takes a tenth of the time."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
 
 
-def _wait_for_no_reader() -> None:
-    """Stdout of a worker is nobody's; its stderr goes through the JVM, and stands still with the JVM's."""
-    drain = None if isinstance(sys.stderr, Drain) else Drain.of(sys.stderr, _tell_lost)
+def _drain_stderr() -> None:
+    """Never block on stderr, which the JVM forwards to its own; a worker writes nothing to stdout."""
+    drain = None if isinstance(sys.stderr, Drain) else Drain.of(sys.stderr, _report_dropped)
     if drain is not None:
         sys.stderr = drain
 
 
-def _tell_lost(lines: int) -> None:
-    logger(__name__).warning("log lines of a worker were left out while nobody read them", lines=lines)
+def _report_dropped(lines: int) -> None:
+    logger(__name__).warning("log lines of a worker were dropped because stderr was not read", lines=lines)

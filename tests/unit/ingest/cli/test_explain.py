@@ -307,7 +307,7 @@ def test_line_that_is_no_event(ingest, pipeline):
     (pipeline / "bad.jsonl").write_text('{"body": "1:2"}\nnonsense\n')
     result = ingest("explain", "pipeline.yaml", "--events", "bad.jsonl")
     assert result.code == 2
-    assert "bad.jsonl:2:1: syntax: no JSON" in result.err
+    assert "bad.jsonl:2:1: syntax: not JSON" in result.err
 
 
 def test_labels_removals_and_deletes_are_shown(ingest, folder):

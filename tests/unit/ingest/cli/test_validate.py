@@ -203,7 +203,7 @@ pipelines:
         assert (
             'fine     dead-letter topic of pipeline "p": records of at most 1000 bytes\n'
             'WARNING  dead-letter topic of pipeline "p" (p.yaml:7:20): '
-            'topic "there-a-week" does not keep dead letters for good: retention.ms is 604800000\n'
+            'topic "there-a-week" deletes dead letters: retention.ms is 604800000\n'
             "         run 'kafka-configs.sh --alter --entity-type topics --entity-name there-a-week "
             "--add-config retention.ms=-1'\n"
         ) in result.out

@@ -364,7 +364,7 @@ CASES = {
         "topics: [ticks], start: yesterday}}",
         [
             (
-                '12:73: not-one-of: "yesterday" is no place to start; write earliest, latest or a time, '
+                '12:73: not-one-of: "yesterday" is not a start; write earliest, latest or a time, '
                 'as in "2026-01-31T12:00:00Z"'
             )
         ],

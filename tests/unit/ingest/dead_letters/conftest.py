@@ -1,4 +1,4 @@
-"""Letters, and a topic in memory."""
+"""Dead letters, and a topic in memory."""
 
 import pytest
 
@@ -8,15 +8,15 @@ from ingest.kafka.stored import Stored, TopicSettings
 
 
 class Topic:
-    """A Kafka topic with three partitions, for a producer, a reader and questions."""
+    """A Kafka topic with three partitions; stands for its producer, its reader and its admin client."""
 
     PARTITIONS = 3
 
     def __init__(self, name: str = "dead", id_: str = "first") -> None:
         self.name, self.id = name, id_
         self.limit = 1_000_000
-        self.keeping = (-1, -1, "delete")
-        self.silent = 0  # so many questions for settings are not answered
+        self.retention = (-1, -1, "delete")
+        self.failing_requests = 0  # requests for settings that fail from now on
         self.records: list[list[tuple[bytes | None, bytes | None, list]]] = [[] for _ in range(self.PARTITIONS)]
         self.pending: list[tuple] = []
         self.failure: Exception | None = None
@@ -52,14 +52,14 @@ class Topic:
         return self
 
     def __exit__(self, *_):
-        """Nothing is open."""
+        """Nothing to close."""
 
     def settings(self, topic):
         assert topic == self.name
-        if self.silent:
-            self.silent -= 1
+        if self.failing_requests:
+            self.failing_requests -= 1
             raise SourceUnavailableError("no broker")
-        return TopicSettings(self.limit, *self.keeping)
+        return TopicSettings(self.limit, *self.retention)
 
     def incarnation(self, topic):
         assert topic == self.name
@@ -72,7 +72,7 @@ def topic() -> Topic:
 
 
 @pytest.fixture
-def make_letter():
+def make_dead_letter():
     def make(offset: int = 0, *, batch_time_ms: int = 1000, value: bytes = b"v", **fields) -> DeadLetter:
         values = {
             "record": Record("ticks", 0, offset, b"k", value, 5),

@@ -27,19 +27,19 @@ def budget(share=0.05, min_events=1000, window_s=300.0) -> ErrorBudget:
         ([(0, 1000, 49.9), (2, 1000, 50.3)], [False, True]),
     ],
     ids=[
-        "too few to judge",
-        "exactly the share",
-        "above the share",
+        "fewer than the minimum",
+        "exactly the limit",
+        "above the limit",
         "no events",
-        "adds up over batches",
-        "window holds its edge",
-        "older batches leave",
-        "same batch again counts once",
-        "an earlier time forgets later ones",
+        "batches add up",
+        "start of the window is inclusive",
+        "batches before the window do not count",
+        "replay of a batch counts once",
+        "an earlier time removes later ones",
         "records that failed in part",
     ],
 )
-def test_batches_spend_it(batches, spent):
+def test_batches_spend_the_budget(batches, spent):
     each = budget()
     assert [each.spend(*batch) for batch in batches] == spent
 
@@ -48,7 +48,7 @@ def test_share_of_one_never_stops():
     assert not budget(share=1.0, min_events=0).spend(0, 10, 10)
 
 
-def test_share_of_one_never_stops_whatever_parts_add_up_to():
+def test_share_of_one_tolerates_rounding_errors():
     assert not budget(share=1.0, min_events=0).spend(0, 10, math.nextafter(10, 11))
 
 
@@ -57,7 +57,7 @@ def test_share_of_zero_stops_at_the_first_failure():
     assert [each.spend(0, 10, 0), each.spend(2, 10, 1)] == [False, True]
 
 
-def test_error_has_figures_and_the_way_out():
+def test_error_has_figures_and_a_hint():
     each = budget()
     each.check(0, 900, 10)
     with pytest.raises(ErrorBudgetSpentError) as caught:
@@ -70,11 +70,11 @@ def test_error_has_figures_and_the_way_out():
     )
 
 
-def test_failures_that_certainly_spend_the_budget():
+def test_max_failures_is_what_certainly_spends_the_budget():
     budget = ErrorBudget(share=0.05, min_events=100, window_s=300)
-    assert budget.max_failures(1_000, 1_000) == 100  # fewer records than `min_events` are not judged
+    assert budget.max_failures(1_000, 1_000) == 100  # `min_events` is 100
     budget.check(1_000, 1_000, 10)
     assert budget.max_failures(2_000, 1_000) == 90  # 5 % of 2,000, less the 10 of the batch before
-    assert budget.max_failures(1_000, 1_000) == 100  # what an earlier attempt at the batch spent does not count
+    assert budget.max_failures(1_000, 1_000) == 100  # an earlier attempt at the batch does not count
     assert budget.max_failures(2_000, None) is None
     assert ErrorBudget(share=1, min_events=1, window_s=300).max_failures(1_000, 10) is None

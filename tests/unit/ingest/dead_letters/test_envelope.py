@@ -41,7 +41,7 @@ LETTERS = st.builds(
 )
 
 
-def letter(**fields) -> DeadLetter:
+def dead_letter(**fields) -> DeadLetter:
     record = Record("ticks", 3, 17, b"k1", b"\xff\x00", 1308748686334, (("trace", b"a"), ("trace", None)))
     values = {
         "record": record,
@@ -58,14 +58,14 @@ def letter(**fields) -> DeadLetter:
 
 
 @given(LETTERS)
-def test_line_gives_the_letter_back(each):
+def test_dead_letter_survives_the_conversion_to_json(each):
     line = each.to_json()
     assert b"\n" not in line
     assert DeadLetter.from_json(line) == each
 
 
 def test_line_has_keys_in_the_documented_order():
-    assert json.dumps(json.loads(letter().to_json())) == json.dumps(
+    assert json.dumps(json.loads(dead_letter().to_json())) == json.dumps(
         {
             "format": 1,
             "product": __version__,
@@ -94,7 +94,7 @@ def test_line_has_keys_in_the_documented_order():
 
 
 @given(LETTERS, LETTERS)
-def test_key_is_of_one_place_and_component(one, other):
+def test_key_identifies_record_fan_out_and_component(one, other):
     def identity(each):
         record = each.record
         return record.topic, record.partition, record.offset, each.fan_out, each.component
@@ -102,22 +102,22 @@ def test_key_is_of_one_place_and_component(one, other):
     assert (one.key == other.key) == (identity(one) == identity(other))
 
 
-def test_key_is_not_fooled_by_slashes():
+def test_slashes_in_names_do_not_make_keys_equal():
     stub = Record("a", 0, 1, None, b"", 0)
-    one = letter(record=stub, component="x/0/1/0/y")
-    other = letter(record=stub._replace(topic="a/0/1/0/x"), component="y")
+    one = dead_letter(record=stub, component="x/0/1/0/y")
+    other = dead_letter(record=stub._replace(topic="a/0/1/0/x"), component="y")
     assert (one.key, other.key) == (b"a/0/1/0/x%2F0%2F1%2F0%2Fy", b"a/0/1/0/x/0/1/0/y")
 
 
 def test_message_is_cut_and_escaped():
-    back = DeadLetter.from_json(letter(message="\ud800" + "x" * 10_000).to_json())
+    back = DeadLetter.from_json(dead_letter(message="\ud800" + "x" * 10_000).to_json())
     assert len(back.message) == MAX_MESSAGE_CHARS
     assert back.message.startswith("\\ud800xxx")
     assert back.message.endswith("x…")
 
 
-def test_pointing_letter_is_small_and_has_the_same_key():
-    whole = letter(attributes={"a": bytes(10_000)})
+def test_dead_letter_with_a_pointer_is_small_and_has_the_same_key():
+    whole = dead_letter(attributes={"a": bytes(10_000)})
     cut = whole.pointing_to("/state/dead-letters/p/1.jsonl:0")
     assert len(cut.to_json()) < 500
     assert (cut.key, cut.pointer) == (whole.key, "/state/dead-letters/p/1.jsonl:0")
@@ -125,7 +125,7 @@ def test_pointing_letter_is_small_and_has_the_same_key():
 
 
 @given(st.binary())
-def test_random_bytes_are_refused(line):
+def test_random_bytes_are_rejected(line):
     with pytest.raises(IntegrityError):
         DeadLetter.from_json(line)
 
@@ -146,20 +146,20 @@ def test_random_bytes_are_refused(line):
     ],
     ids=str,
 )
-def test_letter_with_a_wrong_field_is_refused(change):
-    content = json.loads(letter().to_json()) | change
+def test_invalid_field_is_rejected(change):
+    content = json.loads(dead_letter().to_json()) | change
     with pytest.raises(IntegrityError):
         DeadLetter.from_json(json.dumps(content).encode())
 
 
-def test_letter_that_does_not_say_of_how_many_events_is_of_one():
-    content = json.loads(letter(events=3).to_json())
+def test_missing_number_of_events_means_one():
+    content = json.loads(dead_letter(events=3).to_json())
     del content["events"]
     assert DeadLetter.from_json(json.dumps(content).encode()).events == 1
 
 
-def test_letter_without_a_field_is_refused():
-    content = json.loads(letter().to_json())
+def test_missing_field_is_rejected():
+    content = json.loads(dead_letter().to_json())
     for name in set(content) - {"id", "events"}:
         with pytest.raises(IntegrityError):
             DeadLetter.from_json(json.dumps({key: value for key, value in content.items() if key != name}).encode())

@@ -1,4 +1,4 @@
-"""What every queue of dead letters does, in files and in a topic."""
+"""Queues of dead letters, in files and in a topic."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from ingest.dead_letters.queue import Mark, ReplayOutcome
 from ingest.observe.logs import set_up
 
 DONE = Mark(ReplayOutcome.REPLAYED, 77)
-AGAIN = Mark(ReplayOutcome.FAILED_AGAIN, 88, "mapping")
+FAILED = Mark(ReplayOutcome.FAILED_AGAIN, 88, "mapping")
 
 
 def in_topic(topic, state_dir, *, pipeline="p", max_message_bytes=1_000_000):
@@ -31,124 +31,128 @@ def in_topic(topic, state_dir, *, pipeline="p", max_message_bytes=1_000_000):
 
 @pytest.fixture(params=["files", "topic"])
 def reopened(request, tmp_path, topic):
-    """Opens the same queue as often as it is called, as other processes would."""
+    """Opens the same queue at each call, as another process would."""
 
-    def make():
+    def open_queue():
         return FileDeadLetters(tmp_path, "p") if request.param == "files" else in_topic(topic, tmp_path)
 
-    return make
+    return open_queue
 
 
-def publish(queue, letters, batch_id, batch_time_ms):
-    queue.publish([letter.to_json() for letter in letters], batch_id, batch_time_ms)
+def publish(queue, dead_letters, batch_id, batch_time_ms):
+    queue.publish([dead_letter.to_json() for dead_letter in dead_letters], batch_id, batch_time_ms)
 
 
-def letters_in(queue):
-    return [entry.letter for entry in queue.entries()]
+def dead_letters_in(queue):
+    return [entry.dead_letter for entry in queue.entries()]
 
 
 class TestEveryQueue:
-    def test_is_empty_before_the_first_letter(self, reopened):
+    def test_is_empty_before_the_first_publication(self, reopened):
         assert list(reopened().entries()) == []
 
-    def test_gives_letters_by_batch_time(self, reopened, make_letter):
+    def test_entries_are_sorted_by_batch_time(self, reopened, make_dead_letter):
         batches = [(9, 1000), (10, 1002), (0, 2000)]
-        expected = [[make_letter(offset, batch_time_ms=time) for offset in (1, 2)] for _, time in batches]
-        for (batch_id, time), letters in zip(batches, expected, strict=True):
-            publish(reopened(), letters, batch_id, time)
-        found = letters_in(reopened())
-        assert [letter.batch_time_ms for letter in found] == [1000, 1000, 1002, 1002, 2000, 2000]
-        assert sorted(found, key=lambda letter: (letter.batch_time_ms, letter.record.offset)) == [*chain(*expected)]
+        expected = [[make_dead_letter(offset, batch_time_ms=time) for offset in (1, 2)] for _, time in batches]
+        for (batch_id, time), dead_letters in zip(batches, expected, strict=True):
+            publish(reopened(), dead_letters, batch_id, time)
+        found = dead_letters_in(reopened())
+        assert [dead_letter.batch_time_ms for dead_letter in found] == [1000, 1000, 1002, 1002, 2000, 2000]
+        assert sorted(found, key=lambda dead_letter: (dead_letter.batch_time_ms, dead_letter.record.offset)) == [
+            *chain(*expected)
+        ]
 
-    def test_batch_published_again_is_there_once(self, reopened, make_letter):
-        letters = [make_letter(offset) for offset in range(5)]
-        publish(reopened(), letters, 3, 1000)
+    def test_batch_published_twice_has_its_entries_once(self, reopened, make_dead_letter):
+        dead_letters = [make_dead_letter(offset) for offset in range(5)]
+        publish(reopened(), dead_letters, 3, 1000)
         before = list(reopened().entries())
-        publish(reopened(), letters, 3, 1000)
+        publish(reopened(), dead_letters, 3, 1000)
         assert list(reopened().entries()) == before
 
-    def test_same_number_under_another_checkpoint_is_another_batch(self, reopened, make_letter):
-        publish(reopened(), [make_letter(1)], 0, 1000)
-        publish(reopened(), [make_letter(1, batch_time_ms=5000)], 0, 5000)
-        assert letters_in(reopened()) == [make_letter(1), make_letter(1, batch_time_ms=5000)]
+    def test_batch_of_the_same_number_and_another_time_is_another_batch(self, reopened, make_dead_letter):
+        publish(reopened(), [make_dead_letter(1)], 0, 1000)
+        publish(reopened(), [make_dead_letter(1, batch_time_ms=5000)], 0, 5000)
+        assert dead_letters_in(reopened()) == [make_dead_letter(1), make_dead_letter(1, batch_time_ms=5000)]
 
-    def test_reads_by_position(self, reopened, make_letter):
-        publish(reopened(), [make_letter(offset) for offset in range(4)], 3, 1000)
+    def test_entry_can_be_read_by_its_position(self, reopened, make_dead_letter):
+        publish(reopened(), [make_dead_letter(offset) for offset in range(4)], 3, 1000)
         queue = reopened()
         for entry in queue.entries():
             assert queue.read(entry.position) == entry
 
     @pytest.mark.parametrize("position", ["", "x", "0:99", "7:0", "000000000001000-0000000003:99", "../x:0", "0:-1"])
-    def test_unknown_position_is_not_found(self, reopened, make_letter, position):
-        publish(reopened(), [make_letter()], 3, 1000)
+    def test_unknown_position_is_not_found(self, reopened, make_dead_letter, position):
+        publish(reopened(), [make_dead_letter()], 3, 1000)
         with pytest.raises(NotFoundError, match="dead-letters list"):
             reopened().read(position)
 
-    def test_marks_stay_and_the_last_one_counts(self, reopened, make_letter):
-        publish(reopened(), [make_letter(offset) for offset in range(3)], 3, 1000)
+    def test_marks_are_durable_and_the_last_one_counts(self, reopened, make_dead_letter):
+        publish(reopened(), [make_dead_letter(offset) for offset in range(3)], 3, 1000)
         queue = reopened()
         first, second, _ = [entry.position for entry in queue.entries()]
-        queue.mark({first: AGAIN, second: AGAIN})
+        queue.mark({first: FAILED, second: FAILED})
         queue.mark({second: DONE})
         queue.mark({})
-        assert [entry.mark for entry in reopened().entries()] == [AGAIN, DONE, None]
+        assert [entry.mark for entry in reopened().entries()] == [FAILED, DONE, None]
         assert reopened().read(second).mark == DONE
 
-    def test_closing_twice_is_fine(self, reopened, make_letter):
+    def test_queue_can_be_closed_twice(self, reopened, make_dead_letter):
         queue = reopened()
-        publish(queue, [make_letter()], 0, 1000)
+        publish(queue, [make_dead_letter()], 0, 1000)
         queue.close()
         queue.close()
 
-    def test_nothing_published_makes_nothing(self, reopened, tmp_path):
+    def test_empty_publication_creates_no_file(self, reopened, tmp_path):
         reopened().publish([], 0, 1000)
         assert list(tmp_path.iterdir()) == []
 
 
 class TestFiles:
-    def test_later_attempt_replaces_the_earlier_one(self, tmp_path, make_letter):
+    def test_publication_replaces_that_of_an_earlier_attempt(self, tmp_path, make_dead_letter):
         queue = FileDeadLetters(tmp_path, "p")
-        publish(queue, [make_letter(1), make_letter(2)], 3, 1000)
-        publish(queue, [make_letter(2)], 3, 1000)
-        assert letters_in(queue) == [make_letter(2)]
+        publish(queue, [make_dead_letter(1), make_dead_letter(2)], 3, 1000)
+        publish(queue, [make_dead_letter(2)], 3, 1000)
+        assert dead_letters_in(queue) == [make_dead_letter(2)]
         publish(queue, [], 3, 1000)
-        assert letters_in(queue) == []
+        assert dead_letters_in(queue) == []
 
-    def test_marks_do_not_pass_to_other_letters(self, tmp_path, make_letter):
+    def test_marks_are_removed_when_a_publication_replaces_their_dead_letters(self, tmp_path, make_dead_letter):
         queue = FileDeadLetters(tmp_path, "p")
-        publish(queue, [make_letter(1), make_letter(2)], 3, 1000)
+        publish(queue, [make_dead_letter(1), make_dead_letter(2)], 3, 1000)
         queue.mark({"000000000001000-0000000003:0": DONE})
-        publish(queue, [make_letter(1), make_letter(2)], 3, 1000)
+        publish(queue, [make_dead_letter(1), make_dead_letter(2)], 3, 1000)
         assert [entry.mark for entry in queue.entries()] == [DONE, None]
-        publish(queue, [make_letter(2), make_letter(1)], 3, 1000)
+        publish(queue, [make_dead_letter(2), make_dead_letter(1)], 3, 1000)
         assert [entry.mark for entry in queue.entries()] == [None, None]
 
-    def test_one_line_a_letter_in_a_file_for_its_owner(self, tmp_path, make_letter):
-        letters = [make_letter(1), make_letter(2, value=b"a\nb")]
-        publish(FileDeadLetters(tmp_path / "a" / "state", "p"), letters, 3, 1308748686334)
+    def test_file_has_a_line_for_each_dead_letter_and_only_its_owner_can_read_it(self, tmp_path, make_dead_letter):
+        dead_letters = [make_dead_letter(1), make_dead_letter(2, value=b"a\nb")]
+        publish(FileDeadLetters(tmp_path / "a" / "state", "p"), dead_letters, 3, 1308748686334)
         folder = tmp_path / "a" / "state" / "dead-letters" / "p"
         assert [path.name for path in folder.iterdir()] == ["001308748686334-0000000003.jsonl"]
-        assert next(folder.iterdir()).read_bytes().splitlines() == [letter.to_json() for letter in letters]
+        assert next(folder.iterdir()).read_bytes().splitlines() == [
+            dead_letter.to_json() for dead_letter in dead_letters
+        ]
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
-    def test_files_of_others_are_passed_over(self, tmp_path, make_letter):
+    def test_other_files_are_ignored(self, tmp_path, make_dead_letter):
         queue = FileDeadLetters(tmp_path, "p")
-        publish(queue, [make_letter()], 3, 1000)
+        publish(queue, [make_dead_letter()], 3, 1000)
         for name in ("notes.txt", ".000000000001000-0000000004.jsonl.77.tmp", "1-2.jsonl"):
             (tmp_path / "dead-letters" / "p" / name).write_bytes(b"rubbish")
-        assert letters_in(queue) == [make_letter()]
+        assert dead_letters_in(queue) == [make_dead_letter()]
 
-    def test_damaged_line_is_named(self, tmp_path, make_letter):
+    def test_error_names_the_damaged_line(self, tmp_path, make_dead_letter):
         queue = FileDeadLetters(tmp_path, "p")
-        publish(queue, [make_letter(1), make_letter(2)], 3, 1000)
+        publish(queue, [make_dead_letter(1), make_dead_letter(2)], 3, 1000)
         path = tmp_path / "dead-letters" / "p" / "000000000001000-0000000003.jsonl"
         path.write_bytes(path.read_bytes()[:-30])
         with pytest.raises(IntegrityError, match=r'0000000003\.jsonl", line 2: '):
-            letters_in(queue)
+            dead_letters_in(queue)
 
-    def test_mark_cut_by_a_crash_is_passed_over(self, tmp_path, make_letter):
+    def test_truncated_mark_is_ignored(self, tmp_path, make_dead_letter):
         queue = FileDeadLetters(tmp_path, "p")
-        publish(queue, [make_letter(offset) for offset in range(3)], 3, 1000)
+        publish(queue, [make_dead_letter(offset) for offset in range(3)], 3, 1000)
         stem = "000000000001000-0000000003"
         queue.mark({f"{stem}:0": DONE, f"{stem}:1": DONE})
         path = tmp_path / "dead-letters" / "p" / f"{stem}.replayed"
@@ -157,106 +161,114 @@ class TestFiles:
         assert [entry.mark for entry in queue.entries()] == [DONE, None, DONE]
 
     @pytest.mark.parametrize("pipeline", ["..", ".", "../../etc", "/etc", "a/b", "a\x00b", "", "ünï"])
-    def test_name_of_a_pipeline_leads_nowhere_else(self, tmp_path, pipeline):
+    def test_folder_is_inside_the_state_folder_for_any_pipeline_name(self, tmp_path, pipeline):
         folder = folder_of(tmp_path, pipeline)
         assert os.path.normpath(folder) == str(folder)
         assert folder.parent == tmp_path / "dead-letters" or pipeline == ""
 
-    def test_folder_that_cannot_be_made_is_tried_again(self, tmp_path, make_letter):
+    def test_folder_that_cannot_be_created_is_a_transient_error(self, tmp_path, make_dead_letter):
         (tmp_path / "dead-letters").write_bytes(b"a file in the way")
         with pytest.raises(StoreUnavailableError, match='dead-letters/p" cannot be used: ') as caught:
-            publish(FileDeadLetters(tmp_path, "p"), [make_letter()], 3, 1000)
+            publish(FileDeadLetters(tmp_path, "p"), [make_dead_letter()], 3, 1000)
         assert caught.value.code == "disk_denied"
 
 
 class TestTopic:
-    def test_record_has_the_key_and_headers_to_route_by(self, tmp_path, topic, make_letter):
-        publish(in_topic(topic, tmp_path), [make_letter(7)], 3, 1000)
+    def test_record_has_key_and_headers(self, tmp_path, topic, make_dead_letter):
+        publish(in_topic(topic, tmp_path), [make_dead_letter(7)], 3, 1000)
         [record] = chain(*topic.records)
         headers = [("pipeline", b"p"), ("component", b"split"), ("error", b"decorate")]
-        assert record == (b"ticks/0/7/0/split", make_letter(7).to_json(), headers)
+        assert record == (b"ticks/0/7/0/split", make_dead_letter(7).to_json(), headers)
 
-    def test_letter_too_large_goes_whole_to_a_file_and_is_named(self, tmp_path, topic, make_letter):
-        letters = [make_letter(1), make_letter(2, value=bytes(3000)), make_letter(3, value=b"x" * 5000)]
+    def test_too_large_dead_letter_is_in_a_file_and_the_topic_points_to_it(self, tmp_path, topic, make_dead_letter):
+        dead_letters = [
+            make_dead_letter(1),
+            make_dead_letter(2, value=bytes(3000)),
+            make_dead_letter(3, value=b"x" * 5000),
+        ]
         queue = in_topic(topic, tmp_path, max_message_bytes=2000)
-        publish(queue, letters, 3, 1000)
+        publish(queue, dead_letters, 3, 1000)
         path = tmp_path / "dead-letters" / "p" / "000000000001000-0000000003.jsonl"
         pointers = {f"{path}:0", f"{path}:1"}
         values = [value for _, value, _ in chain(*topic.records)]
         assert max(map(len, values)) < 2000
         assert {pointer for pointer in pointers if any(pointer.encode() in value for value in values)} == pointers
-        assert sorted(letters_in(queue), key=lambda letter: letter.record.offset) == letters
+        assert sorted(dead_letters_in(queue), key=lambda dead_letter: dead_letter.record.offset) == dead_letters
 
-    def test_whole_letter_on_another_machine_stays_cut(self, tmp_path, topic, make_letter):
-        publish(in_topic(topic, tmp_path / "one", max_message_bytes=2000), [make_letter(2, value=bytes(3000))], 3, 1000)
-        [letter] = letters_in(in_topic(topic, tmp_path / "two"))
-        assert letter.pointer is not None
-        assert letter.record == Record("ticks", 0, 2, None, None, 5)
+    def test_dead_letter_whose_file_is_on_another_machine_is_incomplete(self, tmp_path, topic, make_dead_letter):
+        publish(
+            in_topic(topic, tmp_path / "one", max_message_bytes=2000), [make_dead_letter(2, value=bytes(3000))], 3, 1000
+        )
+        [dead_letter] = dead_letters_in(in_topic(topic, tmp_path / "two"))
+        assert dead_letter.pointer is not None
+        assert dead_letter.record == Record("ticks", 0, 2, None, None, 5)
 
-    def test_pointer_opens_no_other_file(self, tmp_path, topic, make_letter):
+    def test_pointer_opens_no_other_file(self, tmp_path, topic, make_dead_letter):
         other = FileDeadLetters(tmp_path, "other")
-        publish(other, [make_letter(1)], 3, 1000)
+        publish(other, [make_dead_letter(1)], 3, 1000)
         path = tmp_path / "dead-letters" / "other" / "000000000001000-0000000003.jsonl"
-        cut = make_letter(1).pointing_to(f"{path}:0")
+        cut = make_dead_letter(1).pointing_to(f"{path}:0")
         topic.send("dead", cut.key, cut.to_json(), [])
         topic.flush()
-        assert letters_in(in_topic(topic, tmp_path)) == [cut]
+        assert dead_letters_in(in_topic(topic, tmp_path)) == [cut]
 
-    def test_exactly_the_limit_fits(self, tmp_path, topic, make_letter):
-        letter = make_letter(1, value=b"x" * 1000)
-        size = len(letter.to_json()) + len(letter.key) + len(b"pipelinepcomponentspliterrordecorate") + 512
-        publish(in_topic(topic, tmp_path, max_message_bytes=size), [letter], 3, 1000)
+    def test_dead_letter_of_exactly_the_limit_fits(self, tmp_path, topic, make_dead_letter):
+        dead_letter = make_dead_letter(1, value=b"x" * 1000)
+        size = len(dead_letter.to_json()) + len(dead_letter.key) + len(b"pipelinepcomponentspliterrordecorate") + 512
+        publish(in_topic(topic, tmp_path, max_message_bytes=size), [dead_letter], 3, 1000)
         assert list(tmp_path.iterdir()) == []
-        publish(in_topic(topic, tmp_path, max_message_bytes=size - 1), [letter], 3, 1000)
+        publish(in_topic(topic, tmp_path, max_message_bytes=size - 1), [dead_letter], 3, 1000)
         assert [path.name for path in tmp_path.iterdir()] == ["dead-letters"]
 
-    def test_failed_flush_goes_up_and_the_next_try_publishes(self, tmp_path, topic, make_letter):
+    def test_failed_flush_raises_and_a_retry_publishes(self, tmp_path, topic, make_dead_letter):
         queue = in_topic(topic, tmp_path)
         topic.failure = SourceUnavailableError("no broker")
         with pytest.raises(SourceUnavailableError):
-            publish(queue, [make_letter(1)], 3, 1000)
+            publish(queue, [make_dead_letter(1)], 3, 1000)
         topic.failure = None
-        publish(queue, [make_letter(1)], 3, 1000)
-        assert letters_in(queue) == [make_letter(1)]
+        publish(queue, [make_dead_letter(1)], 3, 1000)
+        assert dead_letters_in(queue) == [make_dead_letter(1)]
 
-    def test_cluster_that_is_away_is_asked_for_the_limit_by_the_first_letter(self, tmp_path, topic, make_letter):
-        topic.silent = 2
+    def test_size_limit_is_requested_before_the_first_dead_letter_until_the_cluster_answers(
+        self, tmp_path, topic, make_dead_letter
+    ):
+        topic.failing_requests = 2
         queue = in_topic(topic, tmp_path, max_message_bytes=2000)
         publish(queue, [], 1, 500)
-        assert topic.silent == 2
+        assert topic.failing_requests == 2
         with pytest.raises(SourceUnavailableError):
             queue.prepare()
         with pytest.raises(SourceUnavailableError):
-            publish(queue, [make_letter(1)], 3, 1000)
+            publish(queue, [make_dead_letter(1)], 3, 1000)
         assert list(tmp_path.iterdir()) == []
         for _ in range(2):
-            publish(queue, [make_letter(1)], 3, 1000)
-        assert letters_in(queue) == [make_letter(1)]
+            publish(queue, [make_dead_letter(1)], 3, 1000)
+        assert dead_letters_in(queue) == [make_dead_letter(1)]
 
-    def test_letters_of_other_pipelines_and_rubbish_are_passed_over(self, tmp_path, topic, make_letter):
-        publish(in_topic(topic, tmp_path, pipeline="q"), [make_letter(1, pipeline="q")], 3, 1000)
+    def test_dead_letters_of_other_pipelines_and_invalid_records_are_ignored(self, tmp_path, topic, make_dead_letter):
+        publish(in_topic(topic, tmp_path, pipeline="q"), [make_dead_letter(1, pipeline="q")], 3, 1000)
         for value in (None, b"", b"rubbish"):
             topic.send("dead", b"x", value, [])
-        publish(in_topic(topic, tmp_path), [make_letter(1)], 3, 1000)
-        assert letters_in(in_topic(topic, tmp_path)) == [make_letter(1)]
+        publish(in_topic(topic, tmp_path), [make_dead_letter(1)], 3, 1000)
+        assert dead_letters_in(in_topic(topic, tmp_path)) == [make_dead_letter(1)]
 
     @pytest.mark.parametrize(("name", "id_"), [("dead", "recreated"), ("renamed", "another"), ("renamed", "first")])
-    def test_marks_are_those_of_one_topic(self, tmp_path, topic, make_letter, name, id_):
-        publish(in_topic(topic, tmp_path), [make_letter(1)], 3, 1000)
+    def test_marks_of_another_topic_are_ignored(self, tmp_path, topic, make_dead_letter, name, id_):
+        publish(in_topic(topic, tmp_path), [make_dead_letter(1)], 3, 1000)
         queue = in_topic(topic, tmp_path)
         [entry] = queue.entries()
         queue.mark({entry.position: DONE})
         other = type(topic)(name, id_)
-        publish(in_topic(other, tmp_path), [make_letter(1, batch_time_ms=2000)], 4, 2000)
+        publish(in_topic(other, tmp_path), [make_dead_letter(1, batch_time_ms=2000)], 4, 2000)
         [later] = in_topic(other, tmp_path).entries()
         assert (later.position, later.mark) == (entry.position, None)
         assert in_topic(other, tmp_path).read(later.position).mark is None
-        in_topic(other, tmp_path).mark({later.position: AGAIN})
-        assert [entry.mark for entry in in_topic(other, tmp_path).entries()] == [AGAIN]
+        in_topic(other, tmp_path).mark({later.position: FAILED})
+        assert [entry.mark for entry in in_topic(other, tmp_path).entries()] == [FAILED]
         assert [entry.mark for entry in in_topic(topic, tmp_path).entries()] == [DONE]
 
-    def test_mark_is_of_the_topic_that_was_read(self, tmp_path, topic, make_letter):
-        publish(in_topic(topic, tmp_path), [make_letter(1)], 3, 1000)
+    def test_mark_belongs_to_the_topic_that_was_read(self, tmp_path, topic, make_dead_letter):
+        publish(in_topic(topic, tmp_path), [make_dead_letter(1)], 3, 1000)
         queue = in_topic(topic, tmp_path)
         [entry] = queue.entries()
         topic.id = "recreated"
@@ -264,12 +276,12 @@ class TestTopic:
         assert [entry.mark for entry in in_topic(topic, tmp_path).entries()] == [None]
 
     @pytest.mark.parametrize(
-        ("keeping", "reasons", "wanted"),
+        ("retention", "reasons", "wanted"),
         [
             ((604800000, -1, "delete"), "retention.ms is 604800000", "retention.ms=-1"),
             ((0, 5, "delete"), "retention.ms is 0 and retention.bytes is 5", "retention.ms=-1,retention.bytes=-1"),
             ((-1, -1, "compact"), "cleanup.policy is compact", "cleanup.policy=delete"),
-            # with the other policy its limit would begin to count
+            # with the policy `delete` the limit would apply
             ((7, -1, "compact"), "cleanup.policy is compact", "retention.ms=-1,cleanup.policy=delete"),
             (
                 (7, -1, "compact,delete"),
@@ -278,61 +290,65 @@ class TestTopic:
             ),
         ],
     )
-    def test_topic_that_loses_letters_is_warned_of_once(self, tmp_path, topic, capsys, keeping, reasons, wanted):
+    def test_topic_that_deletes_dead_letters_causes_one_warning(
+        self, tmp_path, topic, capsys, retention, reasons, wanted
+    ):
         set_up()
-        topic.keeping = keeping
+        topic.retention = retention
         queue = in_topic(topic, tmp_path)
         queue.prepare()
         queue.prepare()
         [line] = map(json.loads, capsys.readouterr().err.splitlines())
         assert (line["level"], line["event"], line["pipeline"]) == ("warning", "dead letters will be lost", "p")
-        assert line["reason"] == f'topic "dead" does not keep dead letters for good: {reasons}'
+        assert line["reason"] == f'topic "dead" deletes dead letters: {reasons}'
         command = "kafka-configs.sh --alter --entity-type topics --entity-name dead --add-config"
         assert line["hint"] == f"run '{command} {wanted}'"
 
-    @pytest.mark.parametrize("keeping", [(-1, -1, "delete"), (604800000, 5, ""), (604800000, 5, "none")])
-    def test_topic_that_keeps_letters_is_not_warned_of(self, tmp_path, topic, make_letter, capsys, keeping):
+    @pytest.mark.parametrize("retention", [(-1, -1, "delete"), (604800000, 5, ""), (604800000, 5, "none")])
+    def test_topic_that_retains_dead_letters_causes_no_warning(
+        self, tmp_path, topic, make_dead_letter, capsys, retention
+    ):
         set_up()
-        topic.keeping = keeping
+        topic.retention = retention
         queue = in_topic(topic, tmp_path)
         queue.prepare()
-        publish(queue, [make_letter(1)], 3, 1000)
+        publish(queue, [make_dead_letter(1)], 3, 1000)
         assert capsys.readouterr().err == ""
 
-    def test_close_closes_the_producer_once(self, tmp_path, topic, make_letter):
+    def test_close_closes_the_producer_once(self, tmp_path, topic, make_dead_letter):
         queue = in_topic(topic, tmp_path)
-        publish(queue, [make_letter()], 0, 1000)
+        publish(queue, [make_dead_letter()], 0, 1000)
         queue.close()
         queue.close()
         assert topic.closed == 1
 
 
 class TestRemoval:
-    def test_others_keep_their_positions_and_marks(self, tmp_path, make_letter):
+    def test_other_entries_keep_their_positions_and_marks(self, tmp_path, make_dead_letter):
         queue = FileDeadLetters(tmp_path, "p")
-        publish(queue, [make_letter(offset) for offset in (1, 2, 3)], 0, 1000)
+        publish(queue, [make_dead_letter(offset) for offset in (1, 2, 3)], 0, 1000)
         first, second, third = [entry.position for entry in queue.entries()]
         queue.mark({third: DONE})
         queue.remove([first, second])
-        (left,) = FileDeadLetters(tmp_path, "p").entries()
-        assert (left.position, left.letter.record.offset, left.mark) == (third, 3, DONE)
-        assert queue.read(third) == left
+        (remaining,) = FileDeadLetters(tmp_path, "p").entries()
+        assert (remaining.position, remaining.dead_letter.record.offset, remaining.mark) == (third, 3, DONE)
+        assert queue.read(third) == remaining
         with pytest.raises(NotFoundError):
             queue.read(first)
 
-    def test_nothing_stays_of_a_batch_without_letters(self, tmp_path, make_letter):
+    def test_file_without_entries_is_removed(self, tmp_path, make_dead_letter):
         queue = FileDeadLetters(tmp_path, "p")
-        publish(queue, [make_letter(1)], 0, 1000)
+        publish(queue, [make_dead_letter(1)], 0, 1000)
         (entry,) = queue.entries()
         queue.mark({entry.position: DONE})
         queue.remove([entry.position])
         queue.remove([entry.position])
-        assert (letters_in(queue), list(folder_of(tmp_path, "p").iterdir())) == ([], [])
+        assert (dead_letters_in(queue), list(folder_of(tmp_path, "p").iterdir())) == ([], [])
 
-    def test_letters_of_a_topic_stay(self, tmp_path, topic, make_letter):
+    def test_entries_of_a_topic_cannot_be_removed(self, tmp_path, topic, make_dead_letter):
         queue = in_topic(topic, tmp_path)
-        publish(queue, [make_letter(1)], 0, 1000)
+        publish(queue, [make_dead_letter(1)], 0, 1000)
         (entry,) = queue.entries()
         with pytest.raises(ConfigError, match=r"retention\.ms"):
             queue.remove([entry.position])
-        assert len(letters_in(queue)) == 1
+        assert len(dead_letters_in(queue)) == 1

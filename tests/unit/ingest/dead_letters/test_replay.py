@@ -1,4 +1,4 @@
-"""Replay: which letters, in which order, into which sinks, and what is noted."""
+"""Replay: selection, order, sinks and marks."""
 
 from collections import Counter
 
@@ -12,41 +12,41 @@ from ingest.receipt import Counts
 
 
 class Pipeline:
-    """Stores records by place with their batch time, and refuses some, in one of its components."""
+    """Records its calls, and fails some records in one of its components."""
 
-    def __init__(self, make_letter) -> None:
-        self.make_letter = make_letter
-        self.refused: set[int] = set()
-        self.refusing = "sink"
+    def __init__(self, make_dead_letter) -> None:
+        self.make_dead_letter = make_dead_letter
+        self.failing_offsets: set[int] = set()
+        self.failing_component = "sink"
         self.into: dict[int, frozenset[str]] = {}
-        self.is_away = False
+        self.is_unavailable = False
         self.calls: list[tuple[list[int], int]] = []
 
     def __call__(self, records, batch_time_ms, only):
         self.into.update({record.offset: only[record.place] for record in records if record.place in only})
         self.calls.append(([record.offset for record in records], batch_time_ms))
-        if self.is_away:
+        if self.is_unavailable:
             raise StoreUnavailableError("no answer")
-        letters = [
-            self.make_letter(
-                record.offset, batch_time_ms=batch_time_ms, code="mapping", component=self.refusing, fan_out=3
+        dead_letters = [
+            self.make_dead_letter(
+                record.offset, batch_time_ms=batch_time_ms, code="mapping", component=self.failing_component, fan_out=3
             )
             for record in records
-            if record.offset in self.refused
+            if record.offset in self.failing_offsets
         ]
-        return Counts(), [letter.to_json() for letter in letters]
+        return Counts(), [dead_letter.to_json() for dead_letter in dead_letters]
 
 
 @pytest.fixture
-def pipeline(make_letter) -> Pipeline:
-    return Pipeline(make_letter)
+def pipeline(make_dead_letter) -> Pipeline:
+    return Pipeline(make_dead_letter)
 
 
 @pytest.fixture
-def queue(tmp_path, make_letter) -> FileDeadLetters:
+def queue(tmp_path, make_dead_letter) -> FileDeadLetters:
     queue = FileDeadLetters(tmp_path, "p")
-    queue.publish([make_letter(offset).to_json() for offset in (2, 1)], 0, 1000)
-    queue.publish([make_letter(7, batch_time_ms=2000, code="mapping").to_json()], 1, 2000)
+    queue.publish([make_dead_letter(offset).to_json() for offset in (2, 1)], 0, 1000)
+    queue.publish([make_dead_letter(7, batch_time_ms=2000, code="mapping").to_json()], 1, 2000)
     return queue
 
 
@@ -57,13 +57,13 @@ def run(queue, pipeline, components=COMPONENTS, **selection):
     return replay(queue, Selection(**selection), pipeline, components=components, now_ms=lambda: 99)
 
 
-def test_each_letter_runs_just_before_its_batch(queue, pipeline):
+def test_dead_letters_run_1_ms_before_their_batch(queue, pipeline):
     report = run(queue, pipeline)
     assert pipeline.calls == [([1, 2], 999), ([7], 1999)]
     assert (report.selected, report.replayed, report.failed_again, report.cut) == (3, 3, Counter(), [])
 
 
-def test_marks_are_listed_and_a_second_replay_has_nothing_to_do(queue, pipeline):
+def test_second_replay_selects_nothing(queue, pipeline):
     run(queue, pipeline)
     assert [entry.mark for entry in queue.entries()] == [Mark(ReplayOutcome.REPLAYED, 99)] * 3
     pipeline.calls.clear()
@@ -71,33 +71,33 @@ def test_marks_are_listed_and_a_second_replay_has_nothing_to_do(queue, pipeline)
     assert run(queue, pipeline, has_replayed=True).replayed == 3
 
 
-def test_letter_that_fails_again_says_so_and_stays_selectable(queue, pipeline):
-    pipeline.refused = {2}
+def test_dead_letter_that_fails_again_is_marked_and_stays_selectable(queue, pipeline):
+    pipeline.failing_offsets = {2}
     report = run(queue, pipeline)
     assert (report.replayed, report.failed_again) == (2, Counter({"mapping": 1}))
-    assert [(entry.letter.record.offset, entry.mark) for entry in queue.entries()] == [
+    assert [(entry.dead_letter.record.offset, entry.mark) for entry in queue.entries()] == [
         (2, Mark(ReplayOutcome.FAILED_AGAIN, 99, "mapping")),
         (1, Mark(ReplayOutcome.REPLAYED, 99)),
         (7, Mark(ReplayOutcome.REPLAYED, 99)),
     ]
-    pipeline.refused = set()
+    pipeline.failing_offsets = set()
     assert run(queue, pipeline).replayed == 1
 
 
-def test_what_is_not_durable_stops_and_is_not_marked(queue, pipeline):
-    pipeline.is_away = True
+def test_batch_that_is_not_durable_stops_the_replay_without_marks(queue, pipeline):
+    pipeline.is_unavailable = True
     with pytest.raises(ReplayStoppedError, match="stopped after 0 dead letters: no answer") as caught:
         run(queue, pipeline)
     assert caught.value.code == "store_unavailable"
     assert [entry.mark for entry in queue.entries()] == [None, None, None]
 
 
-def test_interrupted_replay_resumes_where_it_stopped(queue, pipeline):
-    def cut_off(letters):
+def test_interrupted_replay_can_be_resumed(queue, pipeline):
+    def interrupt(dead_letters):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        replay(queue, Selection(), pipeline, components=COMPONENTS, now_ms=lambda: 99, on_progress=cut_off)
+        replay(queue, Selection(), pipeline, components=COMPONENTS, now_ms=lambda: 99, on_progress=interrupt)
     assert run(queue, pipeline).selected == 1
     assert [offsets for offsets, _ in pipeline.calls] == [[1, 2], [7]]
 
@@ -115,41 +115,45 @@ def test_interrupted_replay_resumes_where_it_stopped(queue, pipeline):
         ({"ids": frozenset({"unknown"})}, []),
     ],
 )
-def test_selection_holds(queue, selection, offsets):
+def test_selection_matches(queue, selection, offsets):
     chosen = Selection(**selection)
-    assert [entry.letter.record.offset for entry in queue.entries() if chosen.holds(entry)] == offsets
+    assert [entry.dead_letter.record.offset for entry in queue.entries() if chosen.matches(entry)] == offsets
 
 
-def test_record_with_several_letters_runs_once_and_marks_all(tmp_path, make_letter, pipeline):
+def test_record_with_several_dead_letters_runs_once(tmp_path, make_dead_letter, pipeline):
     queue = FileDeadLetters(tmp_path, "p")
-    letters = [make_letter(1, fan_out=0), make_letter(1, fan_out=1), make_letter(1, fan_out=1, component="sink")]
-    queue.publish([letter.to_json() for letter in letters], 0, 1000)
+    dead_letters = [
+        make_dead_letter(1, fan_out=0),
+        make_dead_letter(1, fan_out=1),
+        make_dead_letter(1, fan_out=1, component="sink"),
+    ]
+    queue.publish([dead_letter.to_json() for dead_letter in dead_letters], 0, 1000)
     report = run(queue, pipeline)
     assert (pipeline.calls, report.replayed) == ([([1], 999)], 3)
 
 
-def test_cut_letter_is_reported_and_left(tmp_path, make_letter, pipeline):
+def test_incomplete_dead_letter_is_reported_and_not_run(tmp_path, make_dead_letter, pipeline):
     queue = FileDeadLetters(tmp_path, "p")
-    queue.publish([make_letter(1).pointing_to("/elsewhere:0").to_json(), make_letter(2).to_json()], 0, 1000)
+    queue.publish([make_dead_letter(1).pointing_to("/elsewhere:0").to_json(), make_dead_letter(2).to_json()], 0, 1000)
     report = run(queue, pipeline)
     assert (report.selected, report.replayed, report.cut) == (2, 1, ["000000000001000-0000000000:0"])
     assert pipeline.calls == [([2], 999)]
 
 
 class TestSinks:
-    """Which sinks a letter is run into, and whose refusals it has to do with."""
+    """The sinks into which a dead letter runs, and whose failures it counts."""
 
     @pytest.fixture
-    def letters_of(self, tmp_path, make_letter):
+    def dead_letters_of(self, tmp_path, make_dead_letter):
         def publish(*components):
-            """A letter for each record; several components are several letters of one."""
+            """One record for each argument, with a dead letter for each of its components."""
             queue = FileDeadLetters(tmp_path, "p")
-            letters = [
-                make_letter(offset, component=component).to_json()
+            dead_letters = [
+                make_dead_letter(offset, component=component).to_json()
                 for offset, several in enumerate(components)
                 for component in several.split()
             ]
-            queue.publish(letters, 0, 1000)
+            queue.publish(dead_letters, 0, 1000)
             return queue
 
         return publish
@@ -166,22 +170,22 @@ class TestSinks:
         ],
         ids=lambda value: "-".join(value).replace(" ", "+") if isinstance(value, list) else "",
     )
-    def test_a_letter_of_a_sink_is_for_that_sink_alone(self, letters_of, pipeline, components, into):
-        report = run(letters_of(*components), pipeline)
-        # in one call: a later one may delete what an earlier one has put
+    def test_dead_letter_of_a_sink_runs_only_into_that_sink(self, dead_letters_of, pipeline, components, into):
+        report = run(dead_letters_of(*components), pipeline)
+        # in one call: a later record may delete what an earlier one has put
         assert [called for called, _ in pipeline.calls] == [list(range(len(components)))]
         assert pipeline.into == into
         assert report.replayed == sum(len(several.split()) for several in components)
 
     @pytest.mark.parametrize("decorator", ["sink", None])
-    def test_a_name_that_something_before_the_sinks_has_too_is_for_all(self, letters_of, pipeline, decorator):
+    def test_dead_letter_of_an_ambiguous_name_runs_into_all_sinks(self, dead_letters_of, pipeline, decorator):
         name = decorator or "source"
         components = Components(sinks=frozenset({name, "other"}), decorators=frozenset({"sink"}))
-        run(letters_of(name), pipeline, components)
+        run(dead_letters_of(name), pipeline, components)
         assert pipeline.into == {}
 
     @pytest.mark.parametrize(
-        ("component", "refusing", "fails"),
+        ("component", "failing_component", "fails"),
         [
             ("sink", "sink", True),
             ("sink", "other", False),
@@ -191,37 +195,37 @@ class TestSinks:
             ("gone", "other", True),
         ],
     )
-    def test_what_another_sink_refuses_is_not_booked_on_a_sink_s_letter(
-        self, letters_of, pipeline, component, refusing, fails
+    def test_failure_of_another_sink_does_not_count_for_a_dead_letter_of_a_sink(
+        self, dead_letters_of, pipeline, component, failing_component, fails
     ):
-        pipeline.refused, pipeline.refusing = {0}, refusing
-        report = run(letters_of(component), pipeline)
+        pipeline.failing_offsets, pipeline.failing_component = {0}, failing_component
+        report = run(dead_letters_of(component), pipeline)
         assert (report.replayed, report.failed_again.total()) == ((0, 1) if fails else (1, 0))
 
-    def test_of_two_letters_of_a_record_the_one_whose_sink_refuses_it_is_left(self, letters_of, pipeline):
-        queue = letters_of("sink other")
-        pipeline.refused, pipeline.refusing = {0}, "other"
+    def test_of_two_dead_letters_of_a_record_only_that_of_the_failing_sink_fails_again(self, dead_letters_of, pipeline):
+        queue = dead_letters_of("sink other")
+        pipeline.failing_offsets, pipeline.failing_component = {0}, "other"
         assert run(queue, pipeline).failed_again == Counter({"mapping": 1})
-        outcomes = {entry.letter.component: entry.mark.outcome for entry in queue.entries()}
+        outcomes = {entry.dead_letter.component: entry.mark.outcome for entry in queue.entries()}
         assert outcomes == {"sink": ReplayOutcome.REPLAYED, "other": ReplayOutcome.FAILED_AGAIN}
 
-    def test_missing_component_names_are_reported(self, letters_of, pipeline):
-        queue = letters_of("gone", "sink", "gone", "split", "source", "too")
+    def test_components_that_no_longer_exist_are_reported(self, dead_letters_of, pipeline):
+        queue = dead_letters_of("gone", "sink", "gone", "split", "source", "too")
         assert run(queue, pipeline).renamed == Counter({"gone": 2, "too": 1})
 
-    def test_one_sink_is_all_sinks_whatever_it_was_called(self, letters_of, pipeline):
+    def test_renamed_component_is_not_reported_with_a_single_sink(self, dead_letters_of, pipeline):
         only = Components(sinks=frozenset({"sink"}), decorators=frozenset())
-        assert run(letters_of("gone"), pipeline, only).renamed == Counter()
+        assert run(dead_letters_of("gone"), pipeline, only).renamed == Counter()
 
 
 class TestBatches:
-    def test_nothing_makes_none(self):
+    def test_no_entries_make_no_batch(self):
         assert list(batches_of([])) == []
 
-    def test_are_whole_and_in_the_order_of_the_source(self, make_letter):
+    def test_batch_has_its_records_in_the_order_of_the_source(self, make_dead_letter):
         places = [("t", 1, 10), ("t", 0, 9), ("s", 5, 1), *(("t", 0, 10 + number) for number in range(1_000))]
         entries = [
-            Entry(str(number), make_letter(0, record=Record(*place, None, b"", 0)))
+            Entry(str(number), make_dead_letter(0, record=Record(*place, None, b"", 0)))
             for number, place in enumerate(places)
         ]
         [batch] = batches_of(entries)

@@ -1,4 +1,4 @@
-"""Events through a pipeline without Spark: what `explain` prints and `test` compares."""
+"""Dry runs: the lines of `explain` and the comparisons of `test`."""
 
 import json
 from dataclasses import replace
@@ -30,12 +30,12 @@ from tests.support.parts import planned
 from tests.support.plans import plan
 
 TICK = {"body": "2238947398:56", "key": "k1", "partition": 0, "offset": 7, "timestamp_ms": 1308748686334}
-TICK_STEPS = (
+TICK_DECORATORS = (
     (Split, "{separator: ':', index: 0, attribute: '2hb_colfam:ts'}"),
     (Split, "{separator: ':', index: 1, attribute: '2hb_colfam:value', label: second}"),
     (Value, "{attribute: 2hb_, value: '%{key}-%{nanos}'}"),
 )
-KEY_OR_DROP = "{table: mytable, store: logs, on_missing_key: drop}"
+DROP_WITHOUT_KEY = "{table: mytable, store: logs, on_missing_key: drop}"
 
 
 def part(kind, text="{}"):
@@ -77,7 +77,7 @@ class Pieces(FanOut[Settings]):
 
 
 class TestExplain:
-    def test_the_tick(self):
+    def test_line_has_steps_and_puts(self):
         event = {
             "body": "2238947398:56",
             "attributes": {
@@ -104,7 +104,7 @@ class TestExplain:
             {"decorator": kind, "label": label, "changed": {"attributes": changed}}
             for kind, label, changed in zip(["split", "split", "value"], [None, "second", None], changes, strict=True)
         ]
-        assert lines(dry_run(*TICK_STEPS), TICK) == [
+        assert lines(dry_run(*TICK_DECORATORS), TICK) == [
             {
                 "input": 0,
                 "outcome": "kept",
@@ -136,7 +136,7 @@ class TestExplain:
             "partition": 3,
             "offset": 4,
         }
-        (line,) = lines(dry_run((Value, "{attribute: k, value: '%{key}'}"), sinks=(KEY_OR_DROP,)), event)
+        (line,) = lines(dry_run((Value, "{attribute: k, value: '%{key}'}"), sinks=(DROP_WITHOUT_KEY,)), event)
         assert line["event"] == {
             "body": {"b64": "/w=="},
             "attributes": {"a": {"b64": "/g=="}, '{"b64":"/w=="}': "name", "k": {"b64": "/Q=="}},
@@ -147,7 +147,7 @@ class TestExplain:
         }
 
     def test_without_sinks_there_are_no_puts(self):
-        (line,) = lines(dry_run(*TICK_STEPS), TICK, until_decorators=True)
+        (line,) = lines(dry_run(*TICK_DECORATORS), TICK, until_decorators=True)
         assert ("puts" in line, "refusals" in line, line["outcome"]) == (False, False, "kept")
 
     def test_cells_are_sorted_by_family_then_qualifier(self):
@@ -162,67 +162,67 @@ class TestExplain:
         expected = [{"body": "new"}, {"attributes": {"a": None}}, {}]
         assert [each["changed"] for each in line["steps"]] == expected
 
-    def test_a_step_that_was_passed_over_is_not_listed(self):
+    def test_bypassed_decorator_is_not_listed(self):
         one = dry_run((Value, "{attribute: x, value: y, when: \"%{host} == 'other'\"}"))
         (line,) = lines(one, {"body": ""}, until_decorators=True)
         assert line["steps"] == []
 
-    def test_a_dropped_event(self):
+    def test_dropped_event_has_its_reason(self):
         (line,) = lines(dry_run((Filter, "{drop: \"%{host} == ''\", reason: nameless}")), {"body": "b"})
         found = (line["outcome"], line["reason"], line["event"]["body"], line["puts"], line["error"])
         assert found == ("dropped", "nameless", "b", [], None)
         assert line["steps"] == [{"decorator": "filter", "label": None, "changed": {}}]
 
-    def test_a_failed_event_is_shown_as_it_came_in(self):
+    def test_failed_event_is_shown_as_it_was_before_the_chain(self):
         one = dry_run((Format, "{template: new}"), (Json, "{label: members}"))
         (line,) = lines(one, {"body": "old"})
         assert (line["outcome"], line["event"]["body"], line["puts"]) == ("failed", "old", [])
         assert (line["error"]["code"], line["error"]["decorator"]) == ("bad_json", "members")
         assert [each["decorator"] for each in line["steps"]] == ["format"]
 
-    def test_a_failure_does_not_end_the_run(self):
+    def test_run_continues_after_a_failure(self):
         given = {"body": "{}", "attributes": {"2hb_": "r", "2hb_f:q": "v"}}
         found = [line["outcome"] for line in lines(dry_run((Json,)), {"body": "x"}, given)]
         assert found == ["failed", "kept"]
 
-    def test_an_event_without_a_key_is_dropped_with_its_reason(self):
-        (line,) = lines(dry_run(sinks=(KEY_OR_DROP,)), {"body": "b"})
+    def test_event_without_a_row_key_is_dropped_with_its_reason(self):
+        (line,) = lines(dry_run(sinks=(DROP_WITHOUT_KEY,)), {"body": "b"})
         assert (line["outcome"], line["reason"], line["puts"]) == ("dropped", "no_row_key", [])
 
-    def test_a_sink_that_refuses_is_named(self):
+    def test_error_names_the_sink_that_refuses_the_event(self):
         (line,) = lines(dry_run(), {"body": "b", "attributes": {"2hb_": "", "2hb_f:q": "v"}})
         assert (line["outcome"], line["error"]["code"]) == ("failed", "empty_row_key")
         assert line["error"]["decorator"] == "attr2hbase"
 
-    def test_a_name_that_is_not_utf_8_in_a_message(self):
+    def test_name_that_is_not_utf8_is_escaped_in_a_message(self):
         one = dry_run(sinks=("{table: t, store: s, families: {allow: [f]}}",))
         (line,) = lines(one, {"body": "", "attributes": {"2hb_": "r", '{"b64":"MmhiX/86cQ=="}': "v"}})
         assert (line["error"]["code"], "\\udcff" in line["error"]["message"]) == ("family_not_allowed", True)
 
-    def test_nanos_beyond_64_bits(self):
+    def test_nanos_above_64_bits_are_shown(self):
         (line,) = lines(dry_run((Mask, "{attributes: [a]}")), {"body": "", "timestamp_ms": 2**62})
         assert (line["event"]["nanos"], line["steps"][0]["changed"]) == (2**62 * 1_000_000, {})
 
     @pytest.mark.parametrize(
-        ("on_error", "fate"),
+        ("on_error", "expected"),
         [("dead_letter", ("failed", None)), ("drop", ("dropped", "on_error")), ("stop", ("failed", "stop"))],
     )
-    def test_on_error_says_what_becomes_of_a_failed_event(self, on_error, fate):
-        def fate_of(one, given):
+    def test_on_error_determines_the_outcome_of_a_failed_event(self, on_error, expected):
+        def outcome_of(one, given):
             (line,) = lines(one, given)
             return line["outcome"], line["reason"], line["error"]["code"]
 
-        at_a_step = dry_run((Json, f"{{on_error: {on_error}}}"))
-        at_a_sink = dry_run(sinks=(f"{{table: t, store: s, on_error: {on_error}}}",))
+        at_decorator = dry_run((Json, f"{{on_error: {on_error}}}"))
+        at_sink = dry_run(sinks=(f"{{table: t, store: s, on_error: {on_error}}}",))
         no_key = {"body": "b", "attributes": {"2hb_": "", "2hb_f:q": "v"}}
-        of_the_pipeline = dry_run(sinks=("{table: t, store: s}",), on_error=OnError(on_error), format=RecordFormat.JSON)
-        assert fate_of(at_a_step, {"body": "x"}) == (*fate, "bad_json")
-        assert fate_of(at_a_sink, no_key) == (*fate, "empty_row_key")
-        assert fate_of(of_the_pipeline, no_key) == (*fate, "empty_row_key")
-        assert fate_of(of_the_pipeline, {"record": {"value": "{"}})[:2] == fate
+        at_pipeline = dry_run(sinks=("{table: t, store: s}",), on_error=OnError(on_error), format=RecordFormat.JSON)
+        assert outcome_of(at_decorator, {"body": "x"}) == (*expected, "bad_json")
+        assert outcome_of(at_sink, no_key) == (*expected, "empty_row_key")
+        assert outcome_of(at_pipeline, no_key) == (*expected, "empty_row_key")
+        assert outcome_of(at_pipeline, {"record": {"value": "{"}})[:2] == expected
 
     @pytest.mark.parametrize(
-        ("rules", "fate", "component"),
+        ("policies", "expected", "component"),
         [
             (("drop", "drop"), ("dropped", "on_error"), "attr2hbase"),
             (("drop", "dead_letter"), ("failed", None), "attr2hbase1"),
@@ -230,13 +230,13 @@ class TestExplain:
             (("stop", "drop"), ("failed", "stop"), "attr2hbase"),
         ],
     )
-    def test_of_sinks_that_refuse_the_strictest_rule_counts(self, rules, fate, component):
-        one = dry_run(sinks=[f"{{table: t, store: s, on_error: {rule}}}" for rule in rules])
+    def test_strictest_policy_of_the_refusing_sinks_counts(self, policies, expected, component):
+        one = dry_run(sinks=[f"{{table: t, store: s, on_error: {policy}}}" for policy in policies])
         (line,) = lines(one, {"body": "b", "attributes": {"2hb_": "", "2hb_f:q": "v"}})
-        assert ((line["outcome"], line["reason"]), line["error"]["decorator"]) == (fate, component)
+        assert ((line["outcome"], line["reason"]), line["error"]["decorator"]) == (expected, component)
         assert [refusal["sink"] for refusal in line["refusals"]] == ["attr2hbase", "attr2hbase1"]
 
-    def test_several_sinks(self):
+    def test_line_has_the_puts_of_all_sinks_that_write(self):
         sinks = (
             "{table: a, store: s}",
             "{table: b, store: s, attr_prefix: x_}",
@@ -246,7 +246,7 @@ class TestExplain:
         assert (line["outcome"], line["error"]["decorator"]) == ("failed", "attr2hbase1")
         assert [put["table"] for put in line["puts"]] == ["a"]
 
-    def test_a_delete(self):
+    def test_delete_is_shown_with_what_it_deletes(self):
         rules = (
             "rules: [{when: \"%{body} == 'cell'\", delete: {column: 'f:q'}}, {when: \"%{host} == ''\", delete: row}]"
         )
@@ -258,7 +258,7 @@ class TestExplain:
         assert (first["puts"][0]["delete"], first["puts"][0]["cells"]) == ("row", [])
         assert second["puts"][0]["delete"] == {"column": "f:q"}
 
-    def test_a_fan_out_gives_a_line_for_each_event(self):
+    def test_fan_out_has_a_line_for_each_event(self):
         one = dry_run((Value, "{attribute: a, value: '1'}"), (Pieces,), (Mask, "{attributes: [a]}"))
         found = lines(one, {"body": "x,y"}, until_decorators=True)
         assert [line["event"]["body"] for line in found] == ["x", "y"]
@@ -266,34 +266,34 @@ class TestExplain:
             assert [each["decorator"] for each in line["steps"]] == ["value", "pieces", "mask"]
         assert [line["steps"][1]["changed"] for line in found] == [{"body": "x"}, {"body": "y"}]
 
-    def test_a_limit_of_families_fails_as_in_the_service(self):
+    def test_event_above_the_limit_of_families_fails_as_in_the_service(self):
         one = dry_run(sinks=("{table: t, store: s, families: {max_created: 0}}",))
         (line,) = lines(one, {"body": "b", "attributes": {"2hb_": "r", "2hb_new:q": "v"}})
         assert (line["outcome"], line["error"]["code"]) == ("failed", "unknown_family")
 
 
 class TestRecords:
-    def test_decoding_runs(self):
+    def test_record_is_decoded(self):
         record = {"value": "1:2", "key": "k", "headers": [["host", "h1"], ["x", None]], "offset": 7, "timestamp_ms": 1}
-        (line,) = lines(dry_run(*TICK_STEPS), {"record": record})
+        (line,) = lines(dry_run(*TICK_DECORATORS), {"record": record})
         assert (line["event"]["host"], line["event"]["attributes"]["x"], line["event"]["body"]) == ("h1", "", "1:2")
         assert line["puts"][0]["row"] == "k-1000700"
 
-    def test_a_tombstone_is_dropped(self):
+    def test_tombstone_is_dropped(self):
         (line,) = lines(dry_run(), {"record": {"value": None}})
         assert (line["outcome"], line["reason"], line["puts"]) == ("dropped", "tombstone", [])
 
-    def test_a_tombstone_deletes(self):
+    def test_tombstone_deletes_the_row(self):
         one = dry_run((Value, "{attribute: 2hb_, value: '%{key}'}"), tombstones=Tombstones.DELETE)
         (line,) = lines(one, {"record": {"value": None, "key": "k"}})
         assert (line["outcome"], line["puts"][0]["delete"], line["puts"][0]["row"]) == ("kept", "row", "k")
 
-    def test_what_can_not_be_decoded(self):
+    def test_record_that_cannot_be_decoded_fails(self):
         (line,) = lines(dry_run(format=RecordFormat.JSON), {"record": {"value": "{"}})
         assert (line["outcome"], line["error"]["code"], line["error"]["decorator"]) == ("failed", "bad_json", None)
         assert line["event"]["body"] == "{"
 
-    def test_names_written_once(self):
+    def test_attribute_cannot_be_set_twice_with_existing_error(self):
         one = dry_run((Value, "{attribute: a, value: x}"), existing="error")
         (line,) = lines(one, {"body": "", "attributes": {"a": "1"}})
         assert line["error"]["code"] == "attribute_exists"
@@ -318,7 +318,7 @@ _records = st.fixed_dictionaries(
     st.sampled_from(["drop", "error", "delete"]),
     st.sampled_from(["replace", "error"]),
 )
-def test_any_record_gives_lines_of_json(records, form, tombstones, existing):
+def test_any_record_has_a_line_of_json(records, form, tombstones, existing):
     one = dry_run(
         (Split, "{separator: ':', index: 0, attribute: '2hb_colfam:ts'}"),
         (Regex, "{pattern: '(?P<word>\\\\w+) (?P<number>\\\\d+)?', prefix: '2hb_re:'}"),
@@ -338,15 +338,15 @@ def test_any_record_gives_lines_of_json(records, form, tombstones, existing):
 
 
 class TestInputs:
-    def test_empty_lines_are_passed_over(self):
+    def test_empty_lines_are_skipped(self):
         assert list(inputs_of([b'{"body": "a"}\n', b"\n", b'{"body": "b"}'])) == [Given(body="a"), Given(body="b")]
 
     @pytest.mark.parametrize(
         ("line", "problem"),
         [
-            (b"{", "2:2: syntax: no JSON: unexpected end of data"),
-            (b"[]", '2:1: wrong-type: an event is an object; write one such as {"body": "text"}'),
-            (b'"a"', '2:1: wrong-type: an event is an object; write one such as {"body": "text"}'),
+            (b"{", "2:2: syntax: not JSON: unexpected end of data"),
+            (b"[]", '2:1: wrong-type: an event must be an object; for example {"body": "text"}'),
+            (b'"a"', '2:1: wrong-type: an event must be an object; for example {"body": "text"}'),
             (b'{"bodi": "x"}', '2:2: unknown-field: "bodi" is not a setting of the event; did you mean "body"?'),
             (b"{}", '2:1: missing-field: an event needs "body" or "record"'),
             (b'{"body": 1}', '2:10: wrong-type: body wants text, not the number 1; quote it: "1"'),
@@ -361,7 +361,7 @@ class TestInputs:
             ),
         ],
     )
-    def test_what_is_no_event_is_told_with_its_place(self, line, problem):
+    def test_invalid_event_is_reported_with_line_and_column(self, line, problem):
         with pytest.raises(BadInputError) as caught:
             list(inputs_of([b"\n", line], "e.jsonl"))
         assert f"e.jsonl:{problem}" in [str(each) for each in caught.value.report.problems]
@@ -369,7 +369,7 @@ class TestInputs:
     @pytest.mark.parametrize(
         "line", [b"\xff", b'{"a": "\xed\xa0\x80"}', b'{"\x7f": 1}', b'{"body": "\\ud800", "x": 1}']
     )
-    def test_any_bad_line_is_told_with_its_number(self, line):
+    def test_invalid_line_is_reported_with_its_number(self, line):
         with pytest.raises(BadInputError, match=r"^e\.jsonl:2:"):
             list(inputs_of([b"\n", line], "e.jsonl"))
 
@@ -377,15 +377,15 @@ class TestInputs:
         "content",
         [{}, {"bodi": "x"}, {"body": 1}, {"body": "x", "record": {"value": "x"}}, {"body": "", "priority": "X"}],
     )
-    def test_what_is_no_event_is_refused(self, content):
+    def test_invalid_input_is_rejected(self, content):
         with pytest.raises(BadInputError, match="input 0"):
             lines(dry_run(), content)
 
 
 class TestCases:
-    def check(self, expect, *inputs, steps=TICK_STEPS, **options):
+    def check(self, expect, *inputs, decorators=TICK_DECORATORS, **options):
         case = TestCase("a test", "ticks", inputs or (TICK,), Expect.model_validate(expect), Place("p.yaml", 1, 1))
-        return dry_run(*steps, **options).test(case)
+        return dry_run(*decorators, **options).test(case)
 
     @pytest.mark.parametrize(
         "expect",
@@ -399,7 +399,7 @@ class TestCases:
             {"events": [{"attributes": {"2hb_colfam:value": "56", "other": None}}]},
         ],
     )
-    def test_what_comes_out_passes(self, expect):
+    def test_met_expectation_has_no_differences(self, expect):
         assert self.check(expect).differences == ()
 
     @pytest.mark.parametrize(
@@ -423,11 +423,11 @@ class TestCases:
         ],
         ids=["kept", "failed", "dropped", "table", "cell", "no-cell", "no-put", "attribute", "body"],
     )
-    def test_what_does_not_is_told(self, expect, difference):
+    def test_unmet_expectation_has_a_difference(self, expect, difference):
         result = self.check(expect)
         assert (result.passed, result.differences) == (False, (difference,))
 
-    def test_a_put_too_many(self):
+    def test_unexpected_put_is_a_difference(self):
         (difference,) = self.check({"puts": []}).differences
         assert (difference.path, difference.expected, difference.actual["row"]) == (
             ("puts", 0),
@@ -435,44 +435,47 @@ class TestCases:
             "k1-1308748686334000700",
         )
 
-    def test_an_event_that_no_sink_takes_came_out_of_the_chain(self):
+    def test_event_that_sinks_drop_has_passed_the_chain(self):
         result = self.check(
-            {"events": [{"body": "x"}], "dropped": {"no_row_key": 1}}, {"body": "x"}, steps=(), sinks=(KEY_OR_DROP,)
+            {"events": [{"body": "x"}], "dropped": {"no_row_key": 1}},
+            {"body": "x"},
+            decorators=(),
+            sinks=(DROP_WITHOUT_KEY,),
         )
         assert result.passed
 
-    def test_that_nothing_is_dropped_can_be_expected(self):
-        result = self.check({"dropped": {}}, {"body": "x"}, steps=(), sinks=(KEY_OR_DROP,))
+    def test_empty_dropped_expects_that_nothing_is_dropped(self):
+        result = self.check({"dropped": {}}, {"body": "x"}, decorators=(), sinks=(DROP_WITHOUT_KEY,))
         assert result.differences == (Difference(("dropped", "no_row_key"), 0, 1),)
 
 
 class Longest(FanOut[Settings]):
-    """Holds the event with the longest body of a share."""
+    """Buffers the event with the longest body of a split."""
 
     kind = "longest"
 
     def split_start(self):
-        self._held = None
+        self._longest = None
 
     def decorate(self, event):
-        before = self._held
+        before = self._longest
         if before is not None and len(before.body) >= len(event.body):
             return []
-        self._held = event
+        self._longest = event
         return Buffered(before)
 
     def split_end(self):
-        return [] if self._held is None else [self._held]
+        return [] if self._longest is None else [self._longest]
 
 
-class TestShares:
+class TestSplits:
     @pytest.fixture
     def one(self):
         return dry_run(
             (Value, "{attribute: 2hb_, value: '%{body}'}"), (Longest,), (Value, "{attribute: '2hb_f:q', value: v}")
         )
 
-    def test_each_event_is_told_of_once_with_all_its_steps(self, one):
+    def test_buffered_event_has_one_line_with_all_its_decorators(self, one):
         found = lines(one, *({"body": body} for body in ("a", "bbb", "cc", "dddd")))
         assert [(line["input"], line["outcome"], line["event"]["body"]) for line in found] == [
             (0, "dropped", "a"),
@@ -484,9 +487,9 @@ class TestShares:
         assert [each["decorator"] for each in found[2]["steps"]] == ["value", "longest"]
         assert found[-1]["puts"][0]["row"] == "dddd"
 
-    def test_a_share_is_what_one_partition_has(self, one):
+    def test_each_partition_is_a_split(self, one):
         inputs = [{"body": "a"}, {"record": {"value": "b", "partition": 1}}, {"body": "c", "topic": "other"}]
         assert [line["outcome"] for line in lines(one, *inputs)] == ["kept"] * 3
 
-    def test_a_run_remembers_nothing_of_the_one_before(self, one):
+    def test_runs_are_independent(self, one):
         assert lines(one, {"body": "aa"}) == lines(one, {"body": "aa"})

@@ -1,4 +1,4 @@
-"""Questions to a cluster, answered as kafka-python's client answers them."""
+"""Requests to a cluster, with the responses of kafka-python's client."""
 
 from typing import Any, ClassVar
 from uuid import UUID
@@ -14,7 +14,7 @@ ID = UUID("6b0b2c1e-0000-4000-8000-000000000001")
 
 
 class Client:
-    """Of a cluster with the topic "dead"."""
+    """Stands for the admin client of a cluster with the topic "dead"."""
 
     topic_id: UUID | None = ID
     settings: ClassVar[dict[str, str]] = {}
@@ -43,48 +43,48 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Client:
 
 
 @pytest.fixture
-def asked(client: Client) -> admin.KafkaAdmin:
+def cluster(client: Client) -> admin.KafkaAdmin:
     return admin.KafkaAdmin(KafkaConnection.model_validate({"brokers": "localhost:1"}))
 
 
 @pytest.mark.parametrize(("topic_id", "expected"), [(ID, str(ID)), (UUID(int=0), "the cluster"), (None, "the cluster")])
-def test_incarnation_is_the_id_of_the_topic_or_of_the_cluster(client, asked, topic_id, expected):
+def test_incarnation_is_the_id_of_the_topic_or_else_of_the_cluster(client, cluster, topic_id, expected):
     client.topic_id = topic_id
-    assert asked.incarnation("dead") == expected
+    assert cluster.incarnation("dead") == expected
 
 
-def test_settings_of_a_topic_say_what_it_takes_and_keeps(client, asked):
+def test_topic_settings_have_size_limit_retention_and_cleanup_policy(client, cluster):
     client.settings = {
         "max.message.bytes": "2000",
         "retention.ms": "604800000",
         "retention.bytes": "-1",
         "cleanup.policy": "compact,delete",
     }
-    assert asked.settings("dead") == TopicSettings(2000, 604800000, -1, "compact,delete")
+    assert cluster.settings("dead") == TopicSettings(2000, 604800000, -1, "compact,delete")
 
 
-def test_what_a_cluster_does_not_tell_of_a_topic_is_not_held_against_it(client, asked):
+def test_missing_topic_settings_mean_no_limit(client, cluster):
     client.settings = {"max.message.bytes": str(2**30)}
-    assert asked.settings("dead") == TopicSettings(32 * 1024 * 1024, -1, -1, "")
+    assert cluster.settings("dead") == TopicSettings(32 * 1024 * 1024, -1, -1, "")
 
 
-def test_settings_that_may_not_be_read(client, asked):
+def test_topic_settings_without_permission_are_an_error(client, cluster):
     with pytest.raises(SourceError, match="no permission to read the settings"):
-        asked.settings("dead")
+        cluster.settings("dead")
 
 
-def test_a_missing_topic_for_what_is_to_be_kept_is_made_to_keep_it(client, asked):
+def test_hint_for_a_missing_dead_letter_topic_sets_unlimited_retention(client, cluster):
     with pytest.raises(NotFoundError) as caught:
-        asked.settings("nowhere")
+        cluster.settings("nowhere")
     assert "--create --topic nowhere --config retention.ms=-1'" in caught.value.hint
     with pytest.raises(NotFoundError) as caught:
-        asked.partitions(["nowhere"])
+        cluster.partitions(["nowhere"])
     assert "--create --topic nowhere'" in caught.value.hint
 
 
-def test_partitions_without_a_leader_are_named(client, asked, monkeypatch):
+def test_partitions_without_a_leader_are_named(client, cluster, monkeypatch):
     partitions = [{"partition_index": number, "leader_id": leader} for number, leader in ((1, -1), (0, 7), (2, -1))]
     topics = [{"name": "dead", "error_code": 0, "partitions": partitions}, {"name": "gone", "partitions": []}]
     monkeypatch.setattr(client, "describe_topics", lambda _names: topics, raising=False)
-    assert asked.leaderless(["dead", "gone"]) == [("dead", 1), ("dead", 2)]
-    assert asked.leaderless([]) == []
+    assert cluster.leaderless(["dead", "gone"]) == [("dead", 1), ("dead", 2)]
+    assert cluster.leaderless([]) == []

@@ -13,19 +13,19 @@ def options(**tls):
     return client_options(KafkaConnection.model_validate({"brokers": "k1:9093", "security": {"tls": tls}}))
 
 
-def test_the_other_side_of_tls_is_always_checked():
+def test_certificate_and_host_name_are_always_checked():
     context = options()["ssl_context"]
     assert (context.check_hostname, context.verify_mode) == (True, ssl.CERT_REQUIRED)
     assert [name for name in options() if name.startswith("ssl_")] == ["ssl_context"]
 
 
-def test_without_tls_there_is_no_context():
+def test_without_tls_there_is_no_ssl_context():
     assert "ssl_context" not in client_options(KafkaConnection.model_validate({"brokers": "localhost:9092"}))
 
 
 @pytest.mark.parametrize("option", ["ca_file", "key_file"])
 @pytest.mark.parametrize("content", [None, "no certificate"])
-def test_files_that_cannot_be_used_are_named(tmp_path, option, content):
+def test_error_names_the_file_that_cannot_be_used(tmp_path, option, content):
     path = tmp_path / "file.pem"
     if content is not None:
         path.write_text(content)

@@ -1,4 +1,4 @@
-"""Each error of kafka-python has one of ours."""
+"""Each error of kafka-python is translated into one of ours."""
 
 import inspect
 
@@ -32,36 +32,36 @@ _EVERY = [
         (kafka.errors.KafkaConfigurationError("x"), SourceError, "source"),
     ],
 )
-def test_table(error, kind, code):
+def test_type_and_code_of_translated_errors(error, kind, code):
     ours = translated(error, "reading")
     assert (type(ours), ours.code) == (kind, code)
 
 
 @pytest.mark.parametrize("kind", _EVERY, ids=lambda kind: kind.__name__)
-def test_every_error_has_a_translation_that_says_what_was_tried(kind):
+def test_every_error_has_a_translation_that_names_the_operation(kind):
     ours = translated(kind(), 'reading topic "t"')
     assert isinstance(ours, IngestError)
     assert ours.message.startswith('reading topic "t" failed: ')
     assert ours.disposition in (Disposition.RETRY, Disposition.STOP)
 
 
-def test_the_message_ends_without_what_python_shows_of_classes():
+def test_message_has_the_name_of_the_error_without_its_suffix():
     assert translated(kafka.errors.KafkaTimeoutError("late"), "x").message == "x failed: KafkaTimeout: late"
     assert translated(kafka.errors.NodeNotReadyError(), "x").message == "x failed: NodeNotReady"
 
 
-def test_the_cause_stays_with_the_error():
+def test_original_error_is_the_cause():
     cause = kafka.errors.KafkaConnectionError("gone")
     with pytest.raises(SourceUnavailableError) as caught, translating("x"):
         raise cause
     assert caught.value.__cause__ is cause
 
 
-def test_a_missing_certificate_file_is_no_error_of_kafka_python():
+def test_error_of_a_file_is_translated():
     with pytest.raises(SourceUnavailableError, match="x failed: no file"), translating("x"):
         raise FileNotFoundError("no file")
 
 
-def test_our_own_errors_pass():
+def test_own_errors_are_not_translated():
     with pytest.raises(NotFoundError, match="ours"), translating("x"):
         raise NotFoundError("ours")

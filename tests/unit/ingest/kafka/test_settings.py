@@ -1,4 +1,4 @@
-"""Settings of Kafka connections: which are refused, and what the two clients get."""
+"""Settings of Kafka connections: which are rejected, and the options of the two clients."""
 
 import pytest
 from pydantic import ValidationError
@@ -14,20 +14,20 @@ def connection(**options):
 
 @pytest.mark.parametrize("security", [{}, {"sasl": SASL}])
 @pytest.mark.parametrize("brokers", ["kafka:9092", "localhost:9092,kafka:9092", ["localhost:1", "10.0.0.1:2"]])
-def test_network_without_tls_is_refused(brokers, security):
+def test_remote_broker_without_tls_is_rejected(brokers, security):
     with pytest.raises(ValidationError, match="on another machine and there is no TLS"):
         connection(brokers=brokers, security=security)
 
 
 @pytest.mark.parametrize("security", [{"tls": {}}, {"insecure": True}, {"insecure": True, "sasl": SASL}])
-def test_network_is_fine_with_tls_or_when_somebody_says_so(security):
+def test_remote_broker_is_allowed_with_tls_or_insecure(security):
     assert connection(brokers="kafka:9092", security=security).broker_list == ["kafka:9092"]
 
 
 @pytest.mark.parametrize(
     "brokers", ["", "a", "a:", ":1", "a:0", "a:65536", "a:1,,b:2", "a b:1", "a:1;b:2", "-a:1", 5, []]
 )
-def test_brokers_that_are_none(brokers):
+def test_invalid_brokers_are_rejected(brokers):
     with pytest.raises(ValidationError):
         connection(brokers=brokers, security={"insecure": True})
 
@@ -82,27 +82,27 @@ def oauth(url, **security):
 
 
 @pytest.mark.parametrize("security", [{}, {"tls": {}}])
-def test_client_secret_in_the_clear_is_refused(security):
+def test_client_secret_in_the_clear_is_rejected(security):
     with pytest.raises(ValidationError, match="the client secret is sent in the clear"):
         oauth("http://login.example.org/token", **security)
 
 
 @pytest.mark.parametrize("url", ["login.example.org/token", "file:///token", "ftp://h/t", "https:///t"])
-def test_token_url_that_is_none(url):
+def test_invalid_token_url_is_rejected(url):
     with pytest.raises(ValidationError, match="is not a URL"):
         oauth(url)
 
 
 @pytest.mark.parametrize("url", ["http://localhost:8080/t", "HTTP://127.0.0.1/t", "http://[::1]/t", "https://h/t"])
-def test_token_url_that_is_protected(url):
+def test_local_or_https_token_url_is_allowed(url):
     assert oauth(url).security.sasl.token_url == url
 
 
-def test_token_url_in_the_clear_when_somebody_says_so():
+def test_token_url_in_the_clear_is_allowed_with_insecure():
     assert oauth("http://h/t", insecure=True).security.insecure
 
 
-def test_tokens_come_from_one_url():
+def test_jvm_allows_only_the_token_url():
     sasl = {"mechanism": "oauthbearer", "token_url": "https://t", "client_id": "c", "client_secret": "s", "scope": "x"}
     security = connection(security={"sasl": sasl}).security
     assert security.java_options()["sasl.oauthbearer.token.endpoint.url"] == "https://t"
@@ -123,12 +123,12 @@ def test_tokens_come_from_one_url():
         {"mechanism": "plain", "username": "u", "password": "p", "jaas": "x"},
     ],
 )
-def test_sasl_that_is_incomplete(sasl):
+def test_incomplete_or_invalid_sasl_is_rejected(sasl):
     with pytest.raises(ValidationError):
         connection(security={"sasl": sasl})
 
 
-def test_key_that_others_can_read_is_refused(tmp_path):
+def test_key_file_that_others_can_read_is_rejected(tmp_path):
     key = tmp_path / "key.pem"
     key.write_text("x")
     key.chmod(0o640)
@@ -139,7 +139,7 @@ def test_key_that_others_can_read_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["sasl.jaas.config", "security.protocol", "bootstrap.servers", "isolation.level"])
-def test_option_that_is_not_listed_is_refused(name):
+def test_client_option_that_is_not_listed_is_rejected(name):
     with pytest.raises(ValidationError):
         connection(options={name: "x"})
 

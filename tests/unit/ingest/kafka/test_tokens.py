@@ -1,4 +1,4 @@
-"""Tokens for oauthbearer: asked for as the standard says, kept, renewed."""
+"""Tokens for oauthbearer: requested as RFC 6749 says, cached and renewed."""
 
 import json
 import threading
@@ -15,20 +15,20 @@ from ingest.kafka.tokens import ClientCredentials
 
 @contextmanager
 def login_server(answer, redirect=None):
-    """An HTTP server that gives the same answer to all, or names another address, and keeps what it was asked."""
-    asked = []
+    """An HTTP server that records its requests and gives each the same answer or a redirect."""
+    requests = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
             body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
-            asked.append((self.headers["Authorization"], body))
+            requests.append((self.headers["Authorization"], body))
             self.send_response(200 if redirect is None else 302)
             if redirect is not None:
                 self.send_header("Location", redirect)
             self.end_headers()
-            self.wfile.write(answer(len(asked)))
+            self.wfile.write(answer(len(requests)))
 
-        do_GET = do_POST  # noqa: N815 - what a redirect makes of it
+        do_GET = do_POST  # noqa: N815 - a redirect turns POST into GET
 
         def log_message(self, *args):
             pass
@@ -37,7 +37,7 @@ def login_server(answer, redirect=None):
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}/token", asked
+        yield f"http://127.0.0.1:{server.server_port}/token", requests
     finally:
         server.shutdown()
         thread.join()
@@ -65,31 +65,31 @@ def tokens(url):
     return ClientCredentials(connection(url).security.sasl, None)
 
 
-def lasting(seconds):
+def valid_for(seconds):
     return lambda count: json.dumps({"access_token": f"token{count}", "expires_in": seconds}).encode()
 
 
-def test_a_token_is_asked_for_once_while_it_lasts():
-    with login_server(lasting(3600)) as (url, asked):
+def test_token_is_requested_once_while_it_is_valid():
+    with login_server(valid_for(3600)) as (url, requests):
         found = tokens(url)
         assert [found.token(), found.token()] == ["token1", "token1"]
     # base64 of in+gest:s%3At
-    assert asked == [("Basic aW4rZ2VzdDpzJTNBdA==", "grant_type=client_credentials&scope=kafka")]
+    assert requests == [("Basic aW4rZ2VzdDpzJTNBdA==", "grant_type=client_credentials&scope=kafka")]
 
 
-def test_a_token_about_to_end_is_renewed():
-    with login_server(lasting(30)) as (url, _):
+def test_token_about_to_expire_is_renewed():
+    with login_server(valid_for(30)) as (url, _):
         found = tokens(url)
         assert [found.token(), found.token()] == ["token1", "token2"]
 
 
 @pytest.mark.parametrize("answer", [b"", b"[]", b"{}", b'{"access_token": "x", "expires_in": "soon"}'])
-def test_an_answer_without_a_token_is_a_failed_connection(answer):
+def test_response_without_a_token_is_a_connection_error(answer):
     with login_server(lambda _: answer) as (url, _), pytest.raises(KafkaConnectionError):
         tokens(url).token()
 
 
-def test_no_server_is_a_failed_connection():
+def test_unreachable_server_is_a_connection_error():
     with pytest.raises(KafkaConnectionError):
         tokens("http://127.0.0.1:1/").token()
 
@@ -103,8 +103,8 @@ def test_clients_get_tokens_only_for_oauthbearer():
 
 
 def test_redirect_is_not_followed_with_the_client_secret():
-    answer = lasting(3600)
-    with login_server(answer) as (other, asked_of_other), login_server(answer, redirect=other) as (url, _):
+    answer = valid_for(3600)
+    with login_server(answer) as (other, requests_to_other), login_server(answer, redirect=other) as (url, _):
         with pytest.raises(KafkaConnectionError, match="302"):
             tokens(url).token()
-        assert asked_of_other == []
+        assert requests_to_other == []

@@ -1,4 +1,4 @@
-"""The chain: outcomes, conditions, errors, fan-outs and their numbers, watching."""
+"""The chain: outcomes, conditions, errors, fan-outs and their numbers, watchers."""
 
 import asyncio
 import traceback
@@ -18,22 +18,22 @@ from ingest.api import (
     Settings,
     StoreUnavailableError,
 )
-from ingest.api.event import MAX_EVENTS_OF_A_RECORD as MOST
-from ingest.pipeline.chain import BoundDecorator, Chain, Dropped, Failed, SplitStartError, StillBuffered, _given
+from ingest.api.event import MAX_EVENTS_OF_A_RECORD as MAX_EVENTS
+from ingest.pipeline.chain import BoundDecorator, Chain, Dropped, Failed, SplitStartError, StillBuffered, _returned
 from ingest.plugins.guard import OutOfMemoryError
 
 
 class Append(Decorator[Settings]):
-    """Appends a letter to the body."""
+    """Appends a suffix to the body."""
 
     kind = "append"
 
-    def __init__(self, letter):
+    def __init__(self, suffix):
         super().__init__(Settings())
-        self._letter = letter
+        self._suffix = suffix
 
     def decorate(self, event):
-        event.body += self._letter
+        event.body += self._suffix
         return True
 
 
@@ -71,8 +71,8 @@ class Buggy(Decorator[Settings]):
 LINE_OF_BUG = Buggy.decorate.__code__.co_firstlineno + 1
 
 
-class Forgetful(Decorator[Settings]):
-    kind = "forgetful"
+class ReturnsNone(Decorator[Settings]):
+    kind = "returns_none"
 
     def __init__(self):
         super().__init__(Settings())
@@ -93,7 +93,7 @@ class Split(FanOut[Settings]):
     def decorate(self, event):
         for piece in event.body.split(self._separator):
             if piece == b"!":
-                raise DecorateError("half way")
+                raise DecorateError("invalid piece")
             if piece:
                 yield replace(event, body=piece, attributes=dict(event.attributes))
 
@@ -144,7 +144,7 @@ def watcher(request):
 
 
 class TestOutcomes:
-    def test_an_empty_chain_keeps_the_event(self, watcher):
+    def test_empty_chain_keeps_the_event(self, watcher):
         one = event()
         assert list(chain(watcher=watcher).run(one)) == [one]
 
@@ -153,14 +153,14 @@ class TestOutcomes:
         (outcome,) = chain(Append(b"b"), Append(b"c"), watcher=watcher).run(one)
         assert outcome == replace(one, body=b"abc")
 
-    def test_a_dropped_event_names_reason_and_decorator(self, watcher):
+    def test_dropped_event_has_reason_and_decorator(self, watcher):
         (outcome,) = chain(Append(b"b"), Drop(), Append(b"c"), watcher=watcher).run(event())
         assert outcome == Dropped("unwanted", "drop-1", replace(event(), body=b"ab"))
 
-    def test_reason_is_the_kind_by_default(self):
+    def test_default_reason_is_the_kind(self):
         assert Append(b"x").drop_reason == "append"
 
-    def test_a_refused_event_keeps_its_error(self, watcher):
+    def test_failed_event_has_the_error_of_the_decorator(self, watcher):
         (outcome,) = chain(Append(b"b"), Refuse(), watcher=watcher).run(event())
         assert isinstance(outcome, Failed)
         expected = (Origin("t", 1, 2), "refused", "refuse-1", OnError.DEAD_LETTER, b"ab")
@@ -171,7 +171,7 @@ class TestOutcomes:
         (outcome,) = Chain([BoundDecorator(Refuse(), "r", on_error=OnError.STOP)], watcher=watcher).run(event())
         assert outcome.on_error is OnError.STOP
 
-    def test_a_bug_keeps_its_traceback(self, watcher):
+    def test_bug_has_its_traceback(self, watcher):
         (outcome,) = chain(Buggy(), watcher=watcher).run(event())
         assert isinstance(outcome.error, DecorateBugError)
         assert (outcome.error.code, outcome.error.message) == (
@@ -180,22 +180,22 @@ class TestOutcomes:
         )
         assert 'event.attributes["missing"]' in "".join(traceback.format_exception(outcome.error))
 
-    def test_no_answer_is_a_bug_and_not_a_drop(self, watcher):
-        (outcome,) = chain(Forgetful(), watcher=watcher).run(event())
+    def test_missing_result_is_a_bug(self, watcher):
+        (outcome,) = chain(ReturnsNone(), watcher=watcher).run(event())
         assert isinstance(outcome.error, DecorateBugError)
         assert "decorate returned None" in outcome.error.message
 
 
 class TestConditions:
-    def test_a_decorator_applies_where_its_condition_holds(self, watcher):
+    def test_decorator_applies_if_its_condition_holds(self, watcher):
         (outcome,) = chain(Append(b"b"), condition=BodyIs(b"a"), watcher=watcher).run(event())
         assert outcome.body == b"ab"
 
-    def test_an_event_bypasses_a_decorator_whose_condition_does_not_hold(self, watcher):
+    def test_event_bypasses_a_decorator_whose_condition_does_not_hold(self, watcher):
         (outcome,) = chain(Drop(), Append(b"c"), condition=BodyIs(b"z"), watcher=watcher).run(event())
         assert outcome.body == b"ac"
 
-    def test_a_condition_that_raises_fails_the_event(self, watcher):
+    def test_condition_that_raises_fails_the_event(self, watcher):
         (outcome,) = chain(Append(b"b"), condition=Broken(), watcher=watcher).run(event())
         assert (outcome.error.code, outcome.component) == ("decorator_bug", "append-0")
 
@@ -209,7 +209,13 @@ class TestFanOut:
     def test_origins_are_unique_over_two_fan_outs(self):
         outcomes = chain(Split(b";"), Split(b",")).run(event(b"a,b;c;d,e"))
         found = [(each.body, each.origin.fan_out) for each in outcomes]
-        assert found == [(b"a", MOST), (b"b", MOST + 1), (b"c", 2 * MOST), (b"d", 3 * MOST), (b"e", 3 * MOST + 1)]
+        assert found == [
+            (b"a", MAX_EVENTS),
+            (b"b", MAX_EVENTS + 1),
+            (b"c", 2 * MAX_EVENTS),
+            (b"d", 3 * MAX_EVENTS),
+            (b"e", 3 * MAX_EVENTS + 1),
+        ]
 
     def test_origins_are_unique_after_an_event_failed_between_fan_outs(self):
         refuse = BoundDecorator(Refuse(), "refuse", BodyIs(b"?"))
@@ -226,35 +232,39 @@ class TestFanOut:
         first, again = (Chain(decorators).run(event(body)) for body in (b"?;b,c", b"a;b,c"))
         assert [each.origin for each in first[1:]] == [each.origin for each in again[1:]]
 
-    def test_more_than_fit_in_memory_are_refused(self):
+    def test_fan_out_above_the_maximum_fails(self):
         one = chain(Split(b";"), Split(b","))
-        (outcome,) = [each for each in one.run(event(b"a;" + b"b," * (MOST - 1) + b"c")) if isinstance(each, Failed)]
+        (outcome,) = [
+            each for each in one.run(event(b"a;" + b"b," * (MAX_EVENTS - 1) + b"c")) if isinstance(each, Failed)
+        ]
         assert outcome.error.code == "too_many_parts"
 
     def test_numbers_fit_into_eight_bytes(self):
-        outcomes = chain(*(Split(separator) for separator in (b";", b",", b":"))).run(event(b"a;" * (MOST - 2) + b"a"))
+        outcomes = chain(*(Split(separator) for separator in (b";", b",", b":"))).run(
+            event(b"a;" * (MAX_EVENTS - 2) + b"a")
+        )
         assert max(each.origin.fan_out for each in outcomes) < 1 << 63
         (outcome,) = chain(*(Split(separator) for separator in (b"5", b"4", b"3", b"2", b"1"))).run(event(b"a"))
         assert (outcome.error.code, outcome.component) == ("too_many_parts", "pieces-4")
 
-    def test_none_made_is_dropped(self):
+    def test_fan_out_into_no_events_drops_the_event(self):
         assert chain(Split()).run(event(b"")) == [Dropped("pieces", "pieces-0", event(b""))]
 
-    def test_an_error_half_way_fails_the_whole(self):
+    def test_error_during_a_fan_out_fails_the_event(self):
         (outcome,) = chain(Split()).run(event(b"a,!"))
-        assert (outcome.error.message, outcome.event.body) == ("half way", b"a,!")
+        assert (outcome.error.message, outcome.event.body) == ("invalid piece", b"a,!")
 
-    def test_the_same_event_twice_is_a_bug(self):
+    def test_fan_out_that_returns_an_event_twice_is_a_bug(self):
         (outcome,) = chain(Twice()).run(event())
         assert outcome.error.code == "decorator_bug"
 
-    def test_an_event_bypasses_a_fan_out_whose_condition_does_not_hold(self):
+    def test_event_bypasses_a_fan_out_whose_condition_does_not_hold(self):
         one = event(b"a,b")
         assert chain(Split(), condition=BodyIs(b"z")).run(one) == [one]
 
 
 class TestWatching:
-    def test_every_decorator_that_ran_is_seen_with_before_and_after(self):
+    def test_watcher_gets_the_event_before_and_after_each_decorator(self):
         seen = []
         decorators = chain(
             Append(b"b"),
@@ -270,7 +280,7 @@ class TestWatching:
             ("append-2", b"1", [b"1c"]),
         ]
 
-    def test_bypassed_and_failed_decorators_are_not_seen(self):
+    def test_watcher_is_not_called_for_bypassed_and_failed_decorators(self):
         seen = []
         decorators = chain(Drop(), Refuse(), condition=BodyIs(b"z"), watcher=lambda bound, *_: seen.append(bound.name))
         decorators.run(event())
@@ -278,7 +288,7 @@ class TestWatching:
 
 
 class Last(FanOut[Settings]):
-    """Buffers the last few events of a split; drops those that say so at the end."""
+    """Buffers the last few events of a split; at its end drops those with the body "forget"."""
 
     kind = "last"
 
@@ -286,19 +296,19 @@ class Last(FanOut[Settings]):
         super().__init__(Settings())
         self._count = count
         self._at_end = at_end
-        self.held = []
+        self.buffered = []
 
     def split_start(self):
-        self.held = []
+        self.buffered = []
 
     def decorate(self, event):
-        self.held.append(event)
-        return Buffered(self.held.pop(0) if len(self.held) > self._count else None)
+        self.buffered.append(event)
+        return Buffered(self.buffered.pop(0) if len(self.buffered) > self._count else None)
 
     def split_end(self):
         if self._at_end is not None:
-            return self._at_end(self.held)
-        return [event for event in self.held if event.body != b"forget"]
+            return self._at_end(self.buffered)
+        return [event for event in self.buffered if event.body != b"forget"]
 
 
 class FailsAtSplitStart(Append):
@@ -315,15 +325,15 @@ def numbered(*bodies):
 
 
 def outcomes_of_split(one, events):
-    """Bodies, or reasons and codes with them, in the order in which they come out; each event once."""
+    """The outcome of each event, in order: its body, or a reason or error code with the body."""
     one.split_start()
     outcomes = [outcome for event in events for outcome in one.run(event)]
     for _, late in one.split_end():
         outcomes += late
-    return [describe_exception(outcome) for outcome in outcomes if not isinstance(outcome, StillBuffered)]
+    return [summary(outcome) for outcome in outcomes if not isinstance(outcome, StillBuffered)]
 
 
-def describe_exception(outcome):
+def summary(outcome):
     match outcome:
         case Event():
             return outcome.body
@@ -335,22 +345,22 @@ def describe_exception(outcome):
 
 class TestSplits:
     def test_split_start_is_called_on_every_decorator(self):
-        begun = []
+        started = []
 
         class Counting(Append):
             def split_start(self):
-                begun.append(self._letter)
+                started.append(self._suffix)
 
         one = chain(Counting(b"a"), Counting(b"b"))
         one.split_start()
         one.split_start()
-        assert (begun, one.has_splits) == ([b"a", b"b"] * 2, True)
+        assert (started, one.has_splits) == ([b"a", b"b"] * 2, True)
 
     def test_chain_without_a_decorator_that_needs_splits_has_none(self):
         assert not chain(Append(b"a"), Split()).has_splits
         assert chain(Append(b"a"), Last(1)).has_splits
 
-    def test_an_error_of_the_environment_keeps_its_kind_and_gets_the_name_of_the_decorator(self):
+    def test_transient_error_at_split_start_keeps_its_type_and_names_the_decorator(self):
         error = StoreUnavailableError("no answer", hint="wait")
         with pytest.raises(StoreUnavailableError, match=r'^"append-1": no answer; wait$'):
             chain(Append(b"a"), FailsAtSplitStart(error)).split_start()
@@ -358,23 +368,23 @@ class TestSplits:
     @pytest.mark.parametrize(
         ("error", "described"), [(KeyError("x"), "KeyError: 'x'"), (asyncio.CancelledError(), "CancelledError")]
     )
-    def test_a_bug_before_the_first_event_stops(self, error, described):
+    def test_bug_at_split_start_stops_the_pipeline(self, error, described):
         with pytest.raises(
             SplitStartError, match=rf'^"append-0": {described} \(tests.unit.ingest.pipeline.test_chain:\d+\)$'
         ):
             chain(FailsAtSplitStart(error)).split_start()
 
-    def test_out_of_memory_before_the_first_event_names_the_decorator(self):
+    def test_out_of_memory_at_split_start_names_the_decorator(self):
         with pytest.raises(OutOfMemoryError, match=r'^"append-0" got no memory: MemoryError '):
             chain(FailsAtSplitStart(MemoryError())).split_start()
 
 
-def cancelled(held):
+def cancelled(buffered):
     raise asyncio.CancelledError
 
 
 class TestBuffering:
-    def test_buffered_events_come_at_the_end_and_others_are_dropped(self, watcher):
+    def test_buffered_events_continue_at_split_end_and_others_are_dropped(self, watcher):
         one = chain(Append(b"!"), Last(2), Append(b"?"), watcher=watcher)
         found = outcomes_of_split(one, numbered(b"a", b"b", b"c", b"d"))
         assert found == [("last", b"a!"), ("last", b"b!"), b"c!?", b"d!?"]
@@ -384,23 +394,23 @@ class TestBuffering:
         events = numbered(b"a", b"b")
         one.split_start()
         assert [list(one.run(each)) for each in events] == [[StillBuffered(each)] for each in events]
-        found = [(event, [describe_exception(each) for each in outcomes]) for event, outcomes in one.split_end()]
+        found = [(event, [summary(each) for each in outcomes]) for event, outcomes in one.split_end()]
         assert found == [(each, [("refused", each.body)]) for each in events]
 
     def test_buffered_events_that_split_end_does_not_return_are_dropped(self):
         assert outcomes_of_split(chain(Last(2)), numbered(b"forget", b"b")) == [b"b", ("last", b"forget")]
 
-    def test_one_decorator_may_buffer_what_another_has_buffered(self):
+    def test_two_decorators_may_buffer_the_same_event(self):
         found = outcomes_of_split(chain(Last(3), Append(b"!"), Last(2)), numbered(b"a", b"b", b"c", b"d"))
         assert found == [("last", b"a"), ("last", b"b!"), b"c!", b"d!"]
 
-    def test_an_abandoned_split_leaves_no_buffered_events(self):
+    def test_abandoned_split_leaves_no_buffered_events(self):
         one = chain(Last(2))
         one.split_start()
         one.run(event(b"lost"))
         assert outcomes_of_split(one, numbered(b"a")) == [b"a"]
 
-    def test_a_buffered_event_keeps_its_origin(self):
+    def test_buffered_event_keeps_its_origin(self):
         one = chain(Split(b";"), Last(3))
         one.split_start()
         one.run(event(b"a;b"))
@@ -417,15 +427,20 @@ class TestBuffering:
 
     @pytest.mark.parametrize(
         "at_end",
-        [lambda held: [*held, *held], lambda _held: [event(b"made")], lambda held: 1 / 0, cancelled],
+        [
+            lambda buffered: [*buffered, *buffered],
+            lambda _buffered: [event(b"made")],
+            lambda buffered: 1 / 0,
+            cancelled,
+        ],
         ids=["twice", "never buffered", "raises", "is cancelled"],
     )
-    def test_a_bug_at_the_end_fails_the_buffered_events(self, at_end):
+    def test_bug_at_split_end_fails_the_buffered_events(self, at_end):
         found = outcomes_of_split(chain(Last(2, at_end)), numbered(b"a", b"b", b"c"))
         assert found == [("last", b"a"), ("decorator_bug", b"b"), ("decorator_bug", b"c")]
 
-    def test_out_of_memory_at_the_end_names_the_decorator(self):
-        def at_end(_held):
+    def test_out_of_memory_at_split_end_names_the_decorator(self):
+        def at_end(_buffered):
             raise MemoryError
 
         with pytest.raises(OutOfMemoryError, match=r'^"last-0" got no memory: MemoryError '):
@@ -441,27 +456,27 @@ class TestBuffering:
     def test_returning_a_buffered_event_before_split_end_is_a_bug(self):
         class Early(Last):
             def decorate(self, event):
-                self.held.append(event)
-                return Buffered() if len(self.held) == 1 else list(self.held)
+                self.buffered.append(event)
+                return Buffered() if len(self.buffered) == 1 else list(self.buffered)
 
         assert outcomes_of_split(chain(Early(1)), numbered(b"a", b"b")) == [
             ("decorator_bug", b"b"),
             ("decorator_bug", b"a"),
         ]
 
-    def test_buffered_events_of_a_plugin_are_checked_at_the_end(self):
-        def at_end(held):
-            held[0].attributes["x"] = "text"
-            return held
+    def test_buffered_events_of_a_plugin_are_checked_at_split_end(self):
+        def at_end(buffered):
+            buffered[0].attributes["x"] = "text"
+            return buffered
 
         one = Chain([BoundDecorator(Last(2, at_end), "mine", provider="mine 1.0")])
         assert outcomes_of_split(one, numbered(b"a", b"b")) == [("decorator_bug", b""), b"b"]
 
     def test_split_end_is_guarded(self):
-        assert _given in chain(Last(1)).guarded
+        assert _returned in chain(Last(1)).guarded
 
-    def test_an_error_of_the_environment_at_the_end_is_loud(self):
-        def at_end(_held):
+    def test_transient_error_at_split_end_is_raised(self):
+        def at_end(_buffered):
             raise StoreUnavailableError("no answer")
 
         with pytest.raises(StoreUnavailableError, match=r'^"last-0": no answer$'):

@@ -1,4 +1,4 @@
-"""What becomes of an event in the hands of a plugin that misbehaves: a dead letter that says whose fault it was."""
+"""Plugins with bugs: their events fail, and the errors name the plugin and the line."""
 
 import asyncio
 import json
@@ -40,23 +40,10 @@ class Panic(BaseException):
     pass
 
 
-class Calls(Decorator[Settings]):
-    """Does what it is told."""
+class Decorates(Decorator[Settings]):
+    """Calls the action."""
 
-    kind = "calls"
-
-    def __init__(self, action):
-        super().__init__(Settings())
-        self._action = action
-
-    def decorate(self, event):
-        return self._action(event)
-
-
-class Makes(FanOut[Settings]):
-    """Makes what it is told."""
-
-    kind = "makes"
+    kind = "decorates"
 
     def __init__(self, action):
         super().__init__(Settings())
@@ -66,21 +53,34 @@ class Makes(FanOut[Settings]):
         return self._action(event)
 
 
-def nothing_seen(*_):
+class FansOut(FanOut[Settings]):
+    """Returns the result of the action."""
+
+    kind = "fans_out"
+
+    def __init__(self, action):
+        super().__init__(Settings())
+        self._action = action
+
+    def decorate(self, event):
+        return self._action(event)
+
+
+def ignore(*_):
     pass
 
 
-@pytest.fixture(params=[None, nothing_seen], ids=["plain", "in stages"])
+@pytest.fixture(params=[None, ignore], ids=["plain", "in stages"])
 def failure(request):
-    """Runs one step of a plugin and gives what it failed with; both ways through the chain give the same."""
+    """Runs one decorator of a plugin and returns its failure; both paths through the chain give the same."""
 
     def run(decorator: Decorator | FanOut, event: Event | None = None) -> Failed:
-        steps = [BoundDecorator(decorator, "mine", provider=PROVIDER)]
+        decorators = [BoundDecorator(decorator, "mine", provider=PROVIDER)]
         event = event or Event(b"a", {"x": b"1"}, origin=ORIGIN)
-        (outcome,) = Chain(steps, watcher=request.param).run(event)
+        (outcome,) = Chain(decorators, watcher=request.param).run(event)
         assert isinstance(outcome, Failed)
         assert (outcome.component, outcome.origin) == ("mine", ORIGIN)
-        letter = DeadLetter(
+        dead_letter = DeadLetter(
             record=Record("t", 1, 2, None, b"a", 0),
             fan_out=outcome.origin.fan_out,
             attributes=outcome.event.attributes,
@@ -91,13 +91,13 @@ def failure(request):
             batch_time_ms=0,
             fingerprint="f",
         )
-        assert DeadLetter.from_json(letter.to_json()).message == str(outcome.error)
+        assert DeadLetter.from_json(dead_letter.to_json()).message == str(outcome.error)
         return outcome
 
     return run
 
 
-def leave(**fields):
+def set_fields(**fields):
     """An action that sets fields of the event and keeps it."""
 
     def action(event):
@@ -108,7 +108,7 @@ def leave(**fields):
     return action
 
 
-def put(name, value):
+def set_attribute(name, value):
     def action(event):
         event.attributes[name] = value
         return True
@@ -116,14 +116,14 @@ def put(name, value):
     return action
 
 
-def fail(error):
+def raising(error):
     def action(event):
         raise error
 
     return action
 
 
-LINE_OF_FAIL = fail.__code__.co_firstlineno + 2
+LINE_OF_FAIL = raising.__code__.co_firstlineno + 2
 
 
 class TestErrors:
@@ -140,19 +140,19 @@ class TestErrors:
         ],
         ids=lambda value: type(value).__name__,
     )
-    def test_what_it_throws_is_a_bug_with_plugin_and_line(self, failure, error, message):
-        outcome = failure(Calls(fail(error)))
+    def test_exception_is_a_bug_with_plugin_and_line(self, failure, error, message):
+        outcome = failure(Decorates(raising(error)))
         assert outcome.error.code == "decorator_bug"
         assert outcome.error.message == f"{message} ({__name__}:{LINE_OF_FAIL}, {PROVIDER})"
         assert outcome.error.__cause__ is error
 
-    def test_an_error_on_purpose_stays_as_it_is(self, failure):
+    def test_event_error_is_unchanged(self, failure):
         error = DecorateError("no", code="refused", hint="write yes")
-        assert failure(Calls(fail(error))).error is error
+        assert failure(Decorates(raising(error))).error is error
 
-    @pytest.mark.parametrize("watcher", [None, nothing_seen])
-    def test_want_of_memory_is_not_its_fault_and_is_told_with_step_event_and_line(self, watcher):
-        chain = Chain([BoundDecorator(Calls(fail(MemoryError())), "mine", provider=PROVIDER)], watcher=watcher)
+    @pytest.mark.parametrize("watcher", [None, ignore])
+    def test_out_of_memory_names_decorator_event_and_line(self, watcher):
+        chain = Chain([BoundDecorator(Decorates(raising(MemoryError())), "mine", provider=PROVIDER)], watcher=watcher)
         with pytest.raises(OutOfMemoryError) as caught:
             chain.run(Event(b"a", origin=ORIGIN))
         assert (caught.value.code, caught.value.disposition) == ("out_of_memory", Disposition.RETRY)
@@ -160,18 +160,20 @@ class TestErrors:
             f'"mine" got no memory for event t/1/2: MemoryError ({__name__}:{LINE_OF_FAIL}, {PROVIDER})'
         )
 
-    @pytest.mark.parametrize("watcher", [None, nothing_seen])
-    def test_who_ends_the_program_ends_it(self, watcher):
-        chain = Chain([BoundDecorator(Calls(fail(KeyboardInterrupt())), "mine", provider=PROVIDER)], watcher=watcher)
+    @pytest.mark.parametrize("watcher", [None, ignore])
+    def test_keyboard_interrupt_is_raised(self, watcher):
+        chain = Chain(
+            [BoundDecorator(Decorates(raising(KeyboardInterrupt())), "mine", provider=PROVIDER)], watcher=watcher
+        )
         with pytest.raises(KeyboardInterrupt):
             chain.run(Event(b"a", origin=ORIGIN))
 
-    def test_line_is_the_plugins_own_and_not_a_library_s(self, failure):
-        outcome = failure(Calls(parse))
+    def test_line_is_that_of_the_plugin_and_not_of_a_library(self, failure):
+        outcome = failure(Decorates(parse))
         assert outcome.error.message.endswith(f"({__name__}:{LINE_OF_PARSE}, {PROVIDER})")
 
-    def test_one_that_hangs_is_ended_and_named_with_its_line(self):
-        chain = Chain([BoundDecorator(Calls(hang), "mine", provider=PROVIDER)])
+    def test_timeout_names_decorator_and_line(self):
+        chain = Chain([BoundDecorator(Decorates(hang), "mine", provider=PROVIDER)])
         with TimeLimit(chain.guarded, tick_s=0.02, ticks=3):
             (outcome,) = chain.run(Event(b"a", origin=ORIGIN))
         assert (outcome.component, outcome.error.code) == ("mine", "decorator_timeout")
@@ -186,40 +188,40 @@ def parse(event):
 
 def hang(event):
     while True:
-        event  # noqa: B018 - on one line, whichever part of it is interrupted
+        event  # noqa: B018 - one line, so that the line of the interrupt is known
 
 
 LINE_OF_PARSE = parse.__code__.co_firstlineno + 1
 LINE_OF_HANG = hang.__code__.co_firstlineno + 1
 
 
-class TestAnswers:
+class TestResults:
     @pytest.mark.parametrize("answer", [None, "yes", 1, 0, [], {"a": 1}])
-    def test_what_is_no_answer(self, failure, answer):
-        message = failure(Calls(lambda _event: answer)).error.message
+    def test_result_that_is_not_a_boolean_is_a_bug(self, failure, answer):
+        message = failure(Decorates(lambda _event: answer)).error.message
         assert message == (
             f"TypeError: decorate returned {answer!r}; it must return True to keep the event or False to drop it "
             f"({PROVIDER})"
         )
 
     @pytest.mark.parametrize("answer", [None, 5, True])
-    def test_fan_out_that_gives_no_events(self, failure, answer):
-        message = failure(Makes(lambda _event: answer)).error.message
+    def test_fan_out_without_a_list_is_a_bug(self, failure, answer):
+        message = failure(FansOut(lambda _event: answer)).error.message
         assert message == f"TypeError: decorate returned {answer!r}; a fan-out returns events ({PROVIDER})"
 
     @pytest.mark.parametrize("made", [["a"], "a", [b"a"], [None], [{"body": b"a"}]])
-    def test_fan_out_that_gives_something_else(self, failure, made):
-        message = failure(Makes(lambda _event: made)).error.message
+    def test_fan_out_with_other_items_than_events_is_a_bug(self, failure, made):
+        message = failure(FansOut(lambda _event: made)).error.message
         assert message == f"TypeError: a fan-out gave {made[0]!r}, which is no event ({PROVIDER})"
 
-    def test_fan_out_whose_events_share_attributes(self, failure):
-        message = failure(Makes(lambda event: [replace(event), replace(event)])).error.message
+    def test_fan_out_whose_events_share_attributes_is_a_bug(self, failure):
+        message = failure(FansOut(lambda event: [replace(event), replace(event)])).error.message
         assert message == (
             f"TypeError: a fan-out gave two events the same attributes; copy them: dict(event.attributes) ({PROVIDER})"
         )
 
 
-class TestWhatItLeaves:
+class TestInvalidEvents:
     @pytest.mark.parametrize(
         ("name", "value", "kind"),
         [
@@ -236,55 +238,57 @@ class TestWhatItLeaves:
             ("attributes", [1], "dict"),
         ],
     )
-    def test_field_of_another_type(self, failure, name, value, kind):
-        message = failure(Calls(leave(**{name: value}))).error.message
+    def test_field_of_another_type_is_a_bug(self, failure, name, value, kind):
+        message = failure(Decorates(set_fields(**{name: value}))).error.message
         assert (
             message == f"TypeError: the decorator left {value!r} as the event's {name}; it must be {kind} ({PROVIDER})"
         )
 
     @pytest.mark.parametrize(("name", "value"), [("y", "text"), ("y", None), ("y", 5), (b"y", b"1"), (5, b"1")])
-    def test_attribute_of_another_type(self, failure, name, value):
-        outcome = failure(Calls(put(name, value)))
+    def test_attribute_of_another_type_is_a_bug(self, failure, name, value):
+        outcome = failure(Decorates(set_attribute(name, value)))
         assert outcome.error.message == (
             f"TypeError: the decorator set attribute {name!r} to {value!r}; "
             f"names are str, values are bytes ({PROVIDER})"
         )
         assert outcome.event.attributes == {"x": b"1"}
 
-    def test_event_made_by_a_fan_out(self, failure):
-        made = Makes(lambda event: [replace(event, attributes={"y": 5})])
+    def test_invalid_event_of_a_fan_out_is_a_bug(self, failure):
+        made = FansOut(lambda event: [replace(event, attributes={"y": 5})])
         assert "the decorator set attribute 'y' to 5" in failure(made).error.message
 
     @pytest.mark.parametrize("origin", [None, Origin("t", 1, 3)])
-    def test_origin(self, origin):
-        steps = [BoundDecorator(Calls(leave(origin=origin)), "mine", provider=PROVIDER)]
-        (outcome,) = Chain(steps).run(Event(b"a", origin=ORIGIN))
+    def test_changed_origin_is_a_bug(self, origin):
+        decorators = [BoundDecorator(Decorates(set_fields(origin=origin)), "mine", provider=PROVIDER)]
+        (outcome,) = Chain(decorators).run(Event(b"a", origin=ORIGIN))
         assert "the decorator changed the event's origin" in outcome.error.message
         assert isinstance(outcome.origin, Origin)
 
-    def test_rubbish_of_one_that_fails_is_kept_out_of_the_dead_letter(self, failure):
+    def test_dead_letter_has_no_invalid_attributes(self, failure):
         def action(event):
             event.attributes["y"] = 5
             raise DecorateError("no")
 
-        assert failure(Calls(action)).event.attributes == {"x": b"1"}
+        assert failure(Decorates(action)).event.attributes == {"x": b"1"}
 
-    def test_what_it_leaves_of_an_event_it_drops_is_nobodys(self):
+    def test_dropped_event_is_not_checked(self):
         def action(event):
             event.body = None
             return False
 
-        (outcome,) = Chain([BoundDecorator(Calls(action), "mine", provider=PROVIDER)]).run(Event(b"a"))
-        assert outcome.reason == "calls"
+        (outcome,) = Chain([BoundDecorator(Decorates(action), "mine", provider=PROVIDER)]).run(Event(b"a"))
+        assert outcome.reason == "decorates"
 
-    def test_a_good_one_passes(self):
-        (outcome,) = Chain([BoundDecorator(Calls(put("y", b"\xff")), "mine", provider=PROVIDER)]).run(Event(b"a"))
+    def test_valid_event_passes(self):
+        (outcome,) = Chain([BoundDecorator(Decorates(set_attribute("y", b"\xff")), "mine", provider=PROVIDER)]).run(
+            Event(b"a")
+        )
         assert isinstance(outcome, Event)
         assert outcome.attributes == {"y": b"\xff"}
 
 
 class Refuses(Decorator[Settings]):
-    """Can not be made."""
+    """Its constructor raises."""
 
     kind = "refuses"
 
@@ -296,7 +300,7 @@ class Refuses(Decorator[Settings]):
 
 
 class Cancels(Decorator[Settings]):
-    """Ends with what is no Exception."""
+    """Its constructor raises a BaseException."""
 
     kind = "cancels"
 
@@ -308,7 +312,7 @@ class Cancels(Decorator[Settings]):
 
 
 class Forgets(Decorator[Settings]):
-    """Does not keep its settings."""
+    """Does not store its settings."""
 
     kind = "forgets"
 
@@ -330,7 +334,7 @@ class Reasonless(Decorator[Settings]):
 
 
 class Sets(Decorator[Settings]):
-    """Leaves text where bytes belong, which no dead letter could hold."""
+    """Sets an attribute to text, which a dead letter cannot contain."""
 
     kind = "sets"
 
@@ -340,7 +344,7 @@ class Sets(Decorator[Settings]):
 
 
 def plan(component: type) -> Plan:
-    """A pipeline with one step of a plugin, into a store in memory."""
+    """A pipeline with one decorator of a plugin and a store in memory."""
     part = planned("mine", f"{__name__}:{component.__name__}", Settings(), OnError.DEAD_LETTER, provider=PROVIDER)
     sink = Attr2HBase.settings_class().model_validate({"store": "m", "table": "t"})
     sinks = (planned("attr2hbase", "sinks.mapping.attr2hbase:Attr2HBase", sink, OnError.DEAD_LETTER),)
@@ -348,7 +352,7 @@ def plan(component: type) -> Plan:
     return Plan("p", "f", "UTC", OnError.DEAD_LETTER, Decoding(), (part,), sinks, stores)
 
 
-class TestMaking:
+class TestConstruction:
     @pytest.mark.parametrize(
         ("component", "message"),
         [
@@ -358,18 +362,20 @@ class TestMaking:
             (Reasonless, "TypeError: its drop_reason is None, and must be text"),
         ],
     )
-    def test_one_that_cannot_be_made_is_named(self, component, message):
+    def test_error_names_the_decorator_that_cannot_be_constructed(self, component, message):
         with pytest.raises(CatalogError) as caught:
             live_chain(plan(component))
         assert caught.value.code == "bad_plugin"
         assert caught.value.message.startswith(f'"mine" cannot be made: {message} (')
         assert caught.value.message.endswith(f"{PROVIDER})")
 
-    def test_a_task_goes_on(self, tmp_path: Path):
+    def test_task_continues_after_failed_events(self, tmp_path: Path):
         records = [Record("t", 0, offset, b"k", b"v", 0) for offset in range(3)]
-        assignment = spec_of(5, prepared={"m": Prepared(str(tmp_path), {"t": frozenset()})})
-        receipt = live_task(plan(Sets)).run(records, assignment)
-        letters = [DeadLetter.from_json(line) for line in receipt.dead_letters]
+        spec = spec_of(5, prepared={"m": Prepared(str(tmp_path), {"t": frozenset()})})
+        receipt = live_task(plan(Sets)).run(records, spec)
+        dead_letters = [DeadLetter.from_json(line) for line in receipt.dead_letters]
         assert receipt.status is TaskStatus.DURABLE
-        assert [(letter.component, letter.code) for letter in letters] == [("mine", "decorator_bug")] * 3
-        assert PROVIDER in letters[0].message
+        assert [(dead_letter.component, dead_letter.code) for dead_letter in dead_letters] == [
+            ("mine", "decorator_bug")
+        ] * 3
+        assert PROVIDER in dead_letters[0].message

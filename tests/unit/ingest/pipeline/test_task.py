@@ -39,7 +39,7 @@ from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.observe.logs import set_up
 from ingest.pipeline.task import Task
-from ingest.plan import assemble as build
+from ingest.plan import assemble
 from ingest.plan.assemble import Plan, live_task
 from ingest.receipt import Receipt, TaskStatus, receipts_of
 from ingest.sources.decoding import Decoder
@@ -60,7 +60,7 @@ TICK = (
 
 
 @pytest.fixture
-def assignment(tmp_path):
+def spec(tmp_path):
     return spec_of(5_000, prepared={"logs": Prepared(str(tmp_path), {"t": frozenset({b"f"})})})
 
 
@@ -80,77 +80,81 @@ def stored(receipt: Receipt) -> list[Row]:
     return list(store.scan("t", Scan()))
 
 
-def test_events_become_rows_staged_for_the_driver(assignment):
-    receipt = live_task(plan(decorators=TICK)).run([record("a", "1:2"), record("b", "3:4", 1)], assignment)
+def test_events_become_rows_staged_for_the_driver(spec):
+    receipt = live_task(plan(decorators=TICK)).run([record("a", "1:2"), record("b", "3:4", 1)], spec)
     assert (receipt.status, receipt.counts.read, receipt.counts.stored) == (TaskStatus.DURABLE, 2, 2)
     rows = stored(receipt)
     assert [row.key for row in rows] == [b"a", b"b"]
     assert {cell.timestamp_ms for row in rows for cell in row.cells} == {5_000}
 
 
-def test_every_record_is_counted_once(assignment):
+def test_every_record_is_counted_once(spec):
     records = [record("a", "1:2"), record("", "1:2", 1), record("b", None, 2), record("c", "x" * 20, 3)]
     small = plan(decorators=TICK, decoding=Decoding(max_event_bytes=10))
-    counts = live_task(small).run(records, assignment).counts
+    counts = live_task(small).run(records, spec).counts
     assert counts.read == 4
     assert counts.stored == 1
     assert counts.dropped == Counter(tombstone=1)
     assert counts.dead_lettered == Counter(empty_row_key=1, too_large=1)
 
 
-def test_dead_letter_holds_the_record_as_it_was_and_where_it_failed(assignment):
-    receipt = live_task(plan(decorators=TICK)).run([record("", "1:2", 7)], assignment)
-    letter = DeadLetter.from_json(receipt.dead_letters[0])
-    assert (letter.record, letter.component, letter.code) == (record("", "1:2", 7), "attr2hbase", "empty_row_key")
-    assert letter.batch_time_ms == 5_000
-    assert letter.attributes["2hb_f:ts"] == b"1"
+def test_dead_letter_has_the_record_and_the_component(spec):
+    receipt = live_task(plan(decorators=TICK)).run([record("", "1:2", 7)], spec)
+    dead_letter = DeadLetter.from_json(receipt.dead_letters[0])
+    assert (dead_letter.record, dead_letter.component, dead_letter.code) == (
+        record("", "1:2", 7),
+        "attr2hbase",
+        "empty_row_key",
+    )
+    assert dead_letter.batch_time_ms == 5_000
+    assert dead_letter.attributes["2hb_f:ts"] == b"1"
 
 
-def test_two_sinks_count_an_event_once_and_name_the_one_that_refused(assignment):
+def test_two_sinks_count_an_event_once_and_name_the_one_that_refused(spec):
     two = plan(sink("good"), sink("picky", columns={"max_value_bytes": "1B"}), decorators=TICK)
-    receipt = live_task(two).run([record("a", "1:2"), record("b", "12:34", 1)], assignment)
+    receipt = live_task(two).run([record("a", "1:2"), record("b", "12:34", 1)], spec)
     assert (receipt.counts.stored, receipt.counts.dead_lettered.total()) == (1, 1)
     assert DeadLetter.from_json(receipt.dead_letters[0]).component == "picky"
 
 
-def test_sink_writes_only_the_events_that_meet_its_condition(assignment):
+def test_sink_writes_only_the_events_that_meet_its_condition(spec):
     chosen = plan(sink(when="%{key} == 'a'"), decorators=TICK)
-    counts = live_task(chosen).run([record("a", "1:2"), record("b", "1:2", 1)], assignment).counts
+    counts = live_task(chosen).run([record("a", "1:2"), record("b", "1:2", 1)], spec).counts
     assert (counts.stored, counts.dropped) == (1, Counter(no_sink=1))
 
 
-def test_sink_condition_that_has_no_value_fails_the_event(assignment):
+def test_sink_condition_that_has_no_value_fails_the_event(spec):
     chosen = plan(sink(when="%{int(%{key})} > 1"), decorators=TICK)
-    receipt = live_task(chosen).run([record("2", "1:2"), record("x", "1:2", 1)], assignment)
+    receipt = live_task(chosen).run([record("2", "1:2"), record("x", "1:2", 1)], spec)
     assert (receipt.status, receipt.counts.stored) == (TaskStatus.DURABLE, 1)
     assert receipt.counts.dead_lettered == Counter(not_a_number=1)
 
 
-def test_on_error_drop_counts_and_keeps_nothing(assignment):
+def test_on_error_drop_counts_the_event_without_a_dead_letter(spec):
     dropping = plan(sink(on_error=OnError.DROP), decorators=TICK)
-    receipt = live_task(dropping).run([record("", "1:2")], assignment)
+    receipt = live_task(dropping).run([record("", "1:2")], spec)
     assert (receipt.counts.dropped, receipt.dead_letters) == (Counter(on_error=1), [])
 
 
-def test_on_error_stop_names_the_event_and_the_component(assignment):
+def test_on_error_stop_names_the_event_and_the_component(spec):
     stopping = plan(sink(on_error=OnError.STOP), decorators=TICK)
-    receipt = live_task(stopping).run([record("", "1:2", 9)], assignment)
+    receipt = live_task(stopping).run([record("", "1:2", 9)], spec)
     assert receipt.status is TaskStatus.STOP
     assert '"attr2hbase" refused event ticks/0/9' in receipt.message
 
 
-def test_unknown_family_is_reported_for_the_driver_to_create(assignment):
+def test_unknown_family_is_reported_to_the_driver(spec):
     other = (*TICK, decorator(Value, attribute="2hb_new:x", value="1"))
-    receipt = live_task(plan(decorators=other)).run([record("a", "1:2")], assignment)
+    receipt = live_task(plan(decorators=other)).run([record("a", "1:2")], spec)
     assert receipt.status is TaskStatus.RUN_AGAIN
     assert StoreResult.unpacked(receipt.results["logs"].payload).needs_families == {"t": {b"new"}}
 
 
-def test_task_is_run_again_with_the_same_result(assignment, tmp_path):
+def test_repeated_task_has_the_same_result(spec, tmp_path):
     task = live_task(plan(decorators=TICK))
-    first = task.run([record("a", "1:2")], assignment)
+    first = task.run([record("a", "1:2")], spec)
     content = Path(staged_by(first)).read_bytes()
-    second = task.run([record("a", "1:2")], assignment)
+    second = task.run([record("a", "1:2")], spec)
     assert (second.counts.read, Path(staged_by(second)).read_bytes()) == (1, content)
 
 
@@ -161,12 +165,12 @@ class Buggy(Value):
         raise KeyError("unforeseen")
 
 
-def test_bug_of_a_decorator_is_logged_once_with_its_traceback(assignment, capsys):
+def test_bug_of_a_decorator_is_logged_once_with_its_traceback(spec, capsys):
     set_up()
     module = sys.modules[__name__]
     sys.modules["buggy_decorators"] = module
     bug = planned("buggy", "buggy_decorators:Buggy", TICK[2].settings, OnError.DEAD_LETTER)
-    receipt = live_task(plan(decorators=(bug,))).run([record("a", "1:2"), record("b", "1:2", 1)], assignment)
+    receipt = live_task(plan(decorators=(bug,))).run([record("a", "1:2"), record("b", "1:2", 1)], spec)
     assert receipt.counts.dead_lettered == Counter(decorator_bug=2)
     lines = capsys.readouterr().err
     assert lines.count("a component has a bug") == 1
@@ -183,10 +187,10 @@ class BuggyDecoder(Decoder):
 
 
 @pytest.mark.parametrize("on_error", [OnError.DEAD_LETTER, OnError.DROP])
-def test_bug_of_a_decoder_fails_only_its_record(assignment, monkeypatch, on_error):
-    monkeypatch.setattr(build, "live_decoder", lambda plan: BuggyDecoder())
+def test_bug_of_a_decoder_fails_only_its_record(spec, monkeypatch, on_error):
+    monkeypatch.setattr(assemble, "live_decoder", lambda plan: BuggyDecoder())
     made = replace(plan(decorators=TICK), on_error=on_error)
-    receipt = live_task(made).run([record("x", "1:2"), record("a", "1:2", 1)], assignment)
+    receipt = live_task(made).run([record("x", "1:2"), record("a", "1:2", 1)], spec)
     assert (receipt.status, receipt.counts.stored, receipt.counts.read) == (TaskStatus.DURABLE, 1, 2)
     failed = receipt.counts.dead_lettered or receipt.counts.dropped
     assert failed == Counter({"source_bug" if on_error is OnError.DEAD_LETTER else "on_error": 1})
@@ -204,20 +208,20 @@ class BuggySink(Attr2HBase):
 
 
 @pytest.mark.parametrize("error", [KeyError("unforeseen"), asyncio.CancelledError()], ids=repr)
-def test_bug_of_a_sink_fails_only_its_event(assignment, monkeypatch, error):
+def test_bug_of_a_sink_fails_only_its_event(spec, monkeypatch, error):
     monkeypatch.setattr(BuggySink, "error", error)
     sys.modules["buggy_sinks"] = sys.modules[__name__]
     made = sink()
     bug = planned("buggy", "buggy_sinks:BuggySink", made.settings, made.on_error)
     records = [record("x", "1:2"), record("a", "1:2", 1)]
-    receipt = live_task(plan(bug, decorators=TICK)).run(records, assignment)
+    receipt = live_task(plan(bug, decorators=TICK)).run(records, spec)
     assert (receipt.status, receipt.counts.stored) == (TaskStatus.DURABLE, 1)
     assert receipt.counts.dead_lettered == Counter(sink_bug=1)
 
 
 @pytest.mark.parametrize("on_error", OnError)
 @pytest.mark.parametrize("size", [10, SECTION_BYTES // 2], ids=["at the end", "on the way"])
-def test_full_disk_blocks_and_fails_no_event(assignment, monkeypatch, on_error, size):
+def test_full_disk_blocks_and_fails_no_event(spec, monkeypatch, on_error, size):
     def full(*_arguments: object, **_options: object) -> NoReturn:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -225,10 +229,10 @@ def test_full_disk_blocks_and_fails_no_event(assignment, monkeypatch, on_error, 
     records = [record(key, f"1:{'x' * size}", offset) for offset, key in enumerate("abcd")]
     with monkeypatch.context() as patched:
         patched.setattr(Path, "open", full)
-        receipt = task.run(records, assignment)
+        receipt = task.run(records, spec)
     assert (receipt.status, receipt.code) == (TaskStatus.BLOCKED, "disk_full")
     assert "No space left" in receipt.message
-    again = task.run(records, assignment)
+    again = task.run(records, spec)
     assert (again.status, again.counts.stored) == (TaskStatus.DURABLE, 4)
 
 
@@ -239,10 +243,10 @@ class Hungry(Attr2HBase):
         raise MemoryError
 
 
-def test_out_of_memory_blocks_and_fails_no_event(assignment):
+def test_out_of_memory_blocks_and_fails_no_event(spec):
     sys.modules["hungry_sinks"] = sys.modules[__name__]
     hungry = planned("hungry", "hungry_sinks:Hungry", sink().settings, OnError.DEAD_LETTER)
-    receipt = live_task(plan(hungry, decorators=TICK)).run([record("a", "1:2", 7)], assignment)
+    receipt = live_task(plan(hungry, decorators=TICK)).run([record("a", "1:2", 7)], spec)
     assert (receipt.status, receipt.code, receipt.dead_letters) == (TaskStatus.BLOCKED, "out_of_memory", [])
     assert receipt.message.startswith('"hungry" got no memory for event ticks/0/7: MemoryError')
 
@@ -251,20 +255,20 @@ SHORT = {"max_value_bytes": "2B"}
 
 
 class TestManyEventsOfARecord:
-    """One record that a decorator turns into many events does not stop a pipeline for good."""
+    """A record that a fan-out turns into many failing events does not stop the pipeline."""
 
     PARTS = decorator(Explode, form="separated", separator=",", attribute="2hb_f:part")
     ROW = decorator(Value, attribute="2hb_", value="%{key}-%{fan_out()}")
 
     @pytest.fixture
-    def run(self, assignment):
+    def run(self, spec):
         def runs(*records: Record, sinks: Sequence[Component[Any]] = ()) -> Receipt:
             several = plan(*(sinks or [sink(columns=SHORT)]), decorators=(self.PARTS, self.ROW))
-            return live_task(several).run(records, assignment)
+            return live_task(several).run(records, spec)
 
         return runs
 
-    def test_events_that_fail_alike_have_one_dead_letter(self, run):
+    def test_events_with_the_same_error_have_one_dead_letter(self, run):
         large = record("k", ",".join(["x" * 9_000] * 100))
         receipt = run(large)
         assert (receipt.status, receipt.counts.read) == (TaskStatus.DURABLE, 100)
@@ -276,21 +280,21 @@ class TestManyEventsOfARecord:
         ("body", "failed"),
         [("1,2,3", 0), ("1,2,333", 1 / 3), ("1,222,333", 2 / 3), ("111,222,333", 1), (",".join(["333"] * 49), 1)],
     )
-    def test_a_record_counts_by_the_fraction_of_its_events_that_failed(self, run, body, failed):
+    def test_record_counts_by_the_fraction_of_its_failed_events(self, run, body, failed):
         counts = run(record("k", body), record("k", "1", 1)).counts
         assert (counts.records, counts.failed) == (2, failed)
 
     @pytest.mark.parametrize("on_error", [OnError.DEAD_LETTER, OnError.DROP])
-    def test_what_two_sinks_refuse_is_one_failure(self, run, on_error):
+    def test_event_that_two_sinks_refuse_is_one_failure(self, run, on_error):
         sinks = [sink(name, columns=SHORT, on_error=on_error) for name in ("one", "two")]
         counts = run(record("k", "1,222"), sinks=sinks).counts
         assert (counts.records, counts.failed) == (1, 0.5)
 
-    def test_records_that_are_no_events_count_too(self, run):
+    def test_records_that_cannot_be_decoded_count_as_failed(self, run):
         counts = run(record("k", "x" * 2_000_000), record("k", None, 1)).counts
         assert (counts.records, counts.failed) == (2, 1)
 
-    def test_one_bad_record_of_many_events_does_not_spend_the_error_budget(self, run):
+    def test_one_record_of_many_failed_events_does_not_spend_the_error_budget(self, run):
         good = [record("k", "1", offset) for offset in range(1_999)]
         counts = run(*good, record("k", ",".join(["333"] * 1_100), 1_999)).counts
         assert counts.dead_lettered == Counter(value_too_large=1_100)
@@ -298,7 +302,7 @@ class TestManyEventsOfARecord:
 
 
 class PickyStore(MemoryStore):
-    """A store that tasks write; refuses calls with a value that starts with "bad", without naming the row."""
+    """A store that tasks write to; rejects calls with a value that starts with "bad", without naming the row."""
 
     kind = "picky"
     written: "PickyStore"
@@ -312,10 +316,10 @@ class PickyStore(MemoryStore):
         self.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
 
     def open(self):
-        """Open already."""
+        """Opened by the constructor."""
 
     def close(self):
-        """Stays open, to be read."""
+        """Stays open, so that the test can read it."""
 
     def apply(self, table, mutations):
         for mutation in mutations:
@@ -341,18 +345,18 @@ def picky(*sinks: Component[Any], settings: MemorySettings | None = None, **chan
     return plan(*sinks, decorators=TICK, stores={"logs": store}, **changed)
 
 
-def run_until_settled(task: Task, records: list[Record], assignment: TaskSpec) -> Receipt:
-    """As the driver does: once more with the rows that were refused."""
+def run_like_the_driver(task: Task, records: list[Record], spec: TaskSpec) -> Receipt:
+    """Run the task again with the refused rows until it is done, as the driver does."""
     refused: RefusedRows = {}
     while True:
-        receipt = task.run(records, replace(assignment, prepared={"logs": Prepared(refused=refused).packed()}))
+        receipt = task.run(records, replace(spec, prepared={"logs": Prepared(refused=refused).packed()}))
         if receipt.status is not TaskStatus.RUN_AGAIN:
             return receipt
-        (travelled,) = receipts_of(receipt.rows())
-        assert travelled.results == receipt.results
+        (received,) = receipts_of(receipt.rows())
+        assert received.results == receipt.results
         assert receipt.dead_letters == []
-        found = StoreResult.unpacked(travelled.results["logs"].payload).refused
-        assert not found.keys() & refused.keys(), "no end of it"
+        found = StoreResult.unpacked(received.results["logs"].payload).refused
+        assert not found.keys() & refused.keys(), "the same row is refused twice"
         refused |= found
 
 
@@ -361,14 +365,14 @@ def written() -> set[bytes]:
 
 
 @pytest.mark.parametrize(("settings", "puts"), [(MemorySettings(), [2]), (NarrowSettings(), [1, 1])])
-def test_store_says_how_much_of_a_row_it_takes_at_once(assignment, settings, puts):
-    live_task(picky(settings=settings)).run([record("a", "1:2"), record("a", "3:4", 1)], assignment)
+def test_put_is_split_at_the_maximum_of_the_store(spec, settings, puts):
+    live_task(picky(settings=settings)).run([record("a", "1:2"), record("a", "3:4", 1)], spec)
     assert PickyStore.written.puts == puts
 
 
-def test_events_whose_rows_the_store_refuses_are_dead_letters(assignment):
+def test_events_whose_rows_the_store_refuses_are_dead_letters(spec):
     records = [record(f"r{number}", f"{'bad' if number in (3, 40) else 1}:2", number) for number in range(100)]
-    receipt = run_until_settled(live_task(picky()), records, assignment)
+    receipt = run_like_the_driver(live_task(picky()), records, spec)
     assert receipt.status is TaskStatus.DURABLE
     assert (receipt.counts.read, receipt.counts.stored) == (100, 98)
     assert receipt.counts.dead_lettered == Counter(write_rejected=2)
@@ -379,63 +383,63 @@ def test_events_whose_rows_the_store_refuses_are_dead_letters(assignment):
     assert written() == {record.key for record in records} - {b"r3", b"r40"}
 
 
-def test_refused_event_counts_once_for_several_sinks(assignment):
-    """The store refuses the event of two sinks, a third sink refuses it first: three dead letters, one event."""
+def test_refused_event_counts_once_for_several_sinks(spec):
+    """The store rejects the event of two sinks, and a third sink fails: three dead letters, one event."""
     sinks = sink("first"), sink("second", table="t"), sink("picky", columns={"max_value_bytes": "2B"})
     records = [record("a", "1:2"), record("b", "bad:2", 1)]
-    receipt = run_until_settled(live_task(picky(*sinks)), records, assignment)
+    receipt = run_like_the_driver(live_task(picky(*sinks)), records, spec)
     assert (receipt.counts.read, receipt.counts.stored) == (2, 1)
     assert receipt.counts.dead_lettered == Counter(write_rejected=1)
     assert [DeadLetter.from_json(line).component for line in receipt.dead_letters] == ["first", "second", "picky"]
 
 
-def test_event_with_a_dead_letter_counts_as_dead_lettered_though_another_sink_drops_it(assignment):
+def test_event_with_a_dead_letter_of_one_sink_and_a_drop_of_another_is_dead_lettered(spec):
     sinks = sink("dropping", on_error=OnError.DROP), sink("keeping")
-    receipt = live_task(plan(*sinks, decorators=TICK)).run([record("", "1:2")], assignment)
+    receipt = live_task(plan(*sinks, decorators=TICK)).run([record("", "1:2")], spec)
     assert (receipt.counts.dropped, receipt.counts.dead_lettered) == (Counter(), Counter(empty_row_key=1))
     assert [DeadLetter.from_json(line).component for line in receipt.dead_letters] == ["keeping"]
 
 
 @pytest.mark.parametrize(("on_error", "status"), [(OnError.DROP, TaskStatus.DURABLE), (OnError.STOP, TaskStatus.STOP)])
-def test_refused_row_follows_on_error(assignment, on_error, status):
-    receipt = run_until_settled(live_task(picky(sink(on_error=on_error))), [record("a", "bad:2")], assignment)
+def test_refused_row_follows_on_error(spec, on_error, status):
+    receipt = run_like_the_driver(live_task(picky(sink(on_error=on_error))), [record("a", "bad:2")], spec)
     assert (receipt.status, receipt.dead_letters) == (status, [])
     assert receipt.counts.dropped["on_error"] == (on_error is OnError.DROP)
 
 
-def test_refused_delete_is_a_dead_letter(assignment):
+def test_refused_delete_is_a_dead_letter(spec):
     records = [record("bad", None), record("a", None, 1), record("b", "1:2", 2)]
     deleting = live_task(picky(decoding=Decoding(tombstones=Tombstones.DELETE)))
-    receipt = run_until_settled(deleting, records, assignment)
+    receipt = run_like_the_driver(deleting, records, spec)
     assert (receipt.counts.stored, receipt.counts.dead_lettered) == (2, Counter(write_rejected=1))
     assert DeadLetter.from_json(receipt.dead_letters[0]).record.offset == 0
 
 
-def test_attempt_that_is_not_acknowledged_carries_no_dead_letters(assignment):
+def test_unacknowledged_attempt_has_no_dead_letters(spec):
     other = (*TICK, decorator(Value, attribute="2hb_new:x", value="1"))
-    receipt = live_task(plan(decorators=other)).run([record("", "1:2"), record("a", "1:2", 1)], assignment)
+    receipt = live_task(plan(decorators=other)).run([record("", "1:2"), record("a", "1:2", 1)], spec)
     assert (receipt.status, receipt.dead_letters) == (TaskStatus.RUN_AGAIN, [])
 
 
-def test_tasks_after_a_blocked_one_do_not_wait_again(assignment):
-    """Of an attempt with many partitions, each process waits for the store once."""
-    cluster = planned("logs", "sinks.hbase.store:HBaseStore", HBaseSettings(host="127.0.0.1", port=nobody_listens()))
+def test_tasks_after_a_blocked_one_do_not_wait_again(spec):
+    """Each process waits for the store once in an attempt with many partitions."""
+    cluster = planned("logs", "sinks.hbase.store:HBaseStore", HBaseSettings(host="127.0.0.1", port=closed_port()))
     task = live_task(plan(decorators=TICK, stores={"logs": cluster}))
     attempt = replace(spec_of(5_000, attempt="3-0"), patience_s=0.1)
     first = task.run([record("a", "1:2")], attempt)
-    taken = iter([record("b", "1:2")])
-    second = task.run(taken, attempt)
+    unread = iter([record("b", "1:2")])
+    second = task.run(unread, attempt)
     assert (first.status, first.code) == (second.status, second.code) == (TaskStatus.BLOCKED, "store_unavailable")
-    assert len(list(taken)) == 1
-    task.run(taken := iter([record("b", "1:2")]), replace(spec_of(5_000, attempt="3-1"), patience_s=0.1))
-    assert list(taken) == []
+    assert len(list(unread)) == 1
+    task.run(unread := iter([record("b", "1:2")]), replace(spec_of(5_000, attempt="3-1"), patience_s=0.1))
+    assert list(unread) == []
     task.close()
 
 
-def nobody_listens() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return held.getsockname()[1]
+def closed_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 class LastTwo(FanOut[Settings]):
@@ -444,14 +448,14 @@ class LastTwo(FanOut[Settings]):
     kind = "last_two"
 
     def split_start(self) -> None:
-        self._held: list[Event] = []
+        self._buffered: list[Event] = []
 
     def decorate(self, event: Event) -> Buffered:
-        self._held.append(event)
-        return Buffered(self._held.pop(0) if len(self._held) > 2 else None)
+        self._buffered.append(event)
+        return Buffered(self._buffered.pop(0) if len(self._buffered) > 2 else None)
 
     def split_end(self) -> list[Event]:
-        return self._held
+        return self._buffered
 
 
 class NoFile(Value):
@@ -461,74 +465,74 @@ class NoFile(Value):
         raise StoreUnavailableError("no file", code="disk_busy")
 
 
-def holding(component: type = LastTwo, *sinks: Component[Any], after: tuple[Component[Any], ...] = TICK) -> Task:
+def buffering(component: type = LastTwo, *sinks: Component[Any], after: tuple[Component[Any], ...] = TICK) -> Task:
     sys.modules["buffering_decorators"] = sys.modules[__name__]
     settings = TICK[2].settings if component is NoFile else Settings()
-    part = planned("holding", f"buffering_decorators:{component.__name__}", settings, OnError.DEAD_LETTER)
+    part = planned("buffering", f"buffering_decorators:{component.__name__}", settings, OnError.DEAD_LETTER)
     return live_task(plan(*sinks, decorators=(part, *after)))
 
 
-def test_buffered_events_are_written_at_the_end_of_the_split(assignment):
+def test_buffered_events_are_written_at_the_end_of_the_split(spec):
     records = [record(key, "1:2", offset) for offset, key in enumerate("abcd")]
-    receipt = holding().run(records, assignment)
+    receipt = buffering().run(records, spec)
     assert (receipt.status, receipt.counts.read, receipt.counts.stored) == (TaskStatus.DURABLE, 4, 2)
     assert receipt.counts.dropped == Counter(last_two=2)
     assert [row.key for row in stored(receipt)] == [b"c", b"d"]
 
 
-def test_a_split_is_one_partition_however_many_a_task_reads(assignment):
+def test_each_partition_that_a_task_reads_is_one_split(spec):
     records = [record(key, "1:2", offset) for offset, key in enumerate("abc")]
     others = [each._replace(partition=1, key=each.key + each.key) for each in records]
     elsewhere = [each._replace(topic="other", key=each.key + b"-") for each in records]
-    receipt = holding().run([*records, *others, *elsewhere], assignment)
+    receipt = buffering().run([*records, *others, *elsewhere], spec)
     assert (receipt.counts.read, receipt.counts.stored, receipt.counts.dropped) == (9, 6, Counter(last_two=3))
     assert [row.key for row in stored(receipt)] == [b"b", b"b-", b"bb", b"c", b"c-", b"cc"]
 
 
-def test_dead_letter_of_a_buffered_event_has_its_own_record(assignment):
+def test_dead_letter_of_a_buffered_event_has_its_own_record(spec):
     records = [record("a", "1:2"), record("", "3:4", 1), record("b", "1:2", 2)]
-    receipt = holding().run(records, assignment)
+    receipt = buffering().run(records, spec)
     assert (receipt.counts.stored, receipt.counts.dropped) == (1, Counter(last_two=1))
     assert receipt.counts.dead_lettered == Counter(empty_row_key=1)
     assert [DeadLetter.from_json(line).record for line in receipt.dead_letters] == [records[1]]
 
 
-def test_buffered_event_is_written_to_the_sinks_its_record_is_for(assignment):
+def test_buffered_event_is_written_to_the_selected_sinks_of_its_record(spec):
     records = [record("a", "1:2"), record("b", "1:2", 1), record("c", "1:2", 2)._replace(partition=1)]
-    directed = replace(assignment, only={records[0].place: frozenset({"x"}), records[2].place: frozenset({"y"})})
+    selected = replace(spec, only={records[0].place: frozenset({"x"}), records[2].place: frozenset({"y"})})
     sinks = sink("x", when="%{key} == 'a'"), sink("y", when="%{key} == 'b'")
-    counts = holding(LastTwo, *sinks).run(records, directed).counts
+    counts = buffering(LastTwo, *sinks).run(records, selected).counts
     assert (counts.stored, counts.dropped) == (2, Counter(no_sink=1))
 
 
-def test_abandoned_attempt_leaves_no_buffered_events(assignment):
-    def torn() -> Iterator[Record]:
+def test_abandoned_attempt_leaves_no_buffered_events(spec):
+    def interrupted() -> Iterator[Record]:
         yield record("lost", "1:2")
-        raise StoreUnavailableError("gone")
+        raise StoreUnavailableError("no answer")
 
-    task = holding()
-    assert task.run(torn(), assignment).status is TaskStatus.BLOCKED
-    receipt = task.run([record("a", "1:2")], assignment)
+    task = buffering()
+    assert task.run(interrupted(), spec).status is TaskStatus.BLOCKED
+    receipt = task.run([record("a", "1:2")], spec)
     assert (receipt.counts.read, [row.key for row in stored(receipt)]) == (1, [b"a"])
 
 
-def test_decorator_that_fails_at_split_start_blocks_and_is_named(assignment):
-    receipt = holding(NoFile).run([record("a", "1:2")], assignment)
-    assert (receipt.status, receipt.code, receipt.message) == (TaskStatus.BLOCKED, "disk_busy", '"holding": no file')
+def test_decorator_that_fails_at_split_start_blocks_and_is_named(spec):
+    receipt = buffering(NoFile).run([record("a", "1:2")], spec)
+    assert (receipt.status, receipt.code, receipt.message) == (TaskStatus.BLOCKED, "disk_busy", '"buffering": no file')
     assert receipt.counts.read == 0
 
 
-def of_several(sink: Component[Any]) -> Task:
+def with_fan_out(sink: Component[Any]) -> Task:
     """One event for each part of a body; the last two of a split are buffered."""
     sys.modules["buffering_decorators"] = sys.modules[__name__]
-    last_two = planned("holding", "buffering_decorators:LastTwo", Settings(), OnError.DEAD_LETTER)
+    last_two = planned("buffering", "buffering_decorators:LastTwo", Settings(), OnError.DEAD_LETTER)
     parts = decorator(Explode, form="separated", separator=",")
     cell = decorator(Value, attribute="2hb_f:value", value="%{body}")
     return live_task(plan(sink, decorators=(parts, last_two, cell, TICK[2])))
 
 
-def test_buffered_events_of_a_record_that_failed_alike_have_one_dead_letter(assignment):
-    receipt = of_several(sink(columns={"max_value_bytes": "1B"})).run([record("a", "1,2,33,44")], assignment)
+def test_buffered_events_of_a_record_with_the_same_error_have_one_dead_letter(spec):
+    receipt = with_fan_out(sink(columns={"max_value_bytes": "1B"})).run([record("a", "1,2,33,44")], spec)
     assert (receipt.counts.dropped, receipt.counts.dead_lettered) == (Counter(last_two=2), Counter(value_too_large=2))
     (dead_letter,) = map(DeadLetter.from_json, receipt.dead_letters)
     assert (dead_letter.events, dead_letter.fan_out) == (2, 2)
@@ -545,15 +549,15 @@ def test_buffered_events_of_a_record_that_failed_alike_have_one_dead_letter(assi
         (["11,22,33", "4,5"], 0),
     ],
 )
-def test_buffered_events_count_as_their_fraction_of_the_record(assignment, bodies, failed):
-    """Events dropped for them in between, of their own record or an earlier one, change nothing."""
+def test_buffered_events_count_as_their_fraction_of_the_record(spec, bodies, failed):
+    """Events that are dropped from the buffer, of the same record or an earlier one, do not change the fraction."""
     records = [record("a", body, offset) for offset, body in enumerate(bodies)]
-    counts = of_several(sink(columns={"max_value_bytes": "1B"})).run(records, assignment).counts
+    counts = with_fan_out(sink(columns={"max_value_bytes": "1B"})).run(records, spec).counts
     assert (counts.records, counts.failed) == (len(bodies), failed)
 
 
 @pytest.mark.parametrize(("max_failures", "status"), [(2, TaskStatus.STOP), (5, TaskStatus.DURABLE)])
-def test_task_stops_once_its_failures_spend_the_error_budget(assignment, max_failures, status):
+def test_task_stops_once_its_failures_spend_the_error_budget(spec, max_failures, status):
     bad = [record("", "1:2", number) for number in range(5)]
-    receipt = live_task(plan(decorators=TICK)).run(bad, replace(assignment, max_failures=max_failures))
+    receipt = live_task(plan(decorators=TICK)).run(bad, replace(spec, max_failures=max_failures))
     assert (receipt.status, receipt.code == "error_budget") == (status, status is TaskStatus.STOP)

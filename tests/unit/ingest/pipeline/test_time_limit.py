@@ -31,7 +31,7 @@ ROW_KEY = {"value": {"attribute": "2hb_", "value": "%{key}"}}
 CELL = {"value": {"attribute": "2hb_f:x", "value": "1"}}
 NEVER = r"(a+)+$"
 EVIL = b"a" * 60 + b"!"
-FIELDS = r"^(?P<host>(?:[0-9A-Za-z]+[.-]?)+) (?P<user>\S+)$"  # what a library of named patterns makes of a line
+FIELDS = r"^(?P<host>(?:[0-9A-Za-z]+[.-]?)+) (?P<user>\S+)$"  # as in a library of named patterns
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +65,7 @@ def planned(tmp_path):
 
 
 @pytest.fixture
-def assignment(tmp_path):
+def spec(tmp_path):
     return spec_of(5_000, prepared={"m": Prepared(str(tmp_path), {"t": frozenset({b"f"})})})
 
 
@@ -100,9 +100,9 @@ def records(*bodies: bytes) -> list[Record]:
         "regex-with-look-around",
     ],
 )
-def test_pattern_that_backtracks_fails_only_its_events(planned, assignment, decorator):
+def test_pattern_that_backtracks_fails_only_its_events(planned, spec, decorator):
     task = live_task(planned(decorator))
-    receipt = task.run(records(b"a", EVIL, b"b", EVIL, b"c"), assignment)
+    receipt = task.run(records(b"a", EVIL, b"b", EVIL, b"c"), spec)
     assert receipt.status is TaskStatus.DURABLE, receipt.message
     assert (receipt.counts.read, receipt.counts.stored) == (5, 3)
     assert receipt.counts.dead_lettered == Counter(decorator_timeout=2)
@@ -113,19 +113,19 @@ def test_pattern_that_backtracks_fails_only_its_events(planned, assignment, deco
 
 
 @pytest.mark.parametrize("when", [None, f"%{{body}} matches '{NEVER}'"], ids=["decorator", "condition"])
-def test_pattern_behind_a_fan_out_fails_only_the_events_it_hangs_for(planned, assignment, when):
+def test_pattern_behind_a_fan_out_fails_only_the_events_it_hangs_for(planned, spec, when):
     """With a fan-out a chain runs one decorator after another, and each condition is guarded."""
     decorator = {"value": {"attribute": "x", "value": f"%{{extract(body, '{NEVER}')}}"}}
     if when is not None:
         decorator = {"value": {"attribute": "x", "value": "1", "when": when}}
-    receipt = live_task(planned({"mult": {"n": 2}}, decorator)).run(records(b"a", EVIL, b"b"), assignment)
+    receipt = live_task(planned({"mult": {"n": 2}}, decorator)).run(records(b"a", EVIL, b"b"), spec)
     assert (receipt.status, receipt.counts.stored) == (TaskStatus.DURABLE, 4)
     assert receipt.counts.dead_lettered == Counter(decorator_timeout=2)
 
 
-def test_rule_of_a_sink_that_does_not_return(planned, assignment):
+def test_rule_of_a_sink_that_does_not_return_fails_the_event(planned, spec):
     plan = planned(rules=[{"when": f"%{{body}} matches '{NEVER}'", "write_to_wal": False}])
-    receipt = live_task(plan).run(records(b"", EVIL), assignment)
+    receipt = live_task(plan).run(records(b"", EVIL), spec)
     assert (receipt.status, receipt.counts.dead_lettered) == (TaskStatus.DURABLE, Counter(sink_timeout=1))
 
 
@@ -141,15 +141,15 @@ def test_dry_run_interrupts_calls_as_the_service_does(planned):
         assert [line["error"] and line["error"]["code"] for line in lines] == [None, code]
 
 
-def test_condition_of_a_sink_that_does_not_return(planned, assignment):
+def test_condition_of_a_sink_that_does_not_return_fails_the_event(planned, spec):
     plan = planned(when=f"not %{{body}} matches '{NEVER}'")
-    receipt = live_task(plan).run(records(b"", EVIL), assignment)
+    receipt = live_task(plan).run(records(b"", EVIL), spec)
     assert (receipt.status, receipt.counts.dead_lettered) == (TaskStatus.DURABLE, Counter(sink_timeout=1))
 
 
-def test_mapping_that_does_not_return(planned, assignment):
+def test_mapping_that_does_not_return_fails_the_event(planned, spec):
     plan = planned({"json": {"prefix": "2hb_f:"}}, columns={"name_pattern": "(a+)+|x"})
-    receipt = live_task(plan).run(records(b"{}", json.dumps({EVIL.decode(): 1}).encode()), assignment)
+    receipt = live_task(plan).run(records(b"{}", json.dumps({EVIL.decode(): 1}).encode()), spec)
     assert (receipt.status, receipt.counts.dead_lettered) == (TaskStatus.DURABLE, Counter(sink_timeout=1))
 
 
@@ -173,7 +173,7 @@ class Loop(Value):
             try:
                 time.sleep(0.001)
                 self._parse(event.body)
-            except Exception:  # noqa: BLE001, S110 - that is what it is a test of
+            except Exception:  # noqa: BLE001, S110 - the behaviour under test
                 pass
         return super().decorate(event)
 
@@ -189,14 +189,14 @@ def with_decorator(plan: Plan, decorator: type) -> Plan:
     return replace(plan, decorators=(part, *plan.decorators))
 
 
-def test_loop_that_catches_exceptions_is_interrupted(planned, assignment):
-    receipt = live_task(with_decorator(planned(), Loop)).run(records(b"a", EVIL, b"b"), assignment)
+def test_loop_that_catches_exceptions_is_interrupted(planned, spec):
+    receipt = live_task(with_decorator(planned(), Loop)).run(records(b"a", EVIL, b"b"), spec)
     assert (receipt.status, receipt.counts.stored) == (TaskStatus.DURABLE, 2)
     assert receipt.counts.dead_lettered == Counter(decorator_timeout=1)
 
 
-def test_loop_in_one_event_after_the_other_stops_the_pipeline(planned, assignment):
-    receipt = live_task(with_decorator(planned(), Loop)).run(records(*[EVIL] * (MAX_ENDED + 5)), assignment)
+def test_too_many_timeouts_stop_the_pipeline(planned, spec):
+    receipt = live_task(with_decorator(planned(), Loop)).run(records(*[EVIL] * (MAX_ENDED + 5)), spec)
     assert (receipt.status, receipt.code) == (TaskStatus.STOP, "timeouts")
     assert '"slow"' in receipt.message
     assert "ingest explain" in receipt.message
@@ -299,7 +299,7 @@ def test_waiting_outside_of_guarded_calls_is_not_interrupted():
     assert limit.ended == 0
 
 
-def test_other_threads_are_left_alone():
+def test_calls_in_other_threads_are_not_interrupted():
     found = []
 
     def guarded() -> None:

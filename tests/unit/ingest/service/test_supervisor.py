@@ -52,7 +52,7 @@ class Query:
     def wait_drained(self, timeout_s: float) -> bool:
         return self.is_drained
 
-    def step_s(self) -> float:
+    def stage_s(self) -> float:
         return self.at_work_s
 
     def is_idle(self) -> bool:

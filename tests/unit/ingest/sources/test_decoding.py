@@ -1,4 +1,4 @@
-"""Records become events: core fields from headers, formats, tombstones, limits."""
+"""Decoding of records: core fields from headers, formats, tombstones, limits."""
 
 import base64
 import io
@@ -31,7 +31,7 @@ def avro(headers, body):
 
 
 class TestRaw:
-    def test_a_record_without_headers(self):
+    def test_record_without_headers_gets_defaults(self):
         expected = Event(
             b"body",
             {},
@@ -45,7 +45,7 @@ class TestRaw:
         assert Decoder().decode(record()) == expected
 
     @pytest.mark.parametrize(("partition", "offset"), [(0, 0), (3, 9_999), (99, 10_000), (101, 123_456_789)])
-    def test_nanos_are_those_of_the_formula(self, partition, offset):
+    def test_nanos_equal_nanos_of(self, partition, offset):
         event = Decoder().decode(record(partition=partition, offset=offset))
         assert event.nanos == nanos_of(1308748686334, partition, offset)
 
@@ -68,7 +68,7 @@ class TestRaw:
     def test_null_header_is_empty(self):
         assert Decoder().decode(record(headers=[("x", None)])).attributes == {"x": b""}
 
-    def test_no_key_is_an_empty_key(self):
+    def test_missing_key_is_empty(self):
         assert Decoder().decode(record(key=None)).key == b""
 
     @pytest.mark.parametrize(
@@ -85,12 +85,12 @@ class TestRaw:
         ],
         ids=lambda header: f"{header[0]}={header[1][:20]!r}",
     )
-    def test_wrong_core_header_is_an_error(self, header):
+    def test_invalid_core_header_is_an_error(self, header):
         with pytest.raises(DecodeError) as caught:
             Decoder().decode(record(headers=[header]))
         assert caught.value.code == "bad_header"
 
-    def test_largest_nanos(self):
+    def test_nanos_of_63_bits_are_decoded(self):
         event = Decoder().decode(record(headers=[("nanos", b"9223372036854775807")]))
         assert event.nanos == 2**63 - 1
 
@@ -106,10 +106,10 @@ class TestLimits:
 
 
 class TestTombstones:
-    def test_drop_says_why(self):
+    def test_drop_returns_the_reason(self):
         assert Decoder().decode(record(None)) == "tombstone"
 
-    def test_error(self):
+    def test_error_raises(self):
         with pytest.raises(DecodeError) as caught:
             Decoder(tombstones="error").decode(record(None))
         assert caught.value.code == "tombstone"
@@ -119,18 +119,18 @@ class TestTombstones:
         event = Decoder(tombstones="delete", format=name).decode(record(None, headers=[("x", b"1")]))
         assert (event.body, event.tombstone, event.attributes) == (b"", True, {"x": b"1"})
 
-    def test_empty_value_is_no_tombstone(self):
+    def test_empty_value_is_not_a_tombstone(self):
         event = Decoder(tombstones="delete").decode(record(b""))
         assert (event.body, event.tombstone) == (b"", False)
 
 
 class TestWriteOnce:
-    def test_replace_by_default(self):
+    def test_attributes_can_be_replaced_by_default(self):
         event = Decoder().decode(record(headers=[("x", b"1")]))
         event.set("x", b"2")
         assert event.attributes == {"x": b"2"}
 
-    def test_error_refuses_a_second_value(self):
+    def test_write_once_event_rejects_a_second_value(self):
         event = Decoder(existing="error").decode(record(headers=[("x", b"1"), ("x", b"2")]))
         assert isinstance(event, WriteOnceEvent)
         with pytest.raises(DecorateError):
@@ -151,7 +151,7 @@ class TestJson:
         assert (event.body, event.host, event.attributes) == ("größe".encode(), "h", attributes)
 
     @pytest.mark.parametrize("more", ["", ', "large": 1e400'])
-    def test_numbers_keep_the_digits_they_were_written_with(self, more):
+    def test_numbers_keep_their_digits(self, more):
         numbers = {"id": "123456789012345678901", "p": "1.50", "z": "-0", "n": "7", "nanos": "-12"}
         headers = ", ".join(f'"{name}": {number}' for name, number in numbers.items())
         event = Decoder(format="json").decode(record(f'{{"body": "b-0", "headers": {{{headers}{more}}}}}'.encode()))
@@ -160,18 +160,18 @@ class TestJson:
         assert (event.body, event.attributes) == (b"b-0", {name: text.encode() for name, text in numbers.items()})
 
     @given(st.from_regex(r"-?(0|[1-9][0-9]{0,25})(\.[0-9]{1,25})?([eE][+-]?[0-9]{1,3})?", fullmatch=True), st.text())
-    def test_any_number_does(self, number, body):
+    def test_any_number_keeps_its_digits(self, number, body):
         value = f'{{"headers": {{"n": {number}}}, "body": {json.dumps(body)}}}'.encode()
         assert Decoder(format="json").decode(record(value)).attributes == {"n": number.encode()}
 
-    def test_both_are_optional(self):
+    def test_body_and_headers_are_optional(self):
         event = self.decode({})
         assert (event.body, event.attributes) == (b"", {})
 
     def test_body_of_any_bytes(self):
         assert self.decode({"body": {"b64": base64.b64encode(b"\x00\xff").decode()}}).body == b"\x00\xff"
 
-    def test_envelope_wins_over_the_record(self):
+    def test_headers_of_the_envelope_override_those_of_the_record(self):
         event = self.decode({"headers": {"x": "inner", "host": "in"}}, headers=[("x", b"outer"), ("host", b"out")])
         assert (event.attributes, event.host) == ({"x": b"inner"}, "in")
 
@@ -195,7 +195,7 @@ class TestJson:
         ],
         ids=lambda given: str(given)[:50],
     )
-    def test_other_values_are_errors(self, value, code):
+    def test_invalid_envelopes_are_errors(self, value, code):
         with pytest.raises(DecodeError) as caught:
             Decoder(format="json").decode(record(value))
         assert caught.value.code == code
@@ -208,16 +208,16 @@ class TestFlumeAvro:
         assert (event.body, event.host, event.attributes) == (b"\x00\xff", "h", {"timestamp": b"12"})
 
     @given(st.dictionaries(st.text(), st.text()), st.binary())
-    def test_what_was_written_is_read(self, headers, body):
+    def test_written_events_are_read_back(self, headers, body):
         event = Decoder(format="flume_avro").decode(record(avro({f"a{name}": v for name, v in headers.items()}, body)))
         expected = {f"a{name}": value.encode() for name, value in headers.items()}
         assert (event.body, event.attributes) == (body, expected)
 
-    def test_headers_that_are_not_utf_8_keep_their_bytes(self):
+    def test_headers_that_are_not_utf8_keep_their_bytes(self):
         value = b"\x02\x02\xff\x02\xfe\x00\x00"  # one pair of one-byte strings, end of the map, empty body
         assert Decoder(format="flume_avro").decode(record(value)).attributes == {"\udcff": b"\xfe"}
 
-    def test_bytes_behind_the_event_are_an_error(self):
+    def test_trailing_bytes_are_an_error(self):
         with pytest.raises(DecodeError) as caught:
             Decoder(format="flume_avro").decode(record(avro({}, b"") + b"x"))
         assert caught.value.code == "bad_avro"
@@ -237,6 +237,6 @@ def test_any_record_is_an_event_or_an_error(name, key, value, headers):
     assert isinstance(event, Event)
 
 
-def test_a_decoder_travels_to_the_workers():
+def test_decoder_can_be_pickled():
     decoder = pickle.loads(pickle.dumps(Decoder(format="flume_avro", existing="error", tombstones="delete")))  # noqa: S301 - our own
     assert decoder.decode(record(avro({}, b"b"))).body == b"b"

@@ -1,4 +1,4 @@
-"""Options of the Kafka source: topics, group and where to begin."""
+"""Options of the Kafka source: topics, group and start."""
 
 import pickle
 
@@ -7,11 +7,11 @@ from pydantic import ValidationError
 
 from ingest.sources.kafka import KafkaSourceSettings, Start
 
-SMALLEST = {"brokers": "localhost:9092", "topics": ["t"]}
+MINIMAL = {"brokers": "localhost:9092", "topics": ["t"]}
 
 
 def source(context=None, **options):
-    return KafkaSourceSettings.model_validate(SMALLEST | options, context=context)
+    return KafkaSourceSettings.model_validate(MINIMAL | options, context=context)
 
 
 def test_group_is_named_after_the_pipeline():
@@ -52,18 +52,18 @@ def test_start(written, start):
         {"t": {"0": True}},
     ],
 )
-def test_start_that_is_none(written):
+def test_invalid_start_is_rejected(written):
     with pytest.raises(ValidationError):
         source(start=written)
 
 
 @pytest.mark.parametrize("topics", [[], [""], ["a b"], ["."], [".."], ["x" * 250], "t"])
-def test_topics_that_are_none(topics):
+def test_invalid_topics_are_rejected(topics):
     with pytest.raises(ValidationError):
         source(topics=topics)
 
 
 @pytest.mark.parametrize("pattern", ["(", "a{2,1}", "(" * 5000])
-def test_pattern_that_is_none(pattern):
+def test_invalid_pattern_is_rejected(pattern):
     with pytest.raises(ValidationError, match="bad pattern"):
         KafkaSourceSettings.model_validate({"brokers": "localhost:9092", "topics_pattern": pattern})

@@ -1,4 +1,4 @@
-"""What Spark's exceptions mean."""
+"""Translation of Spark's exceptions."""
 
 import pytest
 
@@ -22,7 +22,7 @@ CASES = [
         Disposition.STOP,
     ),
     (
-        'ingest.api.errors.PositionLostError: "/logs/a" has changed since it was taken',
+        'ingest.api.errors.PositionLostError: "/logs/a" has changed since it was discovered',
         "position_lost",
         Disposition.STOP,
     ),
@@ -53,21 +53,21 @@ CASES = [
 
 
 @pytest.mark.parametrize(("text", "code", "disposition"), CASES, ids=[f"{case[1]}-{n}" for n, case in enumerate(CASES)])
-def test_condition_of_an_exception_is_reported(text: str, code: str, disposition: Disposition):
+def test_exception_is_translated_by_its_text(text: str, code: str, disposition: Disposition):
     found = translated(RuntimeError(f"Job aborted due to stage failure\n{text}\n\tat org.apache.spark…"))
     assert found is not None
     assert (found.code, found.disposition) == (code, disposition)
 
 
-def test_message_of_our_reader_is_reported_as_it_is():
+def test_error_of_our_reader_keeps_its_message():
     text = (
         "    raise PositionLostError(\n"
-        'ingest.api.errors.PositionLostError: "/logs/a" has changed since it was taken; give what is new its own file\n'
+        'ingest.api.errors.PositionLostError: "/logs/a" has changed since it was discovered; use a new file\n'
         "\tat org.apache.spark…"
     )
     found = translated(RuntimeError(text))
-    assert str(found) == '"/logs/a" has changed since it was taken; give what is new its own file'
+    assert str(found) == '"/logs/a" has changed since it was discovered; use a new file'
 
 
-def test_any_other_failure_is_none_of_ours():
+def test_other_exceptions_are_not_translated():
     assert translated(RuntimeError("Python worker exited unexpectedly (crashed)")) is None

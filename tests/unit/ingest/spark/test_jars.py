@@ -1,4 +1,4 @@
-"""Jars of the connector: found, checked, and fetched whole or not at all."""
+"""Jars of the connector: found, verified and downloaded."""
 
 import os
 import stat
@@ -8,7 +8,7 @@ import pytest
 from ingest.api import IngestError, IntegrityError, NotFoundError
 from ingest.spark import jars
 
-# stands in for Maven: writes the file the last argument's folder is to get, with the text of FAKE_JAR
+# stands in for Maven: writes the artifact's file to the output directory; its content starts with FAKE_JAR
 _MAVEN = """#!/bin/sh
 for argument in "$@"; do
     case "$argument" in
@@ -28,7 +28,7 @@ def two_jars(monkeypatch):
     import hashlib
 
     found = tuple(jars.Jar(name, hashlib.sha256(name.encode()).hexdigest()) for name in ("g:one:1.0", "g:two_2.13:2"))
-    monkeypatch.setattr(jars, "wanted", lambda: found)
+    monkeypatch.setattr(jars, "required", lambda: found)
     return found
 
 
@@ -43,17 +43,17 @@ def maven(tmp_path, monkeypatch):
     return script
 
 
-def test_the_table_names_each_jar_once_with_its_sum():
-    found = jars.wanted()
+def test_each_jar_is_listed_once_with_its_checksum():
+    found = jars.required()
     assert [jar.file_name.partition("-")[0] for jar in found] == ["spark", "spark", "kafka", "commons"]
     assert {len(jar.sha256) for jar in found} == {64}
     assert len({jar.file_name for jar in found}) == len(found)
 
 
-def test_the_connector_is_that_of_the_installed_pyspark():
+def test_connector_has_the_version_of_pyspark():
     from importlib.metadata import version
 
-    assert f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version('pyspark')}" == jars.wanted()[0].coordinates
+    assert f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version('pyspark')}" == jars.required()[0].coordinates
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_cache_folder(monkeypatch, environment, folder):
     assert str(jars.cache_folder()) == folder
 
 
-def test_missing_jars_name_the_command(tmp_path):
+def test_error_of_missing_jars_names_the_command(tmp_path):
     with pytest.raises(NotFoundError) as caught:
         jars.connector_jars(tmp_path)
     assert caught.value.hint == "run `ingest jars fetch`"
@@ -86,7 +86,7 @@ def test_fetched_jars_are_found(two_jars, maven, tmp_path):
     assert reported == ["fetching g:one:1.0", "fetching g:two_2.13:2"]
 
 
-def test_fetching_again_gets_only_what_is_not_whole(two_jars, maven, tmp_path):
+def test_only_damaged_jars_are_fetched_again(two_jars, maven, tmp_path):
     cache = tmp_path / "cache"
     jars.fetch(cache)
     (cache / "one-1.0.jar").write_text("damaged")
@@ -95,11 +95,11 @@ def test_fetching_again_gets_only_what_is_not_whole(two_jars, maven, tmp_path):
     assert caught.value.hint == "run `ingest jars fetch`"
     reported = []
     jars.fetch(cache, reported.append)
-    assert reported == ["fetching g:one:1.0", "two_2.13-2.jar is there"]
+    assert reported == ["fetching g:one:1.0", "two_2.13-2.jar is up to date"]
     assert len(jars.connector_jars(cache)) == 2
 
 
-def test_a_jar_with_another_sum_never_gets_into_the_cache(two_jars, maven, tmp_path, monkeypatch):
+def test_jar_with_a_wrong_checksum_is_not_cached(two_jars, maven, tmp_path, monkeypatch):
     monkeypatch.setenv("FAKE_JAR", "evil")
     with pytest.raises(IntegrityError):
         jars.fetch(tmp_path / "cache")
@@ -114,7 +114,7 @@ def test_output_of_maven_is_reported(two_jars, maven, tmp_path, monkeypatch):
     assert caught.value.message == 'Maven could not fetch "g:one:1.0": [ERROR] no such artifact'
 
 
-def test_without_maven_the_package_is_named(two_jars, tmp_path, monkeypatch):
+def test_error_without_maven_names_the_package(two_jars, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NotFoundError) as caught:
         jars.fetch(tmp_path / "cache")

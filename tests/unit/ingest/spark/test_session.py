@@ -9,7 +9,7 @@ from ingest.spark.session import close_session
 
 
 class Gone:
-    """A session whose JVM was ended by whoever ends us as well."""
+    """A session whose JVM has ended before this process."""
 
     def __init__(self) -> None:
         self.sparkContext = self
@@ -21,8 +21,8 @@ class Gone:
         raise Py4JNetworkError("Answer from Java side is empty")
 
 
-def test_jvm_that_is_gone_already_is_no_failure():
-    """Pytest fails on what a thread raises."""
+def test_closing_a_session_without_its_jvm_raises_nothing():
+    """Pytest fails a test if one of its threads raises."""
     session = Gone()
     close_session(cast("SparkSession", session))
     assert session.stops == 1

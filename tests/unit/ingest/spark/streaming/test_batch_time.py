@@ -11,11 +11,11 @@ from ingest.spark.streaming.batch_time import BatchTimes
 
 
 def readings(*moments: int) -> Callable[[], int]:
-    """A clock that shows these, one after the other."""
+    """A clock that returns these times, one after the other."""
     return iter(moments).__next__
 
 
-def test_first_batch_takes_the_clock(tmp_path: Path):
+def test_first_batch_has_the_time_of_the_clock(tmp_path: Path):
     assert BatchTimes(tmp_path / "times", readings(1000)).of(0) == 1000
 
 
@@ -24,17 +24,17 @@ def test_replay_in_another_process_has_the_same_time(tmp_path: Path):
     assert BatchTimes(tmp_path, readings(9999)).of(7) == first
 
 
-def test_clock_set_back_still_rises_by_two(tmp_path: Path):
+def test_times_rise_by_two_after_the_clock_was_set_back(tmp_path: Path):
     times = BatchTimes(tmp_path, readings(1000, 400, 300))
     assert [times.of(0), times.of(1), times.of(2)] == [1000, 1002, 1004]
 
 
-def test_gap_in_the_files_uses_the_newest_earlier_one(tmp_path: Path):
+def test_time_follows_the_newest_earlier_one_across_a_gap(tmp_path: Path):
     BatchTimes(tmp_path, readings(5000)).of(3)
     assert BatchTimes(tmp_path, readings(10)).of(6) == 5002
 
 
-def test_new_checkpoint_begins_after_an_earlier_one(tmp_path: Path):
+def test_new_checkpoint_starts_after_the_notes_of_an_earlier_one(tmp_path: Path):
     earlier = BatchTimes(tmp_path / "earlier", readings(4_000, 5_000))
     earlier.of(0)
     earlier.of(1)
@@ -45,13 +45,13 @@ def test_new_checkpoint_begins_after_an_earlier_one(tmp_path: Path):
     assert [times.of(0), times.of(1), times.known(1), times.known(2)] == [5_002, 5_004, 5_004, None]
 
 
-def test_new_checkpoint_without_an_earlier_one_has_no_floor(tmp_path: Path):
+def test_notes_without_times_are_ignored(tmp_path: Path):
     times = BatchTimes(tmp_path, readings(10))
     times.start_after(["", "by another tool"])
     assert [times.of(0), [path.name for path in tmp_path.iterdir()]] == [10, ["0"]]
 
 
-def test_new_checkpoint_begins_after_a_removed_one_by_the_newest_time_outside_of_it(tmp_path: Path):
+def test_new_checkpoint_starts_after_the_newest_time_of_a_removed_one(tmp_path: Path):
     newest = tmp_path / "newest" / "p"
     earlier = BatchTimes(tmp_path / "removed", readings(4_000, 5_000), newest)
     assert [earlier.of(0), earlier.of(1), earlier.of(0)] == [4_000, 5_000, 4_000]
@@ -60,8 +60,8 @@ def test_new_checkpoint_begins_after_a_removed_one_by_the_newest_time_outside_of
     assert BatchTimes(tmp_path / "removed", readings(30), newest).of(2) == 5_006
 
 
-def test_time_that_is_not_stored_in_the_checkpoint_is_counted_outside_of_it(tmp_path: Path):
-    """Nothing tells whether it was used."""
+def test_next_time_follows_a_time_that_could_not_be_stored_in_the_checkpoint(tmp_path: Path):
+    """It may have been used."""
     newest = tmp_path / "newest"
     times = BatchTimes(tmp_path / "times", readings(1_000, 10), newest)
     (tmp_path / "times" / f".0.{os.getpid()}.tmp").mkdir()
@@ -71,13 +71,13 @@ def test_time_that_is_not_stored_in_the_checkpoint_is_counted_outside_of_it(tmp_
     assert times.of(0) == 1_002
 
 
-def test_damaged_newest_time_outside_is_refused_with_its_file(tmp_path: Path):
+def test_damaged_newest_time_is_reported_with_its_file(tmp_path: Path):
     (tmp_path / "newest").write_bytes(b"")
     with pytest.raises(CheckpointError, match=str(tmp_path / "newest")):
         BatchTimes(tmp_path / "times", readings(1), tmp_path / "newest").of(0)
 
 
-def test_damaged_time_is_refused_with_its_file(tmp_path: Path):
+def test_damaged_time_is_reported_with_its_file(tmp_path: Path):
     (tmp_path / "4").write_bytes(b"")
     with pytest.raises(CheckpointError, match=str(tmp_path / "4")):
         BatchTimes(tmp_path, readings(1)).of(4)

@@ -37,21 +37,21 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_sound_checkpoint_tells_what_is_acknowledged(folder: Path):
+def test_intact_checkpoint_has_newest_commit_and_offsets(folder: Path):
     checkpoint = Checkpoint(folder)
     checkpoint.verify()
     assert (checkpoint.newest_commit(), checkpoint.uncommitted()) == (2, 3)
     assert checkpoint.end_offsets(2) == {"ticks": {"0": 20}}
 
 
-def test_batch_that_was_planned_and_not_begun_does_not_run_again(folder: Path):
+def test_batch_that_was_only_planned_is_not_uncommitted(folder: Path):
     (folder / "times" / "3").unlink()
     checkpoint = Checkpoint(folder)
     checkpoint.verify()
     assert (checkpoint.newest_commit(), checkpoint.uncommitted()) == (2, None)
 
 
-def test_new_folder_is_sound_and_empty(tmp_path: Path):
+def test_new_checkpoint_is_intact_and_empty(tmp_path: Path):
     checkpoint = Checkpoint(tmp_path / "new")
     checkpoint.verify()
     assert (checkpoint.exists, checkpoint.newest_commit(), checkpoint.uncommitted()) == (False, None, None)
@@ -69,11 +69,11 @@ def test_new_folder_is_sound_and_empty(tmp_path: Path):
         (lambda folder: (folder / "times/3").write_bytes(b""), "times/3", 2),
     ],
     ids=[
-        *("empty-offsets", "offsets-gone", "commit-gone", "commit-cut-off", "commit-ahead-of-offsets"),
+        *("empty-offsets", "offsets-gone", "commit-gone", "commit-truncated", "commit-ahead-of-offsets"),
         *("metadata-gone", "time-empty"),
     ],
 )
-def test_damage_is_refused_with_file_and_last_good_batch(folder: Path, damage, file: str, good: int):
+def test_damage_is_reported_with_file_and_last_good_batch(folder: Path, damage, file: str, good: int):
     damage(folder)
     with pytest.raises(CheckpointError) as refused:
         Checkpoint(folder).verify()
@@ -82,19 +82,19 @@ def test_damage_is_refused_with_file_and_last_good_batch(folder: Path, damage, f
     assert refused.value.exit_code == 5
 
 
-def test_flipped_bit_is_found_by_the_checksum(folder: Path):
+def test_changed_byte_is_detected_by_the_checksum(folder: Path):
     path = folder / "offsets/3"
     path.write_bytes(path.read_bytes().replace(b'"0": 30', b'"0": 31'))
-    with pytest.raises(CheckpointError, match="does not agree with its checksum"):
+    with pytest.raises(CheckpointError, match="does not match its checksum"):
         Checkpoint(folder).verify()
 
 
-def test_left_over_temporary_file_is_harmless(folder: Path):
+def test_leftover_temporary_file_is_ignored(folder: Path):
     (folder / "offsets/.3.1b2c.tmp").write_bytes(b"half")
     Checkpoint(folder).verify()
 
 
-def test_other_topics_are_refused_with_the_way_out(folder: Path):
+def test_checkpoint_of_other_topics_is_rejected_with_a_hint(folder: Path):
     Checkpoint(folder).claim({"source": "kafka", "topics": "ticks"})
     Checkpoint(folder).claim({"source": "kafka", "topics": "ticks"})
     with pytest.raises(ConflictError, match='made for topics "ticks", the configuration says "other"') as refused:
@@ -102,13 +102,13 @@ def test_other_topics_are_refused_with_the_way_out(folder: Path):
     assert "--start-from" in str(refused.value)
 
 
-def test_another_kind_of_source_is_reported_before_its_parts(folder: Path):
+def test_other_kind_of_source_is_reported_first(folder: Path):
     Checkpoint(folder).claim({"cluster": "c", "source": "kafka", "topics": "ticks"})
     with pytest.raises(ConflictError, match='made for source "kafka", the configuration says "files"'):
         Checkpoint(folder).claim({"path": "/logs", "source": "files"})
 
 
-def test_another_configuration_than_in_the_last_run_is_noticed(folder: Path):
+def test_change_of_the_configuration_is_detected(folder: Path):
     checkpoint = Checkpoint(folder)
     assert not checkpoint.is_changed("one")
     checkpoint.note_configuration("one")
@@ -118,14 +118,14 @@ def test_another_configuration_than_in_the_last_run_is_noticed(folder: Path):
     assert not checkpoint.is_changed("two")
 
 
-def test_a_folder_that_cannot_be_created_is_reported(tmp_path: Path):
+def test_folder_that_cannot_be_created_is_reported(tmp_path: Path):
     (tmp_path / "state").write_text("a file where a folder should be")
     with pytest.raises(StoreUnavailableError, match="cannot be used: Not a directory; check its owner") as refused:
         Checkpoint(tmp_path / "state" / "p").lock()
     assert (refused.value.code, refused.value.exit_code) == ("disk_denied", 3)
 
 
-def test_second_process_is_refused_with_the_name_of_the_owner(folder: Path):
+def test_second_process_is_rejected_with_the_pid_of_the_first(folder: Path):
     checkpoint = Checkpoint(folder)
     checkpoint.lock()
     script = (
@@ -139,7 +139,7 @@ def test_second_process_is_refused_with_the_name_of_the_owner(folder: Path):
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
-def test_where_the_first_batch_begins_is_known_before_it_is_acknowledged(tmp_path: Path):
+def test_start_of_the_first_batch_is_known_before_its_commit(tmp_path: Path):
     assert Checkpoint(tmp_path).first_offsets() == {}
     # Spark's Kafka source begins the file with a zero byte, for readers of Spark 2.1
     spark_writes(tmp_path / "sources" / "0" / "0", '\0v1\n{"ticks":{"0":3,"1":0}}')

@@ -15,7 +15,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.one_of(st.binary(max_size=12), st.lists(PIECES, max_size=8).map(b"".join)))
-def test_text_can_be_written_and_leads_back_to_the_path(name: bytes):
+def test_any_path_survives_the_conversion_to_text(name: bytes):
     path = b"/in/a" + name.replace(b"\0", b"").replace(b"/", b"")
     text = text_of(Path(os.fsdecode(path)))
     assert text.encode()
@@ -25,7 +25,7 @@ def test_text_can_be_written_and_leads_back_to_the_path(name: bytes):
 @pytest.mark.parametrize(
     "name", ["/in/app.log", "/in/café été 日本.log", "/in/caf%C3%A9%20%25.log", r"/in/a\b\x41\xg9\n.log", "/in/\n"]
 )
-def test_ordinary_names_stay_as_they_are(name: str):
+def test_utf8_names_are_unchanged(name: str):
     assert text_of(Path(name)) == name
     assert path_of(name) == Path(name)
 
@@ -39,5 +39,5 @@ def test_ordinary_names_stay_as_they_are(name: str):
         (b"/in/caf\\\xe9.log", r"/in/caf\\\xe9.log"),
     ],
 )
-def test_byte_that_is_not_utf8_differs_from_its_escaped_form(path: bytes, text: str):
+def test_byte_and_its_escape_have_different_texts(path: bytes, text: str):
     assert text_of(Path(os.fsdecode(path))) == text

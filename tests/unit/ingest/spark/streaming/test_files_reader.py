@@ -1,4 +1,4 @@
-"""Finished files: ranges, what a `--once` run takes, and files that are not what they were."""
+"""Finished files: ranges, the files of a `--once` run, and files that were changed or removed."""
 
 import errno
 import gzip
@@ -42,7 +42,7 @@ def values(reader: FilesReader, start, end) -> list[tuple[int, bytes]]:
     content=st.lists(st.sampled_from([b"a", b"\n", b"\r\n", b"\r", b"bc"]), max_size=30).map(b"".join),
     borders=st.lists(st.integers(0, 40), max_size=5),
 )
-def test_ranges_give_every_line_once(tmp_path_factory: pytest.TempPathFactory, content: bytes, borders: list[int]):
+def test_ranges_contain_every_line_once(tmp_path_factory: pytest.TempPathFactory, content: bytes, borders: list[int]):
     path = touch(tmp_path_factory.mktemp("files") / "x", content)
     size = len(content)
     cuts = sorted({0, size, *(border for border in borders if border < size)})
@@ -55,14 +55,14 @@ def test_ranges_give_every_line_once(tmp_path_factory: pytest.TempPathFactory, c
 
 
 def test_headers_are_empty_and_not_null(tmp_path: Path):
-    """A null list makes Arrow's Java writer walk over the whole batch at every row."""
+    """For each null list Arrow's Java writer scans the whole batch."""
     touch(tmp_path / "a", b"one\ntwo\n")
     reader = FilesReader(str(tmp_path), 1_000)
     (piece,) = reader.partitions(reader.initialOffset(), reader.latestOffset(reader.initialOffset(), ALL))
     assert [batch.column("headers").to_pylist() for batch in reader.read(piece)] == [[[], []]]
 
 
-def test_batches_end_anywhere_and_lose_nothing(tmp_path: Path):
+def test_batches_of_any_size_contain_every_line(tmp_path: Path):
     touch(tmp_path / "a", b"one\ntwo\nthree")
     touch(tmp_path / "b", b"")
     touch(tmp_path / "c", b"four\r\n")
@@ -75,7 +75,7 @@ def test_batches_end_anywhere_and_lose_nothing(tmp_path: Path):
     assert [value for _, value in found] == [b"one", b"two", b"three", b"four", b"five", b"six"]
 
 
-def test_once_takes_what_is_there_at_the_start(tmp_path: Path):
+def test_once_reads_the_files_that_exist_at_the_start(tmp_path: Path):
     touch(tmp_path / "a", b"one\n")
     reader = FilesReader(str(tmp_path), 1_000)
     reader.prepareForTriggerAvailableNow()
@@ -85,18 +85,18 @@ def test_once_takes_what_is_there_at_the_start(tmp_path: Path):
 
 
 @pytest.mark.parametrize("once", [True, False])
-def test_file_that_grew_after_it_was_read_is_refused(tmp_path: Path, once):
+def test_file_that_grew_after_it_was_read_is_rejected(tmp_path: Path, once):
     path = touch(tmp_path / "a", b"one\n")
     end = FilesReader(str(tmp_path), 1_000).latestOffset({}, ALL)
     touch(path, b"one\ntwo\n")
     reader = FilesReader(str(tmp_path), 1_000)
     if once:
         reader.prepareForTriggerAvailableNow()
-    with pytest.raises(PositionLostError, match="has changed since it was taken"):
+    with pytest.raises(PositionLostError, match="has changed since it was discovered"):
         reader.latestOffset(end, ALL)
 
 
-def test_file_that_changed_says_what_it_was_and_how_it_is_again(tmp_path: Path):
+def test_error_of_a_changed_file_has_both_states_and_the_command_to_restore_it(tmp_path: Path):
     path = touch(tmp_path / "a", b"one\n")
     os.utime(path, ns=(0, 1_000_123_456_789))
     reader = FilesReader(str(tmp_path), 1_000)
@@ -112,7 +112,7 @@ def test_file_that_changed_says_what_it_was_and_how_it_is_again(tmp_path: Path):
     assert reader.latestOffset(end, ALL) == end
 
 
-def test_file_that_was_read_may_go(tmp_path: Path):
+def test_file_that_was_read_may_be_removed(tmp_path: Path):
     path = touch(tmp_path / "a", b"one\n")
     reader = FilesReader(str(tmp_path), 1_000)
     end = reader.latestOffset({}, ALL)
@@ -122,14 +122,14 @@ def test_file_that_was_read_may_go(tmp_path: Path):
 
 
 @pytest.mark.parametrize("once", [True, False])
-def test_file_that_is_archived_while_it_is_looked_at_is_no_loss(
+def test_read_file_that_is_removed_during_discovery_is_no_loss(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: bool
 ):
     path = touch(tmp_path / "a", b"one\n")
     reader = FilesReader(str(tmp_path), 1_000)
     start = reader.latestOffset({}, ALL)
     touch(tmp_path / "b", b"two\n")
-    gone_once_seen(monkeypatch, path)
+    removed_after_first_stat(monkeypatch, path)
     if once:
         reader.prepareForTriggerAvailableNow()
     end = reader.latestOffset(start, ALL)
@@ -137,12 +137,12 @@ def test_file_that_is_archived_while_it_is_looked_at_is_no_loss(
     assert values(reader, start, end) == [(0, b"two")]
 
 
-def gone_once_seen(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
-    """Another program moves the file away as soon as it was asked for once."""
-    ask = os.stat
+def removed_after_first_stat(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+    """Another program removes the file just after its first `stat`."""
+    original = os.stat
 
     def stat(path, **options):
-        status = ask(path, **options)
+        status = original(path, **options)
         if Path(path) == file:
             monkeypatch.undo()
             file.unlink()
@@ -152,13 +152,13 @@ def gone_once_seen(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
 
 
 @pytest.mark.parametrize("once", [True, False])
-def test_new_file_that_is_gone_before_it_was_taken_is_not_there(
+def test_new_file_that_is_removed_during_discovery_is_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: bool
 ):
     path = touch(tmp_path / "a", b"one\n")
     touch(tmp_path / "b", b"two\n")
     reader = FilesReader(str(tmp_path), 1_000)
-    gone_once_seen(monkeypatch, path)
+    removed_after_first_stat(monkeypatch, path)
     if once:
         reader.prepareForTriggerAvailableNow()
     end = reader.latestOffset({}, ALL)
@@ -171,8 +171,8 @@ def test_file_removed_before_it_is_opened_is_reported(tmp_path: Path, monkeypatc
     path = touch(tmp_path / "a", b"one\n")
     reader = FilesReader(str(tmp_path), 1_000)
     (piece,) = reader.partitions({}, reader.latestOffset({}, ALL))
-    gone_once_seen(monkeypatch, path)
-    with pytest.raises(PositionLostError, match='/a" is gone before all of it was read; put it back'):
+    removed_after_first_stat(monkeypatch, path)
+    with pytest.raises(PositionLostError, match='/a" was removed before it was read completely; put it back'):
         list(reader.read(piece))
 
 
@@ -181,11 +181,11 @@ def test_folder_replaced_by_a_file_is_reported(tmp_path: Path):
     end = reader.latestOffset({}, ALL)
     shutil.rmtree(tmp_path / "a")
     (tmp_path / "a").touch()
-    with pytest.raises(PositionLostError, match='/a/1" is gone before all of it was read'):
+    with pytest.raises(PositionLostError, match='/a/1" was removed before it was read completely'):
         values(reader, {}, end)
 
 
-def test_file_that_cannot_be_asked_is_waited_for():
+def test_file_that_cannot_be_examined_is_retried():
     name = "/" + "a" * 300
     with pytest.raises(
         SourceUnavailableError, match=f'"{name}" cannot be read: File name too long; the pipeline resumes'
@@ -193,8 +193,8 @@ def test_file_that_cannot_be_asked_is_waited_for():
         FilesReader(name, 1_000).latestOffset({}, ALL)
 
 
-def test_file_that_cannot_be_read_is_waited_for():
-    """Linux gives nothing of a process's memory at the address 0, and the errno is that of a disk that fails."""
+def test_file_that_cannot_be_read_is_retried():
+    """Linux maps no memory at address 0, and the errno is that of a failed disk."""
     path = Path("/proc/self/mem")
     with path.open("rb"):
         piece = FileRange(str(path), 0, path.stat().st_mtime_ns // 1_000_000, 0, 10)
@@ -202,29 +202,29 @@ def test_file_that_cannot_be_read_is_waited_for():
             list(FilesReader("/", 1_000).read(piece))
 
 
-def test_folder_that_cannot_be_listed_is_waited_for(tmp_path: Path, monkeypatch):
+def test_folder_that_cannot_be_listed_is_retried(tmp_path: Path, monkeypatch):
     touch(tmp_path / "a", b"one\n")
 
-    def refused(_path: str) -> list[str]:
+    def denied(_path: str) -> list[str]:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(os, "listdir", refused)  # root may list any
+    monkeypatch.setattr(os, "listdir", denied)  # root may list any
     with pytest.raises(SourceUnavailableError, match=f'"{tmp_path}" cannot be read: Permission denied'):
         FilesReader(str(tmp_path), 1_000).latestOffset({}, ALL)
 
 
-def test_once_tells_of_a_file_that_is_gone_half_read(tmp_path: Path):
+def test_once_reports_a_partly_read_file_that_was_removed(tmp_path: Path):
     path = touch(tmp_path / "a", b"one\ntwo\n")
     start = FilesReader(str(tmp_path), 1_000).latestOffset({}, ReadMaxBytes(4))
     path.unlink()
     reader = FilesReader(str(tmp_path), 1_000)
     reader.prepareForTriggerAvailableNow()
-    with pytest.raises(PositionLostError, match="is gone before all of it was read"):
+    with pytest.raises(PositionLostError, match="was removed before it was read completely"):
         values(reader, start, reader.latestOffset(start, ALL))
 
 
 def in_folders(root: Path, *names: str) -> FilesReader:
-    """A reader of files of one line each, a folder below the root."""
+    """A reader of files of one line each, in folders below the root."""
     for name in names:
         (root / name).parent.mkdir(exist_ok=True)
         touch(root / name, b"one\n")
@@ -235,13 +235,13 @@ def names(root: Path, offset) -> list[str]:
     return [str(Path(path).relative_to(root)) for path in sorted(offset.keys() - {"forgotten"})]
 
 
-def test_files_that_were_read_and_are_gone_leave_the_offset_with_the_next_batch(tmp_path: Path):
+def test_removed_files_are_dropped_from_the_offset_with_the_next_batch(tmp_path: Path):
     reader = in_folders(tmp_path, *(f"day1/{number:02d}" for number in range(50)), "day2/gone", "day2/kept")
     start = reader.latestOffset({}, ALL)
     assert len(start) == 52
     shutil.rmtree(tmp_path / "day1")
     (tmp_path / "day2" / "gone").unlink()
-    assert reader.latestOffset(start, ALL) == start, "a batch of nothing"
+    assert reader.latestOffset(start, ALL) == start, "no empty batch"
     touch(tmp_path / "day2" / "new", b"two\n")
     end = reader.latestOffset(start, ALL)
     assert names(tmp_path, end) == ["day2/kept", "day2/new"]
@@ -251,10 +251,10 @@ def test_files_that_were_read_and_are_gone_leave_the_offset_with_the_next_batch(
 
 @pytest.mark.parametrize("content", [b"three\nfour\n", b"one\n"], ids=["another", "put-back"])
 @pytest.mark.parametrize("once", [True, False])
-def test_file_that_comes_to_the_path_of_a_forgotten_one_is_refused_until_it_is_away(
+def test_new_file_at_the_path_of_a_removed_one_is_rejected_until_it_is_moved(
     tmp_path: Path, content: bytes, once: bool
 ):
-    """Its events would be written over those of the first one."""
+    """Its events would overwrite those of the first one."""
     reader = in_folders(tmp_path, "a/1", "a/2")
     start = reader.latestOffset({}, ALL)
     (tmp_path / "a" / "1").unlink()
@@ -262,14 +262,14 @@ def test_file_that_comes_to_the_path_of_a_forgotten_one_is_refused_until_it_is_a
     middle = json.loads(json.dumps(reader.latestOffset(start, ALL)))
     touch(tmp_path / "a" / "4", b"five\n")
     end = json.loads(json.dumps(reader.latestOffset(middle, ALL)))
-    assert values(reader, start, middle) == [(0, b"two")], "a batch that runs again"
+    assert values(reader, start, middle) == [(0, b"two")], "the replay of a batch"
     path = touch(tmp_path / "a" / "1", content)
     if once:
         reader.prepareForTriggerAvailableNow()
     for offset in (middle, end):
-        with pytest.raises(PositionLostError, match='/a/1" is there again') as caught:
+        with pytest.raises(PositionLostError, match='/a/1" exists again') as caught:
             reader.latestOffset(offset, ALL)
-        assert "give a new file a name of its own, and move the old one away" in (caught.value.hint or "")
+        assert "give a new file another name, and move the old one away" in (caught.value.hint or "")
     path.rename(tmp_path / "a" / "5")
     if once:
         reader.prepareForTriggerAvailableNow()
@@ -278,8 +278,8 @@ def test_file_that_comes_to_the_path_of_a_forgotten_one_is_refused_until_it_is_a
     ]
 
 
-def test_file_removed_half_read_is_reported_and_no_file_is_forgotten(tmp_path: Path):
-    """Its batch fails; when the folder is back, the same batch runs again."""
+def test_partly_read_file_that_was_removed_stays_in_the_offset(tmp_path: Path):
+    """The batch fails, and runs again when the folder exists again."""
     reader = in_folders(tmp_path, "a/1", "a/2", "a/3")
     start = reader.latestOffset({}, ReadMaxBytes(6))
     assert [file["position"] for file in start.values()] == [4, 2]
@@ -287,12 +287,12 @@ def test_file_removed_half_read_is_reported_and_no_file_is_forgotten(tmp_path: P
         (tmp_path / "a" / number).unlink()
     end = reader.latestOffset(start, ALL)
     assert names(tmp_path, end) == ["a/1", "a/2", "a/3"]
-    with pytest.raises(PositionLostError, match="is gone before all of it was read"):
+    with pytest.raises(PositionLostError, match="was removed before it was read completely"):
         values(reader, start, end)
 
 
-def test_empty_folder_forgets_nothing(tmp_path: Path):
-    """It may be where a disk is missing for now."""
+def test_files_of_an_empty_folder_stay_in_the_offset(tmp_path: Path):
+    """The folder may be the mount point of a disk that is not mounted."""
     reader = in_folders(tmp_path, "disk/1", "other/1")
     start = reader.latestOffset({}, ALL)
     (tmp_path / "disk" / "1").unlink()
@@ -301,7 +301,7 @@ def test_empty_folder_forgets_nothing(tmp_path: Path):
     assert names(tmp_path, end) == ["disk/1", "other/1", "other/2"]
 
 
-def test_folder_that_cannot_be_asked_forgets_nothing(tmp_path: Path):
+def test_files_of_a_folder_that_cannot_be_examined_stay_in_the_offset(tmp_path: Path):
     reader = in_folders(tmp_path, "a/1", "b/1")
     start = reader.latestOffset({}, ALL)
     shutil.rmtree(tmp_path / "a")
@@ -310,7 +310,7 @@ def test_folder_that_cannot_be_asked_forgets_nothing(tmp_path: Path):
     assert names(tmp_path, reader.latestOffset(start, ALL)) == ["a/1", "b/1", "b/2"]
 
 
-def test_once_forgets_what_was_gone_when_it_began_and_finds_nothing_anew(tmp_path: Path):
+def test_once_drops_only_files_that_were_removed_before_its_start(tmp_path: Path):
     reader = in_folders(tmp_path, "a/1", "a/2")
     start = reader.latestOffset({}, ALL)
     (tmp_path / "a" / "1").unlink()
@@ -331,15 +331,15 @@ def test_once_forgets_what_was_gone_when_it_began_and_finds_nothing_anew(tmp_pat
     "content",
     [gzip.compress(b"one\n" * 1_000, mtime=0)[:-12], b"no gzip", gzip.compress(b"x", mtime=0)[:-6] + b"abcdef"],
 )
-def test_damaged_gzip_ends_the_pipeline(tmp_path: Path, content: bytes):
+def test_damaged_gzip_is_an_error(tmp_path: Path, content: bytes):
     touch(tmp_path / "a.gz", content)
     reader = FilesReader(str(tmp_path), 1_000)
     end = reader.latestOffset({}, ALL)
-    with pytest.raises(PositionLostError, match="cannot be unpacked"):
+    with pytest.raises(PositionLostError, match="cannot be decompressed"):
         values(reader, {}, end)
 
 
-def test_folder_with_letters_of_globs_is_read(tmp_path: Path):
+def test_folder_with_glob_characters_in_its_name_is_read(tmp_path: Path):
     folder = tmp_path / "logs [1]"
     folder.mkdir()
     touch(folder / "a", b"one\n")
@@ -347,15 +347,15 @@ def test_folder_with_letters_of_globs_is_read(tmp_path: Path):
     assert values(reader, {}, reader.latestOffset({}, ALL)) == [(0, b"one")]
 
 
-def test_line_that_decoding_will_refuse_is_whole_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(files_reader, "KEPT_BYTES", 10)
+def test_line_that_is_too_large_for_an_event_is_complete_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(files_reader, "MAX_LINE_BYTES", 10)
     path = touch(tmp_path / "x", b"a" * 10 + b"\n" + b"b" * 50 + b"\nc\n")
     whole = FileRange(str(path), path.stat().st_size, 0, 0, path.stat().st_size)
     assert list(lines_of(whole, 5)) == [(0, b"a" * 10), (11, b"b" * 12), (62, b"c")]
 
 
 @pytest.mark.parametrize("end_of_name", ["", ".gz"])
-def test_file_whose_name_is_not_utf8_is_read_like_any_other(tmp_path: Path, end_of_name: str):
+def test_file_whose_name_is_not_utf8_is_read(tmp_path: Path, end_of_name: str):
     path = tmp_path / os.fsdecode(b"caf\xe9" + end_of_name.encode())
     touch(path, gzip.compress(b"one\n") if end_of_name else b"one\n")
     touch(tmp_path / rf"caf\xe9{end_of_name}", path.read_bytes())

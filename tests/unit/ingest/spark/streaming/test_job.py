@@ -47,7 +47,7 @@ from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.memory import MemorySettings, MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
-from sinks.writing import staging as handover
+from sinks.writing import staging
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
 from sinks.writing.messages import Prepared
@@ -71,7 +71,7 @@ class Row(NamedTuple):
 
 @dataclass
 class Frame:
-    """Stands for Spark's frame of a micro-batch: runs the function it is given over its partitions."""
+    """Stands for Spark's frame of a micro-batch: applies a function to its partitions."""
 
     partitions: list[list[Record]]
     before: Callable[[int], None] = lambda _attempt: None
@@ -81,8 +81,8 @@ class Frame:
         self.function = function
         return self
 
-    def coalesce(self, most: int):
-        merged = [[record for part in self.partitions[at::most] for record in part] for at in range(most)]
+    def coalesce(self, count: int):
+        merged = [[record for part in self.partitions[at::count] for record in part] for at in range(count)]
         return replace(self, partitions=merged)
 
     def collect(self) -> Iterable[Row]:
@@ -119,57 +119,57 @@ class BatchObserver:
         self.reported.append(("acknowledged", batch_id, batch_time_ms, counts.stored))
 
 
-def test_step_at_work_is_timed(tmp_path: Path) -> None:
-    """For who watches from outside: an attempt, a delivery and a publication, but no pause between them."""
+def test_running_stage_is_timed(tmp_path: Path) -> None:
+    """An attempt, a commit and a publication are stages; a pause between them is not."""
     now = [100.0]
     bench = Bench(tmp_path, clock=lambda: now[0])
-    at_work: list[float] = []
-    between: list[float] = []
+    during: list[float] = []
+    in_pauses: list[float] = []
 
-    def look(*_arguments: object) -> None:
+    def measure(*_arguments: object) -> None:
         now[0] += 7.0
-        at_work.append(bench.job.step_s())
+        during.append(bench.job.stage_s())
 
     def pause() -> None:
         now[0] += 7.0
-        between.append(bench.job.step_s())
+        in_pauses.append(bench.job.stage_s())
 
     apply, publish = bench.store.apply, bench.job._publish
-    bench.store.apply = lambda *arguments: (look(), apply(*arguments))
-    bench.job._publish = lambda *arguments: (look(), publish(*arguments))
-    bench.job._batch_times = Times(look)
+    bench.store.apply = lambda *arguments: (measure(), apply(*arguments))
+    bench.job._publish = lambda *arguments: (measure(), publish(*arguments))
+    bench.job._batch_times = Times(measure)
     bench.publish_errors = [StoreUnavailableError("not now")]
     bench.observer.on_blocked = pause
-    frame = Frame([records(*TICK)], before=look)
+    frame = Frame([records(*TICK)], before=measure)
     bench.job.on_batch(frame, 0)
-    assert at_work.count(7.0) == len(at_work) >= 5
-    assert between == [0.0]
-    assert bench.job.step_s() == 0.0
+    assert during.count(7.0) == len(during) >= 5
+    assert in_pauses == [0.0]
+    assert bench.job.stage_s() == 0.0
 
 
 class Times:
-    def __init__(self, look: Callable[[], None]) -> None:
-        self._look = look
+    def __init__(self, measure: Callable[[], None]) -> None:
+        self._measure = measure
 
     def of(self, _batch_id: int) -> int:
-        self._look()
+        self._measure()
         return 5_000
 
 
 class Committing(StoreCommitter):
-    """Notes from how many tasks there are results."""
+    """Counts the results of each batch."""
 
-    def __init__(self, results_of_tasks: list[int], *arguments: Any) -> None:
+    def __init__(self, result_counts: list[int], *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.results_of_tasks = results_of_tasks
+        self.result_counts = result_counts
 
     def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
-        self.results_of_tasks.append(len(results))
+        self.result_counts.append(len(results))
         super().commit(batch, results)
 
 
 class Bench:
-    """A job with a store and what it reported."""
+    """A job with its store, and everything that it reported and published."""
 
     def __init__(
         self,
@@ -186,11 +186,11 @@ class Bench:
         self.store = store or MemoryStore(MemorySettings())
         is_embedded = isinstance(self.store, RocksDBStore)
         path = "sinks.rocksdb.store:RocksDBStore" if is_embedded else "sinks.memory:MemoryStore"
-        self.held = DriverStore(self.store)
+        self.driver_store = DriverStore(self.store)
         self.observer = BatchObserver()
         self.published: list[tuple[list[bytes], int]] = []
         self.publish_errors: list[IngestError] = []
-        self.results_of_tasks: list[int] = []
+        self.result_counts: list[int] = []
         options = {"store": "logs", "table": "t", "families": {"max_created": max_created}}
         self.plan = Plan(
             pipeline="p",
@@ -228,9 +228,9 @@ class Bench:
             batch_times=BatchTimes(self.folder / "times", lambda: 5_000),
             committers={
                 "logs": Committing(
-                    self.results_of_tasks,
-                    self.held,
-                    FamilyRegistry(self.held, {}, {"t": self.max_created}, {}),
+                    self.result_counts,
+                    self.driver_store,
+                    FamilyRegistry(self.driver_store, {}, {"t": self.max_created}, {}),
                     self.folder / "incoming",
                 )
             },
@@ -241,10 +241,10 @@ class Bench:
             clock=self.clock,
         )
 
-    def publish(self, letters, batch_id: int, counts: Counts, batch_time_ms: int) -> None:
+    def publish(self, dead_letters, batch_id: int, counts: Counts, batch_time_ms: int) -> None:
         if self.publish_errors:
             raise self.publish_errors.pop()
-        self.published.append((list(letters), batch_id))
+        self.published.append((list(dead_letters), batch_id))
 
     def keys(self) -> list[bytes]:
         return [row.key for row in self.store.scan("t", Scan())]
@@ -271,7 +271,7 @@ def test_batch_is_stored_before_it_is_acknowledged(tmp_path: Path):
     assert list((tmp_path / "incoming").iterdir()) == []
 
 
-def test_what_a_task_of_an_earlier_attempt_leaves_goes_with_the_next_batch(tmp_path: Path):
+def test_files_of_an_earlier_attempt_are_removed_by_the_next_batch(tmp_path: Path):
     bench = Bench(tmp_path)
     late = tmp_path / "incoming" / "p-6-0" / "000000-3.puts"
     late.parent.mkdir(parents=True)
@@ -281,32 +281,32 @@ def test_what_a_task_of_an_earlier_attempt_leaves_goes_with_the_next_batch(tmp_p
     assert bench.keys() == [b"a", b"b"]
 
 
-def test_files_of_tasks_are_compressed_as_the_table_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """By what the assignment tells: the tasks know no more of the table than its families."""
-    monkeypatch.setattr(handover, "MIN_FILE_PUTS", 1)
+def test_staged_files_have_the_compression_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """It is part of the task spec: otherwise tasks know only the families of a table."""
+    monkeypatch.setattr(staging, "MIN_FILE_PUTS", 1)
     sizes = {}
     for compression in ("none", "zstd"):
         folder = tmp_path / compression
         bench = Bench(folder, store=RocksDBStore(RocksDBSettings(path=str(folder / "store"))))
-        with bench.held.held() as store:
+        with bench.driver_store.held() as store:
             families = tuple(FamilySpec(name, compression=compression) for name in (b"f", b"g"))
             store.ensure_table(TableSpec("t", families))
         rows = [(f"{number:04d}", "the same text again:and again") for number in range(1_000)]
         bench.job.on_batch(Frame([records(*rows)]), 0)
         assert len(bench.keys()) == 1_000
         sizes[compression] = sum(path.stat().st_size for path in (folder / "store").glob("*.sst"))
-        bench.held.close()
+        bench.driver_store.close()
     assert 0 < sizes["zstd"] * 2 < sizes["none"]
 
 
-def test_unknown_families_are_made_and_the_batch_runs_again(tmp_path: Path):
+def test_unknown_families_are_created_and_the_batch_runs_again(tmp_path: Path):
     bench = Bench(tmp_path)
     frame = Frame([records(*TICK)])
     bench.job.on_batch(frame, 0)
     assert (frame.attempts, bench.store.families("t")) == (2, frozenset({b"f", b"g"}))
 
 
-def test_families_past_the_limit_become_dead_letters_and_no_batch_is_stuck(tmp_path: Path):
+def test_events_of_families_above_the_limit_are_dead_letters(tmp_path: Path):
     bench = Bench(tmp_path, max_created=1)
     bench.job.on_batch(Frame([records(*TICK)]), 0)
     assert bench.store.families("t") == frozenset({b"f"})
@@ -321,7 +321,7 @@ def test_replay_writes_the_same_cells(tmp_path: Path):
     assert list(bench.store.scan("t", Scan(versions=10))) == first
 
 
-def test_dead_letters_that_cannot_be_published_block_and_do_not_acknowledge(tmp_path: Path):
+def test_dead_letters_that_cannot_be_published_block_the_batch(tmp_path: Path):
     bench = Bench(tmp_path)
     bench.publish_errors = [StoreUnavailableError("disk full")]
     bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
@@ -331,13 +331,13 @@ def test_dead_letters_that_cannot_be_published_block_and_do_not_acknowledge(tmp_
     assert len(bench.published) == 1
 
 
-def test_failed_spark_job_is_tried_again_three_times(tmp_path: Path):
+def test_failed_spark_job_is_retried_three_times(tmp_path: Path):
     def fail(attempt: int) -> None:
         if attempt <= 3:
             raise Py4JNetworkError("worker gone")
 
     bench = Bench(tmp_path)
-    with bench.held.held() as store:
+    with bench.driver_store.held() as store:
         store.ensure_table(TableSpec("t"))
     frame = Frame([records(*TICK)], before=fail)
     bench.job.on_batch(frame, 0)
@@ -356,8 +356,8 @@ def test_job_that_fails_a_fourth_time_leaves_the_batch_unacknowledged(tmp_path: 
 
 
 @pytest.mark.parametrize("text", ["worker gone", "KafkaIllegalStateException: Some data may have been lost"])
-def test_what_spark_hears_tells_nothing_of_failed_jobs(tmp_path: Path, text: str):
-    """It would look through the text with a pattern that overflows its stack; the query would end without a word."""
+def test_exception_for_spark_has_no_text_of_a_failed_job(tmp_path: Path, text: str):
+    """Spark would search it with a pattern that overflows its stack, and the query would end without a reason."""
 
     def fail(attempt: int) -> None:
         raise Py4JNetworkError(f"py4j.protocol.Py4JJavaError: An error occurred while calling o1.collect\n{text}")
@@ -365,12 +365,12 @@ def test_what_spark_hears_tells_nothing_of_failed_jobs(tmp_path: Path, text: str
     bench = Bench(tmp_path)
     with pytest.raises(IngestError) as raised:
         bench.job.on_batch(Frame([records(*TICK)], before=fail), 0)
-    heard = "".join(traceback.format_exception(raised.value))
-    assert "Py4JJavaError" not in heard
-    assert len(heard) < 2_000
+    text_for_spark = "".join(traceback.format_exception(raised.value))
+    assert "Py4JJavaError" not in text_for_spark
+    assert len(text_for_spark) < 2_000
 
 
-def test_spark_receives_no_secret_of_a_message(tmp_path: Path):
+def test_exception_for_spark_contains_no_secret(tmp_path: Path):
     bench = Bench(tmp_path, hide=lambda text: text.replace("hunter2", "***"))
     bench.publish_errors = [StoppedError("refused for hunter2")]
     with pytest.raises(BatchFailedError, match=r"batch 0 is not acknowledged: refused for \*\*\*"):
@@ -397,7 +397,7 @@ def test_refused_batches_never_start(tmp_path: Path):
     assert (frame.attempts, bench.job.idle.is_set()) == (0, True)
 
 
-def test_outage_of_hours_is_waited_for(tmp_path: Path):
+def test_batch_is_retried_during_a_long_outage(tmp_path: Path):
     attempts = count(1)
 
     class Outage(Frame):
@@ -412,12 +412,12 @@ def test_outage_of_hours_is_waited_for(tmp_path: Path):
     assert bench.keys() == [b"a", b"b"]
 
 
-def test_partitions_are_put_together_for_as_many_tasks_as_can_run(tmp_path: Path):
-    for most, tasks in ((None, 4), (2, 2)):
-        bench = Bench(tmp_path / str(most), max_tasks=most)
+def test_partitions_are_coalesced_to_the_maximum_number_of_tasks(tmp_path: Path):
+    for max_tasks, tasks in ((None, 4), (2, 2)):
+        bench = Bench(tmp_path / str(max_tasks), max_tasks=max_tasks)
         parts = [records((name, "1:2"), partition=number) for number, name in enumerate("abcd")]
         bench.job.on_batch(Frame(parts), 0)
-        assert bench.results_of_tasks == [tasks]
+        assert bench.result_counts == [tasks]
         assert bench.keys() == [b"a", b"b", b"c", b"d"]
 
 
@@ -427,15 +427,15 @@ def test_batch_that_writes_nothing_leaves_no_folder(tmp_path: Path):
     assert [path for path in tmp_path.rglob("*") if "incoming" in path.parts] == []
 
 
-def test_event_that_stops_the_pipeline_is_named(tmp_path: Path):
+def test_error_names_the_event_that_stops_the_pipeline(tmp_path: Path):
     bench = Bench(tmp_path, on_error=OnError.STOP)
     with pytest.raises(StoppedError, match="refused event ticks/0/0") as stopped:
         bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
     assert stopped.value.code == "stopped_by_event"
 
 
-def asking_for(families: Iterable[int]) -> list[list[Record]]:
-    """Four partitions of events that each ask for a family of their own."""
+def with_families(families: Iterable[int]) -> list[list[Record]]:
+    """Four partitions of events, each of which needs a family of its own."""
     partitions: list[list[Record]] = [[], [], [], []]
     for number in families:
         headers = ((f"2hb_made{number:03d}:q", b"1"),)
@@ -444,49 +444,49 @@ def asking_for(families: Iterable[int]) -> list[list[Record]]:
 
 
 @pytest.mark.parametrize("kind", ["memory", "rocksdb"])
-def test_five_hundred_families_asked_for_at_once_are_made_up_to_the_limit(tmp_path: Path, kind: str):
-    """The limit counts all that is there, so it holds over a restart; f and g are asked for by each event."""
+def test_families_of_one_batch_are_created_up_to_the_limit(tmp_path: Path, kind: str):
+    """The limit counts all existing families, so it holds over a restart; each event also needs f and g."""
     store = MemoryStore() if kind == "memory" else RocksDBStore(RocksDBSettings(path=str(tmp_path / "store")))
-    made = {b"f", b"g", *(b"made%03d" % number for number in range(18))}
+    families = {b"f", b"g", *(b"made%03d" % number for number in range(18))}
     bench = Bench(tmp_path, store=store)
-    frame = Frame(asking_for(range(500)))
+    frame = Frame(with_families(range(500)))
     bench.job.on_batch(frame, 0)
     assert frame.attempts == 2
-    assert bench.store.families("t") == made
+    assert bench.store.families("t") == families
     assert bench.keys() == [b"r%03d" % number for number in range(18)]
-    ((letters, _),) = bench.published
-    assert Counter(DeadLetter.from_json(letter).code for letter in letters) == {"unknown_family": 482}
-    bench.held.close()
+    ((dead_letters, _),) = bench.published
+    assert Counter(DeadLetter.from_json(line).code for line in dead_letters) == {"unknown_family": 482}
+    bench.driver_store.close()
 
-    again = Bench(tmp_path, store=store)
-    again.job.on_batch(Frame(asking_for([*range(18), *range(600, 650)])), 1)
-    assert again.store.families("t") == made
-    assert again.observer.reported[-1] == ("acknowledged", 1, 5_002, 18)
-    assert [len(letters) for letters, _ in again.published] == [50]
-    again.held.close()
+    restarted = Bench(tmp_path, store=store)
+    restarted.job.on_batch(Frame(with_families([*range(18), *range(600, 650)])), 1)
+    assert restarted.store.families("t") == families
+    assert restarted.observer.reported[-1] == ("acknowledged", 1, 5_002, 18)
+    assert [len(dead_letters) for dead_letters, _ in restarted.published] == [50]
+    restarted.driver_store.close()
 
 
-def test_store_of_the_driver_that_is_away_blocks_until_it_is_there(tmp_path: Path):
-    class Away(MemoryStore):
+def test_unavailable_driver_store_blocks_the_batch_until_it_is_available(tmp_path: Path):
+    class Unavailable(MemoryStore):
         tries = 3
 
         def open(self) -> None:
             if self.tries:
                 self.tries -= 1
-                raise StoreUnavailableError("nobody is there")
+                raise StoreUnavailableError("connection refused")
             super().open()
 
-    bench = Bench(tmp_path, store=Away())
+    bench = Bench(tmp_path, store=Unavailable())
     bench.job.on_batch(Frame([records(*TICK)]), 0)
     assert bench.observer.reported[:3] == ["store_unavailable"] * 3
     assert bench.keys() == [b"a", b"b"]
 
 
-def test_plugin_that_a_worker_lacks_stops_the_pipeline_and_says_what_to_do(tmp_path):
+def test_plugin_missing_on_a_worker_stops_the_pipeline_with_a_hint(tmp_path):
     bench = Bench(tmp_path)
-    gone = part(Split, separator=":", index=0, attribute="2hb_f:ts")
-    gone = replace(gone, path="no_such_plugin:Split", provider="splitter 1.0")
-    bench.job = bench.job_of(replace(bench.plan, decorators=(gone,)))
+    missing = part(Split, separator=":", index=0, attribute="2hb_f:ts")
+    missing = replace(missing, path="no_such_plugin:Split", provider="splitter 1.0")
+    bench.job = bench.job_of(replace(bench.plan, decorators=(missing,)))
     frame = Frame([records(*TICK), records(*TICK, partition=1)])
     with pytest.raises(StoppedError) as caught:
         bench.job.on_batch(frame, 0)
@@ -495,21 +495,21 @@ def test_plugin_that_a_worker_lacks_stops_the_pipeline_and_says_what_to_do(tmp_p
     assert "install it, with all it needs, for " in caught.value.message
 
 
-def test_file_of_a_step_that_a_new_worker_does_not_find_blocks_until_it_is_there(tmp_path):
+def test_missing_reference_file_blocks_the_batch_until_it_exists(tmp_path):
     table = tmp_path / "people.csv"
     table.write_text("id,team\n1,red\n")
     bench = Bench(tmp_path)
-    step = part(Lookup, path=str(table), columns={"team": "2hb_f:team"})
+    lookup = part(Lookup, path=str(table), columns={"team": "2hb_f:team"})
     table.rename(tmp_path / "away.csv")
     bench.observer.on_blocked = lambda: (tmp_path / "away.csv").rename(table)
-    bench.job = bench.job_of(replace(bench.plan, decorators=(step, *bench.plan.decorators)))
+    bench.job = bench.job_of(replace(bench.plan, decorators=(lookup, *bench.plan.decorators)))
     bench.job.on_batch(Frame([records(*TICK)]), 0)
     assert bench.observer.reported[:2] == [("attempted", 0), "reference_file"]
     assert bench.observer.reported[-1][0] == "acknowledged"
 
 
 class Spark:
-    """Stands for a frame to start queries of: keeps what each would call for a batch."""
+    """Stands for a streaming DataFrame and its writer: collects the callbacks of `foreachBatch`."""
 
     def __init__(self) -> None:
         self.callbacks: list[Callable[[Frame, int], None]] = []
@@ -535,90 +535,88 @@ def started(bench: Bench) -> tuple[Spark, PipelineQuery]:
     return spark, query
 
 
-def test_batch_that_outlives_its_interrupted_query_ends_and_tells_nothing_of_the_next_one(tmp_path: Path):
-    """Spark has cancelled its tasks by then, which is no reason to run them again."""
-    begun, may_end = threading.Event(), threading.Event()
+def test_batch_that_outlives_its_query_does_not_change_the_state_of_the_next(tmp_path: Path):
+    """Its cancelled tasks are not retried."""
+    started_tasks, may_end = threading.Event(), threading.Event()
     bench = Bench(tmp_path)
     spark, query = started(bench)
     raised: list[Exception] = []
     seen: list[tuple[bool, bool]] = []
 
     def cancelled(_attempt: int) -> None:
-        begun.set()
+        started_tasks.set()
         may_end.wait(10)
         raise Py4JNetworkError("cancelled")
 
     def outlive(_attempt: int) -> None:
-        made = Path(Prepared.unpacked(second.function.args[2].prepared["logs"]).folder)
-        made.mkdir(parents=True)
+        folder = Path(Prepared.unpacked(second.function.args[2].prepared["logs"]).folder)
+        folder.mkdir(parents=True)
         may_end.set()
         thread.join(10)
-        seen.append((query.is_idle(), made.exists()))
+        seen.append((query.is_idle(), folder.exists()))
 
     def run() -> None:
         try:
-            spark.callbacks[0](cut_off, 0)
+            spark.callbacks[0](abandoned, 0)
         except IngestError as error:
             raised.append(error)
 
-    cut_off = Frame([records(*TICK)], before=cancelled)
+    abandoned = Frame([records(*TICK)], before=cancelled)
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    assert begun.wait(10)
+    assert started_tasks.wait(10)
     query.interrupt()
     query.start(spark, Trigger())
     second = Frame([records(*TICK)], before=outlive)
     spark.callbacks[1](second, 0)
     assert [type(error) for error in raised] == [AbandonedError]
-    assert (cut_off.attempts, set(seen)) == (1, {(False, True)})
+    assert (abandoned.attempts, set(seen)) == (1, {(False, True)})
     assert bench.observer.reported.count(("acknowledged", 0, 5_000, 2)) == 1
     assert "job_failed" not in bench.observer.reported
-    assert "Spark does not say why" in str(query.failure())
+    assert "Spark reports no reason" in str(query.failure())
 
 
-@pytest.mark.parametrize("how", ["interrupted", "started again"])
-@pytest.mark.parametrize("step", ["tasks", "families", "delivery", "publication"])
-def test_batch_of_an_earlier_start_goes_no_further_and_leaves_what_the_next_one_makes(
-    tmp_path: Path, step: str, how: str
-):
+@pytest.mark.parametrize("how", ["interrupted", "restarted"])
+@pytest.mark.parametrize("stage", ["tasks", "families", "commit", "publication"])
+def test_batch_of_an_earlier_start_is_abandoned_and_removes_no_files_of_the_next(tmp_path: Path, stage: str, how: str):
     bench = Bench(tmp_path)
     spark, query = started(bench)
     spark.callbacks[0](Frame([records(*TICK)]), 0)
-    made = tmp_path / "incoming" / "next" / "0.puts"
+    other = tmp_path / "incoming" / "next" / "0.puts"
 
     def end(*_arguments: object) -> None:
         if how == "interrupted":
             query.interrupt()
         else:
             query.start(spark, Trigger())
-        made.parent.mkdir(parents=True)
-        made.touch()
+        other.parent.mkdir(parents=True)
+        other.touch()
 
     def ended_in(call: Callable[..., object]) -> Callable[..., object]:
         return lambda *arguments: (end(), call(*arguments))[1]
 
-    frame = Frame(asking_for([7]) if step == "families" else [records(("c", "5:6"))])
-    match step:
+    frame = Frame(with_families([7]) if stage == "families" else [records(("c", "5:6"))])
+    match stage:
         case "tasks":
             frame.before = end
         case "families":
             bench.store.ensure_table = ended_in(bench.store.ensure_table)
-        case "delivery":
+        case "commit":
             bench.store.apply = ended_in(bench.store.apply)
         case _:
             query._job._publish = ended_in(bench.publish)
     reported = len(bench.observer.reported)
     with pytest.raises(AbandonedError):
         spark.callbacks[0](frame, 1)
-    assert made.exists()
+    assert other.exists()
     assert frame.attempts == 1
     expected = {"tasks": [], "publication": [("attempted", 1), "running"]}
-    assert bench.observer.reported[reported:] == expected.get(step, [("attempted", 1)])
+    assert bench.observer.reported[reported:] == expected.get(stage, [("attempted", 1)])
     assert query._job.finished_batch == 0
 
 
-def test_batches_that_are_refused_stay_refused_by_a_start_that_comes_late(tmp_path: Path):
-    """A start may hang while the service stops."""
+def test_late_start_of_a_query_still_refuses_batches(tmp_path: Path):
+    """A start of a query may hang while the service stops."""
     bench = Bench(tmp_path)
     spark, query = started(bench)
     query.refuse_batches()

@@ -25,7 +25,7 @@ class Broken:
 
 
 class Ended:
-    """Stands for a query that has ended, and for what it is made of: Spark tells no reason."""
+    """Stands for a query that has ended without a reason, and for the DataFrame and writer that start it."""
 
     isActive = False  # noqa: N815 - Spark's name
 
@@ -40,11 +40,13 @@ class Ended:
         return None
 
 
-@pytest.fixture(params=[Py4JNetworkError("answer was empty"), ConnectionRefusedError("nobody there")], ids=["p", "c"])
+@pytest.fixture(
+    params=[Py4JNetworkError("answer was empty"), ConnectionRefusedError("connection refused")], ids=["p", "c"]
+)
 def query(request: pytest.FixtureRequest, tmp_path: Path) -> PipelineQuery:
-    made = query_in(tmp_path)
-    made._query = Broken(request.param)
-    return made
+    query = query_in(tmp_path)
+    query._query = Broken(request.param)
+    return query
 
 
 def test_query_without_its_jvm_has_ended(query: PipelineQuery):
@@ -56,18 +58,16 @@ def test_query_without_its_jvm_has_ended(query: PipelineQuery):
     query.stop()
 
 
-@pytest.mark.parametrize(("once", "reason"), [(True, None), (False, "Spark does not say why")])
-def test_query_that_ends_without_a_reason_has_failed_unless_it_was_to_end(
-    tmp_path: Path, once: bool, reason: str | None
-):
+@pytest.mark.parametrize(("once", "reason"), [(True, None), (False, "Spark reports no reason")])
+def test_endless_query_that_ends_without_a_reason_has_failed(tmp_path: Path, once: bool, reason: str | None):
     query = query_in(tmp_path)
     query.start(Ended(), Trigger(once=once))
     failure = query.failure()
     assert failure is None if reason is None else reason in str(failure)
 
 
-class Reader(Checkpoint):
-    """A checkpoint in which a commit comes to be the moment after it was looked for."""
+class Racing(Checkpoint):
+    """A checkpoint whose batch ends just after `newest_commit` was read."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -81,8 +81,8 @@ class Reader(Checkpoint):
         return newest
 
 
-def test_batch_that_ends_while_it_is_looked_for_is_not_taken_for_committed(tmp_path: Path):
-    checkpoint = Reader(tmp_path)
+def test_batch_that_ends_during_the_check_is_not_drained(tmp_path: Path):
+    checkpoint = Racing(tmp_path)
     query = query_in(tmp_path, checkpoint)
     query._query = SimpleNamespace(isActive=True, exception=lambda: None)
     checkpoint.job = query._job

@@ -1,19 +1,19 @@
-"""Notes of files that are gone."""
+"""Hashes of removed files."""
 
-from ingest.spark.streaming.removed_files import MAX_NOTES, RemovedFiles
+from ingest.spark.streaming.removed_files import MAX_HASHES, RemovedFiles
 
 
-def test_the_newest_are_known_and_the_rest_takes_no_room():
-    paths = [f"/in/{number}.csv" for number in range(2 * MAX_NOTES)]
-    forgotten = RemovedFiles("")
+def test_only_the_newest_hashes_are_retained():
+    paths = [f"/in/{number}.csv" for number in range(2 * MAX_HASHES)]
+    removed = RemovedFiles("")
     for start in range(0, len(paths), 3_000):
-        notes = forgotten.and_also(paths[start : start + 3_000])
-        forgotten = RemovedFiles(notes)
-    assert len(notes) == 12 * MAX_NOTES
-    assert [path in forgotten for path in paths] == [False] * MAX_NOTES + [True] * MAX_NOTES
-    assert forgotten.and_also([]) == notes
+        hashes = removed.with_paths(paths[start : start + 3_000])
+        removed = RemovedFiles(hashes)
+    assert len(hashes) == 12 * MAX_HASHES
+    assert [path in removed for path in paths] == [False] * MAX_HASHES + [True] * MAX_HASHES
+    assert removed.with_paths([]) == hashes
 
 
-def test_no_notes_know_nothing():
+def test_without_hashes_no_file_is_removed():
     assert "/in/a" not in RemovedFiles("")
-    assert RemovedFiles("").and_also([]) == ""
+    assert RemovedFiles("").with_paths([]) == ""

@@ -24,17 +24,17 @@ records = st.builds(
 
 
 @given(st.lists(st.lists(records, max_size=5), max_size=3))
-def test_records_come_out_as_they_went_in(batches: list[list[Record]]):
+def test_records_survive_the_conversion(batches: list[list[Record]]):
     assert list(records_of(as_batch(rows) for rows in batches)) == [row for rows in batches for row in rows]
 
 
-def test_slice_of_a_batch_keeps_its_own_headers():
+def test_slice_of_a_batch_has_its_own_headers():
     rows = [Record("t", 0, n, b"", b"", 0, ((f"h{n}", b"v"),)) for n in range(4)]
     assert list(records_of([as_batch(rows).slice(2)])) == rows[2:]
 
 
 @given(st.lists(st.lists(st.binary(), max_size=3), max_size=3))
-def test_receipts_travel_with_their_dead_letters(letters: list[list[bytes]]):
+def test_receipts_survive_the_conversion(dead_letters: list[list[bytes]]):
     receipts = [
         Receipt(
             status=TaskStatus.BLOCKED,
@@ -42,9 +42,9 @@ def test_receipts_travel_with_their_dead_letters(letters: list[list[bytes]]):
             message="no answer",
             counts=Counts(read=3, failed=0.5, dropped=Counter(a=1), dead_lettered=Counter(b=1), flush_s=[0.5]),
             results={"logs": SinkResult(b"file")},
-            dead_letters=few,
+            dead_letters=lines,
         )
-        for few in letters
+        for lines in dead_letters
     ]
     rows = [
         (kind, payload)

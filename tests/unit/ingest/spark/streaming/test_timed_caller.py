@@ -1,4 +1,4 @@
-"""Questions to somebody who may not answer."""
+"""Calls to a process that may not answer."""
 
 import threading
 
@@ -8,33 +8,33 @@ from ingest.spark.streaming.timed_caller import TimedCaller
 from tests.support.waiting import reached
 
 
-def test_answer_is_given():
-    ask = TimedCaller()
-    assert [ask(lambda number=number: number, otherwise=-1) for number in range(3)] == [0, 1, 2]
-    assert ask.silent_s == 0
+def test_result_is_returned():
+    call = TimedCaller()
+    assert [call(lambda number=number: number, default=-1) for number in range(3)] == [0, 1, 2]
+    assert call.pending_s == 0
 
 
-def test_what_a_question_raises_is_raised():
-    ask = TimedCaller()
+def test_exception_of_a_call_is_raised():
+    call = TimedCaller()
 
     def broken() -> int:
-        raise ConnectionRefusedError("nobody there")
+        raise ConnectionRefusedError("connection refused")
 
-    with pytest.raises(ConnectionRefusedError, match="nobody there"):
-        ask(broken, otherwise=0)
-    assert ask(lambda: 1, otherwise=0) == 1
+    with pytest.raises(ConnectionRefusedError, match="connection refused"):
+        call(broken, default=0)
+    assert call(lambda: 1, default=0) == 1
 
 
-def test_nobody_is_asked_while_a_question_is_open():
+def test_no_call_is_made_while_one_is_pending():
     now_s = [100.0]
-    ask = TimedCaller(patience_s=0.01, clock=lambda: now_s[0])
-    answers, asked = threading.Event(), []
-    assert ask(lambda: answers.wait(60), otherwise=None) is None
+    call = TimedCaller(timeout_s=0.01, clock=lambda: now_s[0])
+    may_return, called = threading.Event(), []
+    assert call(lambda: may_return.wait(60), default=None) is None
     now_s[0] += 30
-    assert ask.silent_s == 30
-    assert ask(lambda: asked.append(1), otherwise="nobody") == "nobody"
-    assert asked == []
-    answers.set()
-    assert reached(lambda: ask.silent_s == 0, 20)
-    assert ask(lambda: asked.append(1), otherwise="nobody") is None
-    assert asked == [1]
+    assert call.pending_s == 30
+    assert call(lambda: called.append(1), default="default") == "default"
+    assert called == []
+    may_return.set()
+    assert reached(lambda: call.pending_s == 0, 20)
+    assert call(lambda: called.append(1), default="default") is None
+    assert called == [1]

@@ -18,9 +18,9 @@ class TooManyDeadLettersError(IngestError):
 
 
 def too_many_dead_letters(message: str, last: str = "") -> TooManyDeadLettersError:
-    """The error of a micro-batch with more dead letters than the driver accepts, with the way out."""
-    way_out = "correct the pipeline, lower max_events_per_batch, or set on_error: drop"
-    return TooManyDeadLettersError(message, hint=f"{last}; {way_out}" if last else way_out)
+    """The error of a micro-batch with more dead letters than the driver accepts, with a hint."""
+    hint = "correct the pipeline, lower max_events_per_batch, or set on_error: drop"
+    return TooManyDeadLettersError(message, hint=f"{last}; {hint}" if last else hint)
 
 
 def check_size(size: int, last: str = "") -> None:
@@ -52,22 +52,22 @@ class DeadLetterBuffer:
         self._events: Counter[tuple[RecordPlace, str, str]] = Counter()
         self._bytes = 0
 
-    def add(self, letter: DeadLetter) -> None:
+    def add(self, dead_letter: DeadLetter) -> None:
         """
-        Add the dead letter of an event, or count the event if there is one like it.
+        Add the dead letter of an event, or count the event if there is one of its record, component and code.
 
         Raises:
             TooManyDeadLettersError: there are more than a batch may have.
         """
-        alike = letter.record.place, letter.component, letter.code
-        self._events[alike] += 1
-        if alike in self._lines:
+        group = dead_letter.record.place, dead_letter.component, dead_letter.code
+        self._events[group] += 1
+        if group in self._lines:
             return
-        letter = self._masked(_bounded(letter))
-        line = self._lines[alike] = letter.to_json()
+        dead_letter = self._masked(_bounded(dead_letter))
+        line = self._lines[group] = dead_letter.to_json()
         self._bytes += len(line)
-        topic, partition, offset = letter.record.place
-        check_size(self._bytes, f"the last one is of {topic}/{partition}/{offset}: {letter.message}")
+        topic, partition, offset = dead_letter.record.place
+        check_size(self._bytes, f"the last one is of {topic}/{partition}/{offset}: {dead_letter.message}")
 
     def clear(self) -> None:
         """Remove all dead letters."""
@@ -75,27 +75,27 @@ class DeadLetterBuffer:
         self._events.clear()
         self._bytes = 0
 
-    def _masked(self, letter: DeadLetter) -> DeadLetter:
+    def _masked(self, dead_letter: DeadLetter) -> DeadLetter:
         hide = self._masks.hide_bytes
         return replace(
-            letter,
-            message=self._masks.hide(letter.message),
-            attributes={name: hide(value) for name, value in letter.attributes.items()},
+            dead_letter,
+            message=self._masks.hide(dead_letter.message),
+            attributes={name: hide(value) for name, value in dead_letter.attributes.items()},
         )
 
     def lines(self) -> list[bytes]:
         """The dead letters as JSON, in the order of their first events, each with the number of its events."""
-        for alike, events in self._events.items():
+        for group, events in self._events.items():
             if events > 1:
-                letter = DeadLetter.from_json(self._lines[alike])
-                self._lines[alike] = replace(letter, events=events).to_json()
+                dead_letter = DeadLetter.from_json(self._lines[group])
+                self._lines[group] = replace(dead_letter, events=events).to_json()
         return list(self._lines.values())
 
 
-def _bounded(letter: DeadLetter) -> DeadLetter:
+def _bounded(dead_letter: DeadLetter) -> DeadLetter:
     """The dead letter, without its attributes if they are so large that a few would fill a batch."""
-    size = sum(len(name) + len(value) for name, value in letter.attributes.items())
+    size = sum(len(name) + len(value) for name, value in dead_letter.attributes.items())
     if size <= MAX_ATTRIBUTE_BYTES:
-        return letter
-    left_out = f"{len(letter.attributes)} attributes of {size} bytes in all are not in the dead letter"
-    return replace(letter, attributes={}, message=f"{letter.message} ({left_out})")
+        return dead_letter
+    left_out = f"{len(dead_letter.attributes)} attributes of {size} bytes in all are not in the dead letter"
+    return replace(dead_letter, attributes={}, message=f"{dead_letter.message} ({left_out})")

@@ -67,14 +67,14 @@ def without_collection() -> Iterator[None]:
 
 
 @pytest.fixture
-def assignment(tmp_path):
+def spec(tmp_path):
     return spec_of(5_000, prepared={"logs": Prepared(str(tmp_path), {"t": frozenset({b"f"})})})
 
 
-def kept(task: Task, records: list[Record], assignment: TaskSpec) -> int:
-    """How many events more there are after a micro-batch that failed whole."""
+def leaked(task: Task, records: list[Record], spec: TaskSpec) -> int:
+    """Number of events that a micro-batch without a stored event leaves in memory."""
     before = count()
-    receipt = task.run(records, assignment)
+    receipt = task.run(records, spec)
     assert (receipt.status, receipt.counts.stored) == (TaskStatus.DURABLE, 0)
     assert sum(receipt.counts.dropped.values()) >= len(records)
     return count() - before
@@ -96,11 +96,11 @@ def count(kind: type = Event) -> int:
         pytest.param((ROW, CELL), (TOO_LARGE, BUG), id="two-sinks"),
     ],
 )
-def test_refused_events_are_freed(assignment, decorators, sinks):
+def test_refused_events_are_freed(spec, decorators, sinks):
     task = live_task(plan(*sinks, decorators=decorators))
     records = [record("a", "x", offset) for offset in range(20)]
-    kept(task, records, assignment)
-    assert kept(task, records, assignment) == 0
+    leaked(task, records, spec)
+    assert leaked(task, records, spec) == 0
 
 
 def test_mutations_that_a_store_refused_are_freed():
@@ -116,14 +116,14 @@ def test_mutations_that_a_store_refused_are_freed():
 
 
 def test_without_frames_clears_an_error_and_its_causes():
-    def behind() -> None:
+    def fail() -> None:
         try:
             b"".index(b"x")
         except ValueError:
             dict[str, str]().pop("x")
 
     try:
-        behind()
+        fail()
     except KeyError as caught:
         error = IngestError("no")
         error.__cause__ = cause = caught
