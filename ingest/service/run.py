@@ -36,13 +36,13 @@ class RunOptions:
         start_from: where to begin without a checkpoint: group, earliest, latest or a time; None for the source's
             `start`.
         follow: called with the totals of a pipeline after each acknowledged batch.
-        lost_lines: asked, how many log lines were left out because nobody read them.
+        dropped_lines: returns the number of log lines dropped because stderr was not read.
     """
 
     once: bool = False
     start_from: str | None = None
     follow: Callable[[str, Totals], None] = field(default=lambda _pipeline, _totals: None)
-    lost_lines: Callable[[], int] = field(default=lambda: 0)
+    dropped_lines: Callable[[], int] = field(default=lambda: 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
     """
     recovery = _recovery()
     with ExitStack() as opened:
-        metrics = Metrics(configuration.pipelines, lost_lines=options.lost_lines, hide=configuration.masks.hide)
+        metrics = Metrics(configuration.pipelines, dropped_lines=options.dropped_lines, hide=configuration.masks.hide)
         health = Health(configuration.pipelines, on_change=metrics.state, mask=configuration.masks.hide)
         plans = {name: plan_of(configuration, pipeline, catalog) for name, pipeline in configuration.pipelines.items()}
         shared = Shared(
