@@ -71,7 +71,7 @@ class TestBrokenPackage:
         result = ingest("describe")
         reason = (
             'decorator "loud" of broken 1.0 (cli_broken:Shout): "cli_broken" needs the module "no_such_library"; '
-            'install what "no_such_library" is in'
+            'install the package that contains "no_such_library"'
         )
         assert (result.code, f"CANNOT BE USED: {reason}" in result.out) == (0, True)
         (entry,) = [each for each in ingest("describe", "--output", "json").json if each["name"] == "loud"]
@@ -87,7 +87,7 @@ class TestBrokenPackage:
         assert result.code == 2
         assert result.err.startswith(
             'p.yaml:8:9: unknown-component: decorator "loud" of broken 1.0 (cli_broken:Shout): '
-            '"cli_broken" needs the module "no_such_library"; install what "no_such_library" is in\n'
+            '"cli_broken" needs the module "no_such_library"; install the package that contains "no_such_library"\n'
         )
 
 
@@ -124,7 +124,7 @@ class TestFile:
         result = ingest("validate", "p.yaml")
         assert (
             'p.yaml:8:9: unknown-component: decorator "loud" of "cli_untold.py" (cli_untold:Shout): "Shout" has no '
-            "docstring; say what it does" in result.err
+            "docstring; add one" in result.err
         )
 
     def test_it_fails_with_its_name_and_line(self, ingest, folder):
@@ -153,7 +153,7 @@ class TestFile:
         (folder / "p.yaml").write_text(pipeline("loud", "plugins: [cli_unmade]"))
         result = ingest("test", "p.yaml")
         assert result.code == 2
-        assert '"loud" cannot be made: ValueError: no table (cli_unmade:16, "cli_unmade.py")' in result.err
+        assert '"loud" cannot be created: ValueError: no table (cli_unmade:16, "cli_unmade.py")' in result.err
 
 
 class TestNoOtherWay:
@@ -176,7 +176,7 @@ class TestNoOtherWay:
         (folder / "cli_trap.py").write_text("open('sprung', 'w').close()\n" + shout("loud"))
         (folder / "p.yaml").write_text(pipeline("loud", f'plugins: ["{plugin}"]'))
         result = ingest("validate", "p.yaml")
-        assert (result.code, "is no name of a module" in result.err) == (2, True)
+        assert (result.code, "is not a module name" in result.err) == (2, True)
         assert not (folder / "sprung").exists()
 
     def test_file_that_nobody_names_is_not_run(self, ingest, folder):

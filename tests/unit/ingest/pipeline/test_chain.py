@@ -365,7 +365,7 @@ class TestSplits:
             chain(FailsAtSplitStart(error)).split_start()
 
     def test_out_of_memory_before_the_first_event_names_the_decorator(self):
-        with pytest.raises(OutOfMemoryError, match=r'^"append-0" got no memory: MemoryError '):
+        with pytest.raises(OutOfMemoryError, match=r'^"append-0" ran out of memory: MemoryError '):
             chain(FailsAtSplitStart(MemoryError())).split_start()
 
 
@@ -428,7 +428,7 @@ class TestBuffering:
         def at_end(_held):
             raise MemoryError
 
-        with pytest.raises(OutOfMemoryError, match=r'^"last-0" got no memory: MemoryError '):
+        with pytest.raises(OutOfMemoryError, match=r'^"last-0" ran out of memory: MemoryError '):
             outcomes_of_split(chain(Last(2, at_end)), [])
 
     def test_dropping_an_event_that_is_not_buffered_is_a_bug(self):

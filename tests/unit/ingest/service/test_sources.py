@@ -49,7 +49,7 @@ def test_start_is_refused_for_a_source_that_takes_none(live, source):
 
 
 def test_plugin_that_cannot_be_made_is_named(live):
-    with pytest.raises(CatalogError, match='"ticking" cannot be made: ValueError: too slow'):
+    with pytest.raises(CatalogError, match='"ticking" cannot be created: ValueError: too slow'):
         live("ticking: {per_second: 1}")
 
 

@@ -491,8 +491,8 @@ def test_plugin_that_a_worker_lacks_stops_the_pipeline_and_says_what_to_do(tmp_p
     with pytest.raises(StoppedError) as caught:
         bench.job.on_batch(frame, 0)
     assert (caught.value.code, frame.attempts) == ("plugin_missing", 1)
-    assert '"split" is of splitter 1.0 (no_such_plugin:Split), and worker ' in caught.value.message
-    assert "install it, with all it needs, for " in caught.value.message
+    assert '"split" is from splitter 1.0 (no_such_plugin:Split), but worker ' in caught.value.message
+    assert "install it, with its dependencies, for " in caught.value.message
 
 
 def test_file_of_a_step_that_a_new_worker_does_not_find_blocks_until_it_is_there(tmp_path):
