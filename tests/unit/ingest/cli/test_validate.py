@@ -112,7 +112,7 @@ class TestConnect:
         result = ingest("validate", "p.yaml", "--connect")
         assert result.code == 3
         assert 'PROBLEM  source of pipeline "ticks" (p.yaml:' in result.out
-        assert 'no file is at "./tocks"' in result.out
+        assert 'there is no file at "./tocks"' in result.out
 
     def test_servers_that_do_not_answer(self, ingest, folder, unused_port):
         ingest("init", "--template", "hbase")
