@@ -22,7 +22,7 @@ OnceOption = Annotated[
 StartOption = Annotated[
     str | None,
     typer.Option(
-        metavar="PLACE",
+        metavar="POSITION",
         help="Where to start without a checkpoint: group, earliest, latest, or a time as in 2026-01-31T12:00:00Z.",
     ),
 ]
@@ -40,8 +40,8 @@ def run(
 
     Example: ingest run --once pipeline.yaml
     """
-    from ingest.cli.following import Following, show_totals
     from ingest.cli.loading import loaded
+    from ingest.cli.progress import RunProgress, show_totals
     from ingest.service.lifecycle import Stop
     from ingest.service.run import RunOptions
     from ingest.service.run import run as run_service
@@ -51,8 +51,8 @@ def run(
     set_up_logs(configuration, is_watched=once and out.is_live)
     stop = Stop()
     dropped_lines = out.write_without_blocking(_log_dropped, with_data=not once)
-    with stop.on_signals(), Following(out, list(configuration.pipelines), is_shown=once) as following:
-        options = RunOptions(once, start_from, following, dropped_lines)
+    with stop.on_signals(), RunProgress(out, list(configuration.pipelines), is_shown=once) as progress:
+        options = RunOptions(once, start_from, progress, dropped_lines)
         outcome = run_service(configuration, catalog, options, stop)
     for error in outcome.errors:
         _print_error(out, error)
