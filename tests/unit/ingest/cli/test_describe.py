@@ -13,7 +13,7 @@ from ingest.reference.pages import _shown, cost_in
 def test_list_has_every_component(ingest):
     listed = {(entry["type"], entry["name"]) for entry in ingest("describe", "--output", "json").json}
     catalog = Catalog()
-    assert listed == {(component_type, name) for type_ in COMPONENT_TYPES for name in catalog.names(type_)}
+    assert listed == {(type_, name) for type_ in COMPONENT_TYPES for name in catalog.names(type_)}
 
 
 def test_list_as_text(ingest):
