@@ -10,7 +10,7 @@ MASK = "***"
 
 class Masks:
     """
-    The secrets that were read, and text without them; workers get it with the plan.
+    The secrets of a configuration, masked in any text; part of the plan, so workers mask them too.
 
     Even a short secret is replaced: an unreadable message is better than a secret in a log.
     """
@@ -25,7 +25,7 @@ class Masks:
         return f"Masks({len(self._secrets)} secrets)"
 
     def add(self, secret: str) -> None:
-        """Hide this from now on, also in its quoted, JSON and URL forms."""
+        """Mask this secret from now on, also in its quoted, JSON and URL forms."""
         for part in {secret, *secret.splitlines()} - {""}:
             in_json = {json.dumps(part)[1:-1], json.dumps(part, ensure_ascii=False)[1:-1]}
             self._secrets |= {part, quote(part, safe="", errors="replace"), repr(part)[1:-1], *in_json}

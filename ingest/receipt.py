@@ -1,4 +1,4 @@
-"""The report of a task on its part of a micro-batch, and its form on the way from a worker to the driver."""
+"""The report of a task on its part of a micro-batch, and its serialized form from worker to driver."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -55,8 +55,8 @@ class Receipt:
     Attributes:
         code: of the error that blocked or stopped it; "" if it is durable.
         message: of the same error.
-        exit_code: of a process that the error ends.
-        results: name of a destination -> what its task half reports to its committer.
+        exit_code: of a process that ends with the error.
+        results: name of a destination -> result of its task sink, for its committer.
         probe: name of the destination that blocked, and a part of the batch that its committer can try; None if the
             task wrote nothing yet.
         dead_letters: envelopes as bytes; events of one record that failed alike have one.

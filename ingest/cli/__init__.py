@@ -5,7 +5,7 @@ One file for each command: it parses the arguments, imports its package inside t
 the result to `output`, the only module that prints. Nothing heavy is imported here, because `validate`, `test` and
 `explain` start in less than half a second.
 
-Exit codes: 0 fine, 1 failed while running, 2 wrong configuration or usage, 3 something requested does not
+Exit codes: 0 success, 1 failed while running, 2 wrong configuration or usage, 3 something requested does not
 exist, 4 conflict or lock held, 5 stored data damaged, 130 interrupted.
 """
 
@@ -23,7 +23,7 @@ _INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit code; the entry point of both console scripts."""
+    """Run one command and return its exit code; the entry point of both console scripts."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     out = Output(sys.stdout, sys.stderr, is_plain="--no-color" in arguments or bool(os.environ.get("NO_COLOR")))
     try:
@@ -45,7 +45,7 @@ def _run(arguments: list[str], out: Output) -> int:
     from ingest.cli.app import application
 
     if out.is_plain:
-        os.environ["NO_COLOR"] = "1"  # for the help pages, which are drawn before an option is read
+        os.environ["NO_COLOR"] = "1"  # for the help pages, which are rendered before options are parsed
     try:
         application()(args=arguments, prog_name="ingest", obj=out)
     except SystemExit as end:
@@ -69,7 +69,7 @@ def _check_packages() -> None:
 
             raise ConfigError(
                 f'"{found}" shadows the package "{here / name}"',
-                hint="rename it, start in another folder, or take its folder out of PYTHONPATH",
+                hint="rename it, start in another folder, or remove its folder from PYTHONPATH",
             )
 
 

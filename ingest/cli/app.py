@@ -50,7 +50,7 @@ def application() -> typer.Typer:
     register(commands, run.run, "run", "Run")
     register(commands, submit.submit, "submit", "Run")
     register(commands, produce.produce, "produce", "Run")
-    group = _group(commands, "dead-letters", "Events that failed: list them, run them again, delete them.", "Operate")
+    group = _group(commands, "dead-letters", "List, replay and delete events that failed.", "Operate")
     register(group, dead_letters.list_, "list")
     register(group, dead_letters.show, "show")
     register(group, dead_letters.replay, "replay")
@@ -61,8 +61,8 @@ def application() -> typer.Typer:
     register(group, table.plan, "plan")
     register(group, table.apply, "apply")
     register(commands, describe.describe, "describe", "Learn")
-    register(commands, import_flume.import_flume, "import-flume", "Moving")
-    group = _group(commands, "jars", "The connector jars that Spark needs for Kafka.", "Machine")
+    register(commands, import_flume.import_flume, "import-flume", "Migrate")
+    group = _group(commands, "jars", "The connector jars that Spark needs for Kafka.", "Set up")
     register(group, jars.fetch, "fetch")
     return commands
 

@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from ingest.config.model import Component, Configuration
     from ingest.dead_letters.kafka import Loss
 
-PATIENCE_S = 10.0  # a user waits for the answer; a service has a longer timeout, because it writes
+CONNECT_TIMEOUT_S = 10.0  # shorter than that of a service: a user waits
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Check:
     """
     The result of connecting to one store, source, sink or dead-letter topic.
 
     Attributes:
-        location: its place in the file.
+        location: of the component in the file.
         what: the component, for messages.
-        found: its answer, if there is no error.
-        loss: what the topic's settings will lose; a warning, the pipeline can run.
+        found: what it contains, if there is no error.
+        loss: warning that the topic's settings will delete dead letters.
     """
 
     location: str
@@ -37,30 +37,32 @@ class Answer:
     loss: "Loss | None" = None
 
 
-def answers(configuration: "Configuration", catalog: "Catalog") -> Iterator[Answer]:
+def checks(configuration: "Configuration", catalog: "Catalog") -> Iterator[Check]:
     """Connect to every store, source, sink without a store, and dead-letter topic, one after the other."""
     for name, store in configuration.stores.items():
-        yield _asked(store, f'store "{name}"', partial(_ask_store, configuration, catalog, name, store))
+        yield _check(store, f'store "{name}"', partial(_connect_store, configuration, catalog, name, store))
     for name, pipeline in configuration.pipelines.items():
-        yield _asked(pipeline.source, f'source of pipeline "{name}"', partial(_ask_source, catalog, pipeline.source))
+        yield _check(
+            pipeline.source, f'source of pipeline "{name}"', partial(_connect_source, catalog, pipeline.source)
+        )
         for sink, look in own_sink_looks(plan_of(configuration, pipeline, catalog)):
-            yield _asked(sink, f'sink "{sink.name}" of pipeline "{name}"', look)
+            yield _check(sink, f'sink "{sink.name}" of pipeline "{name}"', look)
         if isinstance(topic := pipeline.dead_letters.settings, DeadLetterTopic):
             what = f'dead-letter topic of pipeline "{name}"'
-            yield _asked(pipeline.dead_letters, what, partial(_ask_dead_letter_topic, topic))
+            yield _check(pipeline.dead_letters, what, partial(_connect_dead_letter_topic, topic))
 
 
-def _asked(component: "Component[Any]", what: str, ask: "Callable[[], str | tuple[str, Loss | None]]") -> Answer:
+def _check(component: "Component[Any]", what: str, connect: "Callable[[], str | tuple[str, Loss | None]]") -> Check:
     try:
-        answer = ask()
-        found, loss = (answer, None) if isinstance(answer, str) else answer
-        return Answer(str(component.location), what, found, loss=loss)
+        outcome = connect()
+        found, loss = (outcome, None) if isinstance(outcome, str) else outcome
+        return Check(str(component.location), what, found, loss=loss)
     except IngestError as error:
-        return Answer(str(component.location), what, error=error)
+        return Check(str(component.location), what, error=error)
 
 
-def _ask_store(configuration: "Configuration", catalog: "Catalog", name: str, component: "Component[Any]") -> str:
-    settings = cast("StoreSettings", component.settings).with_timeout(PATIENCE_S)
+def _connect_store(configuration: "Configuration", catalog: "Catalog", name: str, component: "Component[Any]") -> str:
+    settings = cast("StoreSettings", component.settings).with_timeout(CONNECT_TIMEOUT_S)
     store: Store[Any] = catalog.load("stores", component.kind).reader(settings)
     declared = [table.spec() for table in configuration.tables.values() if table.store == name]
     try:
@@ -75,7 +77,7 @@ def _ask_store(configuration: "Configuration", catalog: "Catalog", name: str, co
         store.close()
     if missing:
         raise NotFoundError(
-            f'there is no table "{missing[0].name}", or not with all its families',
+            f'table "{missing[0].name}" does not exist, or lacks declared families',
             hint="'ingest table apply' creates what is missing",
         )
     return counted(len(tables), "table")
@@ -86,12 +88,12 @@ def _has(store: Store[Any], spec: TableSpec) -> bool:
     return families is not None and families >= {family.name for family in spec.families}
 
 
-def _ask_source(catalog: "Catalog", component: "Component[Any]") -> str:
+def _connect_source(catalog: "Catalog", component: "Component[Any]") -> str:
     source: type[Source[Any]] = catalog.load("sources", component.kind)
     return source.look(component.settings)
 
 
-def _ask_dead_letter_topic(topic: DeadLetterTopic) -> "tuple[str, Loss | None]":
+def _connect_dead_letter_topic(topic: DeadLetterTopic) -> "tuple[str, Loss | None]":
     """The same check as at the start of a pipeline."""
     from ingest.dead_letters.kafka import loss_of_dead_letters
     from ingest.kafka.admin import KafkaAdmin

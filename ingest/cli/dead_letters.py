@@ -53,10 +53,10 @@ def list_(  # noqa: PLR0913 - the options of the command
         every = _counting(queue.entries(), seen)
         entries = list(itertools.islice(filter(selection.matches, every), limit))
     if seen and not entries:
-        # an empty answer would look as if no event had failed
-        there = f"{counted(seen.total(), 'dead letter')} ({counts_of(seen)})"
+        # an empty list would look as if no event had failed
+        existing = f"{counted(seen.total(), 'dead letter')} ({counts_of(seen)})"
         advice = "" if replayed else "; --all also lists those that were replayed"
-        out.note(f"none is selected of {there}{advice}", "yellow")
+        out.note(f"none of {existing} is selected{advice}", "yellow")
         return
     if out.is_json:
         for entry in entries:
@@ -65,7 +65,7 @@ def list_(  # noqa: PLR0913 - the options of the command
     if not entries:
         out.done("no dead letters")
         return
-    header = ["position", "batch", "component", "error", "event", "what was wrong"]
+    header = ["position", "batch", "component", "error", "event", "message"]
     header += ["replay"] if any(entry.mark for entry in entries) else []
     out.table(header, [_row(entry)[: len(header)] for entry in entries])
     out.done(counted(len(entries), "dead letter"))
@@ -88,28 +88,28 @@ def show(
 
     with _queue(out, file, pipeline, shows_records=True) as (_, _, queue):
         entry = queue.read(position)
-    letter = entry.dead_letter
+    dead_letter = entry.dead_letter
     if out.is_json:
-        out.json(_explainable(letter))
+        out.json(_explainable(dead_letter))
         return
-    record = letter.record
+    record = dead_letter.record
     facts = [
-        ("id", letter.id),
-        ("pipeline", letter.pipeline),
-        ("component", letter.component),
-        ("error", f"{letter.code}: {letter.message}"),
-        ("batch", moment(letter.batch_time_ms)),
+        ("id", dead_letter.id),
+        ("pipeline", dead_letter.pipeline),
+        ("component", dead_letter.component),
+        ("error", f"{dead_letter.code}: {dead_letter.message}"),
+        ("batch", moment(dead_letter.batch_time_ms)),
         ("record", f"{record.topic}, partition {record.partition}, offset {record.offset}"),
-        ("events", "" if letter.events == 1 else f"{letter.events:,} of the record failed in this way, this one first"),
+        ("events", "" if dead_letter.events == 1 else f"{dead_letter.events:,} failed alike; this is the first"),
         ("time", moment(record.timestamp_ms)),
         ("key", "" if record.key is None else readable(record.key)),
         *((f"header {name}", "" if value is None else readable(value)) for name, value in record.headers),
         ("value", "null" if record.value is None else readable(record.value)),
-        *((f"attribute {name}", readable(value)) for name, value in letter.attributes.items()),
+        *((f"attribute {name}", readable(value)) for name, value in dead_letter.attributes.items()),
         ("replay", _replayed(entry)),
     ]
-    if letter.pointer is not None:
-        facts.append(("full dead letter", letter.pointer))
+    if dead_letter.pointer is not None:
+        facts.append(("full dead letter", dead_letter.pointer))
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
         if value:
@@ -124,7 +124,7 @@ def replay(  # noqa: PLR0913 - the options of the command
     out: Output,
     file: FileArgument,
     positions: Annotated[
-        list[str] | None, typer.Argument(metavar="[POSITION]...", help="Only these; default: all that are selected.")
+        list[str] | None, typer.Argument(metavar="[POSITION]...", help="Only these; default: all selected ones.")
     ] = None,
     *,
     pipeline: PipelineOption = None,
@@ -134,7 +134,7 @@ def replay(  # noqa: PLR0913 - the options of the command
     replayed: AllOption = False,
 ) -> None:
     """
-    Run dead letters again, through the pipeline as the file describes it now.
+    Run dead letters again, through the pipeline as it is configured now.
 
     The dead letter of a sink is replayed into that sink alone, that of a decorator or the source into all sinks.
 
@@ -230,7 +230,7 @@ def purge(  # noqa: PLR0913 - the options of the command
         ]
         if not dry_run and selected:
             if not yes:
-                _confirm(f"delete {counted(len(selected), 'dead letter')} for good?")
+                _confirm(f"permanently delete {counted(len(selected), 'dead letter')}?")
             queue.remove(selected)
     if out.is_json:
         out.json({"selected": len(selected), "deleted": 0 if dry_run else len(selected)})
@@ -257,7 +257,7 @@ def _counting(entries: "Iterable[Entry]", codes: Counter[str]) -> "Iterator[Entr
 
 
 class _Sum:
-    """Turns numbers of further dead letters into the total that a progress bar shows."""
+    """Adds up counts of dead letters for a progress bar, which shows the total."""
 
     def __init__(self, advance: Callable[[int], None]) -> None:
         self._advance = advance
@@ -312,17 +312,17 @@ def _selection(
 def _row(entry: "Entry") -> tuple[str, ...]:
     from ingest.reference.readable import moment
 
-    letter = entry.dead_letter
-    event = f"{letter.record.topic}/{letter.record.partition}/{letter.record.offset}"
-    if letter.events > 1:
-        event += f" ({letter.events:,} events)"
+    dead_letter = entry.dead_letter
+    event = f"{dead_letter.record.topic}/{dead_letter.record.partition}/{dead_letter.record.offset}"
+    if dead_letter.events > 1:
+        event += f" ({dead_letter.events:,} events)"
     return (
         entry.position,
-        moment(letter.batch_time_ms),
-        letter.component,
-        letter.code,
+        moment(dead_letter.batch_time_ms),
+        dead_letter.component,
+        dead_letter.code,
         event,
-        letter.message,
+        dead_letter.message,
         _replayed(entry),
     )
 
@@ -339,12 +339,12 @@ def _plain(entry: "Entry") -> dict[str, object]:
 
     mark = entry.mark
     about = None if mark is None else {"outcome": mark.outcome.value, "at_ms": mark.at_ms, "code": mark.code}
-    letter: dict[str, object] = orjson.loads(entry.dead_letter.to_json())
-    return {"position": entry.position, "replay": about} | letter
+    envelope: dict[str, object] = orjson.loads(entry.dead_letter.to_json())
+    return {"position": entry.position, "replay": about} | envelope
 
 
-def _explainable(letter: "DeadLetter") -> dict[str, object]:
+def _explainable(dead_letter: "DeadLetter") -> dict[str, object]:
     """The record as an input of `explain`."""
     import orjson
 
-    return {"record": orjson.loads(letter.to_json())["record"]}
+    return {"record": orjson.loads(dead_letter.to_json())["record"]}

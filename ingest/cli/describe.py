@@ -9,7 +9,7 @@ from ingest.cli.output import Output
 if TYPE_CHECKING:
     from ingest.reference.pages import Page
 
-_WIDTH = 120  # columns of a page that goes into a file or a pager
+_WIDTH = 120  # columns of a page that is not on a terminal
 
 
 def describe(
@@ -27,7 +27,7 @@ def describe(
     """
     List all decorators, sinks, stores and sources, or show one with its options and examples, or explain an error.
 
-    Each function of expressions has a page, too; "expressions" shows the language and all functions.
+    Functions of expressions have pages too; "expressions" shows the language and all functions.
 
     Example: ingest describe split
 
@@ -45,7 +45,7 @@ def describe(
         _expressions(out)
     elif code is not None:
         raise ConfigError(
-            f'"{code}" does not belong there', hint="write 'ingest describe NAME' or 'ingest describe error CODE'"
+            f'unexpected argument "{code}"', hint="write 'ingest describe NAME' or 'ingest describe error CODE'"
         )
     elif name is None:
         _list(out)
@@ -72,20 +72,20 @@ def _list(out: Output) -> None:
 
 
 def _table(out: Output, found: "list[Page]") -> None:
-    out.table(("", "name", "what it does"), [(page.singular, page.name, _summary(page)) for page in found])
+    out.table(("", "name", "description"), [(page.singular, page.name, _summary(page)) for page in found])
 
 
 def _summary(page: "Page") -> str:
     if page.is_broken:
         return f"CANNOT BE USED: {page.summary}"
-    return page.summary + (f" (of {page.provider})" if page.provider else "")
+    return page.summary + (f" (from {page.provider})" if page.provider else "")
 
 
 def _in_list(page: "Page") -> dict[str, Any]:
     about: dict[str, Any] = {"provider": page.provider} if page.provider else {}
     about |= {"alias_of": page.alias_of} if page.alias_of else {}
     about |= {"for_imports": True} if page.is_for_imports else {}
-    return {"room": page.room, "name": page.name, "error" if page.is_broken else "summary": page.summary} | about
+    return {"type": page.room, "name": page.name, "error" if page.is_broken else "summary": page.summary} | about
 
 
 def _one(out: Output, name: str) -> None:
@@ -118,7 +118,7 @@ def _show(out: Output, page: "Page") -> None:
 
     out.parts((page.name, "bold"), (f"  {page.singular}, {page.stability}", "dim"))
     if page.provider:
-        out.line(f"Of {page.provider}.", "dim")
+        out.line(f"Provided by {page.provider}.", "dim")
     if page.alias_of:
         out.line(f"An alias of {page.alias_of}.", "dim")
     out.line()
@@ -128,7 +128,7 @@ def _show(out: Output, page: "Page") -> None:
     word = "parameter" if page.room == FUNCTION_ROOM else "option"
     if page.options:
         rows = [(each.name, each.type, each.default, each.doc) for each in page.options]
-        out.table((word, "type", "default", "what it says"), rows, width=_WIDTH)
+        out.table((word, "type", "default", "description"), rows, width=_WIDTH)
     else:
         out.line(f"It has no {word}s.")
     if page.cost is not None:
@@ -142,7 +142,7 @@ def _show(out: Output, page: "Page") -> None:
 
 def _plain(page: "Page") -> dict[str, Any]:
     return {
-        "room": page.room,
+        "type": page.room,
         "name": page.name,
         "stability": page.stability,
         "cost_ns": None if page.cost is None else page.cost.ns,
@@ -165,7 +165,7 @@ def _error(out: Output, code: str | None) -> None:
         if out.is_json:
             out.json([{"code": page.code, "meaning": page.meaning} for page in every])
             return
-        out.table(("code", "what it means"), [(page.code, page.meaning) for page in every])
+        out.table(("code", "meaning"), [(page.code, page.meaning) for page in every])
         out.next("ingest describe error CODE")
         return
     page = error_page(code)
@@ -178,5 +178,5 @@ def _error(out: Output, code: str | None) -> None:
     if page.reaction:
         out.line(page.reaction)
     if page.exit_code is not None:
-        out.line(f"A command that ends with it exits with {page.exit_code}.")
+        out.line(f"Exit code of a command that fails with it: {page.exit_code}.")
     out.line(f"What to do: {page.remedy}")

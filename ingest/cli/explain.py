@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ingest.config.model import Configuration, Pipeline
     from ingest.config.test_cases import Given
 
-_MAX_PAGES = 3  # named at the end, where no event was kept
+_MAX_PAGES = 3  # suggested at the end if no event was kept
 _FIRST_LINES = 10  # of the source's files
 _STYLES = {"kept": "green", "dropped": "yellow", "failed": "red"}
 
@@ -48,14 +48,14 @@ def explain(
     """
     Show what each decorator of a pipeline does to events, and the resulting cells; no store is read or written.
 
-    Each sink that refuses an event and each that stores it has a line. If a decorator makes several events of one, the
-    decorators before it are shown with the first. With on_error: stop, the events after the failed one are shown, too.
+    Each sink that rejects an event and each that stores it has a line. If a decorator creates several events from one,
+    the decorators before it are shown with the first. With on_error: stop, events after a failed one are shown too.
 
     Example: ingest explain pipeline.yaml --lines access.log
     """
     from ingest.api import ConfigError
     from ingest.cli.lines import lines_of, shown
-    from ingest.cli.loading import loaded, pipeline_of, tell_plugins
+    from ingest.cli.loading import loaded, pipeline_of, print_plugins
     from ingest.dry_run import DryRun, inputs_of
     from ingest.plan.assemble import plan_of
 
@@ -71,16 +71,16 @@ def explain(
         if events is not None
         else _own(configuration, chosen)
     )
-    tell_plugins(out, configuration, catalog)
+    print_plugins(out, configuration, catalog)
     outcomes: dict[str, int] = {}
-    whys: dict[str, None] = {}
+    reasons: dict[str, None] = {}
     stops = False
     before: Mapping[str, Any] = {}
     for output in dry_run.run(given, until_decorators=until is Until.DECORATORS):
         outcome = str(output.line["outcome"])
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
         stops = stops or _stops(output.line)
-        whys |= dict.fromkeys(_whys(output.line))
+        reasons |= dict.fromkeys(_reasons(output.line))
         if out.is_json:
             out.json(output.line)
         else:
@@ -91,16 +91,16 @@ def explain(
     if "kept" in outcomes and not stops:
         out.next(f"ingest run --once {file}")
     elif not out.is_json:
-        out.next(*_pages_of(whys) or [f"ingest validate {file}"])
+        out.next(*_pages_of(reasons) or [f"ingest validate {file}"])
 
 
-def _whys(line: Mapping[str, Any]) -> list[str]:
+def _reasons(line: Mapping[str, Any]) -> list[str]:
     """Codes of the failures, or the reason of a drop."""
     return [line["reason"]] if line["reason"] else [str(error["code"]) for _, error in _failures(line)]
 
 
 def _pages_of(codes: Iterable[str]) -> list[str]:
-    """The commands that explain codes; reasons from the user's file have no page."""
+    """The commands that explain codes; drop reasons from the user's file have no page."""
     from ingest.reference.error_pages import error_pages
 
     known = {page.code for page in error_pages()}
@@ -135,7 +135,7 @@ def _own(configuration: "Configuration", pipeline: "Pipeline") -> "Iterable[Give
 def _show(out: Output, line: Mapping[str, Any], before: Mapping[str, Any]) -> None:
     outcome, steps = line["outcome"], line["steps"]
     numbers = ".".join(str(step["part"]) for step in steps if "part" in step)
-    if before.get("input") == line["input"]:  # made of the same event: the decorators that both passed are shown there
+    if before.get("input") == line["input"]:  # decorators before the fan-out were shown already
         steps = [step for number, step in enumerate(steps) if steps[: number + 1] != before["steps"][: number + 1]]
     why = ", and stops the pipeline" if _stops(line) else f": {line['reason']}" if line["reason"] else ""
     part = f", part {numbers}" if numbers else ""
@@ -159,7 +159,7 @@ def _stops(line: Mapping[str, Any]) -> bool:
 
 
 def _failures(line: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Component and error: each sink that refused the event, or else the decorator that did."""
+    """Component and error: each sink that rejected the event, else the decorator that failed."""
     refusals = [(refusal["sink"], refusal) for refusal in line.get("refusals", ())]
     error = line["error"]
     return refusals or ([] if error is None else [(error["decorator"] or "source", error)])

@@ -18,7 +18,7 @@ def get(
     versions: VersionsOption = 1,
 ) -> None:
     """
-    Show one row of a table; exit code 3 when there is no such row.
+    Show one row of a table; exit code 3 if it does not exist.
 
     Example: ingest get pipeline.yaml mytable k1-1308748686334000700 --versions 3
     """
@@ -32,8 +32,6 @@ def get(
         check_families(store, table, wanted)
         found = store.get(table, from_readable(row), columns=wanted, versions=versions)
     if found is None:
-        raise NotFoundError(
-            f'no row "{row}" in table "{table}"', hint=f"'ingest scan {file} {table}' shows what there is"
-        )
+        raise NotFoundError(f'no row "{row}" in table "{table}"', hint=f"'ingest scan {file} {table}' lists the rows")
     show(out, found)
     out.next(f"ingest scan {file} {table} --prefix KEY")

@@ -101,11 +101,11 @@ def _show_tree(out: Output, content: str, name: str) -> None:
     from ingest.flume import is_properties, plain, tree_of
 
     if is_properties(content):
-        raise ConfigError("a properties file has no tree", hint="leave --ast out")
+        raise ConfigError("a properties file has no tree", hint="omit --ast")
     try:
         tree = tree_of(content, name)
     except ConfigSyntaxError as error:
-        raise ConfigSyntaxError(error.message) from error  # one line, whoever reads it
+        raise ConfigSyntaxError(error.message) from error  # without the excerpt of the source, for one line
     if out.is_json:
         out.json(plain(tree))
     else:

@@ -72,13 +72,13 @@ def write_template(template: Template, directory: Path) -> list[Path]:
     return list(targets)
 
 
-def _contents(folder: Traversable, place: PurePosixPath) -> "list[tuple[PurePosixPath, bytes]]":
+def _contents(folder: Traversable, parent: PurePosixPath) -> "list[tuple[PurePosixPath, bytes]]":
     found = []
     for entry in sorted(
         folder.iterdir(), key=lambda entry: (entry.is_dir(), entry.name != "pipeline.yaml", entry.name)
     ):
         if entry.is_dir():
-            found += _contents(entry, place / entry.name)
+            found += _contents(entry, parent / entry.name)
         else:
-            found.append((place / entry.name, entry.read_bytes()))
+            found.append((parent / entry.name, entry.read_bytes()))
     return found

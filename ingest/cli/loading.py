@@ -22,7 +22,7 @@ def loaded(out: Output, file: str, *, shows_records: bool = False) -> "tuple[Con
     Args:
         out: of the command.
         file: `-` for stdin.
-        shows_records: stdout carries stored cells and records, which are not masked.
+        shows_records: stdout shows stored cells and records, which are not masked.
 
     Raises:
         ConfigError: it is invalid; the report has all problems.
@@ -40,15 +40,15 @@ def used_plugins(configuration: "Configuration", catalog: Catalog) -> list[dict[
         parts.append(("sources", pipeline.source.kind))
         parts += [("decorators", decorator.kind) for decorator in pipeline.decorators]
         parts += [("sinks", sink.kind) for sink in pipeline.sinks]
-    found = ((room, name, catalog.entry(room, name).provider) for room, name in sorted(set(parts)))
-    return [{"room": room, "name": name, "provider": provider} for room, name, provider in found if provider]
+    found = ((type_, name, catalog.entry(type_, name).provider) for type_, name in sorted(set(parts)))
+    return [{"type": type_, "name": name, "provider": provider} for type_, name, provider in found if provider]
 
 
-def tell_plugins(out: Output, configuration: "Configuration", catalog: Catalog) -> None:
+def print_plugins(out: Output, configuration: "Configuration", catalog: Catalog) -> None:
     """Print which components of a file plugins provide; text mode only."""
     if not out.is_json:
         for part in used_plugins(configuration, catalog):
-            out.note(f'{SINGULAR[part["room"]]} "{part["name"]}" is of {part["provider"]}', "dim")
+            out.note(f'{SINGULAR[part["type"]]} "{part["name"]}" is from {part["provider"]}', "dim")
 
 
 def pipeline_of(configuration: "Configuration", name: str | None) -> "Pipeline":
@@ -112,8 +112,8 @@ def _check_table(store: Store[Any], table: str, file: str) -> None:
     tables = store.tables()
     if table in tables:
         return
-    there = (
+    existing = (
         f"there is {', '.join(tables)}" if tables else f"the store has no tables yet: run 'ingest run --once {file}'"
     )
-    hint = did_you_mean(table, tables) or there
+    hint = did_you_mean(table, tables) or existing
     raise NotFoundError(f'there is no table "{table}"', hint=hint)

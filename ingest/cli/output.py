@@ -1,8 +1,8 @@
 """
 Output of commands: data on stdout, everything else on stderr, as text or as JSON.
 
-Lines are coloured here by hand, and rich is imported only for tables and progress bars: importing it costs more than
-checking a configuration.
+Only tables and progress bars import rich, because the import takes longer than checking a configuration; other lines
+are coloured here.
 """
 
 import contextlib
@@ -69,23 +69,23 @@ class Output:
         """Whether stderr is a terminal, so progress can be shown."""
         return not self.is_json and self._stderr.isatty()
 
-    def wait_for_nobody(self, on_lost: Callable[[int], None], *, with_data: bool) -> Callable[[], int]:
+    def write_without_blocking(self, on_drop: Callable[[int], None], *, with_data: bool) -> Callable[[], int]:
         """
-        Drop output that is not read from now on: a blocked stderr must neither stop a service nor delay its exit.
+        From now on, drop output that is not read: a blocked stderr must neither stop a service nor delay its exit.
 
-        Applies to all that this process writes to stderr, until `close`; no effect if stderr has no file descriptor.
+        Applies to everything this process writes to stderr until `close`; no effect if stderr has no file descriptor.
 
         Args:
-            on_lost: gets the number of dropped lines of stderr, when it is read again.
+            on_drop: called with the number of dropped lines of stderr, once it is read again.
             with_data: also for stdout.
 
         Returns:
-            A function that gives the number of lines of stderr dropped so far.
+            A function that returns the number of lines of stderr dropped so far.
         """
         from ingest.observe.drain import Drain
 
         stdout, stderr = self._stdout, self._stderr
-        data, rest = Drain.of(stdout) if with_data else None, Drain.of(stderr, on_lost)
+        data, rest = Drain.of(stdout) if with_data else None, Drain.of(stderr, on_drop)
         self._stdout, self._stderr = cast("TextIO", data or stdout), cast("TextIO", rest or stderr)
 
         def restore() -> None:
@@ -96,7 +96,7 @@ class Output:
 
         self._opened.callback(restore)
         self._opened.enter_context(contextlib.redirect_stderr(self._stderr))
-        return lambda: 0 if rest is None else rest.lost
+        return lambda: 0 if rest is None else rest.dropped
 
     def close(self) -> None:
         """Write the remaining lines, for a bounded time."""
@@ -112,7 +112,7 @@ class Output:
         Mask the secrets of a configuration from now on.
 
         Args:
-            hide: gives a text without them.
+            hide: returns a text without them.
             in_data: on stdout too. Stored cells and records are not masked: a short secret that occurs in one by chance
                 would change the exported data.
         """
@@ -128,7 +128,7 @@ class Output:
         self._write("".join(self._styled(_safe(text), style, self._stdout) for text, style in parts))
 
     def raw(self, text: str) -> None:
-        """Data as it is, newlines included."""
+        """Data unchanged, including its newlines."""
         self._write(text, end="")
 
     def json(self, value: object) -> None:
@@ -150,7 +150,7 @@ class Output:
                 column.lstrip("#"),
                 justify="right" if column.startswith("#") else "left",
                 overflow="fold",
-                no_wrap=number == 0,  # the first column names the row, and is copied
+                no_wrap=number == 0,  # the first column is the row's name, which users copy
             )
         for row in rows:
             table.add_row(*(Text(_safe(cell)) for cell in row))
@@ -169,10 +169,10 @@ class Output:
 
     def note(self, text: str, style: str = "") -> None:
         """One line on stderr."""
-        self._tell(self._styled(_safe(text), style, self._stderr))
+        self._write_stderr(self._styled(_safe(text), style, self._stderr))
 
     def done(self, text: str) -> None:
-        """The result in words; text mode only, because the JSON data has it."""
+        """A summary of the result; text mode only, since the JSON data contains it."""
         if not self.is_json:
             self.note(text, "green")
 
@@ -181,7 +181,7 @@ class Output:
         if not self.is_json:
             for number, command in enumerate(commands):
                 lead = "next: " if number == 0 else "      "
-                self._tell(self._styled(lead, "dim", self._stderr) + _safe(command))
+                self._write_stderr(self._styled(lead, "dim", self._stderr) + _safe(command))
 
     def problems(self, report: "Report") -> None:
         """All problems of a configuration, in the form of a compiler's messages."""
@@ -194,7 +194,7 @@ class Output:
                 place, kind, warning, message = head[1], head[2], head[3] or "", head[4]
                 color = "yellow" if warning else "red"
                 parts = ((place, "bold"), (f"{kind}: {warning}", color), (message, ""))
-                self._tell("".join(self._styled(_safe(text), style, self._stderr) for text, style in parts))
+                self._write_stderr("".join(self._styled(_safe(text), style, self._stderr) for text, style in parts))
         errors, warnings = len(report.errors), len(report.warnings)
         counts = [counted(errors, "error")] if errors else []
         counts += [counted(warnings, "warning")] if warnings else []
@@ -211,29 +211,29 @@ class Output:
             about: dict[str, object] = {"code": error.code, "message": error.message, "hint": error.hint}
             if report is not None and has_problems:
                 about["problems"] = report.to_json()
-            self._tell(orjson.dumps({"error": about}).decode())
+            self._write_stderr(orjson.dumps({"error": about}).decode())
         elif report is not None and has_problems:
             self.problems(report)
         else:
-            self._tell(self._styled("error: ", "red", self._stderr) + _safe(error.message))
+            self._write_stderr(self._styled("error: ", "red", self._stderr) + _safe(error.message))
             if error.hint:
-                self._tell(self._styled("  hint: ", "cyan", self._stderr) + _safe(error.hint))
+                self._write_stderr(self._styled("  hint: ", "cyan", self._stderr) + _safe(error.hint))
 
     def bug(self, error: Exception, *, with_traceback: bool) -> None:
         """An unexpected exception."""
         if with_traceback:
-            self._tell("".join(traceback.format_exception(error)).rstrip())
+            self._write_stderr("".join(traceback.format_exception(error)).rstrip())
         name = type(error).__name__
-        self._tell(self._styled("bug: ", "red", self._stderr) + _safe(f"{name}: {error}"))
+        self._write_stderr(self._styled("bug: ", "red", self._stderr) + _safe(f"{name}: {error}"))
         import platform
 
         versions = f"attr2hbase {__version__}, Python {platform.python_version()}, {platform.system()}"
         advice = "" if with_traceback else "; INGEST_DEBUG=1 before the command shows the traceback"
-        self._tell(f"  this is a bug in attr2hbase, please report it ({versions}){advice}")
+        self._write_stderr(f"  this is a bug in attr2hbase, please report it ({versions}){advice}")
 
     @contextlib.contextmanager
     def progress(self, what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-        """A progress bar on stderr; gives a function that sets the number done. No bar unless stderr is a terminal."""
+        """A progress bar on stderr, if it is a terminal; yields a function that sets the number done."""
         if not self.is_live:
             yield lambda _done: None
             return
@@ -251,21 +251,21 @@ class Output:
         try:
             self._stdout.flush()
         except BrokenPipeError:
-            self._give_up()
+            self._end_output()
 
     def _write(self, text: str, end: str = "\n") -> None:
         try:
             self._stdout.write(self._hide_data(text) + end)
         except BrokenPipeError:
-            self._give_up()
+            self._end_output()
 
-    def _tell(self, text: str) -> None:
+    def _write_stderr(self, text: str) -> None:
         self.flush()  # keeps the order of both streams on one terminal
         with contextlib.suppress(BrokenPipeError):
             self._stderr.write(self._hide(text) + "\n")
             self._stderr.flush()
 
-    def _give_up(self) -> None:
+    def _end_output(self) -> None:
         # the interpreter flushes stdout at exit, which must not fail again
         if self._stdout is sys.stdout:
             with contextlib.suppress(OSError, ValueError):

@@ -67,7 +67,7 @@ def produce(  # noqa: PLR0913 - the options of the command
             for record in itertools.islice(itertools.cycle(records), count or len(records)):
                 if rate is not None:
                     time.sleep(max(0.0, started + sent / rate - time.monotonic()))
-                # a time of 0 stands for the time of sending
+                # 0: the broker client sets the time of sending
                 producer.send(target, record.key, record.value, record.headers, None, record.timestamp_ms or None)
                 sent += 1
                 if sent % _FLUSH_RECORDS == 0 or (rate is not None and time.monotonic() - flushed > _FLUSH_S):

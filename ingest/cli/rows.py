@@ -32,7 +32,7 @@ def columns_of(options: list[str] | None) -> tuple[bytes, ...] | None:
 
 def check_families(store: Store[Any], table: str, columns: Iterable[bytes] | None) -> None:
     """
-    Refuse columns of families that the table does not have, instead of an empty answer.
+    Refuse columns of families that the table does not have, instead of returning nothing.
 
     Raises:
         NotFoundError: the table has no such family.
@@ -43,11 +43,11 @@ def check_families(store: Store[Any], table: str, columns: Iterable[bytes] | Non
         if family in families:
             continue
         known = list(map(readable, families))
-        there = f"there is {', '.join(known) or 'none'}"
+        existing = f"there is {', '.join(known) or 'none'}"
         if qualifier is None:
-            hint = f"write FAMILY:QUALIFIER, or a whole FAMILY; {there}"
+            hint = f"write FAMILY:QUALIFIER, or a whole FAMILY; {existing}"
         else:
-            hint = did_you_mean(readable(family), known) or there
+            hint = did_you_mean(readable(family), known) or existing
         raise NotFoundError(f'there is no family "{readable(family)}" in table "{table}"', hint=hint)
 
 

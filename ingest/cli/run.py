@@ -15,14 +15,14 @@ OnceOption = Annotated[
     bool,
     typer.Option(
         "--once",
-        help="Read the present records, then exit. A blocked micro-batch is retried; a store or source that is "
+        help="Read the records that exist now, then exit. A blocked micro-batch is retried; a store or source that is "
         "unavailable at the start is an error.",
     ),
 ]
 StartOption = Annotated[
     str | None,
     typer.Option(
-        metavar="PLACE",
+        metavar="POSITION",
         help="Where to start without a checkpoint: group, earliest, latest, or a time as in 2026-01-31T12:00:00Z.",
     ),
 ]
@@ -40,8 +40,8 @@ def run(
 
     Example: ingest run --once pipeline.yaml
     """
-    from ingest.cli.following import Following, show_totals
     from ingest.cli.loading import loaded
+    from ingest.cli.progress import RunProgress, show_totals
     from ingest.service.lifecycle import Stop
     from ingest.service.run import RunOptions
     from ingest.service.run import run as run_service
@@ -50,14 +50,14 @@ def run(
     out.problems(configuration.report)
     set_up_logs(configuration, is_watched=once and out.is_live)
     stop = Stop()
-    lost_lines = out.wait_for_nobody(_tell_lost, with_data=not once)
-    with stop.on_signals(), Following(out, list(configuration.pipelines), is_shown=once) as following:
-        options = RunOptions(once, start_from, following, lost_lines)
+    dropped_lines = out.write_without_blocking(_log_dropped, with_data=not once)
+    with stop.on_signals(), RunProgress(out, list(configuration.pipelines), is_shown=once) as progress:
+        options = RunOptions(once, start_from, progress, dropped_lines)
         outcome = run_service(configuration, catalog, options, stop)
     for error in outcome.errors:
-        _tell(out, error)
+        _print_error(out, error)
     show_totals(out, outcome.totals)
-    _what_next(out, file, configuration, outcome)
+    _suggest(out, file, configuration, outcome)
     raise typer.Exit(outcome.exit_code)
 
 
@@ -72,13 +72,13 @@ def set_up_logs(configuration: "Configuration", *, is_watched: bool) -> None:
     set_up(level=level, log_format=LogFormat(log.format), mask=configuration.masks.hide)
 
 
-def _tell_lost(lines: int) -> None:
+def _log_dropped(lines: int) -> None:
     from ingest.observe.logs import logger
 
     logger(__name__).warning("log lines were dropped because stderr was not read", lines=lines)
 
 
-def _tell(out: Output, error: BaseException) -> None:
+def _print_error(out: Output, error: BaseException) -> None:
     from ingest.api import IngestError
 
     if isinstance(error, IngestError):
@@ -87,7 +87,7 @@ def _tell(out: Output, error: BaseException) -> None:
         out.bug(error, with_traceback=True)
 
 
-def _what_next(out: Output, file: str, configuration: "Configuration", outcome: "Outcome") -> None:
+def _suggest(out: Output, file: str, configuration: "Configuration", outcome: "Outcome") -> None:
     counts = [totals.counts for totals in outcome.totals.values()]
     commands = []
     if configuration.stores and any(count.stored for count in counts):

@@ -39,7 +39,7 @@ def submit(
         out.flush()
         os.execv(command[0], command)  # noqa: S606 - signals reach spark-submit itself
     for name in sorted(configuration.secret_settings):
-        out.note(f'"{name}" holds a secret: it is not part of the command; the service reads it from the file', "dim")
+        out.note(f'"{name}" contains a secret and is not in the command; the service reads it from the file', "dim")
     if out.is_json:
         out.json({"command": command})
         return

@@ -31,8 +31,8 @@ def plan(out: Output, file: FileArgument) -> None:
     """
     Show how the tables in the stores differ from those under "tables"; changes nothing.
 
-    Exit code 0 if they are as declared, 4 if not. Undeclared families and split points are shown, and count as no
-    difference: events may have created the families, and split points cannot be changed after a table is created.
+    Exit code 0 if they are as declared, 4 if not. Undeclared families and split points are shown but do not count:
+    events may have created the families, and split points of an existing table cannot be changed.
 
     Example: ingest table plan pipeline.yaml
     """
@@ -53,7 +53,9 @@ def plan(out: Output, file: FileArgument) -> None:
             else:
                 found = [store.describe_table(spec.name) for spec in specs]
             for spec, table in zip(specs, found, strict=True):
-                rows += [_row(name, one) | {"apply": one.remedy(store).value} for one in differences(spec, table)]
+                rows += [
+                    _row(name, change) | {"apply": change.remedy(store).value} for change in differences(spec, table)
+                ]
     drift = [row for row in rows if row["apply"] != "nothing"]
     if out.is_json:
         out.json({"drift": bool(drift), "differences": [_plain(row) for row in rows]})
@@ -100,14 +102,14 @@ def apply(
             store.open()
             for spec in specs:
                 changes = reconcile(store, spec, allow_data_loss=allow_data_loss)
-                done += [_row(name, one) for one in changes.done]
-                left += [_row(name, one) | {"apply": one.remedy(store).value} for one in changes.left]
+                done += [_row(name, change) for change in changes.done]
+                left += [_row(name, change) | {"apply": change.remedy(store).value} for change in changes.left]
                 refused += changes.refused
     commands = [error.command for error in refused if error.command is not None]
     if out.is_json:
         out.json({"done": [_plain(row) for row in done], "left": [_plain(row) for row in left], "commands": commands})
     else:
-        _tell(out, done, left)
+        _print_changes(out, done, left)
         for error in refused:
             out.note(error.message if error.command else str(error), "yellow")
         for command in commands:
@@ -136,8 +138,8 @@ def _store(
 ) -> "Iterator[Store[Any]]":
     """A store of the file, not open yet."""
     component = configuration.stores[name]
-    made = catalog.load("stores", component.kind)
-    store: Store[Any] = made.reader(component.settings) if for_reading else made(component.settings)
+    store_class = catalog.load("stores", component.kind)
+    store: Store[Any] = store_class.reader(component.settings) if for_reading else store_class(component.settings)
     try:
         yield store
     finally:
@@ -155,7 +157,7 @@ def _row(store: str, difference: "Difference") -> dict[str, Any]:
     }
 
 
-def _tell(out: Output, done: list[dict[str, Any]], left: list[dict[str, Any]]) -> None:
+def _print_changes(out: Output, done: list[dict[str, Any]], left: list[dict[str, Any]]) -> None:
     columns = ("table", "store", "family", "what", "declared")
     if done:
         out.table((*columns, "before"), [_shown(row) for row in done])

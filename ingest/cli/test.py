@@ -80,8 +80,8 @@ def difference_lines(result: "CaseResult") -> list[str]:
 
 def _show(out: Output, file: str, results: "list[CaseResult]", failed: int) -> None:
     for result in results:
-        verdict = ("passed  ", "green") if result.passed else ("FAILED  ", "red")
-        out.parts(verdict, (result.case.name, ""))
+        status = ("passed  ", "green") if result.passed else ("FAILED  ", "red")
+        out.parts(status, (result.case.name, ""))
         for line in difference_lines(result):
             out.line(f"  {line}")
     if not results:

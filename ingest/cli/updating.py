@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ingest.config.nodes import Path as NodePath
     from ingest.dry_run import CaseResult
 
-_MARK = "\ufeff"  # byte order mark; some editors of Windows write it
+_MARK = "\ufeff"  # byte order mark, which some editors on Windows write
 
 Run = Callable[[str], "tuple[list[CaseResult], Configuration]"]
 
@@ -37,12 +37,12 @@ def update_tests(out: Output, file: str, run: Run) -> list[dict[str, object]]:
     ]
     if not chosen:
         return []
-    holder = results[0].case.location.file  # of several files one has all the tests: lists replace each other
-    whole = _read(holder)
-    text = whole.removeprefix(_MARK)
+    target = results[0].case.location.file  # all tests are in one file: included lists replace each other
+    content = _read(target)
+    text = content.removeprefix(_MARK)
     found = updated(text, chosen, configuration.masks.hide)
     if found.text != text:
-        _write(holder, whole.removesuffix(text) + found.text)
+        _write(target, content.removesuffix(text) + found.text)
     updates: list[dict[str, object]] = []
     for number, result in chosen:
         changes, refused = found.changes.get(number, []), found.refused.get(number, [])
@@ -52,17 +52,17 @@ def update_tests(out: Output, file: str, run: Run) -> list[dict[str, object]]:
                 "changes": [
                     {"path": list(change.path), "before": change.before, "after": change.after} for change in changes
                 ],
-                "left": [{"path": list(path), "reason": why} for path, why in refused],
+                "left": [{"path": list(path), "reason": reason} for path, reason in refused],
             }
         )
         if not out.is_json:
-            out.parts(("updated " if changes else "left    ", "yellow"), (result.case.name, ""))
+            out.parts(("updated " if changes else "skipped ", "yellow"), (result.case.name, ""))
             for change in changes:
                 out.line(f"  {shown_path(change.path)}: {_shown(change.before)} -> {_shown(change.after)}")
-            for path, why in refused:
-                out.line(f"  {shown_path(path)}: left as it is, {why}", "red")
+            for path, reason in refused:
+                out.line(f"  {shown_path(path)}: unchanged, {reason}", "red")
     if found.text != text:
-        out.done(f"{holder}: {counted(len(found.changes), 'test')} updated; review the change before you keep it")
+        out.done(f"{target}: {counted(len(found.changes), 'test')} updated; review the change before you keep it")
     return updates
 
 

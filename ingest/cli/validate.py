@@ -8,7 +8,7 @@ from ingest.cli.command import FileArgument
 from ingest.cli.output import Output, counted
 
 if TYPE_CHECKING:
-    from ingest.cli.connecting import Answer
+    from ingest.cli.connecting import Check
 
 
 def validate(
@@ -25,14 +25,14 @@ def validate(
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 2 when there are warnings.")] = False,
 ) -> None:
     """
-    Check a pipeline file and show all problems at once, each with its place and a hint.
+    Check a pipeline file and show all problems, each with its location and a hint.
 
-    Decorators that need a resource of this machine, such as a file, check that it exists.
+    Decorators that use a local resource, such as a file, check that it exists.
 
     Example: ingest validate pipeline.yaml --connect --strict
     """
     from ingest.api import ConfigError
-    from ingest.cli.loading import loaded, tell_plugins, used_plugins
+    from ingest.cli.loading import loaded, print_plugins, used_plugins
     from ingest.plan.assemble import live_chain, plan_of
 
     try:
@@ -47,46 +47,52 @@ def validate(
         live_chain(plan_of(configuration, pipeline, catalog)).split_start()
     found = []
     if connect:
-        from ingest.cli.connecting import answers
+        from ingest.cli.connecting import checks
 
-        found = list(answers(configuration, catalog))
-    failures = [answer.error for answer in found if answer.error is not None]
-    warnings = len(configuration.report.warnings) + sum(answer.loss is not None for answer in found)
+        found = list(checks(configuration, catalog))
+    failures = [check.error for check in found if check.error is not None]
+    warnings = len(configuration.report.warnings) + sum(check.loss is not None for check in found)
     is_refused = strict and warnings > 0
     if out.is_json:
-        about: dict[str, object] = {"connections": [_plain(answer) for answer in found]} if connect else {}
+        about: dict[str, object] = {"connections": [_plain(check) for check in found]} if connect else {}
         of_plugins = used_plugins(configuration, catalog)
         about |= {"plugins": of_plugins} if of_plugins else {}
         out.json({"valid": not failures and not is_refused, "problems": configuration.report.to_json()} | about)
     else:
         out.problems(configuration.report)
-        tell_plugins(out, configuration, catalog)
-        for answer in found:
-            _show(out, answer)
+        print_plugins(out, configuration, catalog)
+        for check in found:
+            _show(out, check)
     if failures:
         raise typer.Exit(failures[0].exit_code)
     if is_refused:
-        raise ConfigError(f"{counted(warnings, 'warning')} in {file}", hint="correct them, or leave out --strict")
+        raise ConfigError(f"{counted(warnings, 'warning')} in {file}", hint="correct them, or omit --strict")
     pipelines, tests = counted(len(configuration.pipelines), "pipeline"), counted(len(configuration.tests), "test")
-    verdict = f"can run, {counted(warnings, 'warning')}" if warnings else "fine"
-    out.done(f"{file}: {verdict}, {pipelines}, {tests}")
+    summary = f"can run, {counted(warnings, 'warning')}" if warnings else "fine"
+    out.done(f"{file}: {summary}, {pipelines}, {tests}")
     out.next(f"ingest {'test' if configuration.tests else 'run --once'} {file}")
 
 
-def _show(out: Output, answer: "Answer") -> None:
-    if answer.error is None:
-        out.parts(("fine     ", "green"), (f"{answer.what}: {answer.found}", ""))
+def _show(out: Output, check: "Check") -> None:
+    if check.error is None:
+        out.parts(("fine     ", "green"), (f"{check.what}: {check.found}", ""))
     else:
-        out.parts(("PROBLEM  ", "red"), (f"{answer.what} ({answer.location}): {answer.error.message}", ""))
-    if answer.loss is not None:
-        out.parts(("WARNING  ", "yellow"), (f"{answer.what} ({answer.location}): {answer.loss.message}", ""))
-    advice = answer.error or answer.loss
+        out.parts(("PROBLEM  ", "red"), (f"{check.what} ({check.location}): {check.error.message}", ""))
+    if check.loss is not None:
+        out.parts(("WARNING  ", "yellow"), (f"{check.what} ({check.location}): {check.loss.message}", ""))
+    advice = check.error or check.loss
     if advice is not None and advice.hint:
         out.line(f"         {advice.hint}", "dim")
 
 
-def _plain(answer: "Answer") -> dict[str, object]:
-    error, loss = answer.error, answer.loss
+def _plain(check: "Check") -> dict[str, object]:
+    error, loss = check.error, check.loss
     about = None if error is None else {"code": error.code, "message": error.message, "hint": error.hint}
     warning = None if loss is None else loss._asdict()
-    return {"where": answer.location, "what": answer.what, "found": answer.found, "error": about, "warning": warning}
+    return {
+        "where": check.location,
+        "what": check.what,
+        "found": check.found,
+        "error": about,
+        "warning": warning,
+    }

@@ -3,7 +3,7 @@ State in a local folder that survives kill -9, a full disk and a power cut.
 
 - `files`: written completely or not at all
 - `lock`: one process at a time
-- `marker`: a fact that is noted once
+- `marker`: a fact that is recorded once
 - `lease`: an ownership with a heartbeat, which others may take over
 - `pin`: keeps an entry while it is read
 - `retention`: chooses and removes old entries

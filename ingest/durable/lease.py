@@ -52,7 +52,7 @@ class Lease:
         self._owner = owner
         self._valid_ms = valid_ms
         self._now_ms = now_ms
-        self._held: Grant | None = None
+        self._owned: Grant | None = None
 
     def newest(self) -> Grant | None:
         """The grant with the highest fence, valid or not; None if the lease was never taken."""
@@ -89,7 +89,7 @@ class Lease:
                 create_durably(self._path(grant.fence), _content(grant))
             except FileExistsError:
                 raise self._refused("was taken by another process just now") from None
-            self._held = grant
+            self._owned = grant
             for fence in self._fences():
                 if fence < grant.fence:
                     self._path(fence).unlink(missing_ok=True)
@@ -102,13 +102,13 @@ class Lease:
         Raises:
             ConflictError: `lease_lost`: it was not renewed in time, or another process has taken it.
         """
-        held = self._grant()
+        owned = self._grant()
         with on_disk(self._folder):
             newest = max(self._fences(), default=0)
-        if newest != held.fence or not self._is_valid(held, self._now_ms()):
+        if newest != owned.fence or not self._is_valid(owned, self._now_ms()):
             raise ConflictError(
                 f'lease "{self._folder}" of {self._owner} is lost: '
-                + ("another process has taken it" if newest != held.fence else "it was not renewed in time"),
+                + ("another process has taken it" if newest != owned.fence else "it was not renewed in time"),
                 code="lease_lost",
                 hint="leave the work to the new owner, or take the lease again and read the stored state",
             )
@@ -124,20 +124,20 @@ class Lease:
         renewed = dataclasses.replace(self._grant(), renewed_ms=self._now_ms())
         with on_disk(self._folder):
             write_durably(self._path(renewed.fence), _content(renewed))
-        self._held = renewed
+        self._owned = renewed
         self.check()  # the write may have taken longer than the lease was valid
 
     def release(self) -> None:
         """End the lease now; may be called twice, after a loss or without `take`."""
-        held, self._held = self._held, None
-        if held is not None:
+        owned, self._owned = self._owned, None
+        if owned is not None:
             with on_disk(self._folder):
-                write_durably(self._path(held.fence), _content(dataclasses.replace(held, renewed_ms=None)))
+                write_durably(self._path(owned.fence), _content(dataclasses.replace(owned, renewed_ms=None)))
 
     def _grant(self) -> Grant:
-        if self._held is None:
+        if self._owned is None:
             raise LifecycleError("a lease is used before it is taken")
-        return self._held
+        return self._owned
 
     def _is_valid(self, grant: Grant, now_ms: int) -> bool:
         return grant.renewed_ms is not None and abs(now_ms - grant.renewed_ms) < self._valid_ms

@@ -12,7 +12,7 @@ from ingest.durable.files import make_folder, on_disk
 
 
 def this_process() -> str:
-    """This process in words, for messages about its lock or lease."""
+    """This process, for messages about its lock or lease."""
     return f"pid {os.getpid()} on {socket.gethostname()}"
 
 
@@ -26,7 +26,7 @@ class FolderLock:
     Args:
         folder: created if it is missing.
         kind: of the folder, for messages: "checkpoint".
-        hint: the way out for a process that is refused.
+        hint: for the process that is refused.
     """
 
     def __init__(self, folder: Path, *, kind: str, hint: str) -> None:

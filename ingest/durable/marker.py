@@ -1,4 +1,4 @@
-"""A fact that is noted once, such as that a dump is complete."""
+"""A fact that is recorded once, such as that a dump is complete."""
 
 from pathlib import Path
 

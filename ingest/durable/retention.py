@@ -49,12 +49,12 @@ def removable(entries: Iterable[Entry], policy: RetentionPolicy, now_ms: int) ->
     oldest_first = sorted(entries, key=lambda entry: (entry.since_ms, entry.name))
     complete = [entry for entry in oldest_first if entry.is_complete]
     newest = set(complete[-max(policy.keep_last, 1) :])
-    found = []
+    expired = []
     for entry in oldest_first:
         max_age_ms = policy.max_age_ms if entry.is_complete else policy.incomplete_age_ms
         if not entry.is_kept and entry not in newest and now_ms - entry.since_ms >= max_age_ms:
-            found.append(entry)
-    return found
+            expired.append(entry)
+    return expired
 
 
 def remove(entry: Path, marker: str) -> bool:

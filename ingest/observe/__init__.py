@@ -1,1 +1,1 @@
-"""What an operator sees of a running process: metrics, states, logs."""
+"""Metrics, health and logs of a running process."""

@@ -1,4 +1,4 @@
-"""A text stream whose writers never wait, for a service whose log nobody reads."""
+"""A text stream whose writers never block, for a service whose log is not read."""
 
 import contextlib
 import io
@@ -12,27 +12,27 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self, TextIO
 
-MAX_WAITING_BYTES = 1024 * 1024  # a few thousand lines; what a reader that is away for longer misses is counted
+MAX_QUEUED_BYTES = 1024 * 1024  # a few thousand lines; more are dropped and counted
 MAX_LINE_BYTES = 64 * 1024
-_STDERR = 2  # whatever sys.stderr is by now, children inherit this
-FINISH_S = 2.0  # what the last lines get when a process ends
+_STDERR = 2  # child processes inherit this descriptor, whatever sys.stderr is
+FINISH_S = 2.0  # time for the last lines when a process ends
 
 
 class Drain(io.TextIOBase):
     """
-    Takes text at once and writes it to a file descriptor from a thread of its own.
+    Queues text without blocking; a background thread writes it to a file descriptor.
 
-    Any thread may write. What does not fit any more is left out and counted, never kept and never waited for. The
-    descriptor is written to directly: a thread that hangs there holds no lock that anybody else, or the end of the
-    interpreter, would wait for. A forked child begins with an empty queue; what waited is the parent's to write.
+    Any thread may write. Text that exceeds the queue is dropped and counted. The thread writes to the descriptor
+    directly, so while it hangs there it holds no lock that other threads or the interpreter's shutdown wait for. A
+    forked child starts with an empty queue; the parent writes what was queued.
 
     Args:
-        descriptor: of a pipe, a terminal or a file; a copy of it is kept.
-        is_terminal: what `isatty` answers.
-        on_lost: told how many lines were left out, once the stream flows again; called by the thread.
+        descriptor: of a pipe, a terminal or a file; it is duplicated.
+        is_terminal: result of `isatty`.
+        on_drop: called by the thread with the number of dropped lines, once writes succeed again.
 
     Attributes:
-        lost: lines that were left out so far.
+        dropped: lines dropped so far.
     """
 
     encoding = "utf-8"
@@ -43,56 +43,56 @@ class Drain(io.TextIOBase):
         descriptor: int,
         *,
         is_terminal: bool = False,
-        max_waiting_bytes: int = MAX_WAITING_BYTES,
-        on_lost: Callable[[int], None] = lambda _lines: None,
+        max_queued_bytes: int = MAX_QUEUED_BYTES,
+        on_drop: Callable[[int], None] = lambda _lines: None,
     ) -> None:
         super().__init__()
         self._descriptor = os.dup(descriptor)
         self._is_terminal = is_terminal
-        self._max_waiting_bytes = max_waiting_bytes
-        self._on_lost = on_lost
-        self._begin()
-        os.register_at_fork(after_in_child=self._begin)
+        self._max_queued_bytes = max_queued_bytes
+        self._on_drop = on_drop
+        self._reset()
+        os.register_at_fork(after_in_child=self._reset)
 
     @classmethod
-    def of(cls, stream: TextIO, on_lost: Callable[[int], None] = lambda _lines: None) -> Self | None:
-        """A drain to where a stream leads, or None when that is no descriptor."""
+    def of(cls, stream: TextIO, on_drop: Callable[[int], None] = lambda _lines: None) -> Self | None:
+        """A drain to the descriptor of a stream, or None if it has none."""
         try:
             stream.flush()
-            return cls(stream.fileno(), is_terminal=stream.isatty(), on_lost=on_lost)
+            return cls(stream.fileno(), is_terminal=stream.isatty(), on_drop=on_drop)
         except (OSError, ValueError):
             return None
 
     def write(self, text: str) -> int:
-        """Take text; returns at once."""
-        self.take(text.encode(self.encoding, self.errors))
+        """Queue text; never blocks."""
+        self.put(text.encode(self.encoding, self.errors))
         return len(text)
 
-    def take(self, data: bytes) -> None:
-        """Take bytes; returns at once."""
+    def put(self, data: bytes) -> None:
+        """Queue bytes; never blocks."""
         with self._changed:
-            if self._waiting_bytes + len(data) > self._max_waiting_bytes:
-                self._lose(data)
+            if self._queued_bytes + len(data) > self._max_queued_bytes:
+                self._drop(data)
             elif data:
-                self._waiting.append(data)
-                self._waiting_bytes += len(data)
+                self._queue.append(data)
+                self._queued_bytes += len(data)
                 self._wake()
 
     def finish(self, timeout_s: float = FINISH_S) -> bool:
-        """Wait until all that was taken is written; False when that takes longer."""
+        """Wait until the queue is written; False after the timeout."""
         with self._changed:
-            return self._changed.wait_for(lambda: not self._waiting_bytes, timeout_s)
+            return self._changed.wait_for(lambda: not self._queued_bytes, timeout_s)
 
     def writable(self) -> bool:
         """Always."""
         return True
 
     def fileno(self) -> int:
-        """The descriptor, for those who write past this stream."""
+        """The descriptor, for writes that bypass this stream."""
         return self._descriptor
 
     def isatty(self) -> bool:
-        """Whether a person reads."""
+        """Whether it is a terminal."""
         return self._is_terminal
 
     def __enter__(self) -> Self:
@@ -103,51 +103,51 @@ class Drain(io.TextIOBase):
     ) -> None:
         self.finish()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._changed = threading.Condition()
-        self._waiting: deque[bytes] = deque()
-        self._waiting_bytes = 0
-        self.lost = 0
+        self._queue: deque[bytes] = deque()
+        self._queued_bytes = 0
+        self.dropped = 0
         self._reported = 0
         self._thread: threading.Thread | None = None
 
-    def _lose(self, data: bytes) -> None:
-        self.lost += max(1, data.count(b"\n"))
+    def _drop(self, data: bytes) -> None:
+        self.dropped += max(1, data.count(b"\n"))
 
     def _wake(self) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="log-drain", daemon=True)
             try:
                 self._thread.start()
-            except RuntimeError:  # the machine has no thread left, or the interpreter ends
+            except RuntimeError:  # no threads left on the machine, or the interpreter shuts down
                 self._thread = None
         self._changed.notify_all()
 
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._waiting)
-                data = self._waiting[0]
-            is_written = _written(self._descriptor, data)
+                self._changed.wait_for(lambda: self._queue)
+                data = self._queue[0]
+            is_written = _write_all(self._descriptor, data)
             with self._changed:
-                self._waiting.popleft()
-                self._waiting_bytes -= len(data)
+                self._queue.popleft()
+                self._queued_bytes -= len(data)
                 if not is_written:
-                    self._lose(data)
-                lost = self.lost - self._reported if is_written and not self._waiting else 0
-                self._reported += lost
+                    self._drop(data)
+                dropped = self.dropped - self._reported if is_written and not self._queue else 0
+                self._reported += dropped
                 self._changed.notify_all()
-            if lost:
-                self._on_lost(lost)
+            if dropped:
+                self._on_drop(dropped)
 
 
 @contextlib.contextmanager
 def caught_stderr() -> Iterator[None]:
     """
-    Processes that are started in this block write their stderr into this process's drain, if it has one.
+    Send the stderr of processes started in this block to this process's drain, if it has one.
 
-    They inherit a pipe that is always read: what they say before they can be told anything, such as a Java process that
-    warns of its own options, does not wait for a reader either.
+    They inherit a pipe that is always read, so their first output does not block either, such as a JVM's warnings about
+    its own options.
     """
     drain = sys.stderr
     if not isinstance(drain, Drain):
@@ -157,7 +157,7 @@ def caught_stderr() -> Iterator[None]:
     own = os.dup(_STDERR)
     os.dup2(writer, _STDERR)
     os.close(writer)
-    threading.Thread(target=_pass_on, args=(reader, drain), name="stderr-of-children", daemon=True).start()
+    threading.Thread(target=_copy_lines, args=(reader, drain), name="stderr-of-children", daemon=True).start()
     try:
         yield
     finally:
@@ -165,34 +165,34 @@ def caught_stderr() -> Iterator[None]:
         os.close(own)
 
 
-def _pass_on(reader: int, drain: Drain) -> None:
+def _copy_lines(reader: int, drain: Drain) -> None:
     rest = b""
     while data := os.read(reader, 65_536):
-        # whole lines, so that they do not mix with ours; but no line is waited for without end
+        # whole lines, so that they do not mix with ours; a line over the limit is passed in parts
         lines, newline, rest = (rest + data).rpartition(b"\n")
-        drain.take(lines + newline)
+        drain.put(lines + newline)
         if len(rest) > MAX_LINE_BYTES:
-            drain.take(rest)
+            drain.put(rest)
             rest = b""
-    drain.take(rest)
+    drain.put(rest)
     os.close(reader)
 
 
-def _written(descriptor: int, data: bytes) -> bool:
-    """Write all of it, however long that takes; False when there is nobody who could read it."""
+def _write_all(descriptor: int, data: bytes) -> bool:
+    """Write all of it, however long that takes; False if the reader is gone."""
     rest = memoryview(data)
     while rest:
         try:
             rest = rest[os.write(descriptor, rest) :]
-        except BlockingIOError:  # somebody who has the same terminal or pipe made it so
-            _wait_for_room(descriptor)
+        except BlockingIOError:  # another process with the same terminal or pipe set it to non-blocking
+            _wait_until_writable(descriptor)
         except OSError:
             return False
     return True
 
 
-def _wait_for_room(descriptor: int) -> None:
+def _wait_until_writable(descriptor: int) -> None:
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)
     poll.poll()
-    time.sleep(0.01)  # a pipe may have room for less than one line, and says that it has room
+    time.sleep(0.01)  # a pipe also counts as writable when it has room for less than a line

@@ -1,4 +1,4 @@
-"""Where each pipeline stands, and what that means for a process supervisor."""
+"""The state of each pipeline, and whether the process is live and ready."""
 
 import threading
 import time
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class State(StrEnum):
-    """Where a pipeline stands."""
+    """State of a pipeline."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -20,11 +20,11 @@ class State(StrEnum):
 
 class PipelineHealth(NamedTuple):
     """
-    One pipeline at one moment.
+    The health of one pipeline.
 
     Attributes:
-        reason: why it is blocked, failed or stopping; "" when there is nothing to say.
-        since_s: when it came into this state; a new reason in the same state does not change it.
+        reason: why it is blocked, failed or stopping; "" otherwise.
+        since_s: when it entered this state, seconds since the epoch; a new reason in the same state does not change it.
     """
 
     pipeline: str
@@ -37,16 +37,15 @@ class Health:
     """
     The states of all pipelines of a process.
 
-    `change` is called by whoever runs a pipeline, from any thread; everything else by whoever asks, from any other.
-    A pipeline that is blocked is not ready but alive: it goes on by itself when its store does. One that failed does
-    not, and a process in which every pipeline failed can only be replaced.
+    Thread-safe. A blocked pipeline is live but not ready: it resumes when its store does. A failed pipeline does not
+    resume; a process whose pipelines have all failed must be restarted.
 
     Args:
-        pipelines: names that are `starting` until told otherwise, so that a process is not ready before its first
+        pipelines: names that are `starting` until the first `change`, so the process is not ready before its first
             batch.
         clock: seconds since the epoch.
-        on_change: told each new state of a pipeline, before the call that changes it returns; metrics listen here.
-        mask: hides secrets in reasons, which come from the messages of drivers.
+        on_change: called with each new state of a pipeline before `change` returns; updates the metrics.
+        mask: hides secrets in reasons, which contain messages of client libraries.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class Health:
             self.change(pipeline, State.STARTING)
 
     def change(self, pipeline: str, state: State, reason: str = "") -> None:
-        """Say where a pipeline stands now; saying the same again is fine."""
+        """Set the state of a pipeline; the same state may be set again."""
         masked = self._mask(reason)
         with self._lock:
             known = self._states.get(pipeline)
@@ -77,12 +76,12 @@ class Health:
                 self._on_change(pipeline, state)
 
     def snapshot(self) -> tuple[PipelineHealth, ...]:
-        """All pipelines at one moment, by name."""
+        """The health of all pipelines, sorted by name."""
         with self._lock:
             return tuple(self._states[pipeline] for pipeline in sorted(self._states))
 
     def is_live(self) -> bool:
-        """Whether the process can still make progress: not every pipeline has failed for good."""
+        """Whether the process can still make progress: not every pipeline has failed."""
         states = [status.state for status in self.snapshot()]
         return not states or any(state is not State.FAILED for state in states)
 

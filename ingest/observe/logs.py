@@ -17,15 +17,15 @@ from structlog.typing import EventDict, FilteringBoundLogger, Processor
 
 from ingest.api import Event, Record
 
-REPEATS = 5  # of one line in one window; the sixth says nothing new
+REPEATS = 5  # of one line in one window; later ones are suppressed
 REPEAT_WINDOW_S = 60.0
 MAX_TRACKED_LINES = 1_000
 MAX_VALUE_CHARS = 2_000
 MAX_EXCEPTION_CHARS = 20_000
 
 _PRODUCT_LOGGERS = ("ingest", "decorators", "sinks")
-# no news to a reader: an exception of ours that we tell ourselves, and each try of a client to reach a broker, of which
-# the pipeline that is blocked by it tells once
+# redundant lines: our own exceptions, which we log ourselves, and each connection attempt of a Kafka client, since the
+# blocked pipeline reports the outage once
 _QUIET_LOGGERS = {
     "py4j.clientserver": logging.CRITICAL,
     "kafka.net.connection": logging.CRITICAL,
@@ -37,7 +37,7 @@ _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\
 
 
 class LogLevel(StrEnum):
-    """The least urgent lines that are written."""
+    """The lowest level that is written."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -46,12 +46,12 @@ class LogLevel(StrEnum):
 
     @property
     def number(self) -> int:
-        """The standard library's number of it."""
+        """Its number in `logging`."""
         return logging.getLevelNamesMapping()[self.name]
 
 
 class LogFormat(StrEnum):
-    """How a line looks."""
+    """Format of a log line."""
 
     JSON = "json"
     CONSOLE = "console"
@@ -59,10 +59,10 @@ class LogFormat(StrEnum):
 
 def logger(name: str) -> FilteringBoundLogger:
     """
-    The logger of a room, as in `logger(__name__)`.
+    The logger of a module, as in `logger(__name__)`.
 
-    Fields go as keywords, never into the text: `log.warning("store blocked", pipeline=…, table=…)`. Lines of the same
-    text, logger and pipeline are limited, so nothing need be counted by the caller. Never called once an event.
+    Pass values as keywords, never in the text: `log.warning("store blocked", pipeline=…, table=…)`. Repeated lines of
+    the same text, logger and pipeline are suppressed, so callers need not limit them. Never log once per event.
     """
     bound: FilteringBoundLogger = structlog.get_logger(name)
     return bound
@@ -78,18 +78,17 @@ def set_up(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> None:
     """
-    Decide where the log lines of this process go; called by `main`, again when the configuration is known, and again to
-    change the level.
+    Configure the log lines of this process; may be called again, to change the level or once the secrets are known.
 
-    What libraries say through `logging` comes the same way, from warning up.
+    Lines of libraries that use `logging` are included, from warning up.
 
     Args:
         level: of our own lines.
         log_format: JSON for machines, console for people.
         mask: hides secrets.
-        stream: stderr when left out.
-        monotonic: seconds, for the limit on repeated lines.
-        now: the time in the lines.
+        stream: stderr by default.
+        monotonic: clock in seconds, for the limit on repeated lines.
+        now: clock for the time of a line.
     """
 
     def stamp(lines: "_Lines", _method: str, line: EventDict) -> EventDict:
@@ -125,7 +124,7 @@ def set_up(
 
 
 class _RepeatLimit:
-    """Lets a line through a few times a window; the first of the next window says how many were left out."""
+    """Suppresses a line after a few repeats per window; the first of the next window has the number suppressed."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
@@ -151,7 +150,7 @@ class _RepeatLimit:
 
 
 class _Cleaner:
-    """Turns every value into plain JSON data without secrets, bodies or endless text."""
+    """Turns every value into plain JSON data without secrets and bodies, and cuts long text."""
 
     def __init__(self, mask: Callable[[str], str]) -> None:
         self._mask = mask
@@ -184,7 +183,7 @@ class _Cleaner:
                 return self._text(str(value))
 
     def _text(self, value: str, limit: int = MAX_VALUE_CHARS) -> str:
-        masked = self._mask(value)  # before it is cut: half a secret is still one
+        masked = self._mask(value)  # before it is cut, which may leave half a secret
         return masked if len(masked) <= limit else f"{masked[:limit]}… ({len(masked)} characters)"
 
 
@@ -213,7 +212,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 class _Lines:
-    """Where lines end up. A closed stderr loses lines, and a service's stderr is a `Drain`, which never waits."""
+    """Writes lines to a stream; a closed one loses them. The stderr of a service is a `Drain`, which never blocks."""
 
     _lock = threading.Lock()
 
@@ -228,18 +227,18 @@ class _Lines:
                 stream.write(line + "\n")
                 stream.flush()
             except (OSError, ValueError):
-                pass  # there is nowhere left to say it
+                pass  # a closed stream: no place to report it
 
     debug = info = warning = error = critical = msg
 
 
 class _StandardHandler(logging.Handler):
-    """Brings the lines of libraries the same way as ours."""
+    """Routes lines of `logging` through structlog."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
             text = record.getMessage()
-        except (TypeError, ValueError, KeyError):  # their arguments do not fit their text
+        except (TypeError, ValueError, KeyError):  # the arguments do not match the format
             text = str(record.msg)
         level = max((each for each in (10, 20, 30, 40, 50) if each <= record.levelno), default=logging.DEBUG)
         logger(record.name).log(level, text, exc_info=record.exc_info or False)

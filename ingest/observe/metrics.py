@@ -1,4 +1,4 @@
-"""Every metric in one table, and the object that keeps them."""
+"""The table of all metrics, and their registry."""
 
 import threading
 from collections import Counter as Tally
@@ -14,9 +14,9 @@ from prometheus_client.registry import Collector
 from ingest.observe.health import State
 from ingest.receipt import Counts
 
-MAX_LABEL_VALUES = 50  # reasons and error codes of one metric and pipeline; a chain names a handful
-MAX_LABEL_CHARS = 64  # a longer "reason" is data that slipped into a name
-MAX_PARTITIONS = 1_000  # of one pipeline with a lag of their own
+MAX_LABEL_VALUES = 50  # reasons or error codes per metric and pipeline; a chain has a handful
+MAX_LABEL_CHARS = 64  # a longer "reason" contains data
+MAX_PARTITIONS = 1_000  # with a lag series of their own, per pipeline
 OTHER = "other"
 
 _FLUSH_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 180.0)
@@ -24,7 +24,7 @@ _BATCH_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0
 
 
 class Kind(StrEnum):
-    """What Prometheus may do with a metric."""
+    """Prometheus type of a metric."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -36,11 +36,11 @@ class Metric(NamedTuple):
     One row of the table.
 
     Attributes:
-        labels: after `pipeline`, which every metric of a pipeline has.
-        unit: for readers; it is in the name already.
+        labels: in addition to `pipeline`, which every metric of a pipeline has.
+        unit: for the reference page.
         help: one sentence.
-        buckets: upper bounds, of a histogram alone.
-        of_process: of all pipelines together, and without labels.
+        buckets: upper bounds of a histogram.
+        of_process: one series for the process, without labels.
     """
 
     name: str
@@ -80,14 +80,14 @@ METRICS = (
         "ingest_rows_sent_total",
         Kind.COUNTER,
         "rows",
-        "Rows sent to stores by every attempt, also by those that were not acknowledged.",
+        "Rows sent to stores by all attempts, acknowledged or not.",
     ),
     Metric("ingest_cells_total", Kind.COUNTER, "cells", "Cells of acknowledged batches."),
     Metric(
         "ingest_bytes_total",
         Kind.COUNTER,
         "bytes",
-        "Bytes stored in acknowledged batches, estimated: keys, names, values and what goes with them.",
+        "Estimated bytes stored in acknowledged batches: keys, names, values and overhead.",
     ),
     Metric(
         "ingest_write_calls_total",
@@ -99,22 +99,22 @@ METRICS = (
         "ingest_flush_seconds",
         Kind.HISTOGRAM,
         "seconds",
-        "How long a chunk took to be durable, in acknowledged batches.",
+        "Time until a chunk was durable, in acknowledged batches.",
         buckets=_FLUSH_BUCKETS_S,
     ),
     Metric(
         "ingest_batch_seconds",
         Kind.HISTOGRAM,
         "seconds",
-        "How long a micro-batch took from its start to its acknowledgement, waiting for stores included.",
+        "Time from the start of a micro-batch to its acknowledgement, including waits for stores.",
         buckets=_BATCH_BUCKETS_S,
     ),
-    Metric("ingest_retries_total", Kind.COUNTER, "calls", "Calls to stores made again within acknowledged batches."),
+    Metric("ingest_retries_total", Kind.COUNTER, "calls", "Retried calls to stores, in acknowledged batches."),
     Metric(
         "ingest_batch_attempts_total",
         Kind.COUNTER,
         "attempts",
-        "Attempts at a micro-batch; more than batches when stores were blocked.",
+        "Attempts at micro-batches; a blocked micro-batch has several.",
     ),
     Metric(
         "ingest_pipeline_state", Kind.GAUGE, "", "1 for the state the pipeline is in, 0 for the others.", ("state",)
@@ -133,44 +133,44 @@ METRICS = (
         "ingest_last_batch_time_seconds",
         Kind.GAUGE,
         "seconds",
-        "Time given to the cells of the last acknowledged micro-batch (epoch); ahead of a clock that was set back.",
+        "Batch time of the last acknowledged micro-batch (epoch); may be ahead of a clock that was set back.",
     ),
     Metric(
         "ingest_dead_letter_publish_failures_total",
         Kind.COUNTER,
         "failures",
-        "Times that dead letters could not be made durable; their batch is not acknowledged.",
+        "Failures to make dead letters durable; their batch is not acknowledged.",
     ),
     Metric(
         "ingest_group_commit_failures_total",
         Kind.COUNTER,
         "failures",
-        "Times that consumer-group offsets could not be committed; nothing is lost, tools show an old lag.",
+        "Failures to commit consumer-group offsets; no event is lost, but tools show an outdated lag.",
     ),
     Metric(
         "ingest_log_lines_dropped_total",
         Kind.COUNTER,
         "lines",
-        "Log lines of this process left out because nobody read its stderr; the pipelines did not wait for them.",
+        "Log lines dropped because the stderr of this process was not read; pipelines do not wait for it.",
         of_process=True,
     ),
 )
-"""The table the reference page is made of."""
+"""The reference page is generated from this table."""
 
 
 class Metrics:
     """
     The metrics of a process, in a registry of their own.
 
-    Called once a micro-batch or rarer, never once an event, from any thread. A scrape sees whole batches: what
-    `observe_batch` adds is seen together or not at all. Label values that come from data are bounded: the first
-    `MAX_LABEL_VALUES` of a metric and pipeline keep their name, later ones are counted under "other".
+    Thread-safe; called at most once per micro-batch, never per event. A scrape sees whole batches: either all or none
+    of what `observe_batch` adds. Label values from data are bounded: after the first `MAX_LABEL_VALUES` of a metric and
+    pipeline, the rest are counted under "other".
 
     Args:
-        pipelines: names whose counters start at 0, so that the first increase is seen as one.
+        pipelines: names whose counters start at 0, so that `rate` sees the first increase.
         process: also export memory, CPU and open files of this process.
-        lost_lines: asked at each scrape, how many log lines were left out so far; None where they are not counted.
-        hide: masks secrets in the values of labels, such as a drop reason.
+        dropped_lines: returns the number of log lines dropped so far; called at each scrape. None to omit the metric.
+        hide: masks secrets in label values, such as a drop reason.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class Metrics:
         pipelines: Iterable[str] = (),
         *,
         process: bool = True,
-        lost_lines: Callable[[], int] | None = None,
+        dropped_lines: Callable[[], int] | None = None,
         hide: Callable[[str], str] = str,
     ) -> None:
         self._hide = hide
@@ -192,21 +192,21 @@ class Metrics:
         for metric in METRICS:
             if not metric.of_process:
                 self._register(metric)
-        if lost_lines is not None:
-            self._registry.register(_LostLines(lost_lines))
+        if dropped_lines is not None:
+            self._registry.register(_DroppedLines(dropped_lines))
         if process:
             prometheus.ProcessCollector(registry=self._registry)
         for pipeline in pipelines:
             self._declare(pipeline)
 
     def attempted(self, pipeline: str, counts: Counts) -> None:
-        """Count an attempt at a micro-batch, whatever came of it; called for every attempt."""
+        """Count an attempt at a micro-batch, whatever its outcome."""
         with self._lock:
             self._add("ingest_batch_attempts_total", pipeline, 1)
             self._add("ingest_rows_sent_total", pipeline, counts.rows_sent)
 
     def observe_batch(self, pipeline: str, counts: Counts, seconds: float) -> None:
-        """Count the attempt at a micro-batch that was acknowledged; its rows sent are counted by `attempted`."""
+        """Count an acknowledged micro-batch; `attempted` counts its rows sent."""
         with self._lock:
             self._add("ingest_events_read_total", pipeline, counts.read)
             self._add("ingest_events_stored_total", pipeline, counts.stored)
@@ -222,21 +222,21 @@ class Metrics:
             self._histograms["ingest_batch_seconds"].labels(pipeline).observe(seconds)
 
     def acknowledged(self, pipeline: str, at_s: float, batch_time_ms: int) -> None:
-        """Say when a micro-batch was acknowledged, and which time its cells have."""
+        """Set the time of the last acknowledgement, and the batch time of that micro-batch."""
         with self._lock:
             self._gauges["ingest_last_ack_timestamp_seconds"].labels(pipeline).set(at_s)
             self._gauges["ingest_last_batch_time_seconds"].labels(pipeline).set(batch_time_ms / 1000)
 
     def state(self, pipeline: str, state: State) -> None:
-        """Say which state a pipeline is in; made for `Health(on_change=…)`."""
+        """Set the state of a pipeline; passed to `Health(on_change=…)`."""
         with self._lock:
             gauge = self._gauges["ingest_pipeline_state"]
             for each in State:
                 gauge.labels(pipeline, each.value).set(1 if each is state else 0)
 
     def lag(self, pipeline: str, topic: str, partition: int, records: int) -> None:
-        """Say how far a partition is behind; those past the first `MAX_PARTITIONS` are summed under "other"."""
-        # a path, with source files, and then maybe not UTF-8
+        """Set the lag of a partition; partitions after the first `MAX_PARTITIONS` are summed under "other"."""
+        # the topic of the files source is a path, which may not be UTF-8
         topic = topic.encode("utf-8", "backslashreplace").decode()
         with self._lock:
             lags = self._lags.setdefault(pipeline, _Lags())
@@ -285,7 +285,7 @@ class Metrics:
                 case Kind.HISTOGRAM:
                     self._histograms[metric.name].labels(pipeline)
                 case Kind.GAUGE:
-                    pass  # an acknowledgement at 0 would look like one in 1970
+                    pass  # a timestamp of 0 would read as 1970
 
     def _add(self, name: str, pipeline: str, amount: int) -> None:
         self._counters[name].labels(pipeline).inc(amount)
@@ -306,7 +306,7 @@ class Metrics:
 
 
 class _Lags:
-    """Which partitions of a pipeline have a lag of their own, and the sum of the others."""
+    """The partitions of a pipeline with a lag series of their own, and the summed lag of the others."""
 
     def __init__(self) -> None:
         self._own: set[tuple[str, int]] = set()
@@ -324,19 +324,19 @@ class _Lags:
         return self._sum
 
 
-class _LostLines(Collector):
-    """What the log's stream counts, asked at each scrape: the log must need nothing of the metrics."""
+class _DroppedLines(Collector):
+    """Reads the count of dropped lines at each scrape, so that logging does not depend on metrics."""
 
-    def __init__(self, lost_lines: Callable[[], int]) -> None:
-        self._lost_lines = lost_lines
+    def __init__(self, dropped_lines: Callable[[], int]) -> None:
+        self._dropped_lines = dropped_lines
 
     def collect(self) -> Iterator[Family]:
         metric = next(each for each in METRICS if each.of_process)
-        yield CounterMetricFamily(metric.name, metric.help, value=self._lost_lines())
+        yield CounterMetricFamily(metric.name, metric.help, value=self._dropped_lines())
 
 
 class _WithoutCreated(Collector):
-    """The registry without the moments each series was made, which would double what is scraped."""
+    """The registry without the `_created` series, which would double the size of a scrape."""
 
     def __init__(self, registry: prometheus.CollectorRegistry) -> None:
         self._registry = registry

@@ -25,7 +25,7 @@ from ingest.plugins.guard import (
     describe_exception,
     events_of,
     reraise_fatal,
-    without_rubbish,
+    with_valid_attributes,
 )
 
 
@@ -394,6 +394,6 @@ def _failed(error: BaseException, bound: BoundDecorator | None, event: Event, or
     else:
         error.without_frames()
     if bound.provider:
-        event = without_rubbish(event)
+        event = with_valid_attributes(event)
         origin = origin if isinstance(origin, Origin) else Origin("", 0, 0)
     return Failed(origin, error, bound.name, bound.on_error, event)

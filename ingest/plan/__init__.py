@@ -1,1 +1,1 @@
-"""A checked configuration becomes a plan, the plan travels to the workers and becomes live parts."""
+"""A plan: a checked configuration as data, sent to the workers, from which live components are created."""

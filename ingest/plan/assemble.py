@@ -1,8 +1,8 @@
 """
-Composition root: a checked configuration becomes a plan, a plan becomes live parts.
+Composition root: builds a plan from a checked configuration, and live components from a plan.
 
-A plan is data: checked settings and import paths, resolved on the driver and pickled once. Each worker process makes
-the live pipeline of it once. Names from YAML are never imported in a worker, only what the driver resolved.
+A plan is data: checked settings and import paths, resolved on the driver and pickled once. Each worker process builds
+the live pipeline from it once. Workers never import names from YAML, only the paths that the driver resolved.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,12 +40,12 @@ from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.expressions import Condition
 from ingest.masks import Masks
 from ingest.pipeline.chain import BoundDecorator, Chain, Watcher
-from ingest.plugins.guard import PASSED_ON, describe_exception
+from ingest.plugins.guard import FATAL, describe_exception
 from ingest.plugins.loader import PluginFile, class_at
 from ingest.sources.decoding import Decoder
 from sinks.mapping.mapper import Mapper, MapperSettings
 
-if TYPE_CHECKING:  # `explain` and `test` start faster without the way to a store
+if TYPE_CHECKING:  # `explain` and `test` start faster without the store writers
     from ingest.pipeline.task import SinkBinding, Task
     from sinks.writing.driver_store import DriverStore
     from sinks.writing.families import FamilyRegistry
@@ -64,12 +64,12 @@ class Plan:
 
     Attributes:
         decoding: how the source's records become events.
-        stores: name -> store, for those its sinks use.
+        stores: name -> store, for the stores its sinks use.
         state_dir: of the service, absolute.
-        is_replay: the plan is of a replay of dead letters.
-        files: modules that lie beside the pipeline file.
-        existing: what setting an attribute again does, as `ingest.sources.decoding.Existing`.
-        masks: of the configuration, so that workers hide the secrets that the settings hold.
+        is_replay: the plan replays dead letters.
+        files: plugin modules beside the pipeline file.
+        existing: effect of setting an attribute that exists, as `ingest.sources.decoding.Existing`.
+        masks: of the configuration, so that workers hide the secrets in the settings.
     """
 
     pipeline: str
@@ -92,7 +92,7 @@ class Plan:
         return [cast("Component[MapperSettings]", sink) for sink in self.sinks if sink.settings.store_name == store]
 
     def destination_of(self, sink: Component[SinkSettings]) -> str:
-        """What a sink writes to, among the destinations of a task: its store, or itself."""
+        """The name of the destination that a sink writes to: its store, or its own."""
         # a store's name has no space
         return f"sink {sink.name}" if sink.settings.store_name is None else sink.settings.store_name
 
@@ -104,14 +104,14 @@ def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) 
     Raises:
         CatalogError: a component cannot be imported.
     """
-    sinks = _events_pass("sinks", pipeline.sinks, pipeline, catalog)
+    sinks = _located("sinks", pipeline.sinks, pipeline, catalog)
     return Plan(
         pipeline=pipeline.name,
         fingerprint=pipeline.fingerprint,
         timezone=pipeline.timezone,
         on_error=pipeline.on_error,
         decoding=pipeline.source.settings.decoding,
-        decorators=_events_pass("decorators", pipeline.decorators, pipeline, catalog),
+        decorators=_located("decorators", pipeline.decorators, pipeline, catalog),
         sinks=sinks,
         stores={
             name: store_part(configuration, name, catalog)
@@ -125,32 +125,32 @@ def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) 
     )
 
 
-def _events_pass(
-    room: str, components: Sequence[Component[C]], pipeline: Pipeline, catalog: Catalog
+def _located(
+    component_type: str, components: Sequence[Component[C]], pipeline: Pipeline, catalog: Catalog
 ) -> tuple[Component[C], ...]:
-    """Decorators or sinks with their code, which is imported, their names and what their failures become."""
+    """Decorators or sinks with import path, name and failure action; imports their code."""
     found = []
     for name, component in zip(names_of(components), components, strict=True):
-        catalog.load(room, component.kind)
+        catalog.load(component_type, component.kind)
         on_error = component.settings.on_error or pipeline.on_error
-        found.append(replace(catalog.located(room, component), name=name, on_error=on_error))
+        found.append(replace(catalog.located(component_type, component), name=name, on_error=on_error))
     return tuple(found)
 
 
 def store_part(configuration: Configuration, name: str, catalog: Catalog) -> Component[StoreSettings]:
-    """A store of the configuration as part of a plan; its class, which brings its driver, is not imported."""
+    """A store of the configuration for a plan; its class is not imported, because that imports its client library."""
     return replace(catalog.located("stores", configuration.stores[name]), name=name)
 
 
 def live_source(component: Component[SourceSettings], context: SourceContext, catalog: Catalog) -> Source[Any]:
     """
-    The source of a pipeline, on the driver; nothing is reached yet.
+    The source of a pipeline, on the driver; not yet connected.
 
     Raises:
-        CatalogError: a plugin cannot be imported, or made with its settings.
+        CatalogError: a plugin cannot be imported, or created with its settings.
     """
     catalog.load("sources", component.kind)
-    return cast("Source[Any]", _made(replace(catalog.located("sources", component), name=component.kind), context))
+    return cast("Source[Any]", _create(replace(catalog.located("sources", component), name=component.kind), context))
 
 
 def live_chain(plan: Plan, watcher: Watcher | None = None) -> Chain:
@@ -162,11 +162,11 @@ def live_chain(plan: Plan, watcher: Watcher | None = None) -> Chain:
         watcher: see `Chain`.
 
     Raises:
-        CatalogError: a plugin can not be made with its settings.
+        CatalogError: a plugin cannot be created with its settings.
     """
     return Chain(
         [
-            BoundDecorator(_made(part), part.name, _condition(part.settings, plan), part.on_error, part.provider)
+            BoundDecorator(_create(part), part.name, _condition(part.settings, plan), part.on_error, part.provider)
             for part in plan.decorators
         ],
         watcher=watcher,
@@ -174,28 +174,28 @@ def live_chain(plan: Plan, watcher: Watcher | None = None) -> Chain:
 
 
 def live_mappers(plan: Plan) -> list[tuple[Component[SinkSettings], Mapper[Any]]]:
-    """The sinks of a plan that write to its stores, without them."""
-    return [(part, _made(part)) for part in plan.sinks if part.settings.store_name is not None]
+    """The sinks of a plan that write to stores, as components and mappers; the stores are not created."""
+    return [(part, _create(part)) for part in plan.sinks if part.settings.store_name is not None]
 
 
 def sink_writers(plan: Plan) -> dict[str, SinkWriter]:
     """
-    The tasks' halves of the sinks that are destinations of their own, by destination.
+    The writers of the sinks that have a destination of their own, by destination.
 
     Raises:
-        CatalogError: a plugin cannot be made with its settings.
-        SinkFailedError: it gives no such half.
+        CatalogError: a plugin cannot be created with its settings.
+        SinkFailedError: it returns no writer.
     """
     from ingest.pipeline.own_sinks import writer_of
 
-    return {plan.destination_of(part): writer_of(part, _made(part), context) for part, context in _own_sinks(plan)}
+    return {plan.destination_of(part): writer_of(part, _create(part), context) for part, context in _own_sinks(plan)}
 
 
 def sink_committers(plan: Plan) -> dict[str, Committer]:
-    """The driver's halves of the same sinks; raises as `sink_writers`."""
+    """The committers of the same sinks, by destination; raises as `sink_writers`."""
     from ingest.pipeline.own_sinks import committer_of
 
-    return {plan.destination_of(part): committer_of(part, _made(part), context) for part, context in _own_sinks(plan)}
+    return {plan.destination_of(part): committer_of(part, _create(part), context) for part, context in _own_sinks(plan)}
 
 
 def own_sink_looks(plan: Plan) -> Iterator[tuple[Component[SinkSettings], Callable[[], str]]]:
@@ -207,7 +207,7 @@ def own_sink_looks(plan: Plan) -> Iterator[tuple[Component[SinkSettings], Callab
 def _look(part: Component[SinkSettings], context: SinkContext) -> str:
     from ingest.pipeline.own_sinks import look_of
 
-    return look_of(part, _made(part), context)
+    return look_of(part, _create(part), context)
 
 
 def _own_sinks(plan: Plan) -> Iterator[tuple[Component[SinkSettings], SinkContext]]:
@@ -217,27 +217,27 @@ def _own_sinks(plan: Plan) -> Iterator[tuple[Component[SinkSettings], SinkContex
 
 
 def live_decoder(plan: Plan) -> Decoder:
-    """What makes events of the source's records."""
+    """Decodes the source's records into events."""
     return Decoder(**asdict(plan.decoding), existing=plan.existing)
 
 
 def live_store(part: Component[StoreSettings]) -> Store[Any]:
     """A store, not yet open."""
-    return cast("Store[Any]", _made(part))
+    return cast("Store[Any]", _create(part))
 
 
 def live_task(plan: Plan) -> "Task":
-    """Everything a worker process needs, once for each pipeline."""
+    """The task of a pipeline; a worker process creates it once."""
     from ingest.pipeline.own_sinks import OwnTaskSink
     from ingest.pipeline.task import Task
     from ingest.pipeline.time_limit import TimeLimit
     from sinks.writing.store_sink import StoreSink
 
     chain = live_chain(plan)
-    ways = {name: _way_to(plan, name) for name in plan.stores}
+    store_writers = {name: _store_writer(plan, name) for name in plan.stores}
     writers = sink_writers(plan)
-    bindings, guarded = live_bindings(plan, {name: mutator for name, (mutator, _) in ways.items()}, writers)
-    stores = {name: StoreSink(mutator, staging) for name, (mutator, staging) in ways.items()}
+    bindings, guarded = live_bindings(plan, {name: mutator for name, (mutator, _) in store_writers.items()}, writers)
+    stores = {name: StoreSink(mutator, staging) for name, (mutator, staging) in store_writers.items()}
     parts = {plan.destination_of(part): part for part in plan.sinks}
     own = {name: OwnTaskSink(parts[name], writer) for name, writer in writers.items()}
     return Task(
@@ -259,13 +259,12 @@ def live_bindings(
     writers: Mapping[str, SinkWriter] = MappingProxyType({}),
 ) -> "tuple[list[SinkBinding], list[Callable[..., object]]]":
     """
-    The sinks of a plan, bound to the ways into their destinations, and the calls an event makes in them.
+    The sinks of a plan, bound to their destinations, and the per-event calls that the time limit guards.
 
     Args:
         plan: of the pipeline.
-        mutators: name of a store -> the way into it.
-        writers: name of any other destination -> its half in the task; a sink without one takes every event and does
-            nothing with it.
+        mutators: name of a store -> its mutator.
+        writers: name of any other destination -> its writer; a sink without one accepts every event and writes nothing.
     """
     from ingest.pipeline.task import SinkBinding
     from sinks.writing.writer import Writer
@@ -296,13 +295,13 @@ def _accept(_event: Event) -> str | None:
 
 def family_registry(plan: Plan, name: str, store: "DriverStore", declared: Mapping[str, TableSpec]) -> "FamilyRegistry":
     """
-    Families of a store, with the limits that the plan's sinks set for the tables they write to.
+    The column families of a store, with the limits that the plan's sinks set for their tables.
 
     Args:
         plan: of the pipeline.
         name: of the store.
-        store: of the driver.
-        declared: table -> what the configuration declares of it, for the tables of this store.
+        store: the driver's connection to it.
+        declared: table -> its declaration in the configuration, for the tables of this store.
     """
     from sinks.writing.families import FamilyRegistry
 
@@ -315,8 +314,8 @@ def family_registry(plan: Plan, name: str, store: "DriverStore", declared: Mappi
     return FamilyRegistry(store, declared, limits, own)
 
 
-def _way_to(plan: Plan, name: str) -> "tuple[BufferedMutator, StagingWriter | None]":
-    """The way into a store, built for what its sinks need together; by a staged file where the driver writes."""
+def _store_writer(plan: Plan, name: str) -> "tuple[BufferedMutator, StagingWriter | None]":
+    """The mutator of a store, configured for all sinks that write to it; with a staging writer if the driver writes."""
     from sinks.writing.mutator import BufferedMutator
     from sinks.writing.sending import DirectSender, ThreadSender
     from sinks.writing.staging import StagingWriter
@@ -344,7 +343,7 @@ def _way_to(plan: Plan, name: str) -> "tuple[BufferedMutator, StagingWriter | No
 
 
 def may_delete(plan: Plan, store: str) -> bool:
-    """Whether a sink of a store may ever delete: then the operations of a batch are buffered and folded first."""
+    """Whether a sink of a store may delete; if so, the mutations of a batch are buffered and folded first."""
     return any(_deletes(plan, sink.settings) for sink in plan.mapped_to(store))
 
 
@@ -356,26 +355,26 @@ def _condition(settings: Settings, plan: Plan) -> Condition | None:
     return None if settings.when is None else Condition.parse(settings.when, plan.timezone)
 
 
-def _made(part: Component[Model], *arguments: object) -> Any:
+def _create(part: Component[Model], *arguments: object) -> Any:
     component = class_at(part.path)
     if not part.provider:
         return component(part.settings, *arguments)
     try:
-        made = component(part.settings, *arguments)
-        _check_made(made, part)
-    except PASSED_ON:
+        created = component(part.settings, *arguments)
+        _check_created(created, part)
+    except FATAL:
         raise
     except BaseException as error:
         raise CatalogError(
-            f'"{part.name}" cannot be made: {describe_exception(error, component.__module__, part.provider)}',
+            f'"{part.name}" cannot be created: {describe_exception(error, component.__module__, part.provider)}',
             code="bad_plugin",
-            hint="its constructor begins with super().__init__, and may read files that are here too",
+            hint="call super().__init__(settings) in its constructor; files that it reads must exist here too",
         ) from error
-    return made
+    return created
 
 
-def _check_made(made: Any, part: Component[Model]) -> None:
-    if getattr(made, "settings", None) is not part.settings:
-        raise TypeError("it does not keep its settings")
-    if isinstance(made, Decorator | FanOut) and not isinstance(made.drop_reason, str):
-        raise TypeError(f"its drop_reason is {made.drop_reason!r}, and must be text")
+def _check_created(created: Any, part: Component[Model]) -> None:
+    if getattr(created, "settings", None) is not part.settings:
+        raise TypeError("its attribute `settings` is not the settings it was given")
+    if isinstance(created, Decorator | FanOut) and not isinstance(created.drop_reason, str):
+        raise TypeError(f"its drop_reason is {created.drop_reason!r}; it must be a str")

@@ -1,8 +1,8 @@
 """
-A plan on its way to the workers, with what it needs there told before it is opened.
+Serializes a plan for the workers, which check that they have its plugins before they unpickle it.
 
-Files beside the pipeline travel as text, so they need not be on any other machine. An installed plugin has to be
-installed wherever workers run: it may bring libraries with compiled code, which no text can replace.
+Plugin files beside the pipeline are sent as source text, so workers need no copy of them. An installed plugin must be
+installed on every worker machine, because it may include compiled libraries.
 """
 
 import pickle
@@ -17,8 +17,8 @@ from ingest.plugins.loader import PluginFile, class_at
 
 
 @dataclass(frozen=True, slots=True)
-class _Need:
-    """A plugin's component and the name of the decorator, sink or store that is one."""
+class _Requirement:
+    """A component of an installed plugin that a worker must be able to import."""
 
     name: str
     component: str
@@ -26,53 +26,53 @@ class _Need:
 
 
 def packed(plan: Plan) -> bytes:
-    """A plan as bytes that `unpacked` takes."""
+    """The plan as bytes, for `unpacked`."""
     parts = (*plan.decorators, *plan.sinks, *plan.stores.values())
-    needs = [_Need(part.name, part.path, part.provider) for part in parts if part.provider]
-    return pickle.dumps((plan.files, needs, pickle.dumps(plan)))
+    requirements = [_Requirement(part.name, part.path, part.provider) for part in parts if part.provider]
+    return pickle.dumps((plan.files, requirements, pickle.dumps(plan)))
 
 
-def unpacked(parcel: bytes) -> Plan:
+def unpacked(content: bytes) -> Plan:
     """
-    The plan again, in another process and perhaps on another machine.
+    Restore a plan in a worker process.
 
-    The bytes must come from our own driver.
+    Only for bytes from our own driver: unpickling runs code.
 
     Raises:
-        CatalogError: a plugin is not here, cannot be imported here, or is of another version than the driver's.
+        CatalogError: a plugin is missing here, cannot be imported, or has another version than on the driver.
     """
     files: tuple[PluginFile, ...]
-    needs: list[_Need]
-    files, needs, content = pickle.loads(parcel)  # noqa: S301 - see above
+    requirements: list[_Requirement]
+    files, requirements, pickled_plan = pickle.loads(content)  # noqa: S301 - see above
     for file in files:
-        _loaded(file)
-    for need in needs:
-        _check(need)
-    plan: Plan = pickle.loads(content)  # noqa: S301 - as above
+        _load(file)
+    for requirement in requirements:
+        _check(requirement)
+    plan: Plan = pickle.loads(pickled_plan)  # noqa: S301 - as above
     return plan
 
 
-def _loaded(file: PluginFile) -> None:
+def _load(file: PluginFile) -> None:
     try:
         file.load()
     except CatalogError as error:
         raise _missing(f'plugin "{file.module}.py"', error) from error
 
 
-def _check(need: _Need) -> None:
-    what = f'"{need.name}" is of {need.provider} ({need.component})'
+def _check(requirement: _Requirement) -> None:
+    what = f'"{requirement.name}" is from {requirement.provider} ({requirement.component})'
     try:
-        class_at(need.component)
+        class_at(requirement.component)
     except CatalogError as error:
         raise _missing(what, error) from error
-    package, _, version = need.provider.rpartition(" ")
+    package, _, version = requirement.provider.rpartition(" ")
     try:
         here = metadata.version(package) if package else version
-    except metadata.PackageNotFoundError:  # its modules are here all the same, as with --py-files
+    except metadata.PackageNotFoundError:  # the modules are importable without package metadata, as with --py-files
         return
     if here != version:
         raise CatalogError(
-            f"{what}, and worker {platform.node()} has {package} {here}",
+            f"{what}, but worker {platform.node()} has {package} {here}",
             code="plugin_differs",
             hint=f"install {package}=={version} for {sys.executable} on every machine with workers",
         )
@@ -80,7 +80,7 @@ def _check(need: _Need) -> None:
 
 def _missing(what: str, error: CatalogError) -> CatalogError:
     return CatalogError(
-        f"{what}, and worker {platform.node()} cannot import it: {error.message}",
+        f"{what}, but worker {platform.node()} cannot import it: {error.message}",
         code="plugin_missing",
-        hint=f"install it, with all it needs, for {sys.executable} on every machine with workers",
+        hint=f"install it, with its dependencies, for {sys.executable} on every machine with workers",
     )

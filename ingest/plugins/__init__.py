@@ -1,1 +1,1 @@
-"""Code that is not ours: found and imported, held to the contract, and guarded when it is called."""
+"""Third-party code: found, imported, checked against the contract, and guarded when called."""

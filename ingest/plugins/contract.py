@@ -1,4 +1,4 @@
-"""What a component of a plugin must have: a kind, a docstring, examples, typed options that describe themselves."""
+"""What a plugin's component must have: a kind, a docstring, examples, and typed options with descriptions."""
 
 import inspect
 import re
@@ -19,10 +19,10 @@ class ComponentType:
     One of the four types of components.
 
     Attributes:
-        name: as the part of a pipeline file is called, in the plural.
+        name: its key in a pipeline file, in the plural.
         singular: for messages.
-        classes: import path of each of its contracts, and of the class that the options of its components extend; a
-            component is a subclass of one contract.
+        classes: import path of each contract -> import path of the base class of its settings; a component extends one
+            contract.
     """
 
     name: str
@@ -31,20 +31,20 @@ class ComponentType:
 
     @property
     def group(self) -> str:
-        """The group of entry points by which installed packages add to it."""
+        """The entry-point group under which packages register components of this type."""
         return f"ingest.{self.name}"
 
     @property
     def list_name(self) -> str:
-        """The name under which a module of a plugin may list its classes."""
+        """The variable in which a plugin module lists its classes."""
         return self.name.upper()
 
     def contracts(self) -> tuple[type[Any], ...]:
-        """The classes of `classes`, imported now: those of sinks need templates, which checking a store does not."""
+        """The contract classes; imported on demand, since those of sinks import templates."""
         return tuple(class_at(path) for path in self.classes)
 
     def settings_of(self, contract: type[Any]) -> type[Model]:
-        """The class that the options of a contract's components extend."""
+        """The base class of the settings of a contract's components."""
         return next(class_at(settings) for path, settings in self.classes.items() if class_at(path) is contract)
 
 
@@ -70,39 +70,39 @@ TYPES = {
 }
 
 
-def check_component(component: type[Any], room: str, name: str) -> None:
+def check_component(component: type[Any], component_type: str, name: str) -> None:
     """
-    Refuse a class that is no component, says another name than it is known by, or leaves its users without a page.
+    Check that a class is a component, is registered under its own kind, and is documented.
 
     Raises:
-        CatalogError: what is missing, and how it is written.
+        CatalogError: the first rule it violates.
     """
-    contracts = TYPES[room].contracts()
+    contracts = TYPES[component_type].contracts()
     if not issubclass(component, contracts):
-        names = " nor ".join(contract.__name__ for contract in contracts)
-        raise _broken(f'"{component.__qualname__}" is no {names}', "it must be a subclass of it")
-    left_out = sorted(getattr(component, "__abstractmethods__", ()))
-    if left_out:
+        names = " or ".join(contract.__name__ for contract in contracts)
+        raise _broken(f'"{component.__qualname__}" is not a {names}', "make it a subclass")
+    abstract = sorted(getattr(component, "__abstractmethods__", ()))
+    if abstract:
         raise _broken(
-            f'"{component.__qualname__}" leaves out {", ".join(left_out)}',
-            "write it",
+            f'"{component.__qualname__}" does not implement {", ".join(abstract)}',
+            "implement every abstract method",
         )
     kind = getattr(component, "kind", None)
     if kind != name or not _KIND.fullmatch(name):
         raise _broken(
-            f'"{component.__qualname__}" has the kind {kind!r} and is known as "{name}"',
-            "both are one name of a-z, 0-9 and _",
+            f'"{component.__qualname__}" has the kind {kind!r} but is registered as "{name}"',
+            "use one name of a-z, 0-9 and _",
         )
     if (inspect.getdoc(component) or "") in ("", *(inspect.getdoc(contract) for contract in contracts)):
-        raise _broken(f'"{component.__qualname__}" has no docstring', "say what it does: `ingest describe` shows it")
+        raise _broken(f'"{component.__qualname__}" has no docstring', "add one: `ingest describe` shows it")
     if issubclass(component, Decorator | FanOut) and not component.examples:
-        raise _broken(f'"{component.__qualname__}" has no examples', "give it some: see ingest.api.Example")
-    _check_settings(component, room, contracts)
+        raise _broken(f'"{component.__qualname__}" has no examples', "add some: see ingest.api.Example")
+    _check_settings(component, component_type, contracts)
 
 
-def _check_settings(component: type[Any], room: str, contracts: tuple[type, ...]) -> None:
+def _check_settings(component: type[Any], component_type: str, contracts: tuple[type, ...]) -> None:
     contract = next(each for each in contracts if issubclass(component, each))
-    base = TYPES[room].settings_of(contract)
+    base = TYPES[component_type].settings_of(contract)
     settings = component.settings_class()
     is_named = settings is not base or names_settings(component, base)
     if not is_named or not (isinstance(settings, type) and issubclass(settings, base)):
@@ -111,7 +111,7 @@ def _check_settings(component: type[Any], room: str, contracts: tuple[type, ...]
             f'"{component.__qualname__}" has no settings',
             f"write {name}[YourSettings] with a subclass of {base.__name__}, or {name}[{base.__name__}] for no options",
         )
-    for path, other in TYPES[room].classes.items():
+    for path, other in TYPES[component_type].classes.items():
         other_base, other_name = class_at(other), path.partition(":")[2]
         if issubclass(settings, other_base) and not issubclass(base, other_base):
             raise _broken(
@@ -124,7 +124,7 @@ def _check_settings(component: type[Any], room: str, contracts: tuple[type, ...]
             raise _broken(f'option "{option}" of {settings.__name__} has no type', "annotate it, as in `index: int`")
         if not field.description:
             raise _broken(
-                f'option "{option}" of {settings.__name__} says nothing of itself', 'write option("what it is for")'
+                f'option "{option}" of {settings.__name__} has no description', 'write option("what it is for")'
             )
 
 

@@ -1,4 +1,4 @@
-"""What code that is not ours leaves behind is checked, and what it raises is described: calls of plugins."""
+"""Calls of plugins: their results are checked, and their exceptions described."""
 
 import traceback
 from collections.abc import Callable, Iterable
@@ -22,13 +22,13 @@ _FIELDS = (
     ("tombstone", bool),
 )
 
-# what no plugin is to blame for: somebody ends the program, or the machine has no memory; for all else it is, even for
-# what is no Exception: SystemExit, asyncio.CancelledError, or what extensions in other languages raise
-PASSED_ON = (KeyboardInterrupt, MemoryError)
+# not the plugin's fault: an interrupt, or lack of memory. All else is, even what does not extend Exception: SystemExit,
+# asyncio.CancelledError, or the exceptions of native extensions
+FATAL = (KeyboardInterrupt, MemoryError)
 
 
 class OutOfMemoryError(IngestError):
-    """A decorator or a sink got no memory; the batch waits until there is enough."""
+    """A decorator or a sink ran out of memory; the batch is retried."""
 
     code = "out_of_memory"
     disposition: ClassVar[Disposition] = Disposition.RETRY
@@ -36,39 +36,46 @@ class OutOfMemoryError(IngestError):
 
 def reraise_fatal(error: BaseException, name: str, module: str, provider: str = "", origin: object = None) -> None:
     """
-    Raise what is neither an event's fault nor that of the decorator or sink, of this name, that it came out of.
+    Raise an error that neither the event nor the decorator or sink has caused; return for any other.
+
+    Args:
+        error: raised by the decorator or sink.
+        name: of the decorator or sink.
+        module: of its class.
+        provider: its package or file, for the message.
+        origin: of the event.
 
     Raises:
-        KeyboardInterrupt: it is one.
-        OutOfMemoryError: it is a want of memory; says where.
+        KeyboardInterrupt: `error` is one.
+        OutOfMemoryError: `error` is a MemoryError.
     """
     if isinstance(error, KeyboardInterrupt):
         raise error
     if isinstance(error, MemoryError):
         event = f" for event {origin.topic}/{origin.partition}/{origin.offset}" if isinstance(origin, Origin) else ""
         raise OutOfMemoryError(
-            f'"{name}" got no memory{event}: {describe_exception(error, module, provider)}',
-            hint="give the workers more; where the event itself asks for too much, drop it before this decorator",
+            f'"{name}" ran out of memory{event}: {describe_exception(error, module, provider)}',
+            hint="give the workers more memory; if the event is too large, drop it before this decorator",
         ) from error
 
 
 def describe_exception(error: BaseException, module: str, *about: str) -> str:
-    """What was raised, with the line of the module's package where that was, as in `KeyError: 'x' (steps:12)`."""
+    """An exception with the innermost line in the module's package, as in `KeyError: 'x' (steps:12)`."""
     name, text = type(error).__name__, str(error)
-    places = ", ".join(part for part in (_place_in(error, module), *about) if part)
-    return (f"{name}: {text}" if text else name) + (f" ({places})" if places else "")
+    details = ", ".join(part for part in (_location_in(error, module), *about) if part)
+    return (f"{name}: {text}" if text else name) + (f" ({details})" if details else "")
 
 
 def check_event(event: Event, origin: Origin) -> None:
     """
-    Refuse what a later decorator or a store would fall over, without saying who left it there.
+    Check an event after a plugin's call, since a wrong type would fail later and in another component.
 
     Args:
-        event: as a plugin left it.
-        origin: as it was before.
+        event: after the call.
+        origin: of the event before the call.
 
     Raises:
-        TypeError: what is wrong with it.
+        TypeError: a field has the wrong type, or the origin was changed.
     """
     attributes = event.attributes
     if not (
@@ -84,66 +91,66 @@ def check_event(event: Event, origin: Origin) -> None:
         and event.key.__class__ is bytes
         and event.tombstone.__class__ is bool
     ):
-        raise TypeError(_what_is_wrong(event))
+        raise TypeError(_violation(event))
 
 
-def _what_is_wrong(event: Event) -> str:
+def _violation(event: Event) -> str:
     for name, kind in _FIELDS:
         value = getattr(event, name)
         if value.__class__ is not kind:
-            return f"the decorator left {short(value)} as the event's {name}; it must be {kind.__name__}"
+            return f"the decorator set the event's {name} to {short(value)}; it must be {kind.__name__}"
     for attribute, text in event.attributes.items():
         if not _is_attribute(attribute, text):
-            return f"the decorator set attribute {short(attribute)} to {short(text)}; names are str, values are bytes"
-    return "the decorator changed the event's origin, which tells it from all others"
+            return f"the decorator set attribute {short(attribute)} to {short(text)}; names must be str, values bytes"
+    return "the decorator changed the event's origin, which identifies it"
 
 
 def checked(decorate: Callable[[Event], bool]) -> Callable[[Event], bool]:
-    """A decorator's call, after which the event is looked at."""
+    """The same call, followed by a check of the event."""
 
     def decorate_and_check(event: Event) -> bool:
         origin = event.origin
-        kept = decorate(event)
-        if kept is True:
+        is_passed = decorate(event)
+        if is_passed is True:
             check_event(event, origin)
-        return kept
+        return is_passed
 
     return decorate_and_check
 
 
-def events_of(answer: Iterable[Event]) -> list[Event]:
+def events_of(result: Iterable[Event]) -> list[Event]:
     """
-    What a fan-out returned.
+    The events that a fan-out returned.
 
     Raises:
-        TypeError: these are no events, or not each one of its own.
+        TypeError: these are not events, or two are the same or share their attributes.
     """
-    if not hasattr(answer, "__iter__"):
-        raise TypeError(f"decorate returned {short(answer)}; a fan-out returns events")
-    made = list(answer)
-    if len({id(each) for each in made}) != len(made):
-        raise TypeError("a fan-out gave the same event twice; each must be a copy of its own")
-    for each in made:
+    if not hasattr(result, "__iter__"):
+        raise TypeError(f"decorate returned {short(result)}; a fan-out must return events")
+    events = list(result)
+    if len({id(each) for each in events}) != len(events):
+        raise TypeError("a fan-out returned the same event twice; copy it")
+    for each in events:
         if not isinstance(each, Event):
-            raise TypeError(f"a fan-out gave {short(each)}, which is no event")
-    if len({id(each.attributes) for each in made}) != len(made):
-        raise TypeError("a fan-out gave two events the same attributes; copy them: dict(event.attributes)")
-    return made
+            raise TypeError(f"a fan-out returned {short(each)}, which is not an event")
+    if len({id(each.attributes) for each in events}) != len(events):
+        raise TypeError("a fan-out returned two events that share their attributes; copy them: dict(event.attributes)")
+    return events
 
 
-def without_rubbish(event: Event) -> Event:
-    """An event as a plugin left it when it failed, with those attributes alone that a dead letter can hold."""
+def with_valid_attributes(event: Event) -> Event:
+    """A failed event, with only the attributes that a dead letter can contain."""
     attributes = event.attributes if isinstance(event.attributes, dict) else {}
-    kept = {name: value for name, value in attributes.items() if _is_attribute(name, value)}
-    return event if len(kept) == len(attributes) and attributes is event.attributes else Event(b"", kept)
+    valid = {name: value for name, value in attributes.items() if _is_attribute(name, value)}
+    return event if len(valid) == len(attributes) and attributes is event.attributes else Event(b"", valid)
 
 
 def _is_attribute(name: object, value: object) -> bool:
     return type(name) is str and type(value) is bytes
 
 
-def _place_in(error: BaseException, module: str) -> str:
-    """Module and line of the innermost call in the package of a module; "" when nothing of it was running."""
+def _location_in(error: BaseException, module: str) -> str:
+    """Module and line of the innermost call in the package of a module; "" if there is none."""
     package = module.partition(".")[0]
     names = ((str(frame.f_globals.get("__name__", "")), line) for frame, line in traceback.walk_tb(error.__traceback__))
     own = [f"{name}:{line}" for name, line in names if name.partition(".")[0] == package]

@@ -1,9 +1,9 @@
 """
-Code that is not ours: how it is found and imported.
+Finds and imports plugins.
 
 A plugin is an installed package with entry points, or a module named under `plugins`: a file `NAME.py` in the folder of
-the pipeline file that names it, else a module that is installed. A file is imported by itself, and its folder does not
-become a place for modules, so nothing else that lies there can stand in for a library.
+the pipeline file that names it, else an installed module. The folder is not added to `sys.path`, so no other file in it
+can shadow a library.
 """
 
 import keyword
@@ -17,12 +17,12 @@ from types import ModuleType
 from typing import Any
 
 from ingest.api import CatalogError
-from ingest.plugins.guard import PASSED_ON, describe_exception
+from ingest.plugins.guard import FATAL, describe_exception
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A module named under `plugins`, and the folder of the file that names it; None where no file does."""
+    """A module named under `plugins`, and the folder of the file that names it, if a file does."""
 
     module: str
     folder: Path | None = None
@@ -30,7 +30,7 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True)
 class PluginFile:
-    """A module that is one file beside a pipeline: its text goes to the workers with the plan."""
+    """A module in one file beside a pipeline file; the plan carries its source text to the workers."""
 
     module: str
     path: str
@@ -38,16 +38,16 @@ class PluginFile:
 
     def load(self) -> ModuleType:
         """
-        The module; one that was made of the same text before is the same.
+        Import the module; if this process has imported the same text, return that module.
 
         Raises:
             CatalogError: it cannot be imported.
         """
         known = sys.modules.get(self.module)
-        loader = _text_loader(known)
+        loader = _source_loader(known)
         if known is not None and loader is not None and loader.file == self:
             return known
-        spec = spec_from_file_location(self.module, self.path, loader=_TextLoader(self))
+        spec = spec_from_file_location(self.module, self.path, loader=_SourceLoader(self))
         assert spec is not None  # noqa: S101 - for mypy: there is always a spec where there is a loader
         assert spec.loader is not None  # noqa: S101 - as above
         module = module_from_spec(spec)
@@ -56,19 +56,19 @@ class PluginFile:
             spec.loader.exec_module(module)
         except BaseException as error:
             del sys.modules[self.module]
-            if isinstance(error, PASSED_ON):
+            if isinstance(error, FATAL):
                 raise
             raise _import_error(self.module, error) from error
         return module
 
 
-class _TextLoader(ExecutionLoader):
-    """Makes a module of text that is at hand, wherever its file is."""
+class _SourceLoader(ExecutionLoader):
+    """Loads a module from source text in memory; the file need not exist."""
 
     def __init__(self, file: PluginFile) -> None:
         self.file = file
 
-    def get_filename(self, fullname: str) -> str:  # noqa: ARG002 - a loader of one module
+    def get_filename(self, fullname: str) -> str:  # noqa: ARG002 - it loads one module
         return self.file.path
 
     def get_source(self, fullname: str) -> str:  # noqa: ARG002 - as above
@@ -77,18 +77,18 @@ class _TextLoader(ExecutionLoader):
 
 def file_of(plugin: Plugin) -> PluginFile | None:
     """
-    The file beside the pipeline that a plugin is; None when it is an installed module.
+    The file of a plugin beside the pipeline file; None if it is an installed module.
 
     Raises:
-        CatalogError: it is no name of a module, cannot be read, or another module has this name.
+        CatalogError: the name is not a module name, the file cannot be read, or another module has this name.
     """
     name = plugin.module
     parts = name.split(".")
     if not all(part.isidentifier() and not keyword.iskeyword(part) for part in parts):
         raise CatalogError(
-            f'"{name}" is no name of a module',
+            f'"{name}" is not a module name',
             code="import_failed",
-            hint='for the file "steps.py" in the folder of this one, write steps',
+            hint='for the file "steps.py" beside this one, write steps',
         )
     if plugin.folder is None or len(parts) > 1:
         return None
@@ -110,14 +110,14 @@ def file_of(plugin: Plugin) -> PluginFile | None:
 
 def import_plugin(module: str) -> Any:
     """
-    An installed module.
+    Import an installed module.
 
     Raises:
-        CatalogError: it is not there, or fails when it is imported; the message says where.
+        CatalogError: it does not exist or its import fails; the message names the line.
     """
     try:
         return import_module(module)
-    except PASSED_ON:
+    except FATAL:
         raise
     except BaseException as error:
         raise _import_error(module, error) from error
@@ -139,19 +139,19 @@ def class_at(path: str) -> type[Any]:
     return found
 
 
-def _text_loader(module: ModuleType | None) -> _TextLoader | None:
+def _source_loader(module: ModuleType | None) -> _SourceLoader | None:
     loader = getattr(getattr(module, "__spec__", None), "loader", None)
-    return loader if isinstance(loader, _TextLoader) else None
+    return loader if isinstance(loader, _SourceLoader) else None
 
 
 def _origin_of(name: str) -> str | None:
-    """Where a module of this name is that is no file beside a pipeline; None when there is none."""
+    """The location of a module of this name that is not a plugin file; None if there is none."""
     known = sys.modules.get(name)
-    if _text_loader(known) is not None:
+    if _source_loader(known) is not None:
         return None
     try:
         spec = find_spec(name)
-    except ValueError:  # one that was made by hand has no spec
+    except ValueError:  # a module created at run time has no spec
         return getattr(known, "__file__", None) or "this process"
     return None if spec is None else spec.origin or "a folder without code"
 
@@ -163,9 +163,11 @@ def _import_error(module: str, error: BaseException) -> CatalogError:
             return CatalogError(
                 f'there is no module "{module}"',
                 code="import_failed",
-                hint="install the package it is in, or write its file beside the pipeline file",
+                hint="install the package that contains it, or put its file beside the pipeline file",
             )
         return CatalogError(
-            f'"{module}" needs the module "{missing}"', code="package_missing", hint=f'install what "{missing}" is in'
+            f'"{module}" needs the module "{missing}"',
+            code="package_missing",
+            hint=f'install the package that contains "{missing}"',
         )
     return CatalogError(f'"{module}" cannot be imported: {describe_exception(error, module)}', code="import_failed")

@@ -1,1 +1,1 @@
-"""The long-lived service: its supervisor, its signals, its HTTP end."""
+"""The service: pipelines, supervisor, signals and HTTP endpoint."""

@@ -1,4 +1,4 @@
-"""The place a pipeline's dead letters go to, made of its configuration."""
+"""The dead-letter queue of a pipeline, created from its configuration."""
 
 from ingest.config.model import Configuration, Pipeline
 from ingest.config.options import DeadLetterTopic
@@ -8,16 +8,16 @@ from ingest.dead_letters.queue import DeadLetterQueue
 
 
 def dead_letter_queue(configuration: Configuration, pipeline: Pipeline) -> DeadLetterQueue:
-    """The queue of a pipeline; nothing is reached before it is used."""
+    """The queue of a pipeline; it connects at its first use."""
     match pipeline.dead_letters.settings:
-        case DeadLetterTopic() as letters:
+        case DeadLetterTopic() as settings:
             from ingest.kafka.admin import KafkaAdmin
             from ingest.kafka.producer import KafkaProducer
             from ingest.kafka.tail import TopicTail
 
-            connection = letters.connection()
+            connection = settings.connection()
             return KafkaDeadLetters(
-                letters.topic,
+                settings.topic,
                 pipeline=pipeline.name,
                 state_dir=configuration.state_dir,
                 admin=lambda: KafkaAdmin(connection),

@@ -1,10 +1,9 @@
 """
-The consumer group of a pipeline: what is acknowledged in the checkpoint is committed to it.
+The consumer group of a pipeline: offsets acknowledged in the checkpoint are committed to it.
 
-So ordinary tools see the lag. The checkpoint is the truth and the group its copy, so a failure here loses no event.
-The time of the batch is noted with the offsets: a checkpoint that is made anew, after the old one was lost, writes with
-later times than that one did.
-Spark's own listener is not used: it may not have heard of the last batch when a query ends.
+So Kafka tools show the lag. The checkpoint is authoritative and the group is a copy: a failure here loses no event. The
+commit metadata contains the batch time, so that a new checkpoint, created after a loss, continues with later times.
+Spark's StreamingQueryListener is not used: when a query ends it may not have received the last batch.
 """
 
 import threading
@@ -22,31 +21,31 @@ from ingest.service.topics import TopicIds, TopicRecreatedError
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 
-TICK_S = 0.5  # how soon after its batch an offset is in the group
-LAG_S = 5.0  # between looks at an idle topic: its end, and whether it is still the same
-UNAVAILABLE_S = 10.0  # without an answer: reported to an operator within 15 s; a partition gets a new leader sooner
-RECOMMIT_S = (
-    12 * 3600.0
-)  # a broker forgets offsets that were not committed for a week, and may be configured to do so sooner
-CLOSE_S = 10.0  # for the last commit: longer than a broker takes to answer, short beside a stop time-out
+TICK_S = 0.5  # maximum delay between the acknowledgement of a batch and the commit
+LAG_S = 5.0  # between checks of an idle topic: its end offsets and its id
+UNAVAILABLE_S = 10.0  # without an answer: reported within 15 s; the election of a new leader takes less
+RECOMMIT_S = 12 * 3600.0  # brokers delete group offsets a week after the last commit, or sooner if so configured
+CLOSE_S = 10.0  # for the last commit: more than a broker takes, less than a stop timeout
 
 _log = logger(__name__)
 
 
 class OffsetCommitter:
     """
-    Follows a checkpoint from a thread of its own; nothing of the pipeline ever waits for it.
+    Commits the acknowledged offsets of a checkpoint from a background thread; the pipeline never waits for it.
 
-    It also notices that a topic was deleted and recreated: Spark fails only when the new one is shorter than what was
-    read of the old one, and else reads on in the midst of it.
+    It also detects that a topic was deleted and recreated. Spark fails only if the new topic is shorter than the
+    offset reached; otherwise it resumes in the middle of the new topic.
 
     Order: start, then close, which commits once more.
 
     Args:
-        clock: seconds that pass evenly.
+        topic_ids: ids of the topics that the checkpoint's offsets belong to.
+        times: batch times, for the commit metadata.
+        clock: monotonic, seconds.
     """
 
-    def __init__(  # noqa: PLR0913 - what is followed, where to, and where that shows
+    def __init__(  # noqa: PLR0913 - checkpoint, group and reporting
         self,
         *,
         pipeline: str,
@@ -55,7 +54,7 @@ class OffsetCommitter:
         checkpoint: Checkpoint,
         metrics: Metrics,
         topics: Sequence[str],
-        known: TopicIds,
+        topic_ids: TopicIds,
         times: BatchTimes,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -65,103 +64,107 @@ class OffsetCommitter:
         self._checkpoint = checkpoint
         self._metrics = metrics
         self._topics = tuple(topics)
-        self._known = known
+        self._topic_ids = topic_ids
         self._times = times
         self._clock = clock
         self._data_loss: IngestError | None = None
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._follow, name=f"group-{pipeline}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"group-{pipeline}", daemon=True)
         self._committed: int | None = None
         self._acknowledged: dict[tuple[str, int], int] = {}
         self._committed_at = 0.0
-        self._looked_at: float | None = None
-        self._heard_at = clock()
-        self._silence: str | None = None
-        self._failing: type[Exception] | None = None
+        self._checked_at: float | None = None
+        self._answered_at = clock()
+        self._failure: str | None = None
+        self._logged: type[Exception] | None = None
 
     def start(self) -> None:
-        """Begin to follow."""
+        """Start the thread."""
         self._thread.start()
 
     def close(self) -> None:
-        """Commit what is acknowledged and let go; bounded in time."""
+        """Commit the acknowledged offsets and disconnect; bounded in time."""
         self._closing.set()
         if self._thread.is_alive():
             self._thread.join(CLOSE_S)
 
     def data_loss(self) -> IngestError | None:
-        """Why the pipeline must not read on; then nothing is committed any more. By any thread."""
+        """Why the pipeline must stop reading, if so; no offsets are committed from then on. Thread-safe."""
         return self._data_loss
 
     def unavailable(self) -> str | None:
-        """Why cluster or partition leaders have not answered for some seconds; None while they do. By any thread."""
-        silence = self._silence
-        return silence if self._clock() - self._heard_at >= UNAVAILABLE_S else None
+        """Why the cluster or partition leaders have not answered for some seconds; None while they do. Thread-safe."""
+        failure = self._failure
+        return failure if self._clock() - self._answered_at >= UNAVAILABLE_S else None
 
-    def _follow(self) -> None:
+    def _run(self) -> None:
         while not self._closing.is_set():
             self._tick()
             self._closing.wait(TICK_S)
-        self._looked_at = None
+        self._checked_at = None
         self._tick()
         self._group.close()
 
     def _tick(self) -> None:
-        """Look once; whatever goes wrong is counted, logged, and tried again at the next look."""
+        """Commit and measure once; errors are counted and logged, and the next tick retries."""
         if self._data_loss is not None:
             return
         try:
-            self._look()
+            self._sync()
         except TopicRecreatedError as error:
             self._data_loss = error
             leave_topics(self._group, error.topics, self._checkpoint, self._times)
-        except Exception as error:  # noqa: BLE001 - the group is a copy: its thread must outlive every surprise
+        except Exception as error:  # noqa: BLE001 - the group is only a copy: no error may end the thread
             self._report(error)
         else:
-            self._failing = None
+            self._logged = None
 
     def _report(self, error: Exception) -> None:
         self._metrics.group_commit_failed(self._pipeline)
-        if self._failing is not type(error):
+        if self._logged is not type(error):
             _log.warning("group offsets or lag cannot be reported", pipeline=self._pipeline, reason=str(error))
-        self._failing = type(error)
+        self._logged = type(error)
 
-    def _look(self) -> None:
+    def _sync(self) -> None:
         now = self._clock()
         newest = self._checkpoint.newest_commit()
         moved = newest is not None and newest != self._committed
-        if not moved and self._looked_at is not None and now - self._looked_at < LAG_S:
+        if not moved and self._checked_at is not None and now - self._checked_at < LAG_S:
             return
         if newest is not None and moved:
             self._acknowledged = kafka_offsets(self._checkpoint.end_offsets(newest))
         topics = sorted({topic for topic, _ in self._acknowledged}.union(self._topics))
         try:
-            failure = self._asked(topics)
-        except SourceUnavailableError as error:
-            self._silence = str(error)
+            error = self._check(topics)
+        except SourceUnavailableError as unavailable:
+            self._failure = str(unavailable)
             raise
-        # what fails after this is the group's alone: events can be read
-        self._silence = str(failure) if isinstance(failure, SourceUnavailableError) else None
-        if self._silence is None:
-            self._heard_at = self._clock()
+        # failures from here on concern the group only; events can be read
+        self._failure = str(error) if isinstance(error, SourceUnavailableError) else None
+        if self._failure is None:
+            self._answered_at = self._clock()
         if newest is not None and (moved or now - self._committed_at >= RECOMMIT_S):
-            # with the time of the batch: a new checkpoint has to begin after it, whatever the clock says then
+            # with the batch time: a new checkpoint must start after it, even if the clock was set back
             self._group.commit(self._acknowledged, note=self._times.note(newest))
             self._committed, self._committed_at = newest, now
-        if failure is not None:
-            raise failure
-        self._looked_at = now
+        if error is not None:
+            raise error
+        self._checked_at = now
 
-    def _asked(self, topics: Sequence[str]) -> IngestError | None:
+    def _check(self, topics: Sequence[str]) -> IngestError | None:
         """
-        Ask the cluster which topics these are, and the leaders of their partitions where they end.
+        Check the ids of the topics, and measure the lag of their partitions.
 
         Returns:
-            why the leaders cannot say that; what is acknowledged is committed all the same.
+            Why the lag cannot be measured; acknowledged offsets are committed nevertheless.
+
+        Raises:
+            TopicRecreatedError: a topic was deleted and recreated.
+            SourceUnavailableError: the cluster does not answer.
         """
         with KafkaAdmin(self._connection) as admin:
-            # before the commit: offsets of another topic would hide what is still to be read of this one
-            self._known.check(admin.topic_ids(topics))
+            # before the commit: offsets of the old topic would hide unread records of the new one
+            self._topic_ids.check(admin.topic_ids(topics))
             try:
                 self._measure(admin, topics)
             except IngestError as error:
@@ -176,17 +179,17 @@ class OffsetCommitter:
                 f"no broker leads {'partition' if len(leaderless) == 1 else 'partitions'} {names}",
                 hint="start the brokers that hold its replicas: 'kafka-topics.sh --describe --unavailable-partitions'",
             )
-        # a transaction that is never ended holds everything behind it back, and shows as lag
+        # not the last stable offset: records after an open transaction count as lag
         ends = admin.high_watermarks(topics)
-        # of a partition without an acknowledged record everything is still to be read
+        # a partition without an acknowledged record has not been read at all
         begins = admin.earliest(topics)
-        for place, end in ends.items():
-            behind = end - self._acknowledged.get(place, begins.get(place, end))
-            self._metrics.lag(self._pipeline, *place, max(0, behind))
+        for part, end in ends.items():
+            behind = end - self._acknowledged.get(part, begins.get(part, end))
+            self._metrics.lag(self._pipeline, *part, max(0, behind))
 
 
 def kafka_offsets(content: dict[str, object]) -> dict[tuple[str, int], int]:
-    """What Spark's Kafka source writes, `{topic: {partition: offset}}`, by topic and partition."""
+    """Offsets as Spark's Kafka source stores them, `{topic: {partition: offset}}`, by topic and partition."""
     return {
         (topic, int(partition)): int(offset)
         for topic, partitions in content.items()
@@ -197,9 +200,9 @@ def kafka_offsets(content: dict[str, object]) -> dict[tuple[str, int], int]:
 
 def leave_topics(group: GroupOffsets, topics: Sequence[str], checkpoint: Checkpoint, times: BatchTimes) -> None:
     """
-    Give the group what the other topics have reached, so that a new checkpoint can resume there, and take back these.
+    Commit the offsets of all topics but these, so that a new checkpoint can resume there, and delete those of these.
 
-    An error of the group is ignored: the loss is what has to be reported.
+    Errors of the group are ignored, so that the loss itself is reported.
     """
     newest = checkpoint.newest_commit()
     acknowledged = {} if newest is None else kafka_offsets(checkpoint.end_offsets(newest))
@@ -207,5 +210,5 @@ def leave_topics(group: GroupOffsets, topics: Sequence[str], checkpoint: Checkpo
     with suppress(IngestError):
         if newest is not None and others:
             group.commit(others, note=times.note(newest))
-    with suppress(IngestError):  # it has none of them but for what was committed in the moment of the change
+    with suppress(IngestError):  # present only if committed between the recreation and its detection
         group.delete(topics)

@@ -1,4 +1,4 @@
-"""The HTTP end of a running service: metrics and health, to be read and nothing else."""
+"""The HTTP endpoint of a service: metrics and health, read-only."""
 
 import contextlib
 import errno
@@ -16,20 +16,20 @@ from ingest.observe.health import Health
 from ingest.service.pages import Pages
 
 MAX_CONNECTIONS = 16  # a scraper and two probes need three
-CONNECTION_S = 5.0  # whole life of a connection; a page takes milliseconds
+CONNECTION_S = 5.0  # maximum lifetime of a connection; a page takes milliseconds
 SILENCE_S = 2.0  # longest wait for the next byte
-SWEEP_S = 0.1  # how often connections that live too long are looked for
+SWEEP_S = 0.1  # between checks for connections that are too old
 
 
 class HttpEndpoint:
     """
     Serves `/metrics`, `/livez`, `/readyz` and `/pipelines`.
 
-    Order: `start`, then `stop`; stopping twice or without a start is fine. What goes wrong with a client stays here:
-    connections are few and short-lived, and threads of their own hold no lock of the pipelines while they send.
+    Order: `start`, then `stop`, which may be called twice or without `start`. Clients cannot affect pipelines: their
+    number and lifetime are limited, and their threads hold no lock of a pipeline while they send.
 
     Args:
-        listen: `host:port`, `[host]:port` for IPv6; port 0 takes a free one.
+        listen: `host:port`, `[host]:port` for IPv6; port 0 chooses a free one.
         health: states of the pipelines.
         render: content type and text of the metrics.
     """
@@ -46,8 +46,8 @@ class HttpEndpoint:
 
         Raises:
             ConfigError: `listen` is not an address.
-            ConflictError: somebody else listens there.
-            NotFoundError: this machine has no such address, or may not use it.
+            ConflictError: the address is in use.
+            NotFoundError: this machine does not have the address, or the process may not use it.
         """
         host, port = address_of(self._listen)
         self._server = _Server(self._listen, host, port, self._pages)
@@ -58,7 +58,7 @@ class HttpEndpoint:
 
     @property
     def url(self) -> str:
-        """Where it listens, with the port that was taken; only after `start`."""
+        """Its URL; with the chosen port after `start`."""
         if self._server is None:
             return f"http://{self._listen}"
         host, port = self._server.socket.getsockname()[:2]
@@ -86,7 +86,7 @@ def address_of(listen: str) -> tuple[str, int]:
     Host and port of `host:port`.
 
     Raises:
-        ConfigError: it is something else.
+        ConfigError: the text has another form.
     """
     host, colon, port = listen.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
@@ -99,9 +99,9 @@ def address_of(listen: str) -> tuple[str, int]:
 
 
 class _Server(WSGIServer):
-    """Few connections at a time, each for a short time, each in a thread of its own."""
+    """A server with a limited number of short-lived connections, each with its own thread."""
 
-    allow_reuse_address = True  # a restart must not wait for the kernel to forget the old connections
+    allow_reuse_address = True  # a restart must not wait for connections in TIME_WAIT
     request_queue_size = MAX_CONNECTIONS
 
     def __init__(self, listen: str, host: str, port: int, pages: Pages) -> None:
@@ -110,7 +110,7 @@ class _Server(WSGIServer):
         try:
             family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
             self.address_family = family
-            super().__init__(address, _Handler)  # type: ignore[arg-type] # typeshed knows IPv4 addresses alone
+            super().__init__(address, _Handler)  # type: ignore[arg-type] # typeshed declares IPv4 addresses only
             self.set_app(pages)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
@@ -124,14 +124,14 @@ class _Server(WSGIServer):
             ) from error
 
     def server_bind(self) -> None:
-        """Bind the address, without the look-up of its name that the library makes."""
+        """Bind the address, without the reverse DNS lookup of the library."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
         self.setup_environ()
 
     def process_request(self, request: socket.socket | tuple[bytes, socket.socket], client_address: object) -> None:
-        """Answer in a thread, or hang up when there are too many."""
-        assert isinstance(request, socket.socket)  # noqa: S101 for mypy: the other kind is UDP's
+        """Answer in a thread; close the connection if there are too many."""
+        assert isinstance(request, socket.socket)  # noqa: S101 for mypy: the other type is for UDP
         with self._lock:
             has_room = len(self._open) < MAX_CONNECTIONS
             if has_room:
@@ -144,12 +144,12 @@ class _Server(WSGIServer):
         )
         try:
             thread.start()
-        except RuntimeError:  # the machine has no thread left for us
+        except RuntimeError:  # the machine has no threads left
             self._close(request)
 
     def _answer(self, request: socket.socket, client_address: object) -> None:
         try:
-            with contextlib.suppress(OSError):  # the client went away, or was too slow
+            with contextlib.suppress(OSError):  # the client disconnected, or was too slow
                 self.finish_request(request, client_address)
         finally:
             self._close(request)
@@ -160,19 +160,19 @@ class _Server(WSGIServer):
         self.shutdown_request(request)
 
     def service_actions(self) -> None:
-        """Hang up on clients that take too long; their threads then end by themselves."""
+        """Close connections that are too old; their threads then end."""
         oldest_s = time.monotonic() - CONNECTION_S
         with self._lock:
             for request, since_s in self._open.items():
                 if since_s < oldest_s:
-                    _hang_up(request)
+                    _disconnect(request)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Nothing: what a client does wrong is no event of ours."""
+        """Ignore errors of clients."""
 
 
-def _hang_up(request: socket.socket) -> None:
-    with contextlib.suppress(OSError):  # it may be gone already
+def _disconnect(request: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # it may be closed already
         request.shutdown(socket.SHUT_RDWR)
 
 
@@ -184,8 +184,8 @@ class _Handler(WSGIRequestHandler):
     sys_version = ""
 
     def get_stderr(self) -> TextIO:
-        """A text that is dropped: pages log their errors, so only clients that disconnect or are too slow come here."""
+        """A discarded stream: pages log their own errors, so it gets only those of slow or disconnected clients."""
         return io.StringIO()
 
     def log_message(self, *_message: object) -> None:
-        """Nothing: probes come every few seconds."""
+        """Log nothing: probes arrive every few seconds."""

@@ -1,4 +1,4 @@
-"""Kafka on the driver: where a pipeline starts, whether its checkpoint fits, and the group that follows it."""
+"""The Kafka source on the driver: start position, checks of the checkpoint, and the consumer group."""
 
 from collections.abc import Mapping
 from contextlib import closing
@@ -23,7 +23,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
     Read topics of a Kafka cluster.
 
     Only committed records of transactions are read. Offsets are acknowledged after the events are durable, and then
-    committed to the consumer group, so that ordinary tools show the lag.
+    committed to the consumer group, so that Kafka tools show the lag.
     """
 
     kind = "kafka"
@@ -31,7 +31,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
     examples = (
         Example("one topic", settings="{brokers: 'localhost:9092', topics: [ticks]}"),
         Example(
-            "all topics of a kind, encrypted, from a given time",
+            "all topics of a pattern, over TLS, from a given time",
             settings=(
                 "{brokers: ['k1:9093', 'k2:9093'], topics_pattern: 'app-.*', start: 2026-01-31T12:00:00Z, "
                 "security: {tls: {}, sasl: {mechanism: scram_sha_512, username: ingest, password: '${secret:kafka}'}}}"
@@ -44,7 +44,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
         self._checkpoint = context.checkpoint
         self._times = context.times
         self._metrics = context.metrics
-        self._known = TopicIds(context.checkpoint.folder)
+        self._topic_ids = TopicIds(context.checkpoint.folder)
         self._committer: OffsetCommitter | None = None
         self._start: Start | None = None
 
@@ -60,15 +60,15 @@ class KafkaSource(Source[KafkaSourceSettings]):
 
     @classmethod
     def look(cls, settings: KafkaSourceSettings) -> str:
-        """How many topics and partitions there are."""
+        """The number of topics and partitions."""
         with KafkaAdmin(settings) as admin:
             partitions = admin.partitions(_topics(settings, admin))
         if not partitions:
-            raise NotFoundError(f'no topic is named as "{settings.topics_pattern}"')
+            raise NotFoundError(f'no topic matches "{settings.topics_pattern}"')
         return f"{_counted(len(partitions), 'topic')}, {_counted(sum(partitions.values()), 'partition')}"
 
     def identity(self) -> Mapping[str, str]:
-        """The cluster, and the topics or their pattern; looks first for a place to start from."""
+        """The cluster, and the topics or their pattern; also determines the start position."""
         with KafkaAdmin(self.settings) as admin:
             cluster = admin.cluster_id()
             topics = _topics(self.settings, admin)
@@ -78,7 +78,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
         return {"cluster": cluster, "topics": f"pattern {pattern}" if pattern is not None else ",".join(sorted(topics))}
 
     def frame(self, session: "Session") -> "Frame":
-        """The stream of records, once topics and positions are known to be the checkpoint's."""
+        """The stream of records, after a check that topics and positions match the checkpoint."""
         from ingest.spark.streaming.reading import read_kafka
 
         with KafkaAdmin(self.settings) as admin:
@@ -94,36 +94,36 @@ class KafkaSource(Source[KafkaSourceSettings]):
                 checkpoint=self._checkpoint,
                 metrics=self._metrics,
                 topics=topics,
-                known=self._known,
+                topic_ids=self._topic_ids,
                 times=self._times,
             )
             self._committer.start()
         return read_kafka(session, self.settings, self._start or self.settings.start, partitions)
 
     def data_loss(self) -> IngestError | None:
-        """A topic that was deleted and recreated while it was read."""
+        """The error if a topic was deleted and recreated while it was read."""
         return None if self._committer is None else self._committer.data_loss()
 
     def unavailable(self) -> str | None:
-        """Why cluster or leaders give no answer; found by the committer, since Spark's readers wait for minutes."""
+        """Why the cluster or leaders do not answer; from the committer, since Spark's readers wait for minutes."""
         return None if self._committer is None else self._committer.unavailable()
 
     def close(self) -> None:
-        """Commit what was acknowledged to the group."""
+        """Commit the acknowledged offsets to the group."""
         if self._committer is not None:
             self._committer.close()
 
     def _check_topics(self, admin: KafkaAdmin, topics: list[str]) -> None:
-        """Refuse offsets of topics that are gone, though others have their names now."""
+        """Refuse offsets of topics that were deleted and recreated."""
         try:
-            self._known.check(admin.topic_ids(topics))
+            self._topic_ids.check(admin.topic_ids(topics))
         except TopicRecreatedError as error:
             with closing(GroupOffsets(self.settings, self.group)) as group:
                 leave_topics(group, error.topics, self._checkpoint, self._times)
             raise
 
     def _check_positions(self, admin: KafkaAdmin, topics: list[str]) -> None:
-        """Refuse to resume behind records that the topic dropped before they were read, and say which."""
+        """Refuse to resume if the topic has deleted unread records; the error names them."""
         newest = self._checkpoint.newest_commit()
         position = self._checkpoint.first_offsets() if newest is None else self._checkpoint.end_offsets(newest)
         reached = kafka_offsets(position)
@@ -132,12 +132,12 @@ class KafkaSource(Source[KafkaSourceSettings]):
         gone = sorted({topic for topic, _ in reached} - set(topics))
         if gone:
             raise PositionLostError(
-                f"topics the checkpoint has offsets of are gone: {', '.join(gone)}",
-                hint=f'to resume with the others move "{self._checkpoint.folder}" away and run '
+                f"topics in the checkpoint no longer exist: {', '.join(gone)}",
+                hint=f'to resume with the others, move "{self._checkpoint.folder}" away and run '
                 "'ingest run --start-from group'",
             )
         lost = [
-            # a partition that is new to the checkpoint is read from its beginning
+            # a partition that is not in the checkpoint is read from its beginning
             f"{topic}/{partition} offsets {reached.get((topic, partition), 0)} to {first - 1}"
             for (topic, partition), first in sorted(admin.earliest(topics).items())
             if first > reached.get((topic, partition), 0)
@@ -145,39 +145,39 @@ class KafkaSource(Source[KafkaSourceSettings]):
         if lost:
             raise PositionLostError(
                 f"records that were not read yet are gone: {', '.join(lost)}",
-                hint="look at the topic's retention; to resume with what is left, move "
+                hint="check the topic's retention; to resume with the remaining records, move "
                 f"\"{self._checkpoint.folder}\" away and run 'ingest run --start-from earliest'",
             )
 
     def _first_start(self, topics: list[str]) -> Start:
-        """Where a checkpoint without batches begins; refuses what would lose or repeat events silently."""
+        """The start position of a new checkpoint; refuses one that would silently lose or repeat events."""
         if self._checkpoint.exists:
             if self.context.start_from is not None:
                 raise ConflictError(
                     f'pipeline "{self.context.pipeline}" has a checkpoint and resumes there, '
                     f'not at "{self.context.start_from}"',
-                    hint=f'leave --start-from out, or move "{self._checkpoint.folder}" away first',
+                    hint=f'omit --start-from, or move "{self._checkpoint.folder}" away first',
                 )
             return self.settings.start
         with closing(GroupOffsets(self.settings, self.group)) as group:
-            kept = group.committed_with_notes(topics)
-        committed = {part: one.offset for part, one in kept.items()}
+            entries = group.committed_with_notes(topics)
+        committed = {part: entry.offset for part, entry in entries.items()}
         if self.context.start_from is None:
             if committed:
                 raise NotFoundError(
                     f'group "{self.group}" has acknowledged offsets, but there is no checkpoint '
                     f'in "{self._checkpoint.folder}"',
-                    hint="restore the folder, or say where to resume: "
+                    hint="restore the folder, or choose where to resume: "
                     "'ingest run --start-from group|earliest|latest|TIME'",
                 )
             return self.settings.start
-        self._times.start_after(one.note for one in kept.values())
+        self._times.start_after(entry.note for entry in entries.values())
         if self.context.start_from == "group":
             if not committed:
                 raise NotFoundError(
                     f'group "{self.group}" has no offsets',
-                    hint="copy those of the group that was used before, or use --start-from earliest, which is for all "
-                    "pipelines of the file that have no checkpoint",
+                    hint="copy the offsets of the previous group, or use --start-from earliest, which applies to all "
+                    "pipelines of the file without a checkpoint",
                 )
             offsets: dict[str, dict[int, int]] = {}
             for (topic, partition), offset in committed.items():

@@ -1,4 +1,4 @@
-"""Signals of a service: the first SIGTERM or SIGINT asks it to finish, the second to end at once; SIGHUP is logged."""
+"""Signals of a service: SIGTERM or SIGINT stops it gracefully, a second one at once; SIGHUP is only logged."""
 
 import queue
 import signal
@@ -16,31 +16,31 @@ _log = logger(__name__)
 
 class Stop:
     """
-    The wish to end, set by signals or by a caller and waited for by the service.
+    A stop request, set by a signal or a caller.
 
     Attributes:
-        asked: finish the running batches and end.
-        at_once: abandon them.
+        requested: set to finish the running batches and stop.
+        at_once: set to abandon them.
         exit_code: 0, or 130 after SIGINT.
     """
 
     def __init__(self) -> None:
-        self.asked = threading.Event()
+        self.requested = threading.Event()
         self.at_once = threading.Event()
         self.exit_code = 0
 
-    def ask(self) -> None:
-        """The first call asks for an end, the second for one at once."""
-        (self.at_once if self.asked.is_set() else self.asked).set()
+    def request(self) -> None:
+        """Request a graceful stop; a second call requests an immediate one."""
+        (self.at_once if self.requested.is_set() else self.requested).set()
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Listen to SIGTERM, SIGINT and SIGHUP until the block ends; only in the main thread."""
+        """Handle SIGTERM, SIGINT and SIGHUP until the block ends; only in the main thread."""
 
         def handle(number: int, _frame: FrameType | None) -> None:
             if number == signal.SIGINT:
                 self.exit_code = INTERRUPTED
-            self.ask()
+            self.request()
 
         with _logged_hangups() as hang_up:
             handlers = {signal.SIGTERM: handle, signal.SIGINT: handle, signal.SIGHUP: hang_up}
@@ -54,8 +54,8 @@ class Stop:
 
 @contextmanager
 def _logged_hangups() -> Iterator[Callable[[int, FrameType | None], None]]:
-    """A handler that logs each signal from a thread: the main thread may hold the locks of the log when it runs."""
-    hang_ups: queue.SimpleQueue[bool] = queue.SimpleQueue()  # its `put` may interrupt itself
+    """A handler that logs from a thread, because the interrupted main thread may hold the locks of the log."""
+    hang_ups: queue.SimpleQueue[bool] = queue.SimpleQueue()  # its `put` is reentrant
 
     def log() -> None:
         while hang_ups.get():

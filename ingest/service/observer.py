@@ -1,4 +1,4 @@
-"""Publishes what happens to one pipeline, to health, metrics, log and whoever follows a run."""
+"""Publishes the progress of one pipeline to health, metrics, the log and the display of a run."""
 
 import threading
 import time
@@ -16,11 +16,11 @@ _log = logger(__name__)
 @dataclass(slots=True)
 class Totals:
     """
-    What a pipeline has acknowledged since this process started.
+    The acknowledged batches of a pipeline since this process started.
 
     Attributes:
-        counts: sums over the acknowledged batches.
-        batches: how many.
+        counts: sums over the batches.
+        batches: their number.
         seconds: from the start of the first batch to the end of the last.
     """
 
@@ -31,9 +31,9 @@ class Totals:
 
 class PipelineObserver:
     """
-    Publishes where a pipeline stands, to health and metrics.
+    Publishes the state and the batches of a pipeline.
 
-    Called from the thread of the query (`ingest.spark.streaming.job.BatchObserver`) and by the supervisor.
+    Thread-safe; called by the query (`ingest.spark.streaming.job.BatchObserver`) and by the supervisor.
 
     Args:
         follow: called with the totals after each acknowledged batch.
@@ -45,14 +45,14 @@ class PipelineObserver:
         self._metrics = metrics
         self._follow = follow
         self._lock = threading.Lock()
-        # code and message of what holds it up; the first of them is published
-        self._silent: tuple[str, str] | None = None
+        # code and message of each obstacle; the first one set is published
+        self._unresponsive: tuple[str, str] | None = None
         self._unavailable: tuple[str, str] | None = None
         self._blocked: tuple[str, str] | None = None
         self._slow: tuple[str, str] | None = None
         self._published = ""
-        self._otherwise = State.STARTING
-        self._ends = False
+        self._unblocked_state = State.STARTING
+        self._is_ended = False
         self._started: float | None = None
         self.totals = Totals()
 
@@ -60,19 +60,19 @@ class PipelineObserver:
         """The pipeline makes progress."""
         with self._lock:
             self._blocked = None
-            self._otherwise = State.RUNNING
+            self._unblocked_state = State.RUNNING
             self._publish()
 
     def reading(self) -> None:
-        """The query reads its source, which says nothing of a batch that waits."""
+        """The query reads its source; a blocked batch stays blocked."""
         with self._lock:
-            self._otherwise = State.RUNNING
+            self._unblocked_state = State.RUNNING
             self._publish()
 
-    def ends(self, state: State, reason: str = "") -> None:
-        """It is stopping, has stopped or failed; what a last batch says changes that no more."""
+    def end(self, state: State, reason: str = "") -> None:
+        """Set `stopping`, `stopped` or `failed`; later reports of a batch do not change the state."""
         with self._lock:
-            self._ends = True
+            self._is_ended = True
             self._health.change(self._pipeline, state, reason)
 
     def blocked(self, code: str, message: str) -> None:
@@ -82,45 +82,45 @@ class PipelineObserver:
             self._publish()
 
     def source(self, unavailable: str | None) -> None:
-        """Why the source does not answer, None when it does; a batch that waits for a store still waits then."""
+        """Set why the source does not answer, or None; a batch blocked by a store stays blocked."""
         with self._lock:
             if unavailable is not None or self._unavailable is not None:
                 self._unavailable = None if unavailable is None else ("source_unavailable", unavailable)
                 self._publish()
 
     def slow(self, reason: str | None) -> None:
-        """Why a step of the batch is taken for stuck; None when it is not."""
+        """Set why a stage of the batch counts as stuck, or None."""
         with self._lock:
             if reason is not None or self._slow is not None:
                 self._slow = None if reason is None else ("batch_slow", reason)
                 self._publish()
 
-    def silent(self, reason: str | None) -> None:
-        """Why Spark is taken for hung, None when it is not; the batch may resume when it answers again."""
+    def unresponsive(self, reason: str | None) -> None:
+        """Set why Spark's JVM counts as hung, or None; the batch resumes once the JVM answers."""
         with self._lock:
-            if reason is not None or self._silent is not None:
-                self._silent = None if reason is None else ("jvm_unresponsive", reason)
+            if reason is not None or self._unresponsive is not None:
+                self._unresponsive = None if reason is None else ("jvm_unresponsive", reason)
                 self._publish()
 
     @property
     def is_blocked(self) -> bool:
-        """Whether Spark, store or source are known to be unavailable; a slow step may still come to its end."""
-        return any(held is not None for held in (self._silent, self._unavailable, self._blocked))
+        """Whether Spark, a store or the source is unavailable; not for a slow stage, which may still finish."""
+        return any(obstacle is not None for obstacle in (self._unresponsive, self._unavailable, self._blocked))
 
     def _publish(self) -> None:
-        code, message = self._silent or self._unavailable or self._blocked or self._slow or ("", "")
+        code, message = self._unresponsive or self._unavailable or self._blocked or self._slow or ("", "")
         if code != self._published:
             if code:
                 _log.error("pipeline is blocked", pipeline=self._pipeline, code=code, reason=message)
             else:
                 _log.warning("pipeline resumes", pipeline=self._pipeline)
             self._published = code
-        if self._ends:
+        if self._is_ended:
             return
         if code:
             self._health.change(self._pipeline, State.BLOCKED, f"{code}: {message}")
         else:
-            self._health.change(self._pipeline, self._otherwise)
+            self._health.change(self._pipeline, self._unblocked_state)
 
     def attempted(self, counts: Counts) -> None:
         """One attempt at a batch ended."""
@@ -137,7 +137,7 @@ class PipelineObserver:
         self.totals.seconds = now - self._started
         self._metrics.observe_batch(self._pipeline, counts, seconds)
         self._metrics.acknowledged(self._pipeline, time.time(), batch_time_ms)
-        # not yet acknowledged: Spark commits it when we have returned, and reports that to nobody
+        # not yet acknowledged: Spark commits it after this call returns, without a notification
         _log.info(
             "batch is durable",
             pipeline=self._pipeline,
@@ -151,6 +151,6 @@ class PipelineObserver:
         self.running()
         try:
             self._follow(self._pipeline, self.totals)
-        except Exception:  # noqa: BLE001 - the batch is durable: nobody who only looks on may keep it from being acknowledged
-            _log.error("the progress shown for this run has ended", pipeline=self._pipeline, exc_info=True)
+        except Exception:  # noqa: BLE001 - a display must not prevent the acknowledgement
+            _log.error("the progress display has failed", pipeline=self._pipeline, exc_info=True)
             self._follow = lambda _pipeline, _totals: None

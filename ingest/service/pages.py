@@ -1,4 +1,4 @@
-"""The pages of the HTTP endpoint: which path and method give which response."""
+"""The pages of the HTTP endpoint."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -24,8 +24,8 @@ class Pages:
     """
     A WSGI application: `/metrics`, `/livez`, `/readyz` and `/pipelines`.
 
-    A page is a method that takes a request and gives a response, and a line in the table of routes. One that raises is
-    logged and answered with status 500.
+    A page is a method from a request to a response, and an entry in the table of routes. If it raises, the error is
+    logged and the status is 500.
 
     Args:
         health: states of the pipelines.
@@ -57,12 +57,12 @@ class Pages:
             return page(request)  # type: ignore[no-any-return] # a rule's endpoint may be anything; ours are pages
         except NotFound:
             known = " ".join(rule.rule for rule in self._routes.iter_rules())
-            return Response(f"no such page; there are {known}\n", HTTPStatus.NOT_FOUND)
+            return Response(f"no such page; pages: {known}\n", HTTPStatus.NOT_FOUND)
         except MethodNotAllowed as error:
             allowed = ", ".join(sorted(error.valid_methods or ()))
-            text = f"only {allowed} is answered\n"
+            text = f"only {allowed} is allowed\n"
             return Response(text, HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": allowed})
-        except Exception as error:  # noqa: BLE001 a page that fails must not take a thread's traceback to stderr
+        except Exception as error:  # noqa: BLE001 an error of a page must not print a traceback on stderr
             _log.warning("page failed", path=request.path, error=repr(error))
             return Response("this page failed; see the log\n", HTTPStatus.INTERNAL_SERVER_ERROR)
 
@@ -92,7 +92,7 @@ class Pages:
 
 
 def _route(method: str, path: str, page: Page) -> Rule:
-    """A page for this method alone: the library would add HEAD to GET."""
+    """A rule for this method only; the library would add HEAD to GET."""
     rule = Rule(path, methods=[method], endpoint=page)
     rule.methods = {method}
     return rule

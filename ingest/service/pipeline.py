@@ -1,4 +1,4 @@
-"""One pipeline of a service: built, started, stopped and closed while others run."""
+"""One pipeline of a service; it is built, started, stopped and closed independently of the others."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -40,7 +40,7 @@ class Shared:
     What the pipelines of a service share.
 
     Attributes:
-        once: whether they read what is there and end; then nothing that is unavailable is waited for at a start.
+        once: whether they read the existing records and end; a start then fails if anything is unavailable.
         follow: called with the totals of a pipeline after each acknowledged batch.
     """
 
@@ -55,22 +55,22 @@ class Shared:
 
 class LivePipeline:
     """
-    One pipeline with all that is its own: checkpoint lock, source, dead letters, query; and its uses of shared stores.
+    One pipeline with its checkpoint lock, source, dead letters and query, and its references to shared stores.
 
-    Order: `build_pipeline`, `attach`, `start` and again after the query has ended, `stop`, `close`. After `close` a
-    pipeline of the same name can be built.
+    Order: `build_pipeline`, `attach`, `start`, `stop`, `close`. `start` may be repeated after the query has ended.
+    After `close` a pipeline of the same name can be built.
 
-    Called by one thread, but for `start` and `stop`, which may be called by another one that is waited for.
+    Not thread-safe. `start` and `stop` may run in another thread if the caller waits for it.
 
     Attributes:
         name: of the pipeline.
-        observer: publishes its state, and sums up what it has acknowledged since it was built.
-        jars: what its source needs in the Spark session.
-        java_properties: what its source needs in the JVMs of the session.
-        every_s: pause between starts of batches; 0 for none.
+        observer: publishes its state, and totals its acknowledged batches.
+        jars: required by its source in the Spark session.
+        java_properties: required by its source in the JVMs of the session.
+        every_s: seconds between starts of batches; 0 for no pause.
     """
 
-    def __init__(  # noqa: PLR0913 - the parts of a pipeline, made by `build_pipeline` alone
+    def __init__(  # noqa: PLR0913 - the parts of a pipeline; only `build_pipeline` calls it
         self,
         shared: Shared,
         plan: Plan,
@@ -100,7 +100,7 @@ class LivePipeline:
         self.every_s = 0.0 if shared.once else self._pipeline.trigger_every_s
 
     def attach(self, session: Session, ask: TimedCaller) -> None:
-        """Bring the pipeline to the Spark session, which has its `jars` and `java_properties`; nothing is read yet."""
+        """Attach the pipeline to a Spark session that has its `jars` and `java_properties`; nothing is read yet."""
         self._session = session
         self._query = PipelineQuery(self.name, self._checkpoint, self._job(session), ask)
 
@@ -118,48 +118,48 @@ class LivePipeline:
 
     def start(self) -> None:
         """
-        Start the query at its checkpoint, once stores and source are there.
+        Connect to stores and source, and start the query at its checkpoint.
 
         Raises:
-            StoreUnavailableError: a store cannot be reached now.
-            SourceUnavailableError: nor can the source.
+            StoreUnavailableError: a store is unavailable.
+            SourceUnavailableError: the source is unavailable.
             IngestError: the checkpoint belongs to another source, or positions are lost.
-            Exception: Spark's.
+            Exception: raised by Spark.
         """
         query, session = self.query, self._session
-        assert session is not None  # noqa: S101 - for mypy: the query is made with it
+        assert session is not None  # noqa: S101 - for mypy: set with the query
         for committer in self._committers.values():
             committer.recover()
         self._checkpoint.claim({"source": self._source.kind} | dict(self._source.identity()))
         frame = record_frame(self._source.frame(session), self._source.kind)
-        # only now: before that the checkpoint may be refused
+        # only now: the checks above may refuse the checkpoint
         self._checkpoint.note_configuration(self._pipeline.fingerprint)
         query.start(frame, Trigger(once=self._shared.once, every_s=self.every_s))
 
     def data_loss(self) -> IngestError | None:
-        """Why the source must not be read any further, which Spark may never notice; None while it may."""
+        """The error if the source has lost data, which Spark may not detect; None otherwise."""
         return self._source.data_loss()
 
     def unavailable(self) -> str | None:
-        """Why the source has given no answer for seconds, which Spark reports after minutes; None while it does."""
+        """Why the source has not answered for seconds, which Spark reports after minutes; None while it answers."""
         return self._source.unavailable()
 
     def stop(self) -> None:
-        """End the query, leave a running batch unacknowledged, and commit acknowledged offsets to the group."""
+        """Stop the query without acknowledging a running batch, and close the source."""
         if self._query is not None:
             self._query.stop()
         self._source.close()
 
     def has_stopped(self) -> bool:
         """
-        Whether nothing of the pipeline is at work, so that it can be closed while the service runs.
+        Whether nothing of the pipeline runs any more, so it can be closed while the service runs.
 
-        A batch that a hanging JVM holds up outlives `stop`, and may still write; it ends with the JVM.
+        A batch that waits for a hanging JVM outlives `stop` and may still write; it ends with the JVM.
         """
         return self._query is None or (self._query.ended() and self._query.is_idle())
 
     def close(self) -> None:
-        """Unlock the checkpoint, and let go of stores and dead letters; twice is fine."""
+        """Unlock the checkpoint, and release stores and dead letters; may be called twice."""
         self._opened.close()
 
     def _job(self, session: Session) -> Job:
@@ -179,19 +179,19 @@ class LivePipeline:
 
 def build_pipeline(shared: Shared, plan: Plan, start_from: str | None = None) -> LivePipeline:
     """
-    Lock and check all that one pipeline needs; a store, or a place for dead letters, that is unavailable is waited for
-    later, unless the service runs once.
+    Lock and check the resources of a pipeline. An unavailable store or dead-letter queue is retried by the running
+    pipeline, unless the service runs once.
 
     Args:
-        shared: what it has in common with others.
+        shared: resources of all pipelines.
         plan: of the pipeline.
         start_from: `run --start-from`, for a pipeline without a checkpoint; None for the source's own `start`.
 
     Raises:
-        ConfigError: `start_from` has no meaning for its source.
-        CatalogError: a plugin cannot be made with its settings.
-        IngestError: the pipeline alone cannot start: its checkpoint is damaged or in use, a store is locked or damaged,
-            the dead-letter topic is missing. Nothing stays open.
+        ConfigError: its source does not support `start_from`.
+        CatalogError: a plugin cannot be created with its settings.
+        IngestError: this pipeline cannot start: its checkpoint is damaged or in use, a store is locked or damaged, the
+            dead-letter topic is missing. Nothing stays open.
     """
     pipeline = shared.configuration.pipelines[plan.pipeline]
     recovery = failpoint.point("recovery")
@@ -203,13 +203,13 @@ def build_pipeline(shared: Shared, plan: Plan, start_from: str | None = None) ->
         source = live_source(shared.catalog, pipeline, checkpoint, times, start_from, shared.metrics)
         stores = shared.stores.used_by(plan, opened)
         for name, store in stores.items():
-            reach(store.open, f'store "{name}"', once=shared.once)
+            connect(store.open, f'store "{name}"', once=shared.once)
         committers = committers_of(shared.configuration, plan, stores)
         for committer in committers.values():
             opened.callback(committer.close)
         dead_letters = dead_letter_queue(shared.configuration, pipeline)
         opened.callback(dead_letters.close)
-        reach(dead_letters.prepare, f'place for dead letters of pipeline "{pipeline.name}"', once=shared.once)
+        connect(dead_letters.prepare, f'dead-letter queue of pipeline "{pipeline.name}"', once=shared.once)
         recovery()
         return LivePipeline(
             shared,
@@ -223,14 +223,14 @@ def build_pipeline(shared: Shared, plan: Plan, start_from: str | None = None) ->
         )
 
 
-def reach(action: Callable[[], None], what: str, *, once: bool) -> None:
+def connect(action: Callable[[], None], what: str, *, once: bool) -> None:
     """
-    Find out at the start what is wrong for good; what is merely unavailable is waited for by the pipeline.
+    Connect to a resource at the start; an error that allows a retry is only logged, because the pipeline retries.
 
     Args:
-        action: reaches it.
-        what: it reaches, for the log.
-        once: the run waits for nothing, because somebody waits for the run.
+        action: connects.
+        what: the resource, for the log.
+        once: also raise errors that allow a retry, because a user waits for the run.
 
     Raises:
         IngestError: as `action`.
@@ -253,18 +253,18 @@ def _checkpoint(configuration: Configuration, pipeline: Pipeline, opened: ExitSt
     checkpoint.lock()
     opened.callback(checkpoint.unlock)
     checkpoint.verify()
-    again = checkpoint.uncommitted()
+    uncommitted = checkpoint.uncommitted()
     is_changed = checkpoint.is_changed(pipeline.fingerprint)
-    if again is not None and is_changed:
+    if uncommitted is not None and is_changed:
         _log.warning(
             "the last batch was not acknowledged and runs again with the new configuration",
             pipeline=pipeline.name,
-            batch=again,
+            batch=uncommitted,
         )
-    elif again is not None:
-        _log.warning("the last batch was not acknowledged and runs again", pipeline=pipeline.name, batch=again)
+    elif uncommitted is not None:
+        _log.warning("the last batch was not acknowledged and runs again", pipeline=pipeline.name, batch=uncommitted)
     elif is_changed:
-        _log.info("the configuration is another one than in the last run", pipeline=pipeline.name)
+        _log.info("the configuration has changed since the last run", pipeline=pipeline.name)
     return checkpoint
 
 
@@ -276,7 +276,7 @@ def _batch_times(configuration: Configuration, pipeline: Pipeline, checkpoint: C
 
 
 class _Publisher:
-    """Dead letters of a batch: the error budget first, then the queue."""
+    """Checks the error budget, then publishes the dead letters of a batch."""
 
     def __init__(self, pipeline: Pipeline, queue: DeadLetterQueue, metrics: Metrics) -> None:
         budget = pipeline.error_budget
@@ -287,13 +287,13 @@ class _Publisher:
         self._metrics = metrics
 
     def max_failures(self, batch_time_ms: int) -> int | None:
-        """How many records of a batch may fail before the budget is certainly spent."""
+        """Number of failed records in a batch that exceeds the budget in any case."""
         return self._budget.max_failures(batch_time_ms, self._max_records)
 
-    def __call__(self, letters: Sequence[bytes], batch_id: int, counts: Counts, batch_time_ms: int) -> None:
+    def __call__(self, dead_letters: Sequence[bytes], batch_id: int, counts: Counts, batch_time_ms: int) -> None:
         self._budget.check(batch_time_ms, counts.records, counts.failed)
         try:
-            self._queue.publish(letters, batch_id, batch_time_ms)
+            self._queue.publish(dead_letters, batch_id, batch_time_ms)
         except IngestError:
             self._metrics.dead_letter_publish_failed(self._pipeline)
             raise

@@ -1,4 +1,4 @@
-"""Records through a pipeline without Spark, into its real stores: how dead letters are run again."""
+"""Replay of dead letters: records through a pipeline into its stores, without Spark."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,23 +21,23 @@ from ingest.service.stores import committers_of, driver_stores
 T = TypeVar("T")
 
 
-class _Once(LoopHost):
-    """Runs tasks in this process, and gives up where a service would wait: a person waits for the answer."""
+class _InProcess(LoopHost):
+    """Runs tasks in this process, and raises where a service would retry, because a user waits for the result."""
 
     def __init__(self, task: Task, records: Sequence[Record]) -> None:
         self._task = task
         self._records = records
 
     def run_tasks(self, spec: TaskSpec, *, on_one_slot: bool) -> Sequence[Receipt]:  # noqa: ARG002 - there is one slot
-        """One task."""
+        """Run one task."""
         return [self._task.run(self._records, spec)]
 
     def until_possible(self, action: Callable[[], T]) -> T:
-        """What the action gives."""
+        """Run the action; its errors are not retried."""
         return action()
 
-    def blocked(self, code: str, message: str, attempts: int) -> None:  # noqa: ARG002 - the first one ends it
-        """Give up."""
+    def blocked(self, code: str, message: str, attempts: int) -> None:  # noqa: ARG002 - there is one attempt
+        """Raise the error."""
         raise ReplayStoppedError(message, code=code)
 
 
@@ -45,8 +45,7 @@ class Replayer:
     """
     Runs records through a pipeline; see `ingest.dead_letters.replay.Process`.
 
-    Opens the pipeline's stores for as long as the block lasts, so a store with one writer is refused while the service
-    runs.
+    Opens the pipeline's stores until the block ends, so a store with a single writer is refused while the service runs.
     """
 
     def __init__(self, configuration: Configuration, pipeline: Pipeline, catalog: Catalog) -> None:
@@ -73,7 +72,7 @@ class Replayer:
 
     @property
     def components(self) -> Components:
-        """What the parts of the pipeline are called now."""
+        """The names of the pipeline's current sinks and decorators."""
         return Components(
             sinks=frozenset(part.name for part in self._plan.sinks),
             decorators=frozenset(part.name for part in self._plan.decorators),
@@ -82,15 +81,15 @@ class Replayer:
     def __call__(
         self, records: Sequence[Record], batch_time_ms: int, only: Mapping[RecordPlace, frozenset[str]]
     ) -> tuple[Counts, list[bytes]]:
-        """Run records at a batch time, each into the sinks it is for; what is counted as stored is durable."""
+        """Run records at a batch time, each into its sinks; records counted as stored are durable."""
         return run_until_durable(
             MicroBatch(_name(records, batch_time_ms), batch_time_ms, f"{time.monotonic_ns()}", only, are_apart=True),
             self._committers,
-            _Once(self._task, records),
+            _InProcess(self._task, records),
         )
 
 
 def _name(records: Sequence[Record], batch_time_ms: int) -> str:
-    """The same for the same records: a part of the letters of a batch is another batch than all of them."""
+    """A batch name derived from the records: a subset of the dead letters is a different batch."""
     places = sha256(repr([record.place for record in records]).encode()).hexdigest()
     return f"{batch_time_ms}-{places[:16]}"

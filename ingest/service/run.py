@@ -1,4 +1,4 @@
-"""From a configuration to a running service: what the pipelines share is opened here, and closed in reverse."""
+"""Runs a configuration as a service: opens what its pipelines share, and closes it in reverse order."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
@@ -16,7 +16,7 @@ from ingest.service.http import HttpEndpoint
 from ingest.service.lifecycle import Stop
 from ingest.service.observer import Totals
 from ingest.service.pipeline import LivePipeline, Shared, build_pipeline, checkpoint_of
-from ingest.service.sources import start_places
+from ingest.service.sources import start_positions
 from ingest.service.stores import SharedStores, refuse_cluster
 from ingest.service.supervisor import Member, Supervisor
 from ingest.spark.session import close_session, is_alive, is_submitted, open_session
@@ -29,31 +29,31 @@ _log = logger(__name__)
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """
-    How this run behaves, as opposed to what the pipelines are.
+    Options of one run, which are not part of the configuration.
 
     Attributes:
-        once: read what is there, then end.
-        start_from: where to begin without a checkpoint: group, earliest, latest or a time; None for the source's
+        once: read the existing records, then end.
+        start_from: start position without a checkpoint: group, earliest, latest or a time; None for the source's
             `start`.
         follow: called with the totals of a pipeline after each acknowledged batch.
-        lost_lines: asked, how many log lines were left out because nobody read them.
+        dropped_lines: returns the number of log lines dropped because stderr was not read.
     """
 
     once: bool = False
     start_from: str | None = None
     follow: Callable[[str, Totals], None] = field(default=lambda _pipeline, _totals: None)
-    lost_lines: Callable[[], int] = field(default=lambda: 0)
+    dropped_lines: Callable[[], int] = field(default=lambda: 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """
-    How a service ended.
+    The result of a service that has ended.
 
     Attributes:
-        totals: what each pipeline acknowledged.
-        errors: of pipelines that failed for good.
-        exit_code: 0, 130 after SIGINT, or the first error's.
+        totals: acknowledged batches of each pipeline.
+        errors: of the pipelines that failed.
+        exit_code: 0, 130 after SIGINT, or that of the first error.
     """
 
     totals: Mapping[str, Totals]
@@ -63,16 +63,16 @@ class Outcome:
 
 def run(configuration: Configuration, catalog: Catalog, options: RunOptions, stop: Stop) -> Outcome:
     """
-    Run all pipelines until they end or `stop` is asked for; one that cannot start fails, and the others run.
+    Run all pipelines until they end or a stop is requested; if one cannot start, the others still run.
 
     Raises:
-        ConfigError: the configuration or the options are wrong as a whole; nothing was read.
-        CatalogError: a component cannot be imported or made.
-        IngestError: no pipeline can start, the first error of theirs; or Spark or the endpoint cannot.
+        ConfigError: the configuration or the options are invalid; nothing was read.
+        CatalogError: a component cannot be imported or created.
+        IngestError: no pipeline can start (their first error), or Spark or the HTTP endpoint cannot.
     """
     recovery = _recovery()
     with ExitStack() as opened:
-        metrics = Metrics(configuration.pipelines, lost_lines=options.lost_lines, hide=configuration.masks.hide)
+        metrics = Metrics(configuration.pipelines, dropped_lines=options.dropped_lines, hide=configuration.masks.hide)
         health = Health(configuration.pipelines, on_change=metrics.state, mask=configuration.masks.hide)
         plans = {name: plan_of(configuration, pipeline, catalog) for name, pipeline in configuration.pipelines.items()}
         shared = Shared(
@@ -86,18 +86,18 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         )
         endpoint = HttpEndpoint(configuration.service.http.listen, health=health, render=metrics.render)
         conflict = _serve(endpoint, options, opened)
-        pipelines, errors = _built(shared, plans, options, opened)
+        pipelines, errors = _build(shared, plans, options, opened)
         if errors and not pipelines:
             raise errors[0]
         if conflict is not None:
-            # not before: of a second process that runs the same file, the error of the checkpoint says more
+            # last: if a second process runs the same file, the error of the locked checkpoint is clearer
             raise conflict
         try:
             session = _session(configuration, pipelines)
         except Exception as error:
-            if not stop.asked.is_set():
+            if not stop.requested.is_set():
                 raise
-            # ended by the same signal as this process, before it could be kept from hearing that
+            # the signal also ended the JVM, which did not ignore it yet
             _log.info("stopped while Spark started", reason=str(error))
             return Outcome({name: Totals() for name in plans}, errors, _exit_code(errors, stop))
         opened.callback(close_session, session)
@@ -111,7 +111,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             stop=stop,
             stop_timeout_s=configuration.service.stop_timeout,
             is_alive=lambda: ask(lambda: is_alive(session), default=True),
-            silent_s=lambda: ask.pending_s,
+            unresponsive_s=lambda: ask.pending_s,
         )
         recovery()
         errors += supervisor.run()
@@ -120,17 +120,17 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         return Outcome(totals, errors, _exit_code(errors, stop))
 
 
-def _built(
+def _build(
     shared: Shared, plans: Mapping[str, Plan], options: RunOptions, opened: ExitStack
 ) -> tuple[list[LivePipeline], list[BaseException]]:
     """The pipelines that can start, and why the others cannot."""
     checkpoints = {name: checkpoint_of(shared.configuration, name) for name in plans}
-    places = start_places(checkpoints, options.start_from)
+    positions = start_positions(checkpoints, options.start_from)
     pipelines: list[LivePipeline] = []
     errors: list[BaseException] = []
     for name, plan in plans.items():
         try:
-            pipeline = build_pipeline(shared, plan, places[name])
+            pipeline = build_pipeline(shared, plan, positions[name])
         except (ConfigError, CatalogError):
             raise
         except IngestError as error:
@@ -150,28 +150,28 @@ def _session(configuration: Configuration, pipelines: Collection[LivePipeline]) 
         driver_memory_bytes=configuration.spark.driver_memory,
         conf=configuration.spark.conf,
         secret_names=configuration.secret_settings,
-        # spark-submit brings its own
+        # spark-submit has added them
         jars=[] if is_submitted() else list(dict.fromkeys(jar for pipeline in pipelines for jar in pipeline.jars)),
         java_properties={name: value for pipeline in pipelines for name, value in pipeline.java_properties.items()},
     )
 
 
 def _recovery() -> Callable[[], None]:
-    """The failpoint of a start, once it is known that what is asked for are failpoints."""
+    """The failpoint of a start, after a check that all armed failpoints exist."""
     armed = failpoint.check()
     if armed:
-        _log.warning("failpoints are armed: this service is going to be hurt on purpose", points=armed)
+        _log.warning("failpoints are armed: this service fails on purpose", points=armed)
     return failpoint.point("recovery")
 
 
 def _serve(endpoint: HttpEndpoint, options: RunOptions, opened: ExitStack) -> ConflictError | None:
-    """Start the endpoint; a run that soon ends does without it when the service beside it has the port."""
+    """Start the endpoint; a `--once` run continues without it if another process uses the port."""
     try:
         endpoint.start()
     except ConflictError as error:
         if not options.once:
             return error
-        _log.warning("no metrics of this run", reason=str(error))
+        _log.warning("the metrics of this run are not served", reason=str(error))
     else:
         _log.info("metrics and health are served", url=endpoint.url)
     opened.callback(endpoint.stop)

@@ -1,4 +1,4 @@
-"""Sources on the driver: what each pipeline's is made with, files, and where a start without a checkpoint begins."""
+"""Sources on the driver: their context, the files source, and the start position without a checkpoint."""
 
 import glob
 from collections.abc import Mapping
@@ -22,11 +22,11 @@ if TYPE_CHECKING:  # `describe` shows this source and needs no Spark
 @dataclass(frozen=True, slots=True)
 class DriverContext(SourceContext):
     """
-    What built-in sources know beyond the contract.
+    The context of built-in sources, with more than the public contract.
 
     Attributes:
-        checkpoint: the positions, and the folder they stand in.
-        times: of the pipeline's batches.
+        checkpoint: positions of the pipeline, and their folder.
+        times: batch times of the pipeline.
     """
 
     checkpoint: Checkpoint
@@ -36,32 +36,35 @@ class DriverContext(SourceContext):
 
 class FilesSource(Source[FilesSourceSettings]):
     r"""
-    Read finished files, a line an event; plain or gzip.
+    Read complete files, one event per line; plain text or gzip.
 
-    An event is identified by the path of its file (`%{topic}`) and its byte offset in it (`%{offset}`); its time is the
-    file's time of change. Both are noted when the file is discovered, so a replay gives the same. A file that changes
-    afterwards is refused, until it has its old bytes and time again; one that was read to its end may be moved away.
-    The next batch forgets it, unless it leaves an empty folder, but for a note of its path: a file that is found there
-    later, a new one or the same one put back, is refused, as its events would be written over those of the first. The
-    notes of the last 10,000 files are kept; a file at an older path is read, and does write over. So an export that is
-    made anew each day needs the day in its name.
+    An event is identified by the path of its file (`%{topic}`) and its byte offset in the file (`%{offset}`); its time
+    is the file's modification time. Both are stored when the file is discovered, so a replay yields the same events. A
+    file that changes after that is refused until its old content and time are restored.
 
-    In the topic a byte of the path that is not UTF-8 stands as `\xe9`, and a path that has such text in its name gets
-    the backslash doubled, so each file has a topic of its own.
+    A file that was read to its end may be moved away. The next batch records its removal, unless the folder is empty,
+    since then its disk may not be mounted. From then on a file at this path is refused, new or restored, because its
+    events would overwrite those of the first. The last 10,000 removals are stored; a file at an older path is read,
+    and its events do overwrite. A daily export therefore needs the date in its file name.
+
+    In `%{topic}`, a byte of the path that is not UTF-8 is written as `\xe9`, and a backslash before such text is
+    doubled, so every file has a topic of its own.
     """
 
     kind = "files"
     examples = (
-        Example("every log of a folder", settings="{path: '/var/log/app/*.log.gz'}"),
-        Example("lines that hold JSON envelopes", settings="{path: ./data, format: json}"),
+        Example("all log files of a folder", settings="{path: '/var/log/app/*.log.gz'}"),
+        Example("lines that are JSON envelopes", settings="{path: ./data, format: json}"),
     )
 
     @classmethod
     def look(cls, settings: FilesSourceSettings) -> str:
-        """How many files there are."""
+        """The number of files."""
         count = len(files_at(settings.path))
         if not count:
-            raise NotFoundError(f'no file is at "{settings.path}"', hint="paths are seen from the folder you are in")
+            raise NotFoundError(
+                f'there is no file at "{settings.path}"', hint="relative paths start at the current folder"
+            )
         return f"{count} file{'' if count == 1 else 's'}"
 
     def identity(self) -> Mapping[str, str]:
@@ -69,8 +72,8 @@ class FilesSource(Source[FilesSourceSettings]):
         path = Path(self.settings.path)
         if not glob.has_magic(self.settings.path) and not path.exists():
             raise NotFoundError(
-                f'no file is at "{self.settings.path}"',
-                hint=f'paths are seen from the folder you start in, now "{Path.cwd()}"',
+                f'there is no file at "{self.settings.path}"',
+                hint=f'relative paths start at the current folder, "{Path.cwd()}"',
             )
         return {"path": str(path.absolute())}
 
@@ -90,17 +93,17 @@ def live_source(
     metrics: Metrics,
 ) -> Source[Any]:
     """
-    The source of a pipeline; nothing is reached yet.
+    The source of a pipeline; not yet connected.
 
     Raises:
-        CatalogError: it is of a plugin and cannot be made.
-        ConfigError: `--start-from` has no meaning for it.
+        CatalogError: the source of a plugin cannot be created.
+        ConfigError: the source does not support `--start-from`.
     """
     component = catalog.load("sources", pipeline.source.kind)
     if start_from is not None and not component.takes_start:
         raise ConfigError(
-            f'pipeline "{pipeline.name}" reads {pipeline.source.kind}, which have no place to start from',
-            hint="leave --start-from out; a new checkpoint reads all there is",
+            f'source "{pipeline.source.kind}" of pipeline "{pipeline.name}" does not support --start-from',
+            hint="omit it; a new checkpoint reads everything",
         )
     context = DriverContext(
         pipeline.name, pipeline.timezone, start_from, checkpoint, checkpoint=checkpoint, times=times, metrics=metrics
@@ -108,12 +111,12 @@ def live_source(
     return assemble.live_source(pipeline.source, context, catalog)
 
 
-def start_places(checkpoints: Mapping[str, Checkpoint], start_from: str | None) -> dict[str, str | None]:
+def start_positions(checkpoints: Mapping[str, Checkpoint], start_from: str | None) -> dict[str, str | None]:
     """
-    What `--start-from` means for each pipeline of a file.
+    The value of `--start-from` for each pipeline of a file.
 
-    It is for those that have lost their checkpoint; the others resume at theirs. Where all have one it was meant for
-    none of them, and each refuses it. One that cannot be read is taken for lost.
+    It applies to pipelines without a checkpoint; the others resume at theirs. If all have a checkpoint, it applies to
+    all, and each refuses it. A checkpoint that cannot be read counts as missing.
     """
     fresh = {name for name, checkpoint in checkpoints.items() if not _exists(checkpoint)}
     return {name: start_from if name in fresh or not fresh else None for name in checkpoints}
@@ -123,5 +126,5 @@ def _exists(checkpoint: Checkpoint) -> bool:
     try:
         return checkpoint.exists
     except OSError:
-        # its pipeline cannot start, and the attempt to lock it says why; the others start where they would with it
+        # its pipeline fails when it locks the checkpoint, with the reason; the others start as they would without it
         return False

@@ -1,4 +1,4 @@
-"""The stores a driver has: those it alone may write, and those it makes families in."""
+"""The stores that the driver opens: those only it may write, and those it creates families in."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -15,18 +15,18 @@ from sinks.writing.sending import Sender, ThreadSender
 from sinks.writing.staging import remove_leftovers
 from sinks.writing.store_committer import StoreCommitter
 
-FORGOTTEN_S = 7 * 24 * 3600.0
-"""What this old pipelines left that are not ours is removed: most likely their names went from the configuration. A
-service with a store of the same name may share our state folder, and is at work on what is younger. If it should have
-waited longer to deliver something, its batch runs again."""
+ORPHANED_S = 7 * 24 * 3600.0
+"""Staged files of other pipelines are removed at this age: most likely those pipelines are no longer configured.
+Younger files may belong to a running service that shares our state folder and has a store of the same name. If its
+files are removed, its batch runs again."""
 
 
 class SharedStores:
     """
-    The stores that the driver has for the pipelines of a service: each one is made once, for the first pipeline that
-    uses it, and closed after the last.
+    The driver's stores for the pipelines of a service: each is created for the first pipeline that uses it, and closed
+    after the last.
 
-    Called by one thread.
+    Not thread-safe.
 
     Args:
         plans: of all pipelines that may use them.
@@ -40,10 +40,10 @@ class SharedStores:
 
     def used_by(self, plan: Plan, opened: ExitStack) -> dict[str, DriverStore]:
         """
-        The stores of a pipeline that only the driver may write and those that make families, until `opened` closes.
+        The stores of a pipeline that only the driver may write or that create families, until `opened` closes.
 
         Raises:
-            CatalogError: a plugin cannot be made with its settings.
+            CatalogError: a plugin cannot be created with its settings.
         """
         used = {}
         for name, store in _of_driver(plan):
@@ -56,7 +56,7 @@ class SharedStores:
         return used
 
     def in_use(self) -> Mapping[str, DriverStore]:
-        """Those that some pipeline uses now, by name."""
+        """The stores that a pipeline uses now, by name."""
         return dict(self._stores)
 
     def _release(self, name: str) -> None:
@@ -67,10 +67,10 @@ class SharedStores:
 
 def driver_stores(configuration: Configuration, plans: Iterable[Plan], opened: ExitStack) -> dict[str, DriverStore]:
     """
-    The stores of some pipelines that only the driver may write and those that make families, none of them open.
+    The stores of these pipelines that only the driver may write or that create families, not yet open.
 
-    When one that only the driver may write is opened, its declared tables are made and what tasks of an earlier process
-    left for it is removed.
+    Opening a store that only the driver may write creates its declared tables and removes staged files of earlier
+    processes.
     """
     plans = list(plans)
     shared = SharedStores(configuration, plans)
@@ -92,23 +92,23 @@ def _driver_store(configuration: Configuration, name: str, store: Store[Any], pi
             if table.store == name:
                 store.ensure_table(table.spec())
         for pipeline in pipelines:
-            # only now: whoever holds the store may be reading them
-            remove_leftovers(str(incoming_folder(configuration, name, pipeline)))
-        with suppress(OSError):  # others may remove them too
-            for folder in _incoming(configuration, name).iterdir():
-                remove_leftovers(str(folder), idle_s=FORGOTTEN_S)
+            # only with the store open: until then another process may own it and read them
+            remove_leftovers(str(staging_folder(configuration, name, pipeline)))
+        with suppress(OSError):  # another process may remove them too
+            for folder in _staging_root(configuration, name).iterdir():
+                remove_leftovers(str(folder), idle_s=ORPHANED_S)
 
     return DriverStore(store, prepare)
 
 
 def refuse_cluster(stores: Mapping[str, DriverStore], master: str) -> None:
     """
-    Keep tasks on the driver's machine when they hand over what they write.
+    Refuse a cluster master if tasks write staged files, which the driver must be able to read.
 
-    The file itself is checked for this when it is read; here it is what Spark was really started with.
+    The configuration was checked for this; here it is the master that Spark actually uses.
 
     Raises:
-        ConfigError: tasks run elsewhere, and a store is written by the driver.
+        ConfigError: the master is not local, and the driver writes a store.
     """
     if master.startswith("local"):
         return
@@ -124,21 +124,21 @@ def committers_of(
     configuration: Configuration, plan: Plan, stores: Mapping[str, DriverStore], *, folder: str = ""
 ) -> dict[str, Committer]:
     """
-    The driver's halves of a plan's sinks, by destination.
+    The committers of a plan's sinks, by destination.
 
     Args:
-        configuration: for the tables it declares.
+        configuration: declares the tables.
         plan: of the pipeline.
-        stores: those of the driver.
-        folder: within the pipeline's folder for staged files; "" for that folder itself.
+        stores: the driver's.
+        folder: subfolder for staged files in that of the pipeline; "" for none.
     """
     committers: dict[str, Committer] = {}
     for name, part in plan.stores.items():
         store = stores.get(name)
         declared = {table.name: table.spec() for table in configuration.tables.values() if table.store == name}
         if store is not None and store.capabilities.written_by_driver:
-            incoming = incoming_folder(configuration, name, plan.pipeline) / folder
-            committers[name] = StoreCommitter(store, family_registry(plan, name, store, declared), incoming)
+            staged = staging_folder(configuration, name, plan.pipeline) / folder
+            committers[name] = StoreCommitter(store, family_registry(plan, name, store, declared), staged)
         else:
             families = None if store is None else family_registry(plan, name, store, declared)
             committers[name] = StoreCommitter(store, families, sender=partial(_sender, part))
@@ -149,10 +149,10 @@ def _sender(part: Component[StoreSettings]) -> Sender:
     return ThreadSender(live_store(part))
 
 
-def incoming_folder(configuration: Configuration, store: str, pipeline: str) -> Path:
-    """Where a pipeline's tasks leave what they hand over to a store; nobody else's business, as its checkpoint is."""
-    return _incoming(configuration, store) / pipeline
+def staging_folder(configuration: Configuration, store: str, pipeline: str) -> Path:
+    """The folder of a pipeline for the files that its tasks stage for a store; only this pipeline uses it."""
+    return _staging_root(configuration, store) / pipeline
 
 
-def _incoming(configuration: Configuration, store: str) -> Path:
+def _staging_root(configuration: Configuration, store: str) -> Path:
     return configuration.state_dir.resolve() / "incoming" / store

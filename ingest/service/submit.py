@@ -17,21 +17,21 @@ def submit_command(
     configuration: Configuration, catalog: Catalog, file: str, arguments: Sequence[str], environment: Mapping[str, str]
 ) -> list[str]:
     """
-    The command, with all that takes effect only before Spark's Java process starts.
+    The command, with all settings that take effect only before Spark's JVM starts.
 
-    The driver runs where the command does (client mode), because it holds the checkpoint and the embedded stores.
-    Settings that hold a secret are not in the command, which every user of the machine can read: the driver, which
-    reads the same file, gives them to Spark.
+    The driver runs on this machine (client mode), because it owns the checkpoint and the embedded stores. Settings that
+    contain a secret are not in the command, which every user of the machine can read; the driver reads the same file
+    and passes them to Spark.
 
     Args:
         configuration: of the file.
-        catalog: knows its sources.
-        file: as the script is to be given it.
+        catalog: of its sources.
+        file: path of the file, for the script.
         arguments: of `ingest run`.
-        environment: where SPARK_HOME and PYSPARK_PYTHON may choose another Spark and interpreter than ours.
+        environment: SPARK_HOME and PYSPARK_PYTHON in it replace our Spark and interpreter.
 
     Raises:
-        NotFoundError: the jars of the connector, Spark or the script are not there.
+        NotFoundError: the connector jars, Spark or the script do not exist.
     """
     spark = configuration.spark
     master = spark.master or DEFAULT_MASTER
@@ -57,20 +57,20 @@ def submit_command(
 
 def entry_script() -> Path:
     """
-    What spark-submit runs.
+    The script that spark-submit runs.
 
     Raises:
-        NotFoundError: it was not installed.
+        NotFoundError: it is not installed.
     """
     locations = [
         Path(__file__).parents[2] / "deploy" / "spark" / _SCRIPT,
         Path(sys.prefix, "share", "attr2hbase", _SCRIPT),
     ]
-    for place in locations:
-        if place.is_file():
-            return place
+    for path in locations:
+        if path.is_file():
+            return path
     raise NotFoundError(
-        f'there is no "{_SCRIPT}"', hint=f'it belongs to "{locations[-1].parent}"; install attr2hbase again'
+        f'there is no "{_SCRIPT}"', hint=f'it is installed to "{locations[-1].parent}"; reinstall attr2hbase'
     )
 
 

@@ -1,4 +1,4 @@
-"""Runs the pipelines of a configuration until they end or a signal stops them: states, back-off, restart, drain."""
+"""Runs the pipelines of a service until they end or a signal stops them: state, back-off, restart, drain."""
 
 import threading
 import time
@@ -14,14 +14,14 @@ from ingest.service.observer import PipelineObserver
 from ingest.service.pipeline import LivePipeline
 from ingest.spark.streaming.query import PipelineQuery
 
-POLL_S = 0.1  # between looks at the queries: a pipeline that ended is noticed, a signal acted on
-RESTART_S = (1.0, 2.0, 5.0, 10.0, 30.0)  # before a query that failed is started again; the last one repeats
-ONCE_FAILURES = 3  # starts that a `--once` run without any batch is given: somebody waits for it
-SLOW_S = 120.0  # a step of a batch that takes longer is taken for stuck; an unavailable store is reported within 10 s
-SILENT_S = 10.0  # without an answer of the JVM: blocked; it collects garbage in less
-START_STOP_S = 5.0  # what a start that has not returned gets on a stop
-CLOCK_STEP_S = 5.0  # by which a clock has to go back at once, to be more than a correction
-BLOCKED_STOP_S = 2.0  # what a blocked batch gets on a stop: it cannot finish, an operator wants the process gone
+POLL_S = 0.1  # between polls of queries and signals
+RESTART_S = (1.0, 2.0, 5.0, 10.0, 30.0)  # back-off before a failed query is restarted; the last value repeats
+ONCE_FAILURES = 3  # attempts to start a `--once` run that has no batch yet; a user waits for it
+SLOW_S = 120.0  # a batch stage that takes longer counts as stuck; an unavailable store is reported within 10 s
+UNRESPONSIVE_S = 10.0  # without an answer of the JVM; longer than its garbage collection
+START_STOP_S = 5.0  # on a stop, time for a start that has not returned
+CLOCK_STEP_S = 5.0  # a clock set back by less is a correction, such as NTP makes
+BLOCKED_STOP_S = 2.0  # on a stop, time for a blocked batch, which probably cannot finish
 
 _log = logger(__name__)
 
@@ -32,11 +32,11 @@ class Member:
     One pipeline under supervision.
 
     Attributes:
-        stuck_at: when a pause between batches has surely been too long, unless there are more than so many `batches` by
-            then. Spark waits for a time of day, so a clock that is set back makes the pause longer by as much.
-        acknowledged: batches, when it failed last; a query that has made progress since starts its back-off anew.
-        has_started: it was started once, so what a start needs was there.
-        has_looked: it was started to look at a source that lost something; it is not, for the same loss again.
+        stuck_at: deadline, after the clock was set back, for more than `batches` batches; past it the query is
+            restarted. Spark waits for a time of day, so the pause between batches grows by the same amount.
+        acknowledged: number of batches at the last failure; progress since then resets the back-off.
+        has_started: an earlier start succeeded, so a later failure to start is retried.
+        has_rechecked: the query was restarted so that the source reports lost positions; once for each loss.
     """
 
     pipeline: LivePipeline
@@ -45,36 +45,39 @@ class Member:
     failures: int = 0
     acknowledged: int = 0
     has_started: bool = False
-    has_looked: bool = False
+    has_rechecked: bool = False
     restart_at: float | None = None
-    over: bool = False
+    is_done: bool = False
     error: BaseException | None = None
 
     @property
     def name(self) -> str:
-        """Of the pipeline."""
+        """Name of the pipeline."""
         return self.pipeline.name
 
     @property
     def query(self) -> PipelineQuery:
-        """Of the pipeline."""
+        """Query of the pipeline."""
         return self.pipeline.query
 
     @property
     def observer(self) -> PipelineObserver:
-        """Of the pipeline."""
+        """Observer of the pipeline."""
         return self.pipeline.observer
 
 
 class Supervisor:
     """
-    Keeps pipelines going; each fails, restarts and ends for itself.
+    Runs pipelines; each fails, restarts and ends independently of the others.
 
     Args:
-        once: whether the pipelines read what is there and end; then one that cannot even start is not waited for.
-        is_alive: whether Spark's JVM still is; one that does not answer is.
-        silent_s: for how long it has not answered.
-        wall_s: the clock that may be set.
+        members: the pipelines.
+        once: whether the pipelines read the existing records and end; a failing start is then retried a few times only.
+        stop: ends the run.
+        stop_timeout_s: time for running batches to finish after a stop.
+        is_alive: whether Spark's JVM runs; True for one that does not answer.
+        unresponsive_s: for how many seconds the JVM has not answered.
+        wall_s: the wall clock, which may be set back.
     """
 
     def __init__(
@@ -85,7 +88,7 @@ class Supervisor:
         stop: Stop,
         stop_timeout_s: float,
         is_alive: Callable[[], bool],
-        silent_s: Callable[[], float] = lambda: 0.0,
+        unresponsive_s: Callable[[], float] = lambda: 0.0,
         wall_s: Callable[[], float] = time.time,
     ) -> None:
         self._members = list(members)
@@ -93,34 +96,35 @@ class Supervisor:
         self._stop = stop
         self._stop_timeout_s = stop_timeout_s
         self._is_alive = is_alive
-        self._silent_s = silent_s
+        self._unresponsive_s = unresponsive_s
         self._wall_s = wall_s
-        self._ahead_s = wall_s() - time.monotonic()
+        self._wall_offset_s = wall_s() - time.monotonic()
 
     def run(self) -> list[BaseException]:
-        """Start all, keep them going, and return when all have ended: the errors of those that failed for good."""
+        """Start all pipelines and return when all have ended, with the errors of those that failed."""
         for member in self._members:
-            if not self._stop.asked.is_set():
+            if not self._stop.requested.is_set():
                 self._start(member)
-        while not self._stop.asked.wait(POLL_S) and not all(member.over for member in self._members):
+        while not self._stop.requested.wait(POLL_S) and not all(member.is_done for member in self._members):
             if not self._is_alive():
                 error = IngestError(
                     "the Java process of Spark has ended",
                     code="jvm_lost",
-                    hint="start again: unacknowledged batches run again; see its log lines above for the reason",
+                    hint="start the service again: unacknowledged batches are repeated; its log shows the reason",
                 )
                 for member in self._members:
-                    self._give_up(member, member.error or error)
+                    self._fail(member, member.error or error)
                 break
-            self._look_at_clock()
-            is_silent = self._silent_s() > SILENT_S
-            silence = f"Spark's Java process has not answered for {SILENT_S:g} s" if is_silent else None
+            self._check_clock()
+            reason = None
+            if self._unresponsive_s() > UNRESPONSIVE_S:
+                reason = f"Spark's Java process has not answered for {UNRESPONSIVE_S:g} s"
             for member in self._members:
-                if not member.over:
-                    member.observer.silent(silence)
-                    if silence is None:
-                        self._look_at(member)
-        self._end()
+                if not member.is_done:
+                    member.observer.unresponsive(reason)
+                    if reason is None:
+                        self._check(member)
+        self._shut_down()
         return [member.error for member in self._members if member.error is not None]
 
     def _start(self, member: Member) -> None:
@@ -128,13 +132,13 @@ class Supervisor:
         try:
             is_started = self._start_unless_stopped(member.pipeline.start)
         except IngestError as error:
-            self._failed(member, error)
-        except Exception as error:  # noqa: BLE001 - whatever Spark or a disk says: the other pipelines run
+            self._handle_failure(member, error)
+        except Exception as error:  # noqa: BLE001 - any error of Spark or a disk; the other pipelines run
             if member.failures or member.has_started:
-                self._failed(member, error)
+                self._handle_failure(member, error)
             else:
-                # it never ran, so waiting would not help
-                self._give_up(member, error)
+                # it has never run, so the cause is not temporary
+                self._fail(member, error)
         else:
             if is_started:
                 member.has_started = True
@@ -142,10 +146,10 @@ class Supervisor:
 
     def _start_unless_stopped(self, start: Callable[[], None]) -> bool:
         """
-        Start, in a thread of its own: a JVM that hangs must not keep this one from hearing of a stop.
+        Start in another thread, so that a JVM that hangs cannot delay a stop.
 
         Returns:
-            False when it was not waited for any longer.
+            False if a stop was requested and the start has not returned.
         """
         failed: list[Exception] = []
 
@@ -157,28 +161,28 @@ class Supervisor:
 
         thread = threading.Thread(target=run, name="start", daemon=True)
         thread.start()
-        while thread.is_alive() and not self._stop.asked.is_set():
+        while thread.is_alive() and not self._stop.requested.is_set():
             thread.join(POLL_S)
         thread.join(START_STOP_S)
         if failed:
             raise failed[0]
         return not thread.is_alive()
 
-    def _look_at_clock(self) -> None:
-        ahead_s = self._wall_s() - time.monotonic()
-        if ahead_s < self._ahead_s - CLOCK_STEP_S:
+    def _check_clock(self) -> None:
+        offset_s = self._wall_s() - time.monotonic()
+        if offset_s < self._wall_offset_s - CLOCK_STEP_S:
             for member in self._members:
                 if member.pipeline.every_s:
                     member.stuck_at = time.monotonic() + 2 * member.pipeline.every_s + 1.0
-                    # a batch that has begun already ends yet, and waits for a time of before
+                    # a running batch still ends, but the pause after it refers to the old time
                     member.batches = member.observer.totals.batches + 1
-        self._ahead_s = ahead_s
+        self._wall_offset_s = offset_s
 
-    def _look_at(self, member: Member) -> None:
+    def _check(self, member: Member) -> None:
         data_loss = member.pipeline.data_loss()
         if data_loss is not None:
             member.query.stop()
-            self._give_up(member, data_loss)
+            self._fail(member, data_loss)
             return
         if member.restart_at is not None:
             if time.monotonic() >= member.restart_at:
@@ -187,24 +191,24 @@ class Supervisor:
         if member.stuck_at is not None and time.monotonic() >= member.stuck_at and member.query.is_idle():
             member.stuck_at = None
             if member.observer.totals.batches <= member.batches:
-                _log.warning("the clock was set back, the query starts again", pipeline=member.name)
+                _log.warning("the clock was set back; the query is restarted", pipeline=member.name)
                 member.query.interrupt()
                 member.restart_at = time.monotonic()
                 return
         if not member.query.ended():
-            self._watch_over(member)
+            self._report_state(member)
             return
         error = member.query.failure()
         if error is None:
-            member.over = True
-            member.observer.ends(State.STOPPED)
+            member.is_done = True
+            member.observer.end(State.STOPPED)
         else:
-            self._failed(member, error)
+            self._handle_failure(member, error)
 
-    def _watch_over(self, member: Member) -> None:
-        """Report what a running query does not report itself."""
+    def _report_state(self, member: Member) -> None:
+        """Report the state of a running query where it does not do so itself."""
         is_slow = member.query.stage_s() > SLOW_S
-        member.observer.slow(f"a step of the micro-batch has been at work for over {SLOW_S:g} s" if is_slow else None)
+        member.observer.slow(f"a stage of the micro-batch has run for over {SLOW_S:g} s" if is_slow else None)
         unavailable = member.pipeline.unavailable()
         member.observer.source(unavailable)
         if unavailable is not None:
@@ -213,40 +217,40 @@ class Supervisor:
             if member.query.is_reading():
                 member.observer.reading()
         elif member.query.is_waiting():
-            # started again, and no record has come that could show it
+            # restarted, and no record has arrived yet
             member.observer.running()
 
-    def _failed(self, member: Member, error: BaseException) -> None:
+    def _handle_failure(self, member: Member, error: BaseException) -> None:
         acknowledged = member.observer.totals.batches
         if acknowledged > member.acknowledged:
-            member.acknowledged, member.failures, member.has_looked = acknowledged, 0, False
-        if isinstance(error, PositionLostError) and not member.has_looked:
-            # a start looks at the source itself, and names what is lost better than Spark's text does
-            member.has_looked = True
+            member.acknowledged, member.failures, member.has_rechecked = acknowledged, 0, False
+        if isinstance(error, PositionLostError) and not member.has_rechecked:
+            # a start checks the source, whose error names the lost positions; Spark's text does not always
+            member.has_rechecked = True
             self._start(member)
             return
         if isinstance(error, IngestError) and error.disposition is not Disposition.RETRY:
-            self._give_up(member, error)
+            self._fail(member, error)
             return
         if self._once and member.failures + 1 >= ONCE_FAILURES and not member.observer.totals.batches:
-            self._give_up(member, error)
+            self._fail(member, error)
             return
         wait_s = RESTART_S[min(member.failures, len(RESTART_S) - 1)]
         member.failures += 1
         member.restart_at = time.monotonic() + wait_s
         code = error.code if isinstance(error, IngestError) else "query_failed"
-        member.observer.blocked(code, f"{error}; the query starts again in {wait_s:g} s")
+        member.observer.blocked(code, f"{error}; the query is restarted in {wait_s:g} s")
 
-    def _give_up(self, member: Member, error: BaseException) -> None:
-        member.over = True
+    def _fail(self, member: Member, error: BaseException) -> None:
+        member.is_done = True
         member.error = error
-        member.observer.ends(State.FAILED, str(error))
+        member.observer.end(State.FAILED, str(error))
         _log.error("pipeline failed", pipeline=member.name, reason=str(error))
 
-    def _end(self) -> None:
-        running = [member for member in self._members if not member.over]
+    def _shut_down(self) -> None:
+        running = [member for member in self._members if not member.is_done]
         for member in running:
-            member.observer.ends(State.STOPPING)
+            member.observer.end(State.STOPPING)
             _log.info("pipeline stops", pipeline=member.name)
         deadline = time.monotonic() + self._stop_timeout_s
         for member in running:
@@ -258,11 +262,11 @@ class Supervisor:
                     break
                 member.query.wait_drained(POLL_S)
             if not member.query.drained():
-                _log.warning("batch abandoned, it runs again after a restart", pipeline=member.name)
+                _log.warning("batch abandoned; it runs again after a restart", pipeline=member.name)
         threads = [threading.Thread(target=member.pipeline.stop, daemon=True) for member in self._members]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         for member in running:
-            member.observer.ends(State.STOPPED)
+            member.observer.end(State.STOPPED)

@@ -1,4 +1,4 @@
-"""Which topics a checkpoint's offsets belong to: one that is deleted and recreated has an old name and new records."""
+"""The ids of the topics that a checkpoint's offsets belong to: a recreated topic has the same name and new records."""
 
 import json
 import threading
@@ -8,16 +8,16 @@ from pathlib import Path
 from ingest.api import CheckpointError, PositionLostError
 from ingest.durable import on_disk, write_durably
 
-# nothing is committed for the new ones, and where the group has no offset it begins at the beginning
-_GROUP = "'ingest run --start-from group', which resumes in the other topics where it was"
+# the group has no offsets of the new topics, and a partition without an offset is read from its beginning
+_GROUP = "'ingest run --start-from group', which resumes the other topics at their offsets"
 
 
 class TopicRecreatedError(PositionLostError):
     """
-    Other records are at the offsets we acknowledged, and what was not read of the old ones is gone.
+    A topic was deleted and recreated: acknowledged offsets point to other records, and unread records are lost.
 
     Attributes:
-        topics: that were deleted and recreated.
+        topics: those that were recreated.
     """
 
     code = "topic_recreated"
@@ -26,17 +26,16 @@ class TopicRecreatedError(PositionLostError):
         names = ", ".join(f'"{topic}"' for topic in topics)
         were = f"topic {names} was" if len(topics) == 1 else f"topics {names} were"
         super().__init__(
-            f"{were} deleted and recreated: the offsets in the checkpoint are those of other records", hint=hint
+            f"{were} deleted and recreated: the offsets in the checkpoint belong to other records", hint=hint
         )
         self.topics = tuple(topics)
 
 
 class TopicIds:
     """
-    The ids of topics, kept in `topics.json` of a checkpoint folder.
+    The ids of topics, stored in `topics.json` of a checkpoint folder.
 
-    Called by any thread. A topic is noted when it is first seen; a checkpoint of a version that noted none gets what
-    is there now.
+    Thread-safe. The id of a topic is stored when the topic is first seen, also in an existing checkpoint.
     """
 
     def __init__(self, checkpoint: Path) -> None:
@@ -46,11 +45,11 @@ class TopicIds:
 
     def check(self, ids: Mapping[str, str]) -> None:
         """
-        Compare with the ids that topics have now, and note those of new ones.
+        Compare the stored ids with the current ones, and store those of new topics.
 
         Raises:
             TopicRecreatedError: a topic was deleted and recreated.
-            StoreUnavailableError: the file may not be written now, or there is no room.
+            StoreUnavailableError: the file cannot be written, or the disk is full.
             CheckpointError: the file is damaged.
         """
         with self._lock, on_disk(self._path):
@@ -74,7 +73,7 @@ class TopicIds:
             known = None
         if not isinstance(known, dict):
             raise CheckpointError(
-                f'the checkpoint is damaged: "{self._path}" is not what this product writes',
+                f'the checkpoint is damaged: "{self._path}" is not a JSON object',
                 hint="restore the file from a copy; without it nothing shows whether a topic was recreated",
             )
         return known

@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        (("ingest", "validate", "pipeline.yaml"), 'decorator "level" is of "steps.py"'),
+        (("ingest", "validate", "pipeline.yaml"), 'decorator "level" is from "steps.py"'),
         (("ingest", "test", "pipeline.yaml"), "1 test passed"),
         (("pytest", "-q", "-p", "no:cacheprovider"), " passed"),
     ],

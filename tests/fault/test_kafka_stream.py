@@ -196,7 +196,9 @@ def test_what_a_topic_may_do(kafka: Kafka, ledger_run: LedgerRuns) -> None:
         stored=gone.start,
         lost=len(gone),
     )
-    add_row("F32 every record fails", f"{letters} dead letters, min_events {MIN_EVENTS}", seconds, dead=letters)
+    add_row(
+        "F32 every record fails", f"{dead_lettered} dead letters, min_events {MIN_EVENTS}", seconds, dead=dead_lettered
+    )
 
 
 @pytest.mark.slow

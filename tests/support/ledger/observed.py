@@ -160,7 +160,8 @@ def dead_letters_in_topic(
     """
     (partition, offset) -> dead letters in a topic.
 
-    One that was published twice in the same batch counts once; one that points to a file counts only if the file exists.
+    One that was published twice in the same batch counts once; one that points to a file counts only if the file
+    exists.
     """
     found: dict[tuple[int, int], dict[int, FoundDeadLetter]] = {}
     for record in kafka.records(topic):

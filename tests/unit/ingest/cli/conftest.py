@@ -1,4 +1,4 @@
-"""A command as its user runs it, and a folder with a pipeline in it."""
+"""Commands run as a user does, in a folder with a pipeline."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ from ingest.cli import main
 
 @dataclass(frozen=True)
 class Result:
-    """What a command left behind."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -32,7 +32,7 @@ class Result:
 
     @property
     def lines(self):
-        """The JSON values on stdout, one a line."""
+        """The JSON values on stdout, one per line."""
         return [json.loads(line) for line in self.out.splitlines()]
 
 
@@ -42,7 +42,7 @@ Ingest = Callable[..., Result]
 @pytest.fixture
 def ingest(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Ingest:
     """Run a command in this process."""
-    monkeypatch.setenv("NO_COLOR", "")  # --no-color sets it, and monkeypatch takes it away again
+    monkeypatch.setenv("NO_COLOR", "")  # --no-color sets it, and monkeypatch removes it
     monkeypatch.delenv("INGEST_DEBUG", raising=False)
 
     def run(*arguments: object) -> Result:
@@ -56,7 +56,7 @@ def ingest(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, which is the present one."""
+    """An empty folder, the working directory."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -70,7 +70,7 @@ def pipeline(folder: Path, ingest: Ingest) -> Path:
 
 @pytest.fixture
 def unused_port() -> int:
-    """A port where nobody listens."""
+    """A port that is not in use."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -79,7 +79,7 @@ def unused_port() -> int:
 
 @pytest.fixture
 def terminal() -> Callable[..., str]:
-    """Run a command whose streams are a terminal; what it shows."""
+    """Run a command on a terminal; returns its output."""
     usual = os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[2]), "TERM": "xterm", "COLUMNS": "100"}
     usual.pop("NO_COLOR", None)
 
@@ -90,7 +90,7 @@ def terminal() -> Callable[..., str]:
             process = subprocess.Popen(command, stdin=writing, stdout=writing, stderr=writing, env=usual | environment)
             os.close(writing)
             shown = b""
-            with contextlib.suppress(OSError):  # what a terminal says at its end
+            with contextlib.suppress(OSError):  # the end of a terminal
                 while piece := os.read(reading, 65536):
                     shown += piece
             process.wait()

@@ -1,4 +1,4 @@
-"""A secret is in no output of any command, whether it succeeds or fails."""
+"""No output of any command contains a secret."""
 
 import io
 
@@ -8,7 +8,7 @@ from ingest.cli.output import Output
 from ingest.masks import Masks
 
 CANARY = 'c4n4ry-\u00fc"81f2\\e5a0'
-FORMS = ("c4n4ry", "81f2", "e5a0")  # parts of it, however it is quoted
+FORMS = ("c4n4ry", "81f2", "e5a0")  # parts of it that no quoting changes
 PIPELINE = """\
 version: 1
 secrets: {directory: ./secrets}
@@ -83,7 +83,7 @@ def test_secret_is_in_no_output(ingest, file, command, code, output):
     assert [path for path in by_us for form in FORMS if form.encode() in path.read_bytes()] == []
 
 
-def test_stored_data_is_shown_as_it_is():
+def test_stored_data_is_not_masked():
     """A short secret may be part of a cell, and an export must not change it."""
     stdout, stderr = io.StringIO(), io.StringIO()
     out = Output(stdout, stderr, is_plain=True)

@@ -9,7 +9,7 @@ from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters
 
 
-def letter(offset, value, code, batch_time_ms):
+def dead_letter(offset, value, code, batch_time_ms):
     return DeadLetter(
         record=Record("ticks/monday.txt", 0, offset, b"k", value, 500, (("host", b"h1"),)),
         fan_out=0,
@@ -24,13 +24,15 @@ def letter(offset, value, code, batch_time_ms):
 
 
 @pytest.fixture
-def letters(pipeline):
-    """A letter that passes now, one that never will, and one of a later batch."""
+def positions(pipeline):
+    """Three dead letters: two that now pass, the second of a later batch, and one that fails again."""
     queue = FileDeadLetters(pipeline / "data" / "state", "ticks")
     queue.publish(
-        [letter(0, b"1:2", "no_match", 1000).to_json(), letter(4, b"bad", "no_match", 1000).to_json()], 0, 1000
+        [dead_letter(0, b"1:2", "no_match", 1000).to_json(), dead_letter(4, b"bad", "no_match", 1000).to_json()],
+        0,
+        1000,
     )
-    queue.publish([letter(8, b"3:4", "other", 86_400_000).to_json()], 1, 86_400_000)
+    queue.publish([dead_letter(8, b"3:4", "other", 86_400_000).to_json()], 1, 86_400_000)
     return [entry.position for entry in queue.entries()]
 
 
@@ -43,10 +45,10 @@ def offsets(result):
 
 
 class TestList:
-    def test_table(self, ingest, letters):
+    def test_table(self, ingest, positions):
         result = ingest("dead-letters", "list", FILE)
         assert result.code == 0
-        assert [line.split()[0] for line in result.out.splitlines()[2:]] == letters
+        assert [line.split()[0] for line in result.out.splitlines()[2:]] == positions
         assert result.err.splitlines()[0] == "3 dead letters"
 
     @pytest.mark.parametrize(
@@ -63,7 +65,7 @@ class TestList:
         ],
         ids=str,
     )
-    def test_selection(self, ingest, letters, options, expected):
+    def test_selection(self, ingest, positions, options, expected):
         assert offsets(ingest("dead-letters", "list", FILE, "--output", "json", *options)) == expected
 
     @pytest.mark.parametrize(
@@ -71,14 +73,14 @@ class TestList:
         [
             (
                 ["--code", "no_mtch"],
-                "none is selected of 3 dead letters (no_match 2, other 1); --all also lists those that were replayed",
+                "none of 3 dead letters (no_match 2, other 1) is selected; --all also lists those that were replayed",
             ),
-            (["--all", "--since", "2100-01-01"], "none is selected of 3 dead letters (no_match 2, other 1)"),
+            (["--all", "--since", "2100-01-01"], "none of 3 dead letters (no_match 2, other 1) is selected"),
         ],
         ids=["code", "time"],
     )
     @pytest.mark.parametrize("form", ["text", "json"])
-    def test_empty_selection_reports_what_exists(self, ingest, letters, form, options, message):
+    def test_empty_selection_reports_what_exists(self, ingest, positions, form, options, message):
         result = ingest("dead-letters", "list", FILE, "--output", form, *options)
         assert (result.code, result.out, result.err) == (0, "", f"{message}\n")
 
@@ -88,8 +90,8 @@ class TestList:
 
 
 class TestShow:
-    def test_text(self, ingest, letters):
-        result = ingest("dead-letters", "show", FILE, letters[1], "--pipeline", "ticks")
+    def test_text(self, ingest, positions):
+        result = ingest("dead-letters", "show", FILE, positions[1], "--pipeline", "ticks")
         assert result.code == 0
         shown = dict(line.split("  ", 1) for line in result.out.splitlines())
         assert {name: value.strip() for name, value in shown.items()} == {
@@ -106,36 +108,36 @@ class TestShow:
             "attribute a": "\\xff",
         }
 
-    def test_json_is_what_explain_reads(self, ingest, letters, pipeline):
-        shown = ingest("dead-letters", "show", FILE, letters[0], "--output", "json")
+    def test_json_is_what_explain_reads(self, ingest, positions, pipeline):
+        shown = ingest("dead-letters", "show", FILE, positions[0], "--output", "json")
         (pipeline / "one.jsonl").write_text(shown.out)
         line = ingest("explain", FILE, "--events", "one.jsonl", "--output", "json").json
         assert (line["outcome"], line["event"]["host"], line["event"]["timestamp_ms"]) == ("kept", "h1", 500)
 
-    def test_position_that_is_not_there(self, ingest, letters):
+    def test_unknown_position(self, ingest, positions):
         assert ingest("dead-letters", "show", FILE, "9").code == 3
 
 
 class TestSeveralEvents:
-    """A letter of several events of a record."""
+    """A dead letter for several events of a record."""
 
     @pytest.fixture
     def position(self, pipeline):
         queue = FileDeadLetters(pipeline / "data" / "state", "ticks")
-        queue.publish([replace(letter(4, b"bad", "no_match", 1000), events=1_100).to_json()], 0, 1000)
+        queue.publish([replace(dead_letter(4, b"bad", "no_match", 1000), events=1_100).to_json()], 0, 1000)
         return next(queue.entries()).position
 
-    def test_list_says_how_many(self, ingest, position):
+    def test_list_shows_the_number_of_events(self, ingest, position):
         assert "ticks/monday.txt/0/4 (1,100 events)" in ingest("dead-letters", "list", FILE).out
         assert ingest("dead-letters", "list", FILE, "--output", "json").json["events"] == 1_100
 
-    def test_show_says_how_many(self, ingest, position):
+    def test_show_shows_the_number_of_events(self, ingest, position):
         shown = ingest("dead-letters", "show", FILE, position).out
-        assert "1,100 of the record failed in this way, this one first" in shown
+        assert "1,100 failed alike; this is the first" in shown
 
 
 class TestReplay:
-    def test_all(self, ingest, letters):
+    def test_all(self, ingest, positions):
         result = ingest("dead-letters", "replay", FILE, "--output", "json")
         assert (result.code, result.json) == (
             1,
@@ -158,48 +160,48 @@ class TestReplay:
         ],
         ids=str,
     )
-    def test_selection(self, ingest, letters, options, selected):
+    def test_selection(self, ingest, positions, options, selected):
         result = ingest("dead-letters", "replay", FILE, "--output", "json", *options)
         assert (result.code, result.json["replayed"]) == (0, selected)
 
-    def test_help_states_the_timestamp_of_the_cells(self, ingest, letters):
+    def test_help_states_the_timestamp_of_the_cells(self, ingest, positions):
         shown = " ".join(ingest("dead-letters", "replay", "--help").out.replace("│", " ").split())
         assert "one millisecond before the micro-batch in which they failed" in shown
-        ingest("dead-letters", "replay", FILE, letters[0])
+        ingest("dead-letters", "replay", FILE, positions[0])
         assert ingest("scan", FILE, "mytable", "--output", "json").json["cells"][0][2] == 999
 
-    def test_by_position(self, ingest, letters):
-        result = ingest("dead-letters", "replay", FILE, letters[0])
+    def test_by_position(self, ingest, positions):
+        result = ingest("dead-letters", "replay", FILE, positions[0])
         assert result.code == 0
         assert ingest("scan", FILE, "mytable", "--output", "json").json["row"] == "monday.txt:000000"
 
-    def test_position_that_is_not_there_is_told_and_nothing_is_run(self, ingest, letters):
-        result = ingest("dead-letters", "replay", FILE, letters[0], "9")
+    def test_unknown_position_is_an_error_and_nothing_is_replayed(self, ingest, positions):
+        result = ingest("dead-letters", "replay", FILE, positions[0], "9")
         assert (result.code, result.out) == (3, "")
         assert result.err.startswith('error: no dead letter "9" in ')
-        assert ingest("dead-letters", "replay", FILE, letters[0], "--output", "json").json["replayed"] == 1
+        assert ingest("dead-letters", "replay", FILE, positions[0], "--output", "json").json["replayed"] == 1
 
-    def test_by_the_id_that_show_tells(self, ingest, letters):
+    def test_by_id(self, ingest, positions):
         result = ingest("dead-letters", "replay", FILE, "ticks/monday.txt/0/0/0/regex", "--output", "json")
         assert (result.code, result.json["replayed"]) == (0, 1)
 
-    def test_done_ones_are_run_again_with_all(self, ingest, letters):
-        ingest("dead-letters", "replay", FILE, letters[0])
-        assert ingest("dead-letters", "replay", FILE, letters[0], "--output", "json").json["selected"] == 0
-        assert ingest("dead-letters", "replay", FILE, letters[0], "--all", "--output", "json").json["replayed"] == 1
+    def test_all_includes_replayed_dead_letters(self, ingest, positions):
+        ingest("dead-letters", "replay", FILE, positions[0])
+        assert ingest("dead-letters", "replay", FILE, positions[0], "--output", "json").json["selected"] == 0
+        assert ingest("dead-letters", "replay", FILE, positions[0], "--all", "--output", "json").json["replayed"] == 1
 
-    def test_progress_moves_where_somebody_looks(self, letters, terminal):
-        shown = terminal("dead-letters", "replay", FILE, letters[0])
+    def test_progress_is_shown_on_a_terminal(self, positions, terminal):
+        shown = terminal("dead-letters", "replay", FILE, positions[0])
         assert "dead letters \x1b" in shown
         assert "next: " in shown
 
-    def test_failing_again_is_told(self, ingest, letters):
-        result = ingest("dead-letters", "replay", FILE, letters[1])
+    def test_repeated_failure_is_reported(self, ingest, positions):
+        result = ingest("dead-letters", "replay", FILE, positions[1])
         assert (result.code, "failed again: no_match 1" in result.err) == (1, True)
 
 
 class TestReplayOfSinks:
-    """Two sinks that write the body; the second takes no value over four bytes."""
+    """Two sinks that write the body; the second rejects values over four bytes."""
 
     TWO = """
 version: 1
@@ -221,15 +223,15 @@ pipelines:
 
     @pytest.fixture
     def refused(self, folder):
-        """Letters of components, one a record."""
+        """A function that publishes dead letters of components, one per record."""
         (folder / FILE).write_text(self.TWO)
         queue = FileDeadLetters(folder / "data" / "state", "p")
 
-        def publish(*letters):
+        def publish(*failures):
             lines = []
-            for offset, (component, value) in enumerate(letters):
+            for offset, (component, value) in enumerate(failures):
                 changed = {"pipeline": "p", "component": component}
-                lines.append(replace(letter(offset, value, "too_large", 1000), **changed).to_json())
+                lines.append(replace(dead_letter(offset, value, "too_large", 1000), **changed).to_json())
             queue.publish(lines, 0, 1000)
 
         return publish
@@ -243,17 +245,17 @@ pipelines:
         rows = ingest("scan", FILE, table, "--versions", "2", "--output", "json").lines
         return [cell[2:] for row in rows for cell in row["cells"]]
 
-    def test_the_other_sink_gets_nothing_a_second_time(self, ingest, refused):
+    def test_dead_letter_of_a_sink_is_replayed_into_that_sink_only(self, ingest, refused):
         refused(("two", b"v"))
         assert self.replayed(ingest, 0)["replayed"] == 1
         assert (self.cells(ingest, "first"), self.cells(ingest, "second")) == ([], [[999, "v"]])
 
-    def test_what_another_sink_refuses_is_not_told_of_this_one(self, ingest, refused):
+    def test_rejection_by_another_sink_is_not_a_failure_of_the_replay(self, ingest, refused):
         refused(("one", b"too long"))
         assert self.replayed(ingest, 0)["failed_again"] == {}
         assert self.cells(ingest, "first") == [[999, "too long"]]
 
-    def test_a_letter_of_a_decorator_is_run_into_all(self, ingest, refused):
+    def test_dead_letter_of_a_decorator_is_replayed_into_all_sinks(self, ingest, refused):
         refused(("value#2", b"v"))
         assert self.replayed(ingest, 0)["renamed"] == {}
         assert (self.cells(ingest, "first"), self.cells(ingest, "second")) == ([[999, "v"]], [[999, "v"]])
@@ -275,8 +277,8 @@ class Keyboard(io.StringIO):
 
 class TestPurge:
     @pytest.fixture
-    def replayed(self, ingest, letters):
-        assert ingest("dead-letters", "replay", FILE, letters[0]).code == 0
+    def replayed(self, ingest, positions):
+        assert ingest("dead-letters", "replay", FILE, positions[0]).code == 0
 
     def left(self, ingest):
         return offsets(ingest("dead-letters", "list", FILE, "--all", "--output", "json"))
@@ -291,7 +293,7 @@ class TestPurge:
             (["--before", "2000-01-01"], 3, []),
         ],
     )
-    def test_deletes_what_is_selected(self, ingest, replayed, options, deleted, left):
+    def test_selected_dead_letters_are_deleted(self, ingest, replayed, options, deleted, left):
         result = ingest("dead-letters", "purge", FILE, *options, "--yes", "--output", "json")
         assert (result.code, result.json) == (0, {"selected": deleted, "deleted": deleted})
         assert self.left(ingest) == left
@@ -301,18 +303,18 @@ class TestPurge:
         assert (result.code, result.err) == (0, "1 dead letter would be deleted\n")
         assert self.left(ingest) == [0, 4, 8]
 
-    def test_without_a_terminal_it_has_to_be_confirmed_beforehand(self, ingest, replayed):
+    def test_yes_is_required_without_a_terminal(self, ingest, replayed):
         result = ingest("dead-letters", "purge", FILE, "--replayed")
         assert (result.code, "add --yes" in result.err) == (2, True)
         assert self.left(ingest) == [0, 4, 8]
 
     @pytest.mark.parametrize(("answer", "code", "left"), [("y", 0, [4, 8]), ("n", 1, [0, 4, 8])])
-    def test_on_a_terminal_it_asks(self, ingest, replayed, monkeypatch, answer, code, left):
+    def test_confirmation_on_a_terminal(self, ingest, replayed, monkeypatch, answer, code, left):
         monkeypatch.setattr(sys, "stdin", Keyboard(f"{answer}\n"))
         result = ingest("dead-letters", "purge", FILE, "--replayed")
-        assert (result.code, "delete 1 dead letter for good?" in result.err) == (code, True)
+        assert (result.code, "permanently delete 1 dead letter?" in result.err) == (code, True)
         assert self.left(ingest) == left
 
-    def test_something_has_to_be_selected(self, ingest, letters):
+    def test_selection_is_required(self, ingest, positions):
         assert ingest("dead-letters", "purge", FILE, "--yes").code == 2
         assert self.left(ingest) == [0, 4, 8]

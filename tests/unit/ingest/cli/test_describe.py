@@ -11,9 +11,9 @@ from ingest.reference.pages import _shown, cost_in
 
 
 def test_list_has_every_component(ingest):
-    listed = {(entry["room"], entry["name"]) for entry in ingest("describe", "--output", "json").json}
+    listed = {(entry["type"], entry["name"]) for entry in ingest("describe", "--output", "json").json}
     catalog = Catalog()
-    assert listed == {(room, name) for room in COMPONENT_TYPES for name in catalog.names(room)}
+    assert listed == {(type_, name) for type_ in COMPONENT_TYPES for name in catalog.names(type_)}
 
 
 def test_list_as_text(ingest):
@@ -22,14 +22,14 @@ def test_list_as_text(ingest):
     assert "decorator   split " in result.out
 
 
-@pytest.mark.parametrize("name", sorted({name for room in COMPONENT_TYPES for name in Catalog().names(room)}))
+@pytest.mark.parametrize("name", sorted({name for type_ in COMPONENT_TYPES for name in Catalog().names(type_)}))
 def test_every_component_has_a_page(ingest, name):
     result = ingest("describe", name)
     assert (result.code, result.out.split()[0]) == (0, name)
     assert ingest("describe", name, "--output", "json").json[0]["text"] != ""
 
 
-def test_list_puts_what_is_for_imports_apart_and_names_the_functions(ingest):
+def test_list_has_import_components_and_functions_in_separate_sections(ingest):
     listed, _, rest = ingest("describe").out.partition("For imported Flume configurations:")
     imports, _, functions = rest.partition("Functions of expressions")
     assert ("decorator   hash " in listed, "decorator   digest " in listed) == (True, False)
@@ -38,7 +38,7 @@ def test_list_puts_what_is_for_imports_apart_and_names_the_functions(ingest):
 
 
 @pytest.mark.parametrize(("name", "decorator"), ALIASES.items())
-def test_page_of_an_alias_says_what_it_is(ingest, name, decorator):
+def test_page_of_an_alias_names_the_decorator(ingest, name, decorator):
     assert f"An alias of {decorator}." in ingest("describe", name).out
     assert ingest("describe", name, "--output", "json").json[0]["alias_of"] == decorator
     assert ingest("describe", decorator, "--output", "json").json[0]["alias_of"] == ""
@@ -65,7 +65,7 @@ def test_page_shows_options_and_examples(ingest):
     ]
 
 
-def test_page_shows_what_an_event_costs_where_that_was_measured(ingest):
+def test_page_shows_the_measured_cost_of_an_event(ingest):
     page = ingest("describe", "split", "--output", "json").json[0]
     assert 10 < page["cost_ns"] < 1_000_000
     assert re.search(
@@ -80,7 +80,7 @@ def test_page_shows_what_an_event_costs_where_that_was_measured(ingest):
     ]
 
 
-def test_page_shows_what_a_fan_out_makes_and_where_a_record_stood(ingest):
+def test_page_shows_events_of_a_fan_out_and_offsets(ingest):
     pages = {name: ingest("describe", name, "--output", "json").json[0] for name in ("mult", "interval_sampler")}
     assert pages["mult"]["examples"][0]["lines"][2:] == ['after   {"body":"x","attributes":{"a":"1"}}'] * 3
     assert pages["interval_sampler"]["examples"][1]["lines"][1:] == [
@@ -89,15 +89,15 @@ def test_page_shows_what_a_fan_out_makes_and_where_a_record_stood(ingest):
     ]
 
 
-def test_page_shows_all_that_an_example_begins_with():
-    said = {"body": "b?", "host": "h?", "key": "k?", "attributes": {"a": "v?", "c": b"\xff"}, "earlier": ("e?",)}
+def test_page_shows_all_inputs_of_an_example():
+    inputs = {"body": "b?", "host": "h?", "key": "k?", "attributes": {"a": "v?", "c": b"\xff"}, "earlier": ("e?",)}
     numbers = {"timestamp_ms": 7001, "nanos": 7002, "offset": 7003}
-    page = "\n".join(_shown("decorators", "split", Example("all", priority=Priority.DEBUG, **said, **numbers)).lines)
+    page = "\n".join(_shown("decorators", "split", Example("all", priority=Priority.DEBUG, **inputs, **numbers)).lines)
     texts = ("- split: {}", "b?", "h?", "k?", "v?", '"c"', "/w==", "e?", "7001", "7002", "7003", "DEBUG")
     assert [text for text in texts if text not in page] == []
 
 
-def test_page_shows_an_event_on_several_lines_where_one_is_too_short_and_what_is_gone():
+def test_page_wraps_long_events_and_lists_removed_attributes():
     body, attributes = "\u2028" + "b" * 60, {"a": "v" * 30, "left": "x", "lost": "y"}
     after = {"a": "w", "left": None, "lost": None}
     example = Example("wide", body=body, attributes=attributes, after=after)
@@ -117,7 +117,7 @@ def test_page_shows_an_event_on_several_lines_where_one_is_too_short_and_what_is
 
 
 @pytest.mark.parametrize(
-    ("room", "example", "lines"),
+    ("component_type", "example", "lines"),
     [
         ("decorators", Example("it stays"), ["- it: {}", "after   the same"]),
         ("decorators", Example("none of it", made=()), ["- it: {}", "after   dropped"]),
@@ -125,17 +125,17 @@ def test_page_shows_an_event_on_several_lines_where_one_is_too_short_and_what_is
         ("sources", Example("read"), ["it: {}"]),
     ],
 )
-def test_page_shows_what_became_of_an_event(room, example, lines):
-    assert list(_shown(room, "it", example).lines) == lines
+def test_page_shows_the_outcome_of_an_example(component_type, example, lines):
+    assert list(_shown(component_type, "it", example).lines) == lines
 
 
-def test_page_begins_with_what_a_component_has_of_its_own_and_what_must_be_given(ingest):
+def test_page_starts_with_own_and_required_options(ingest):
     options = {name: ingest("describe", name, "--output", "json").json[0]["options"] for name in ("kafka", "avro")}
     assert [option["name"] for option in options["kafka"]][:2] == ["brokers", "topics"]
     assert options["avro"][0]["name"] == "schema_file"
 
 
-def test_unknown_component_gets_the_nearest_name(ingest):
+def test_unknown_component_has_a_suggestion(ingest):
     result = ingest("describe", "spilt")
     assert (result.code, result.err) == (3, 'error: there is no component "spilt"\n  hint: did you mean "split"?\n')
 
@@ -147,35 +147,35 @@ def test_function(ingest):
     )
     assert "%{bucket(id, 16)}-%{id}\n  id is abc\n  gives 02-abc\n" in result.out
     (page,) = ingest("describe", "bucket", "--output", "json").json
-    assert (page["room"], [option["name"] for option in page["options"]]) == ("functions", ["value", "count"])
+    assert (page["type"], [option["name"] for option in page["options"]]) == ("functions", ["value", "count"])
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_every_function_has_a_page(ingest, name):
     pages = ingest("describe", name, "--output", "json").json
-    assert pages[-1]["room"] == "functions"
+    assert pages[-1]["type"] == "functions"
     assert ingest("describe", name).code == 0
 
 
-def test_the_nearest_function(ingest):
+def test_unknown_function_has_a_suggestion(ingest):
     assert 'did you mean "bucket"?' in ingest("describe", "buckt").err
 
 
-def test_page_fits_where_it_is_piped(ingest):
+def test_page_without_a_terminal_fits_the_width(ingest):
     table = ingest("describe", "timestamp").out.partition("Cost: about")[0]
     assert "as in strptime" in table
     assert max(map(len, table.splitlines())) <= 120
 
 
 @pytest.mark.parametrize("name", ["lookup", "geoip"])
-def test_it_says_where_a_relative_path_begins(ingest, name):
+def test_page_explains_relative_paths(ingest, name):
     (path,) = [
         each for each in ingest("describe", name, "--output", "json").json[0]["options"] if each["name"] == "path"
     ]
     assert "a relative path starts at the working directory of the command" in path["doc"]
 
 
-def test_a_word_too_much(ingest):
+def test_unexpected_argument(ingest):
     assert ingest("describe", "split", "more").code == 2
 
 
@@ -189,7 +189,7 @@ class TestError:
         page = ingest("describe", "error", "locked", "--output", "json").json
         assert (page["code"], page["exit_code"]) == ("locked", 4)
 
-    def test_problem_of_a_configuration_that_many_have(self, ingest):
+    def test_kind_of_configuration_problem(self, ingest):
         page = ingest("describe", "error", "conflict")
         assert page.out.startswith("conflict\nOptions that are fine alone do not go together")
         assert page.out.endswith("\nWhat to do: Change or remove one of the options that the message names.\n")

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 
-def test_text_shows_each_step(ingest, pipeline):
+def test_text_shows_each_decorator(ingest, pipeline):
     result = ingest("explain", "pipeline.yaml", "--events", "events.jsonl")
     assert result.code == 0
     assert result.out == (
@@ -28,7 +28,7 @@ def test_text_shows_each_step(ingest, pipeline):
 
 
 @pytest.mark.parametrize(
-    ("step", "end"),
+    ("decorator", "end"),
     [
         (
             "regex: {pattern: x, index: 0, attribute: a, on_no_match: error}",
@@ -38,10 +38,10 @@ def test_text_shows_each_step(ingest, pipeline):
         ("filter: {drop: \"%{body} != ''\", reason: mine}", "2 dropped\nnext: ingest validate p.yaml\n"),
     ],
 )
-def test_what_is_next_when_nothing_is_kept(ingest, folder, step, end):
+def test_next_command_when_no_event_is_kept(ingest, folder, decorator, end):
     (folder / "p.yaml").write_text(
         "version: 1\nstores: {logs: {memory: {}}}\npipelines:\n  p:\n    source: {files: {path: ./in}}\n"
-        f"    decorators:\n      - {step}\n      - value: {{attribute: '2hb_f:q', value: v}}\n"
+        f"    decorators:\n      - {decorator}\n      - value: {{attribute: '2hb_f:q', value: v}}\n"
         "      - value: {attribute: '2hb_', value: k, when: exists(never)}\n    sinks: [{attr2hbase: {table: t}}]\n"
     )
     (folder / "e.jsonl").write_text('{"body": "b"}\n{"body": "c"}')
@@ -71,7 +71,7 @@ pipelines:
         (folder / "p.yaml").write_text(self.FILE)
         (folder / "e.jsonl").write_text('{"body": "k", "attributes": {"secret": "s"}}')
 
-    def test_what_a_step_did_has_its_color_on_a_terminal(self, terminal):
+    def test_changes_are_coloured_on_a_terminal(self, terminal):
         lines = terminal(*self.ARGUMENTS).splitlines()
         assert lines[1:5] == [
             "\x1b[36m  filter  \x1b[0m\x1b[2mno change\x1b[0m",
@@ -83,13 +83,13 @@ pipelines:
     @pytest.mark.parametrize(
         ("arguments", "environment"), [((), {"NO_COLOR": "1"}), (("--no-color",), {}), (("--output", "json"), {})]
     )
-    def test_none_where_nobody_wants_them(self, terminal, arguments, environment):
+    def test_no_colours_when_disabled(self, terminal, arguments, environment):
         shown = terminal(*self.ARGUMENTS, *arguments, **environment)
         assert "k" in shown
         assert "\x1b" not in shown
 
 
-def test_json_is_a_line_an_event(ingest, pipeline):
+def test_json_is_one_line_per_event(ingest, pipeline):
     lines = ingest("explain", "pipeline.yaml", "--events", "events.jsonl", "--output", "json").lines
     assert [(line["input"], line["outcome"], line["reason"]) for line in lines] == [
         (0, "kept", None),
@@ -143,7 +143,7 @@ pipelines:
         expected = [("a.log:0", "one"), ("a.log:5", {"b64": "/w=="}), ("a.log:7", "last")]
         assert self.explained(ingest, "--lines", "a.log") == expected
 
-    def test_a_packed_file(self, ingest, folder):
+    def test_gzip_file(self, ingest, folder):
         (folder / "a.log.gz").write_bytes(gzip.compress(b"one\ntwo\n"))
         assert self.explained(ingest, "--lines", "a.log.gz") == [("a.log.gz:0", "one"), ("a.log.gz:4", "two")]
 
@@ -153,10 +153,10 @@ pipelines:
 
     def test_the_source_decodes_them(self, ingest, folder):
         (folder / "p.yaml").write_text(self.FILE.replace("max_event_bytes", "format: json, max_event_bytes"))
-        (folder / "a.log").write_text('{"body": "b"}\nno envelope\n')
+        (folder / "a.log").write_text('{"body": "b"}\nnot an envelope\n')
         assert self.explained(ingest, "--lines", "a.log") == [("a.log:0", "b"), None]
 
-    def test_without_events_the_first_lines_of_the_source_are_taken(self, ingest, folder):
+    def test_default_events_are_the_first_lines_of_the_source(self, ingest, folder):
         (folder / "logs" / "a").write_text("".join(f"{number}\n" for number in range(7)))
         (folder / "logs" / "b").write_text("x" * 300 + "\nafter a line that is too large\n")
         (folder / "logs" / "c").write_text("y\n" * 5)
@@ -168,7 +168,7 @@ pipelines:
         result = ingest("explain", "p.yaml")
         assert (result.code, "give a raw log with --lines" in result.err) == (2, True)
 
-    def test_one_of_the_two(self, ingest):
+    def test_lines_and_events_exclude_each_other(self, ingest):
         assert ingest("explain", "p.yaml", "--lines", "a", "--events", "b").code == 2
 
 
@@ -179,7 +179,7 @@ def test_events_of_stdin(ingest, pipeline, monkeypatch):
     assert [line["event"]["body"] for line in lines] == [{"b64": "/w=="}]
 
 
-def test_without_events_those_of_the_tests(ingest, pipeline):
+def test_default_events_are_those_of_the_tests(ingest, pipeline):
     assert [line["outcome"] for line in ingest("explain", "pipeline.yaml", "--output", "json").lines] == [
         "kept",
         "dropped",
@@ -209,7 +209,7 @@ pipelines:
 """
 
 
-def test_parts_of_an_event_are_numbered_and_what_came_before_stands_once(ingest, folder):
+def test_parts_of_an_event_are_numbered_and_earlier_decorators_are_shown_once(ingest, folder):
     (folder / "p.yaml").write_text(PARTS)
     (folder / "e.jsonl").write_text('{"body": "v;w\\nx"}\n{"body": "v"}')
     found = ingest("explain", "p.yaml", "--events", "e.jsonl", "--until", "decorators").out
@@ -234,7 +234,7 @@ def test_parts_of_an_event_are_numbered_and_what_came_before_stands_once(ingest,
     )
 
 
-FATES = """
+OUTCOMES = """
 version: 1
 stores: {logs: {%s}}
 tables: {t: {families: {a: {}}}}
@@ -249,9 +249,9 @@ pipelines:
 """
 
 
-def fates(ingest, folder, *, store="memory: {}", on_error="dead_letter", family="a", options="", body="nothing"):
-    """What `explain` says of one event."""
-    (folder / "p.yaml").write_text(FATES % (store, on_error, family, options))
+def explained(ingest, folder, *, store="memory: {}", on_error="dead_letter", family="a", options="", body="nothing"):
+    """The result of `explain` for one event."""
+    (folder / "p.yaml").write_text(OUTCOMES % (store, on_error, family, options))
     (folder / "e.jsonl").write_text(json.dumps({"body": body}))
     return ingest("explain", "p.yaml", "--events", "e.jsonl")
 
@@ -264,8 +264,8 @@ def fates(ingest, folder, *, store="memory: {}", on_error="dead_letter", family=
         ("stop", "event 0 failed, and stops the pipeline", "1 failed"),
     ],
 )
-def test_what_on_error_makes_of_a_failed_event(ingest, folder, on_error, head, count):
-    result = fates(ingest, folder, on_error=on_error)
+def test_outcome_of_a_failed_event_depends_on_on_error(ingest, folder, on_error, head, count):
+    result = explained(ingest, folder, on_error=on_error)
     assert (result.out.splitlines()[0], result.err.splitlines()[0]) == (head, count)
     assert "  regex: no_match: " in result.out
 
@@ -274,8 +274,8 @@ def test_what_on_error_makes_of_a_failed_event(ingest, folder, on_error, head, c
     ("body", "command"),
     [("1:2", "run --once p.yaml"), ("x", "validate p.yaml"), ("nothing", "describe error no_match")],
 )
-def test_nothing_is_run_next_when_no_event_is_kept(ingest, folder, body, command):
-    assert fates(ingest, folder, body=body).err.splitlines()[-1] == f"next: ingest {command}"
+def test_run_is_suggested_only_if_an_event_is_kept(ingest, folder, body, command):
+    assert explained(ingest, folder, body=body).err.splitlines()[-1] == f"next: ingest {command}"
 
 
 HBASE = "hbase: {host: localhost}"
@@ -291,11 +291,11 @@ REFUSED = 'attr2hbase: unknown_family: no family "b" in table "t"; add it under 
         (HBASE, "", "failed"),
     ],
 )
-def test_a_family_that_the_table_is_declared_without(ingest, folder, store, options, expected):
-    shown = fates(ingest, folder, store=store, family="b", options=options, body="1:2").out
+def test_undeclared_family(ingest, folder, store, options, expected):
+    shown = explained(ingest, folder, store=store, family="b", options=options, body="1:2").out
     assert shown.splitlines()[0] == f"event 0 {expected}"
     assert (REFUSED in shown) is (expected == "failed")
-    assert fates(ingest, folder, store=store, options=options, body="1:2").out.startswith("event 0 kept\n")
+    assert explained(ingest, folder, store=store, options=options, body="1:2").out.startswith("event 0 kept\n")
 
 
 def test_missing_events_exit_with_3(ingest, pipeline):
@@ -303,7 +303,7 @@ def test_missing_events_exit_with_3(ingest, pipeline):
     assert (result.code, result.err.splitlines()[0]) == (3, 'error: there is no file "absent.jsonl"')
 
 
-def test_line_that_is_no_event(ingest, pipeline):
+def test_malformed_line(ingest, pipeline):
     (pipeline / "bad.jsonl").write_text('{"body": "1:2"}\nnonsense\n')
     result = ingest("explain", "pipeline.yaml", "--events", "bad.jsonl")
     assert result.code == 2
@@ -343,7 +343,7 @@ pipelines:
     ]
 
 
-def test_every_sink_that_refuses_is_shown_and_every_one_that_stores(ingest, folder):
+def test_every_sink_that_rejects_or_stores_is_shown(ingest, folder):
     (folder / "p.yaml").write_text(
         """
 version: 1
@@ -397,7 +397,7 @@ pipelines:
         result = ingest("explain", "p.yaml", "--events", "e.jsonl")
         assert (result.code, "choose one with --pipeline NAME" in result.err) == (2, True)
 
-    def test_must_be_there(self, ingest, folder):
+    def test_unknown_name_is_an_error(self, ingest, folder):
         (folder / "p.yaml").write_text(self.TWO)
         result = ingest("explain", "p.yaml", "--events", "e.jsonl", "--pipeline", "three")
         assert (result.code, result.err.splitlines()[0]) == (3, 'error: there is no pipeline "three"')

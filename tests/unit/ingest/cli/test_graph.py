@@ -1,4 +1,4 @@
-"""Pipelines as pictures: every way an event can take is an arrow, and no text breaks out of its box."""
+"""Diagrams of pipelines: an arrow for each path of an event, and escaped text."""
 
 import re
 
@@ -98,7 +98,7 @@ def test_one_pipeline_for_graphviz(ingest, file):
     assert ingest("graph", file, "--format", "dot", "--pipeline", "web").out == DOT
 
 
-def test_a_way_of_its_own_to_the_dead_letters_is_an_arrow(ingest, folder):
+def test_decorator_with_its_own_failure_action_has_an_arrow_to_the_dead_letters(ingest, folder):
     text = FILE.replace(
         "    on_error: stop\n", "    on_error: stop\n    decorators: [{trim: {on_error: dead_letter}}]\n"
     )
@@ -125,7 +125,7 @@ def test_boxes_and_arrows_as_json(ingest, file):
     ]
 
 
-def test_pipeline_must_be_there(ingest, file):
+def test_unknown_pipeline_is_an_error(ingest, file):
     result = ingest("graph", file, "--pipeline", "wep")
     assert (result.code, result.err.splitlines()[0]) == (3, 'error: there is no pipeline "wep"')
 
@@ -147,7 +147,7 @@ TEXTS = st.text(alphabet=st.one_of(st.characters(codec="utf-8"), st.sampled_from
 
 
 @given(TEXTS, TEXTS)
-def test_no_text_breaks_out_of_its_box(one: str, other: str) -> None:
+def test_text_is_escaped(one: str, other: str) -> None:
     drawing = Drawing(
         [Box("a_source", Shape.SOURCE, (one, other), "p"), Box("b", Shape.TABLE, (other,))],
         [Arrow("a_source", "b", one), Arrow("a_source", "b", failed=True)],

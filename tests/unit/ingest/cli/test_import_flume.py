@@ -10,7 +10,7 @@ TICKS = (
 )
 
 
-def test_file_becomes_a_pipeline_that_does_the_same(ingest, folder):
+def test_file_becomes_an_equivalent_pipeline(ingest, folder):
     (folder / "old.flume").write_text(TICKS)
     result = ingest("import-flume", "old.flume", "-o", "pipeline.yaml")
     assert result.code == 0
@@ -36,12 +36,12 @@ def test_text_becomes_a_pipeline_on_stdout(ingest, folder):
     assert "translated  1:1  split" in result.err
 
 
-def test_stdin_is_a_file_too(ingest, folder, monkeypatch):
+def test_file_may_be_stdin(ingest, folder, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TICKS.encode())))
     assert ingest("import-flume", "-", "-o", "p.yaml").code == 0
 
 
-def test_zone_is_that_of_the_old_nodes(ingest, folder):
+def test_zone_is_that_of_the_flume_nodes(ingest, folder):
     text = 'value("2hb_","%H",escape=true) value("2hb_f:q","v") attr2hbase("t")'
     assert ingest("import-flume", "--text", text, "--timezone", "Asia/Tokyo", "-o", "p.yaml").code == 0
     (folder / "events.jsonl").write_text('{"body": "", "timestamp_ms": 0}\n')
@@ -63,25 +63,25 @@ MILLIS = PROPERTIES + (
     "a.sources.r.interceptors.i.serializers.s.pattern = yyyy-MM-dd\n"
 )
 ASSUMED = "No time zone was given: write that of the old machines as `timezone`, where it was not UTC."
-NO_MATTER = "No time zone was given, and nothing here depends on one: `timezone` is UTC."
+IRRELEVANT = "No time zone was given, and nothing here depends on one: `timezone` is UTC."
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "said"),
+    ("text", "line", "comment"),
     [
         (EX_DATE, 2, ASSUMED),
         ('value("2hb_","%H",escape=true) attr2hbase("t")', 1, ASSUMED),
         ('format("%{host} %D") attr2hbase("t")', 1, ASSUMED),
         ('\nhbase("t","%{host}","f","%Y","v",writeToWal=true)', 2, ASSUMED),
-        ('value("2hb_","%{timestamp}%s%t%%H",escape=true) attr2hbase("t")', None, NO_MATTER),
-        ('value("2hb_","%H") attr2hbase("t")', None, NO_MATTER),
+        ('value("2hb_","%{timestamp}%s%t%%H",escape=true) attr2hbase("t")', None, IRRELEVANT),
+        ('value("2hb_","%H") attr2hbase("t")', None, IRRELEVANT),
         (MILLIS, 17, ASSUMED),
-        (MILLIS.replace("yyyy-MM-dd", "yyyy-MM-dd Z"), None, NO_MATTER),
-        (PROPERTIES, None, NO_MATTER),
+        (MILLIS.replace("yyyy-MM-dd", "yyyy-MM-dd Z"), None, IRRELEVANT),
+        (PROPERTIES, None, IRRELEVANT),
     ],
 )
 @pytest.mark.parametrize("zone", [None, "UTC"])
-def test_a_zone_that_is_taken_for_granted_is_told(text, line, said, zone, ingest, folder):
+def test_assumed_time_zone_is_a_warning(text, line, comment, zone, ingest, folder):
     (folder / "old").write_text(text)
     result = ingest("import-flume", "old", "-o", "p.yaml", *(["--timezone", zone] if zone else []))
     assert result.code == 0
@@ -90,7 +90,7 @@ def test_a_zone_that_is_taken_for_granted_is_told(text, line, said, zone, ingest
     if line and not zone:
         assert f"old:{line}:1: {message}: UTC is assumed; say --timezone Europe/Berlin" in result.err
     made = (folder / "p.yaml").read_text()
-    assert (said if zone is None else "`timezone` is that of the old machines.") in made
+    assert (comment if zone is None else "`timezone` is that of the old machines.") in made
     assert "    timezone: UTC\n" in made
 
 
@@ -100,7 +100,7 @@ def test_properties_of_flume_1(ingest, folder):
     assert ingest("validate", "p.yaml").code == 0
 
 
-def test_what_must_be_written_by_hand_is_named_and_validate_refuses_it(ingest, folder):
+def test_part_to_write_by_hand_is_reported_and_refused_by_validate(ingest, folder):
     (folder / "flume.conf").write_text(PROPERTIES + "a.sinks.k.serializer = com.x.Mine\n")
     result = ingest("import-flume", "flume.conf", "-o", "p.yaml")
     assert result.code == 0
@@ -148,13 +148,13 @@ class TestTree:
         assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
         assert '<text>:2:2: syntax: found "]"' in result.err.replace("\\", "")
 
-    def test_properties_have_none(self, ingest, folder):
+    def test_properties_have_no_tree(self, ingest, folder):
         (folder / "flume.conf").write_text("a.sinks = k\n")
         assert "a properties file has no tree" in ingest("import-flume", "flume.conf", "--ast").err
 
 
 class TestErrors:
-    def test_are_told_as_a_compiler_does(self, ingest, folder):
+    def test_have_the_form_of_compiler_messages(self, ingest, folder):
         (folder / "old.flume").write_text('value("a", "1")\n  spilt(":", 0, "b") attr2hbase(t)')
         result = ingest("import-flume", "old.flume", "-o", "p.yaml")
         assert (result.code, result.out) == (2, "")
@@ -179,7 +179,7 @@ class TestErrors:
         result = ingest("import-flume", "--text", 'attr2hbase("t")', "--timezone", "Europe/Berln")
         assert (result.code, 'did you mean "Europe/Berlin"' in result.err) == (2, True)
 
-    def test_bytes_that_are_no_text(self, ingest, folder):
+    def test_file_that_is_not_utf8(self, ingest, folder):
         (folder / "old.flume").write_bytes(b"a \xff")
         result = ingest("import-flume", "old.flume", "--output", "json")
         assert (result.code, "is not UTF-8 text: byte 3" in json.loads(result.err)["error"]["message"]) == (2, True)

@@ -29,7 +29,7 @@ def test_files_are_listed_as_json(ingest, folder):
     }
 
 
-def test_events_of_the_files_template_show_all_three_fates(ingest, pipeline):
+def test_sample_events_of_the_files_template_have_all_outcomes(ingest, pipeline):
     outcomes = [
         line["outcome"]
         for line in ingest("explain", "pipeline.yaml", "--events", "events.jsonl", "--output", "json").lines

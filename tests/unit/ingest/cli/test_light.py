@@ -1,4 +1,4 @@
-"""The commands people wait for load nothing they do without."""
+"""Interactive commands import no package they do not need."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ sys.exit(code)
         "--version",
     ],
 )
-def test_light_commands_load_nothing_heavy(ingest, folder, template, command):
+def test_light_commands_import_no_heavy_package(ingest, folder, template, command):
     ingest("init", "--template", template)
     done = subprocess.run(
         [sys.executable, "-c", CODE, *command.split()],

@@ -49,7 +49,7 @@ def test_wrong_usage_exits_with_2(ingest, arguments):
     assert "Usage: ingest" in result.err
 
 
-def test_completion_can_be_had(ingest):
+def test_shell_completion_is_offered(ingest):
     assert "--install-completion" in ingest("--help").out
 
 
@@ -65,10 +65,10 @@ class TestErrors:
         assert result.code == 3
         assert json.loads(result.err)["error"]["code"] == "not_found"
 
-    def test_output_is_chosen_before_the_command_too(self, ingest, folder):
+    def test_output_format_may_precede_the_command(self, ingest, folder):
         assert json.loads(ingest("--output", "json", "test", "absent.yaml").err)["error"]["code"] == "not_found"
 
-    def test_problems_are_told_as_a_compiler_does(self, ingest, folder):
+    def test_problems_have_the_form_of_compiler_messages(self, ingest, folder):
         (folder / "p.yaml").write_text("version: 1\npipelnes: {}\n")
         result = ingest("run", "p.yaml")
         assert result.code == 2
@@ -76,11 +76,11 @@ class TestErrors:
         assert "    2 | pipelnes: {}\n      | ^\n" in result.err
 
     def test_exit_code_is_that_of_the_error(self, ingest, monkeypatch):
-        monkeypatch.setattr(app, "application", lambda: _failing(IntegrityError("row 7 is torn", hint="restore it")))
+        monkeypatch.setattr(app, "application", lambda: _failing(IntegrityError("row 7 is damaged", hint="restore it")))
         result = ingest("--version")
-        assert (result.code, result.err) == (5, "error: row 7 is torn\n  hint: restore it\n")
+        assert (result.code, result.err) == (5, "error: row 7 is damaged\n  hint: restore it\n")
 
-    def test_what_would_move_the_terminal_is_escaped(self, ingest, monkeypatch):
+    def test_control_characters_are_escaped(self, ingest, monkeypatch):
         monkeypatch.setattr(app, "application", lambda: _failing(IntegrityError("a\x1b[2Jb")))
         assert ingest("--version").err == "error: a\\x1b[2Jb\n"
 
@@ -109,7 +109,7 @@ def _failing(error):
     return run
 
 
-def test_reader_that_goes_away_ends_a_command_quietly(folder, ingest):
+def test_closed_stdout_ends_a_command_silently(folder, ingest):
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -126,7 +126,7 @@ def test_reader_that_goes_away_ends_a_command_quietly(folder, ingest):
 
 
 class TestColours:
-    def test_none_where_nobody_looks(self, ingest, pipeline):
+    def test_none_without_a_terminal(self, ingest, pipeline):
         assert "\x1b" not in ingest("test", "pipeline.yaml").out
 
     def test_on_a_terminal(self, pipeline, terminal):

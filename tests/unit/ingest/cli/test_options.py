@@ -1,4 +1,4 @@
-"""No option without a test that uses it, no command without an example."""
+"""Every option is used by a test, and every command has an example."""
 
 from pathlib import Path
 

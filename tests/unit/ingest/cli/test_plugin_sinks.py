@@ -1,4 +1,4 @@
-"""A sink of a plugin, which writes to no store, in the commands."""
+"""Commands with a sink of a plugin that writes to no store."""
 
 import pytest
 
@@ -19,10 +19,10 @@ def file(folder):
     return write
 
 
-def test_validate_takes_it_without_a_store_and_says_whose_it_is(ingest, file):
+def test_validate_accepts_it_without_a_store_and_names_its_provider(ingest, file):
     result = ingest("validate", file(), "--output", "json")
     assert (result.code, result.json["problems"]) == (0, [])
-    assert result.json["plugins"] == [{"room": "sinks", "name": "lines", "provider": '"lining.py"'}]
+    assert result.json["plugins"] == [{"type": "sinks", "name": "lines", "provider": '"lining.py"'}]
 
 
 LOOK = """\
@@ -62,7 +62,7 @@ def test_validate_connect_looks_at_it(ingest, folder, file, look, found, error):
         assert answer["error"]["message"].startswith(error[1])
 
 
-def test_it_has_no_option_store_beside_sinks_that_have_one(ingest, file):
+def test_it_has_no_option_store(ingest, file):
     text = PIPELINE.replace("pipelines:", "stores: {s: {memory: {}}, z: {memory: {}}}\npipelines:")
     assert ingest("validate", file(text)).code == 0
     result = ingest("validate", file(text.replace("./lines}", "./lines, store: s}")))
@@ -76,7 +76,7 @@ def test_explain_keeps_its_events_and_shows_no_puts(ingest, folder, file):
     assert (line["outcome"], line["puts"], line["refusals"]) == ("kept", [], [])
 
 
-def test_explain_drops_events_it_does_not_want(ingest, folder, file):
+def test_explain_drops_events_that_when_excludes(ingest, folder, file):
     (folder / "e.jsonl").write_text('{"body": "x"}\n')
     text = PIPELINE.replace("./lines}", "./lines, when: \"%{body} == 'y'\"}")
     line = ingest("explain", file(text), "--events", "e.jsonl", "--output", "json").json
@@ -105,7 +105,7 @@ def test_event_that_a_mapper_makes_nothing_of_fails(ingest, folder, file):
     assert (line["outcome"], line["puts"], refusal["code"]) == ("failed", [], "sink_bug")
 
 
-def test_graph_ends_with_it(ingest, file):
+def test_graph_has_no_table_for_it(ingest, file):
     drawn = ingest("graph", file()).out
     assert 'p1_sink1[/"lines"/]' in drawn
     assert "table1" not in drawn
@@ -120,10 +120,10 @@ def test_describe_shows_an_installed_one(ingest, folder, monkeypatch):
     assert "Folder of the files" in shown
 
 
-def test_replay_writes_what_it_refused(ingest, folder, file):
-    letters = FileDeadLetters(folder / "state", "p")
-    values = (b"mended", b"refused")
-    letters.publish(
+def test_replay_writes_to_it(ingest, folder, file):
+    queue = FileDeadLetters(folder / "state", "p")
+    values = (b"corrected", b"refused")
+    queue.publish(
         [
             DeadLetter(
                 record=Record("a.log", 0, offset, None, value, 500),
@@ -143,5 +143,5 @@ def test_replay_writes_what_it_refused(ingest, folder, file):
     )
     result = ingest("dead-letters", "replay", file(), "--output", "json")
     assert (result.json["replayed"], result.json["failed_again"]) == (1, {"bad_line": 1})
-    assert [path.read_text() for path in (folder / "lines").glob("[0-9]*")] == ["mended\n"]
+    assert [path.read_text() for path in (folder / "lines").glob("[0-9]*")] == ["corrected\n"]
     assert not [*(folder / "lines").glob(".*/*")]

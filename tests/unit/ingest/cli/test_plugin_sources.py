@@ -1,4 +1,4 @@
-"""A source of a plugin in the commands, beside the built-in ones."""
+"""Commands with a source of a plugin."""
 
 import json
 
@@ -20,10 +20,10 @@ def file(folder):
     return write
 
 
-def test_validate_takes_it_and_says_whose_it_is(ingest, file):
+def test_validate_accepts_it_and_names_its_provider(ingest, file):
     result = ingest("validate", file(), "--connect", "--output", "json")
     found = json.loads(result.out)
-    assert found["plugins"] == [{"room": "sources", "name": "ticking", "provider": '"cli_ticking.py"'}]
+    assert found["plugins"] == [{"type": "sources", "name": "ticking", "provider": '"cli_ticking.py"'}]
     assert [each["found"] for each in found["connections"] if each["what"].startswith("source")] == ["7 a second"]
 
 
@@ -33,16 +33,16 @@ def test_validate_points_at_a_wrong_option(ingest, file):
     assert 'did you mean "per_second"?' in result.out + result.err
 
 
-def test_its_answers_are_used_by_checks(ingest, folder, file):
+def test_checks_use_its_properties(ingest, folder, file):
     file()
     text = (folder / "p.yaml").read_text().replace('attribute: "2hb_"', 'attribute: "other"')
     (folder / "p.yaml").write_text(text)
     stderr = ingest("validate", "p.yaml").err
     assert 'no decorator sets the attribute "2hb_"' in stderr
-    assert "nothing is stored" in stderr  # it says that it has no headers
+    assert "nothing is stored" in stderr  # its records have no headers
 
 
-def test_explain_decodes_as_it_says(ingest, folder, file):
+def test_explain_uses_its_decoding(ingest, folder, file):
     (folder / "e.jsonl").write_text('{"body": "x", "key": "k"}\n')
     result = ingest("explain", file(), "--events", "e.jsonl")
     assert result.code == 0
@@ -60,4 +60,4 @@ def test_describe_shows_an_installed_one(ingest, folder, monkeypatch):
     result = ingest("describe", "ticking")
     assert "Count up" in result.out
     assert "per_second" in result.out
-    assert "Of ticker 1.0." in result.out
+    assert "Provided by ticker 1.0." in result.out

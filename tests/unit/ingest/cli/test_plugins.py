@@ -1,4 +1,4 @@
-"""Plugins as their user meets them: found, named with package and version, and distinguished when broken."""
+"""Plugins in the commands: found, shown with package and version, and reported if broken."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.support.plugins import install, pipeline, shout
 
 @pytest.fixture
 def packages(folder, monkeypatch):
-    """A folder of installed packages; the present folder is another one."""
+    """A folder of installed packages; not the working directory."""
     found = folder / "packages"
     found.mkdir()
     monkeypatch.syspath_prepend(found)
@@ -25,21 +25,21 @@ def louder(packages):
 class TestPackage:
     def test_list(self, ingest):
         (entry,) = [each for each in ingest("describe", "--output", "json").json if each["name"] == "loud"]
-        expected = {"room": "decorators", "name": "loud", "summary": "Say it louder.", "provider": "louder 1.2"}
+        expected = {"type": "decorators", "name": "loud", "summary": "Say it louder.", "provider": "louder 1.2"}
         assert entry == expected
-        assert "Say it louder. (of louder 1.2)" in ingest("describe").out
+        assert "Say it louder. (from louder 1.2)" in ingest("describe").out
 
     def test_page(self, ingest):
         page = ingest("describe", "loud", "--output", "json").json[0]
         assert (page["provider"], page["options"][0]["name"]) == ("louder 1.2", "mark")
-        assert "\nOf louder 1.2.\n" in ingest("describe", "loud").out
+        assert "\nProvided by louder 1.2.\n" in ingest("describe", "loud").out
 
     def test_validate(self, ingest, folder):
         (folder / "p.yaml").write_text(pipeline("loud"))
         result = ingest("validate", "p.yaml")
-        assert (result.code, result.err.splitlines()[0]) == (0, 'decorator "loud" is of louder 1.2')
+        assert (result.code, result.err.splitlines()[0]) == (0, 'decorator "loud" is from louder 1.2')
         found = ingest("validate", "p.yaml", "--output", "json").json
-        assert found["plugins"] == [{"room": "decorators", "name": "loud", "provider": "louder 1.2"}]
+        assert found["plugins"] == [{"type": "decorators", "name": "loud", "provider": "louder 1.2"}]
 
     def test_options_are_checked(self, ingest, folder):
         (folder / "p.yaml").write_text(pipeline("loud: {marc: 5}"))
@@ -49,7 +49,7 @@ class TestPackage:
     def test_explain_and_test(self, ingest, folder):
         (folder / "p.yaml").write_text(pipeline("loud"))
         explained = ingest("explain", "p.yaml")
-        assert explained.err.startswith('decorator "loud" is of louder 1.2\n')
+        assert explained.err.startswith('decorator "loud" is from louder 1.2\n')
         assert "f:body = HEY!" in explained.out
         assert ingest("test", "p.yaml").code == 0
 
@@ -63,31 +63,31 @@ class TestBrokenPackage:
         (packages / "cli_broken.py").write_text("import no_such_library\n")
         install(packages, "broken", "loud = cli_broken:Shout")
 
-    def test_others_do_not_notice(self, ingest, pipeline):
+    def test_other_components_are_unaffected(self, ingest, pipeline):
         assert ingest("test", "pipeline.yaml").code == 0
         assert ingest("describe", "split").code == 0
 
-    def test_list_says_so(self, ingest):
+    def test_list_shows_the_error(self, ingest):
         result = ingest("describe")
         reason = (
             'decorator "loud" of broken 1.0 (cli_broken:Shout): "cli_broken" needs the module "no_such_library"; '
-            'install what "no_such_library" is in'
+            'install the package that contains "no_such_library"'
         )
         assert (result.code, f"CANNOT BE USED: {reason}" in result.out) == (0, True)
         (entry,) = [each for each in ingest("describe", "--output", "json").json if each["name"] == "loud"]
-        assert entry == {"room": "decorators", "name": "loud", "error": reason}
+        assert entry == {"type": "decorators", "name": "loud", "error": reason}
 
     def test_page_is_an_error(self, ingest):
         result = ingest("describe", "loud")
         assert (result.code, 'needs the module "no_such_library"' in result.err) == (2, True)
 
-    def test_pipeline_that_uses_it_is_told_where(self, ingest, folder):
+    def test_validate_names_the_location(self, ingest, folder):
         (folder / "p.yaml").write_text(pipeline("loud"))
         result = ingest("validate", "p.yaml")
         assert result.code == 2
         assert result.err.startswith(
             'p.yaml:8:9: unknown-component: decorator "loud" of broken 1.0 (cli_broken:Shout): '
-            '"cli_broken" needs the module "no_such_library"; install what "no_such_library" is in\n'
+            '"cli_broken" needs the module "no_such_library"; install the package that contains "no_such_library"\n'
         )
 
 
@@ -97,7 +97,7 @@ class TestFile:
         (folder / "jobs" / "cli_steps.py").write_text(shout("loud"))
         (folder / "jobs" / "p.yaml").write_text(pipeline("loud", "plugins: [cli_steps]"))
         assert ingest("test", "jobs/p.yaml").code == 0
-        assert 'decorator "loud" is of "cli_steps.py"' in ingest("validate", "jobs/p.yaml").err
+        assert 'decorator "loud" is from "cli_steps.py"' in ingest("validate", "jobs/p.yaml").err
         monkeypatch.chdir(folder / "jobs")
         assert ingest("test", "p.yaml").code == 0
 
@@ -108,7 +108,7 @@ class TestFile:
         (folder / "p.yaml").write_text(pipeline("loud", "include: shared/plugins.yaml"))
         assert ingest("test", "p.yaml").code == 0
 
-    def test_its_faults_are_told_with_their_lines(self, ingest, folder):
+    def test_import_error_names_its_line(self, ingest, folder):
         (folder / "cli_faulty.py").write_text("\n\nraise KeyError('x')\n")
         (folder / "p.yaml").write_text(pipeline("loud", "plugins: [cli_faulty]"))
         result = ingest("validate", "p.yaml")
@@ -118,16 +118,16 @@ class TestFile:
             in result.err
         )
 
-    def test_rules_are_told_where_the_step_is(self, ingest, folder):
-        (folder / "cli_untold.py").write_text(shout("loud").replace('    "Say it louder."\n', ""))
-        (folder / "p.yaml").write_text(pipeline("loud", "plugins: [cli_untold]"))
+    def test_contract_violation_names_the_location_of_the_decorator(self, ingest, folder):
+        (folder / "cli_no_doc.py").write_text(shout("loud").replace('    "Say it louder."\n', ""))
+        (folder / "p.yaml").write_text(pipeline("loud", "plugins: [cli_no_doc]"))
         result = ingest("validate", "p.yaml")
         assert (
-            'p.yaml:8:9: unknown-component: decorator "loud" of "cli_untold.py" (cli_untold:Shout): "Shout" has no '
-            "docstring; say what it does" in result.err
+            'p.yaml:8:9: unknown-component: decorator "loud" of "cli_no_doc.py" (cli_no_doc:Shout): "Shout" has no '
+            "docstring; add one" in result.err
         )
 
-    def test_it_fails_with_its_name_and_line(self, ingest, folder):
+    def test_bug_names_the_decorator_and_line(self, ingest, folder):
         (folder / "cli_bug.py").write_text(shout("loud").replace("event.body = ", "event.body = 1 / 0 or "))
         (folder / "p.yaml").write_text(pipeline("loud", "plugins: [cli_bug]"))
         (line,) = ingest("explain", "p.yaml", "--output", "json").lines
@@ -137,7 +137,7 @@ class TestFile:
             "decorator": "loud",
         }
 
-    def test_one_that_hangs_is_ended_and_named(self, ingest, folder):
+    def test_hanging_decorator_times_out(self, ingest, folder):
         (folder / "cli_hang.py").write_text(shout("loud").replace("        return True", "        while True: pass"))
         (folder / "p.yaml").write_text(pipeline("loud", "plugins: [cli_hang]"))
         (line,) = ingest("explain", "p.yaml", "--output", "json").lines
@@ -147,40 +147,40 @@ class TestFile:
             "decorator": "loud",
         }
 
-    def test_one_that_can_not_be_made_is_named(self, ingest, folder):
+    def test_decorator_that_cannot_be_created_is_named(self, ingest, folder):
         constructor = "    def __init__(self, settings):\n        raise ValueError('no table')\n\n    def decorate"
-        (folder / "cli_unmade.py").write_text(shout("loud").replace("    def decorate", constructor))
-        (folder / "p.yaml").write_text(pipeline("loud", "plugins: [cli_unmade]"))
+        (folder / "cli_failing.py").write_text(shout("loud").replace("    def decorate", constructor))
+        (folder / "p.yaml").write_text(pipeline("loud", "plugins: [cli_failing]"))
         result = ingest("test", "p.yaml")
         assert result.code == 2
-        assert '"loud" cannot be made: ValueError: no table (cli_unmade:16, "cli_unmade.py")' in result.err
+        assert '"loud" cannot be created: ValueError: no table (cli_failing:16, "cli_failing.py")' in result.err
 
 
-class TestNoOtherWay:
-    """YAML names code under `plugins` alone."""
+class TestUnnamedCode:
+    """Only `plugins` in YAML names code."""
 
     @pytest.mark.parametrize(
-        "step",
+        "decorator",
         ['"cli_trap:Shout"', '"cli_trap.Shout"', '"cli_trap"', '{"cli_trap:Shout": {}}', '{"../cli_trap": {}}'],
     )
-    def test_a_path_is_no_decorator(self, ingest, folder, monkeypatch, step):
+    def test_path_is_not_a_decorator(self, ingest, folder, monkeypatch, decorator):
         monkeypatch.syspath_prepend(folder)
-        (folder / "cli_trap.py").write_text("open('sprung', 'w').close()\n" + shout("loud"))
-        (folder / "p.yaml").write_text(pipeline(step))
+        (folder / "cli_trap.py").write_text("open('imported', 'w').close()\n" + shout("loud"))
+        (folder / "p.yaml").write_text(pipeline(decorator))
         result = ingest("validate", "p.yaml")
         assert (result.code, "unknown-component" in result.err) == (2, True)
-        assert not (folder / "sprung").exists()
+        assert not (folder / "imported").exists()
 
     @pytest.mark.parametrize("plugin", ["./cli_trap", "../cli_trap.py", "/tmp/cli_trap", "cli_trap.py:Shout"])
-    def test_a_path_is_no_plugin(self, ingest, folder, plugin):
-        (folder / "cli_trap.py").write_text("open('sprung', 'w').close()\n" + shout("loud"))
+    def test_path_is_not_a_plugin(self, ingest, folder, plugin):
+        (folder / "cli_trap.py").write_text("open('imported', 'w').close()\n" + shout("loud"))
         (folder / "p.yaml").write_text(pipeline("loud", f'plugins: ["{plugin}"]'))
         result = ingest("validate", "p.yaml")
-        assert (result.code, "is no name of a module" in result.err) == (2, True)
-        assert not (folder / "sprung").exists()
+        assert (result.code, "is not a module name" in result.err) == (2, True)
+        assert not (folder / "imported").exists()
 
-    def test_file_that_nobody_names_is_not_run(self, ingest, folder):
-        (folder / "cli_trap.py").write_text("open('sprung', 'w').close()\n" + shout("loud"))
+    def test_file_not_named_is_not_imported(self, ingest, folder):
+        (folder / "cli_trap.py").write_text("open('imported', 'w').close()\n" + shout("loud"))
         (folder / "p.yaml").write_text(pipeline("loud"))
         assert ingest("validate", "p.yaml").code == 2
-        assert not (folder / "sprung").exists()
+        assert not (folder / "imported").exists()

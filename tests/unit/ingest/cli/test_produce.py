@@ -6,18 +6,18 @@ from ingest.dry_run.inputs import given_of
 from ingest.sources.decoding import Decoder
 
 
-def made(content, form="raw"):
+def record_of(content, form="raw"):
     return produced(0, given_of(0, content), form)
 
 
 def test_event_becomes_a_record_with_headers():
-    assert made({"body": "1:2", "key": "k", "attributes": {"a": "1"}, "timestamp_ms": 5}) == Record(
+    assert record_of({"body": "1:2", "key": "k", "attributes": {"a": "1"}, "timestamp_ms": 5}) == Record(
         "", 0, 0, b"k", b"1:2", 5, (("a", b"1"),)
     )
 
 
 @pytest.mark.parametrize("form", ["raw", "json"])
-def test_source_makes_the_same_event_of_it(form):
+def test_source_decodes_the_same_event(form):
     content = {
         "body": {"b64": "/w=="},
         "host": "h",
@@ -26,7 +26,7 @@ def test_source_makes_the_same_event_of_it(form):
         "attributes": {"a": "x"},
         "key": "k",
     }
-    event = Decoder(format=form).decode(made(content, form))
+    event = Decoder(format=form).decode(record_of(content, form))
     assert (event.body, event.host, event.priority, event.nanos, event.attributes, event.key) == (
         b"\xff",
         "h",
@@ -37,14 +37,14 @@ def test_source_makes_the_same_event_of_it(form):
     )
 
 
-def test_whole_record_goes_as_it_is():
+def test_record_is_produced_unchanged():
     record = {"value": None, "key": "k", "headers": [["h", None]], "timestamp_ms": 3}
-    assert made({"record": record}) == Record("", 0, 0, b"k", None, 3, (("h", None),))
+    assert record_of({"record": record}) == Record("", 0, 0, b"k", None, 3, (("h", None),))
 
 
-def test_avro_must_be_given_whole():
+def test_avro_needs_a_record():
     with pytest.raises(ConfigError, match="flume_avro"):
-        made({"body": "x"}, "flume_avro")
+        record_of({"body": "x"}, "flume_avro")
 
 
 @pytest.mark.parametrize("options", [[], ["--events", "e", "--lines", "l"]], ids=str)

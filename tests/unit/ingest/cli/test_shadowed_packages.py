@@ -1,4 +1,4 @@
-"""A module of the user with the name of one of our packages."""
+"""A user's module with the name of one of our packages."""
 
 import os
 import subprocess

@@ -9,11 +9,11 @@ from ingest.cli.submit import _shown
 
 @pytest.fixture
 def command(ingest, pipeline, monkeypatch):
-    """The command for the pipeline with some more lines."""
+    """A function that returns the command for the pipeline with additional lines."""
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     monkeypatch.delenv("SPARK_HOME", raising=False)
 
-    def made(lines="", *options):
+    def build(lines="", *options):
         text = (pipeline / "pipeline.yaml").read_text()
         # an embedded store is refused on a cluster
         (pipeline / "p.yaml").write_text(text.replace("rocksdb: {path: ./data}", "hbase: {host: localhost}") + lines)
@@ -21,7 +21,7 @@ def command(ingest, pipeline, monkeypatch):
         assert result.code == 0, result.err
         return result.json["command"]
 
-    return made
+    return build
 
 
 def test_script_file_and_options_come_last(command):
@@ -62,7 +62,7 @@ def test_interpreter_is_ours_unless_the_user_chose_one(command, monkeypatch):
     assert "spark.pyspark.python" not in settings_of(command())
 
 
-def test_local_master_listens_to_this_machine(command):
+def test_local_master_listens_on_the_loopback_interface(command):
     assert settings_of(command())["spark.driver.bindAddress"] == "127.0.0.1"
 
 
@@ -73,7 +73,7 @@ def test_spark_of_the_user(command, monkeypatch, tmp_path):
     assert command()[0] == str(tmp_path / "spark" / "bin" / "spark-submit")
 
 
-def test_spark_that_is_not_there(ingest, pipeline, monkeypatch):
+def test_missing_spark(ingest, pipeline, monkeypatch):
     monkeypatch.setenv("SPARK_HOME", "/nowhere")
     result = ingest("submit", "pipeline.yaml", "--print")
     assert (result.code, 'there is no "/nowhere/bin/spark-submit"' in result.err) == (3, True)
@@ -84,7 +84,7 @@ def test_stdin_is_refused(ingest):
 
 
 def pasted(text):
-    """The words a shell makes of it, which takes a backslash before a line's end as nothing."""
+    """The words that a shell parses from it."""
     return shlex.split(text.replace("\\\n", ""))
 
 
@@ -97,5 +97,5 @@ def test_shown_command_is_the_command(ingest, pipeline):
 @pytest.mark.parametrize(
     "words", [["a b", "--conf", "x=y z", "it's", "--once"], ["s", "--a", "--b", "c", "d"]], ids=str
 )
-def test_any_words_can_be_pasted(words):
+def test_shown_words_can_be_pasted(words):
     assert pasted(_shown(words)) == words

@@ -1,4 +1,4 @@
-"""`scan`, `get` and `table apply`, on an embedded store."""
+"""`scan`, `get` and `table`, on an embedded store."""
 
 import pytest
 
@@ -11,7 +11,7 @@ ROWS = [b"a1", b"a2", b"b1", b"\xff\x00"]
 
 @pytest.fixture
 def store(pipeline):
-    """A store that is open, as a service has it."""
+    """An open store, as in a running service."""
     store = RocksDBStore(RocksDBSettings(path="./data"))
     store.open()
     store.ensure_table(TableSpec("mytable", (FamilySpec(b"cf", versions=2), FamilySpec(b"other"))))
@@ -48,9 +48,9 @@ class TestScan:
     @pytest.mark.parametrize(
         ("table", "hint"),
         [("mytabel", 'did you mean "mytable"?'), ("x", "there is mytable")],
-        ids=["a-slip", "another-name"],
+        ids=["typo", "another-name"],
     )
-    def test_other_name_is_told_what_there_is(self, ingest, store, table: str, hint: str):
+    def test_unknown_table_is_reported_with_a_hint(self, ingest, store, table: str, hint: str):
         result = ingest("scan", "pipeline.yaml", table)
         assert (result.code, result.out) == (3, "")
         assert f'there is no table "{table}"' in result.err
@@ -103,10 +103,10 @@ class TestScan:
             ("cf:q,othr:", 'there is no family "othr" in table "mytable"\n  hint: did you mean "other"?\n'),
             ("x:q", 'there is no family "x" in table "mytable"\n  hint: there is cf, other\n'),
         ],
-        ids=["no-colon", "a-slip", "another-name"],
+        ids=["no-colon", "typo", "another-name"],
     )
     @pytest.mark.parametrize("command", [["scan"], ["get", "a1"]], ids=["scan", "get"])
-    def test_family_that_is_not_there(self, ingest, store, command, columns, message):
+    def test_unknown_family_is_reported_with_a_hint(self, ingest, store, command, columns, message):
         name, *row = command
         result = ingest(name, "pipeline.yaml", "mytable", *row, "--columns", columns)
         assert (result.code, result.out, result.err) == (3, "", f"error: {message}")
@@ -118,11 +118,11 @@ class TestScan:
         cells = ingest(*SCAN, "--limit", 1, "--columns", "cf:q", "--versions", 2).json["cells"]
         assert [cell[2] for cell in cells] == [2000, 1000]
 
-    def test_table_that_is_not_there(self, ingest, store):
+    def test_unknown_table(self, ingest, store):
         result = ingest("scan", "pipeline.yaml", "absent")
         assert (result.code, result.out) == (3, "")
 
-    def test_store_that_is_not_there(self, ingest, pipeline):
+    def test_missing_store(self, ingest, pipeline):
         assert ingest("scan", "pipeline.yaml", "mytable").code == 3
 
 
@@ -134,7 +134,7 @@ class TestGet:
             "\\xff\\x00\n  cf:q  1970-01-01T00:00:02.000Z  v2000\n  cf:q  1970-01-01T00:00:01.000Z  v1000\n"
         )
 
-    def test_row_that_is_not_there(self, ingest, store):
+    def test_missing_row(self, ingest, store):
         result = ingest("get", "pipeline.yaml", "mytable", "a3")
         assert (result.code, result.out) == (3, "")
         assert 'no row "a3" in table "mytable"' in result.err
@@ -181,7 +181,7 @@ def declare(pipeline):
 
 
 class TestTablePlan:
-    def test_store_that_is_not_there_yet(self, ingest, declare):
+    def test_store_that_does_not_exist_yet(self, ingest, declare):
         declare()
         result = ingest(*PLAN)
         assert result.code == 4
@@ -207,7 +207,7 @@ class TestTablePlan:
             ["mytable", "logs", "cf", "ttl", "30d", "for", "ever", "only", "with", "--allow-data-loss"],
         ]
 
-    def test_family_that_is_not_declared_is_no_drift(self, ingest, declare, store):
+    def test_undeclared_family_does_not_count_as_drift(self, ingest, declare, store):
         declare("tables: {mytable: {families: {cf: {versions: 2}}}}")
         result = ingest(*PLAN, *JSON)
         assert (result.code, result.json["drift"]) == (0, False)
@@ -221,7 +221,7 @@ class TestTablePlan:
 
 
 class TestTableApply:
-    def test_makes_what_is_missing(self, ingest, folder):
+    def test_missing_tables_and_families_are_created(self, ingest, folder):
         (folder / "p.yaml").write_text(STORES)
         first = ingest(*APPLY, *JSON)
         assert (first.code, first.json["left"], first.json["commands"]) == (0, [], [])
@@ -234,7 +234,7 @@ class TestTableApply:
         assert (again.code, again.out, again.err) == (0, "", "all tables are as declared\n")
         assert ingest(*PLAN).code == 0
 
-    def test_changes_all_but_what_would_delete_cells(self, ingest, declare, store):
+    def test_changes_that_delete_cells_need_the_option(self, ingest, declare, store):
         store.close()
         declare()
         result = ingest(*APPLY, *JSON)
@@ -277,7 +277,7 @@ class TestWhichStore:
         result = ingest("scan", "p.yaml", "written")
         assert (result.code, '"one"' in result.err) == (3, True)
 
-    def test_could_be_anywhere(self, ingest, folder):
+    def test_ambiguous_store_is_an_error(self, ingest, folder):
         (folder / "p.yaml").write_text(STORES)
         result = ingest("scan", "p.yaml", "unknown")
         assert (result.code, "tables: {unknown: {store: NAME}}" in result.err) == (2, True)

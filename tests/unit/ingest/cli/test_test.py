@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from ingest.cli.junit import junit_of
 
 
-def broken(folder):
-    """The pipeline with a test that expects too much."""
+def write_failing(folder):
+    """Write the pipeline with failing tests."""
     text = (folder / "pipeline.yaml").read_text()
     (folder / "p.yaml").write_text(
         text.replace('"colfam:value": "56"', '"colfam:value": "57"').replace("failed: 1", "failed: 2")
@@ -17,12 +17,12 @@ def broken(folder):
 def test_passing_tests(ingest, pipeline):
     result = ingest("test", "pipeline.yaml")
     assert result.code == 0
-    assert result.out == ("passed  one tick is one row\npassed  a comment is dropped, a line that is no tick fails\n")
+    assert result.out == ("passed  one tick is one row\npassed  a comment is dropped, a malformed line fails\n")
     assert result.err == "2 tests passed\nnext: ingest run --once pipeline.yaml\n"
 
 
-def test_failing_test_says_what_was_expected_and_where(ingest, pipeline):
-    broken(pipeline)
+def test_failing_test_shows_the_difference_and_its_location(ingest, pipeline):
+    write_failing(pipeline)
     result = ingest("test", "p.yaml")
     assert result.code == 1
     assert 'puts[0].cells.colfam:value: expected "57", got "56"' in result.out
@@ -34,7 +34,7 @@ def test_failing_test_says_what_was_expected_and_where(ingest, pipeline):
     assert result.err.startswith("2 of 2 tests failed\n")
 
 
-def test_what_on_error_drops_is_dropped_and_not_failed(ingest, pipeline):
+def test_event_dropped_by_on_error_counts_as_dropped(ingest, pipeline):
     text = (pipeline / "pipeline.yaml").read_text()
     (pipeline / "p.yaml").write_text(
         text.replace("  - regex:\n", "  - regex:\n          on_error: drop\n")
@@ -45,14 +45,14 @@ def test_what_on_error_drops_is_dropped_and_not_failed(ingest, pipeline):
 
 
 def test_results_as_json(ingest, pipeline):
-    broken(pipeline)
+    write_failing(pipeline)
     result = ingest("test", "p.yaml", "--output", "json")
     assert (result.code, result.json["passed"], result.json["failed"]) == (1, 0, 2)
     assert result.json["tests"][0]["differences"][0]["path"] == ["puts", 0, "cells", "colfam:value"]
 
 
 def test_junit(ingest, pipeline):
-    broken(pipeline)
+    write_failing(pipeline)
     assert ingest("test", "p.yaml", "--junit", "report.xml").code == 1
     suite = ET.parse("report.xml").getroot()[0]  # noqa: S314 - ours
     assert suite.attrib == {"name": "p.yaml", "tests": "2", "failures": "2", "errors": "0", "skipped": "0"}
@@ -69,7 +69,7 @@ def test_file_without_tests(ingest, pipeline):
 
 
 @given(st.lists(st.tuples(st.text(), st.text(), st.lists(st.text(), max_size=2))))
-def test_junit_holds_any_text(results):
+def test_junit_accepts_any_text(results):
     root = ET.fromstring(junit_of("p.yaml", results))  # noqa: S314 - ours
     assert root.attrib["tests"] == str(len(results))
     assert root.attrib["failures"] == str(sum(bool(lines) for _, _, lines in results))

@@ -1,4 +1,4 @@
-"""A service whose output is not read keeps running."""
+"""A service does not block when its output is not read."""
 
 import contextlib
 import fcntl
@@ -14,8 +14,8 @@ from ingest.observe.drain import Drain
 
 
 @pytest.fixture
-def full() -> Iterator[tuple[int, TextIO]]:
-    """The end of a full pipe where somebody could read, and the other end as a stream."""
+def full_pipe() -> Iterator[tuple[int, TextIO]]:
+    """A full pipe: the descriptor to read from, and the stream to write to."""
     reader, writer = os.pipe()
     os.write(writer, b"." * fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096))
     stream = os.fdopen(writer, "w")
@@ -25,36 +25,36 @@ def full() -> Iterator[tuple[int, TextIO]]:
         stream.close()
 
 
-def test_lines_wait_for_a_reader_and_the_service_does_not(full):
-    reader, stream = full
+def test_lines_are_written_when_the_pipe_is_read(full_pipe):
+    reader, stream = full_pipe
     earlier = sys.stderr
     out = Output(stream, stream, is_plain=True)
-    lost_lines = out.wait_for_nobody(lambda _lines: None, with_data=True)
+    dropped_lines = out.write_without_blocking(lambda _lines: None, with_data=True)
     out.note("a note")
     out.line("data")
     print("from anywhere", file=sys.stderr)  # noqa: T201 - a library may
-    assert lost_lines() == 0
+    assert dropped_lines() == 0
     assert os.read(reader, 1 << 20) == b"." * 4096
-    said = b""
-    while said.count(b"\n") < 3:
-        said += os.read(reader, 1 << 20)
+    written = b""
+    while written.count(b"\n") < 3:
+        written += os.read(reader, 1 << 20)
     out.close()
-    assert set(said.splitlines()) == {b"a note", b"data", b"from anywhere"}
+    assert set(written.splitlines()) == {b"a note", b"data", b"from anywhere"}
     assert sys.stderr is earlier
 
 
-def test_last_lines_have_an_end(full, monkeypatch):
-    _, stream = full
+def test_close_does_not_block_on_an_unread_pipe(full_pipe, monkeypatch):
+    _, stream = full_pipe
     monkeypatch.setattr(Drain.finish, "__defaults__", (0.01,))
     out = Output(stream, stream, is_plain=True)
-    out.wait_for_nobody(lambda _lines: None, with_data=True)
-    out.note("nobody reads this")
+    out.write_without_blocking(lambda _lines: None, with_data=True)
+    out.note("not read")
     out.close()
 
 
-def test_without_files_nothing_changes(capsys):
+def test_streams_without_descriptors_are_unchanged(capsys):
     out = Output(sys.stdout, sys.stderr, is_plain=True)
-    lost_lines = out.wait_for_nobody(lambda _lines: None, with_data=True)
+    dropped_lines = out.write_without_blocking(lambda _lines: None, with_data=True)
     out.note("seen")
     out.close()
-    assert (lost_lines(), capsys.readouterr().err) == (0, "seen\n")
+    assert (dropped_lines(), capsys.readouterr().err) == (0, "seen\n")

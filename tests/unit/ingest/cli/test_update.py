@@ -1,4 +1,4 @@
-"""`ingest test --update`: what came out stands in the file, and every other byte is the one that was there."""
+"""`ingest test --update`: writes actual results into the file and changes no other byte."""
 
 import os
 import sys
@@ -28,7 +28,7 @@ tests:
 
 @pytest.fixture
 def update(ingest, folder):
-    """Write a file with these tests, update it, and give its tests as they are then."""
+    """A function that writes tests to a file, updates it, and returns its tests."""
 
     def run(tests: str, code: int = 0, newline: str = "\n", mark: str = "") -> str:
         text = mark + HEAD + tests
@@ -181,7 +181,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize(("tests", "replaced"), LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["unix", "windows"])
-def test_only_what_differs_is_written(update, tests, replaced, newline):
+def test_only_differences_are_written(update, tests, replaced, newline):
     expected = tests
     for before, after in replaced.items():
         assert expected.count(before) == 1, before
@@ -196,7 +196,7 @@ def test_without_a_newline_at_the_end_and_with_a_byte_order_mark(update):
     assert update(tests, mark="\ufeff") == tests + '\n      - {row: "b"}'
 
 
-def test_what_passes_is_left_alone(ingest, pipeline):
+def test_passing_tests_are_unchanged(ingest, pipeline):
     before = (pipeline / "pipeline.yaml").stat()
     result = ingest("test", "pipeline.yaml", "--update")
     assert (result.code, (pipeline / "pipeline.yaml").stat().st_ino) == (0, before.st_ino)
@@ -222,7 +222,7 @@ def test_changes_are_reported(update, ingest, folder):
     assert sorted(path.name for path in folder.iterdir()) == ["link.yaml", "p.yaml"]
 
 
-def test_json_says_the_same(ingest, folder):
+def test_changes_as_json(ingest, folder):
     (folder / "p.yaml").write_text(HEAD + '  - {name: one, given: [{body: "56", key: k1}], expect: {kept: 2}}\n')
     result = ingest("test", "p.yaml", "--update", "--output", "json")
     assert (result.code, result.json["passed"]) == (0, 1)
@@ -252,7 +252,7 @@ def test_tests_of_an_included_file_are_changed_there(ingest, folder):
     assert "expect: {kept: 1}}  # here\n" in (folder / "parts/tests.yaml").read_text()
 
 
-LEFT = {
+UNCHANGED = {
     "alias": (
         """\
   - {name: one, given: [{body: "56", key: k1}], expect: &e {kept: 2}}
@@ -271,11 +271,11 @@ LEFT = {
 }
 
 
-@pytest.mark.parametrize(("tests", "why"), LEFT.values(), ids=LEFT)
-def test_what_stands_for_more_than_itself_is_left(update, ingest, tests, why):
+@pytest.mark.parametrize(("tests", "reason"), UNCHANGED.values(), ids=UNCHANGED)
+def test_alias_anchor_and_variable_are_unchanged(update, ingest, tests, reason):
     assert update(tests, code=1) == tests
     result = ingest("test", "p.yaml", "--update")
-    assert (result.code, why in result.out) == (1, True)
+    assert (result.code, reason in result.out) == (1, True)
 
 
 def test_no_secret_is_written(ingest, folder):
@@ -294,10 +294,10 @@ def test_no_secret_is_written(ingest, folder):
     assert after == text.replace("kept: 3", "kept: 1")
 
 
-def test_file_that_can_not_be_written_stays(ingest, folder, monkeypatch):
+def test_file_that_cannot_be_written_is_unchanged(ingest, folder, monkeypatch):
     (folder / "p.yaml").write_text(HEAD + '  - {name: one, given: [{body: "56", key: k1}], expect: {kept: 2}}\n')
     before = (folder / "p.yaml").read_bytes()
-    (folder / f".p.yaml.{os.getpid()}.tmp").mkdir()  # stands where the new file would be made
+    (folder / f".p.yaml.{os.getpid()}.tmp").mkdir()  # blocks the path of the temporary file
     result = ingest("test", "p.yaml", "--update")
     assert (result.code, result.err.splitlines()[0]) == (3, 'error: cannot write "p.yaml": Is a directory')
     assert (folder / "p.yaml").read_bytes() == before
@@ -311,13 +311,13 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_every_value_is_read_as_it_was_written(value):
+def test_values_round_trip(value):
     node = compose(f"x: {_flow(value)}\ny: 1\n", "file", [])
     assert plain(node) == {"x": value, "y": 1}
 
 
 @given(VALUES)
-def test_no_value_is_taken_for_a_variable(value):
+def test_dollar_signs_are_escaped(value):
     def texts(part):
         match part:
             case str():
@@ -329,10 +329,10 @@ def test_no_value_is_taken_for_a_variable(value):
     assert [text for text in texts(_escaped(value)) if "${" in text.replace("$${", "")] == []
 
 
-def test_names_of_columns_are_written_as_they_are(ingest, folder):
-    step = "      - value: {attribute: "
+def test_column_names_are_not_escaped(ingest, folder):
+    decorator = "      - value: {attribute: "
     tests = '  - {name: one, given: [{body: "56", key: "k${X:1}"}], expect: {}}\n'
-    head = HEAD.replace(f'{step}"2hb_f:q"', f'{step}"2hb_f:$${{q}}"')
+    head = HEAD.replace(f'{decorator}"2hb_f:q"', f'{decorator}"2hb_f:$${{q}}"')
     (folder / "p.yaml").write_text(head + tests)
     assert ingest("test", "p.yaml", "--update").code == 0
     assert '{table: "t", row: "k1", cells: {"f:${q}": "56"}}' in (folder / "p.yaml").read_text()

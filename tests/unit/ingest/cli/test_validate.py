@@ -34,7 +34,7 @@ pipelines:
 """
 
 
-def test_all_problems_at_once_with_their_lines(ingest, folder):
+def test_all_problems_are_reported_with_their_lines(ingest, folder):
     (folder / "p.yaml").write_text(TEN_MISTAKES)
     result = ingest("validate", "p.yaml", "--output", "json")
     found = [(problem["line"], problem["kind"]) for problem in result.json["problems"]]
@@ -62,13 +62,13 @@ def test_problems_as_text(ingest, folder):
     assert result.err.endswith("11 errors\n")
 
 
-def test_good_file(ingest, pipeline):
+def test_valid_file(ingest, pipeline):
     result = ingest("validate", "pipeline.yaml")
     assert (result.code, result.out) == (0, "")
     assert result.err == "pipeline.yaml: fine, 1 pipeline, 2 tests\nnext: ingest test pipeline.yaml\n"
 
 
-def test_good_file_as_json(ingest, pipeline):
+def test_valid_file_as_json(ingest, pipeline):
     result = ingest("validate", "pipeline.yaml", "--output", "json")
     assert (result.json, result.err) == ({"valid": True, "problems": []}, "")
 
@@ -79,15 +79,15 @@ class TestWarnings:
         text = (pipeline / "pipeline.yaml").read_text()
         (pipeline / "p.yaml").write_text(text + "chains: {spare: [null_deco]}\n")
 
-    def test_a_file_with_warnings_is_not_fine(self, ingest, warned):
+    def test_file_with_warnings_can_run(self, ingest, warned):
         result = ingest("validate", "p.yaml")
         assert (result.code, "unused: warning: " in result.err, "fine" in result.err) == (0, True, False)
         assert "p.yaml: can run, 1 warning, 1 pipeline, 2 tests\n" in result.err
 
-    def test_strict_refuses_them(self, ingest, warned):
+    def test_strict_refuses_warnings(self, ingest, warned):
         result = ingest("validate", "p.yaml", "--strict")
         assert (result.code, "can run" in result.err) == (2, False)
-        assert result.err.endswith("error: 1 warning in p.yaml\n  hint: correct them, or leave out --strict\n")
+        assert result.err.endswith("error: 1 warning in p.yaml\n  hint: correct them, or omit --strict\n")
 
     def test_strict_as_json(self, ingest, warned):
         assert ingest("validate", "p.yaml", "--output", "json").json["valid"]
@@ -95,31 +95,31 @@ class TestWarnings:
         (problem,) = result.json["problems"]
         assert (result.code, result.json["valid"], problem["kind"]) == (2, False, "unused")
 
-    def test_strict_takes_a_file_without_warnings(self, ingest, pipeline):
+    def test_strict_accepts_a_file_without_warnings(self, ingest, pipeline):
         assert ingest("validate", "pipeline.yaml", "--strict").code == 0
 
 
 class TestConnect:
-    def test_store_to_come_and_files_that_are_there(self, ingest, pipeline):
+    def test_missing_store_and_existing_files(self, ingest, pipeline):
         result = ingest("validate", "pipeline.yaml", "--connect")
         assert result.code == 0
         assert 'store "logs": does not exist yet, the first write creates it' in result.out
         assert 'source of pipeline "ticks": 2 files' in result.out
 
-    def test_what_is_missing_is_named_with_its_place(self, ingest, pipeline):
+    def test_missing_files_are_reported_with_their_location(self, ingest, pipeline):
         text = (pipeline / "pipeline.yaml").read_text()
         (pipeline / "p.yaml").write_text(text.replace("./ticks", "./tocks"))
         result = ingest("validate", "p.yaml", "--connect")
         assert result.code == 3
         assert 'PROBLEM  source of pipeline "ticks" (p.yaml:' in result.out
-        assert 'no file is at "./tocks"' in result.out
+        assert 'there is no file at "./tocks"' in result.out
 
-    def test_servers_that_do_not_answer(self, ingest, folder, unused_port):
+    def test_unavailable_servers(self, ingest, folder, unused_port):
         ingest("init", "--template", "hbase")
         text = (folder / "pipeline.yaml").read_text()
         text = text.replace("localhost:9092", f"localhost:{unused_port}").replace("port: 9090", f"port: {unused_port}")
         (folder / "p.yaml").write_text(text)
-        # in a process of its own: clients that could not connect leave their sockets to the collector
+        # in another process: clients that could not connect leave sockets to the garbage collector
         command = [sys.executable, "-m", "ingest", "validate", "p.yaml", "--connect", "--output", "json"]
         environment = os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[2])}
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False)
@@ -128,9 +128,9 @@ class TestConnect:
         answers = {answer["what"]: answer["error"]["code"] for answer in found["connections"]}
         assert answers == {'store "hbase"': "store_unavailable", 'source of pipeline "ticks"': "source_unavailable"}
 
-    def test_server_that_says_nothing_is_not_waited_for(self, ingest, pipeline, monkeypatch):
-        """A service would, for three minutes."""
-        monkeypatch.setattr(connecting, "PATIENCE_S", 0.2)
+    def test_unresponsive_server_is_reported_after_the_timeout(self, ingest, pipeline, monkeypatch):
+        """A service waits three minutes."""
+        monkeypatch.setattr(connecting, "CONNECT_TIMEOUT_S", 0.2)
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
             text = (pipeline / "pipeline.yaml").read_text()
@@ -143,7 +143,7 @@ class TestConnect:
 
 
 class Cluster:
-    """A Kafka client that knows the topics whose names begin with "there"."""
+    """A fake Kafka client; topics whose names start with "there" exist."""
 
     def __init__(self, connection: KafkaConnection) -> None:
         self.brokers = connection.brokers
@@ -155,20 +155,20 @@ class Cluster:
 
     def describe_configs(self, resources: object, **_: object) -> dict[str, Any]:
         limit, policy = {"value": "1000"}, {"value": "delete"}
-        kept, week = {"value": "-1"}, {"value": "604800000"}
+        unlimited, week = {"value": "-1"}, {"value": "604800000"}
         return {
             "topic": {
-                "there-dead": {"max.message.bytes": limit, "retention.ms": kept, "cleanup.policy": policy},
+                "there-dead": {"max.message.bytes": limit, "retention.ms": unlimited, "cleanup.policy": policy},
                 "there-a-week": {"max.message.bytes": limit, "retention.ms": week, "cleanup.policy": policy},
             }
         }
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
 
 class TestTopics:
-    """The source's and those of dead letters are looked for alike."""
+    """Topics of the source and of dead letters."""
 
     TEXT = """\
 version: 1
@@ -181,24 +181,24 @@ pipelines:
 """
 
     @pytest.fixture
-    def asked(self, ingest, folder, monkeypatch):
+    def validated(self, ingest, folder, monkeypatch):
         monkeypatch.setattr(admin, "admin_client", Cluster)
 
-        def ask(topic, letters, *more):
-            (folder / "p.yaml").write_text(self.TEXT % (topic, letters))
+        def validate(topic, dead_letter_topic, *more):
+            (folder / "p.yaml").write_text(self.TEXT % (topic, dead_letter_topic))
             return ingest("validate", "p.yaml", "--connect", *more)
 
-        return ask
+        return validate
 
-    def test_both_are_there(self, asked):
-        result = asked("there", "there-dead")
+    def test_existing_topics(self, validated):
+        result = validated("there", "there-dead")
         assert result.code == 0
         assert 'fine     source of pipeline "p": 1 topic, 2 partitions' in result.out
         assert 'fine     dead-letter topic of pipeline "p": records of at most 1000 bytes' in result.out
         assert "WARNING" not in result.out
 
-    def test_letters_that_will_be_lost_are_warned_of(self, asked):
-        result = asked("there", "there-a-week")
+    def test_retention_of_the_dead_letter_topic_is_a_warning(self, validated):
+        result = validated("there", "there-a-week")
         assert result.code == 0
         assert (
             'fine     dead-letter topic of pipeline "p": records of at most 1000 bytes\n'
@@ -207,15 +207,15 @@ pipelines:
             "         run 'kafka-configs.sh --alter --entity-type topics --entity-name there-a-week "
             "--add-config retention.ms=-1'\n"
         ) in result.out
-        assert asked("there", "there-a-week", "--strict").code == 2
-        result = asked("there", "there-a-week", "--output", "json")
-        *_, source, letters = result.json["connections"]
+        assert validated("there", "there-a-week", "--strict").code == 2
+        result = validated("there", "there-a-week", "--output", "json")
+        *_, source, dead_letters = result.json["connections"]
         assert (result.code, source["warning"]) == (0, None)
-        assert letters["warning"]["message"].endswith("retention.ms is 604800000")
-        assert letters["warning"]["hint"].endswith("--add-config retention.ms=-1'")
+        assert dead_letters["warning"]["message"].endswith("retention.ms is 604800000")
+        assert dead_letters["warning"]["hint"].endswith("--add-config retention.ms=-1'")
 
-    def test_both_are_missing(self, asked):
-        result = asked("ticks", "ticks-dead")
+    def test_missing_topics(self, validated):
+        result = validated("ticks", "ticks-dead")
         assert result.code == 3
         for location, what, topic, options in (
             ("5:14", "source", "ticks", ""),
@@ -227,13 +227,13 @@ pipelines:
             ) in result.out
 
 
-def test_stdin_is_a_file_too(ingest, pipeline, monkeypatch):
+def test_file_may_be_stdin(ingest, pipeline, monkeypatch):
     text = (pipeline / "pipeline.yaml").read_bytes()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
     assert ingest("validate", "-").code == 0
 
 
-def test_json_error_carries_the_problems(ingest, folder):
+def test_json_error_contains_the_problems(ingest, folder):
     (folder / "p.yaml").write_text("version: 2\n")
     error = json.loads(ingest("explain", "p.yaml", "--output", "json").err)["error"]
     assert error["problems"][0]["line"] == 1
@@ -258,7 +258,7 @@ class Reader(Decorator[Settings]):
 
 
 @pytest.mark.parametrize("command", ["validate", "explain", "test"])
-def test_a_step_that_can_not_begin_is_told_before_the_first_run(ingest, folder, command):
+def test_decorator_that_cannot_start_a_split_is_reported(ingest, folder, command):
     (folder / "zone_plugin.py").write_text(PLUGIN)
     content = """\
 version: 1

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files are written completely or not at all."""
 
 import errno
 import os
@@ -24,17 +24,17 @@ from ingest.durable import create_durably, on_disk, unusable, write_durably
         (errno.ENODEV, "disk_failed", Disposition.STOP),
     ],
 )
-def test_what_a_disk_refuses_is_waited_for_or_final(number: int, code: str, disposition: Disposition) -> None:
+def test_disk_error_is_retried_or_final(number: int, code: str, disposition: Disposition) -> None:
     error = unusable("the file", number, os.strerror(number))
     assert (error.code, error.disposition) == (code, disposition)
 
 
-def test_the_place_is_named() -> None:
+def test_error_names_the_path() -> None:
     with pytest.raises(Exception, match='"/state" cannot be used: No space left'), on_disk(Path("/state")):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_write_that_fails_leaves_what_was_there_and_nothing_beside_it(tmp_path: Path) -> None:
+def test_failed_write_changes_nothing_and_leaves_no_temporary_file(tmp_path: Path) -> None:
     write_durably(tmp_path / "file", b"before")
     (tmp_path / "folder" / "in the way").mkdir(parents=True)
     with pytest.raises(IsADirectoryError):
@@ -51,9 +51,9 @@ def test_created_file_is_never_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("write", [write_durably, create_durably])
-def test_second_name_that_a_killed_process_left_does_not_reach_the_file(tmp_path: Path, write) -> None:
+def test_leftover_hard_link_of_a_killed_process_is_not_written_through(tmp_path: Path, write) -> None:
     create_durably(tmp_path / "done", b"first")
-    # a process of the same number was killed between the link and the removal of its own name
+    # a process with the same thread id was killed between the link and the removal of the temporary name
     (tmp_path / f".file.{threading.get_native_id()}.tmp").hardlink_to(tmp_path / "done")
     write(tmp_path / "file", b"second")
     assert sorted((path.name, path.read_bytes()) for path in tmp_path.iterdir()) == [

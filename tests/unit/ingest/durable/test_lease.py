@@ -1,4 +1,4 @@
-"""A lease: taken, renewed, expired, taken over, fenced."""
+"""Leases: take, renew, expiry, takeover, fencing."""
 
 import time
 from pathlib import Path
@@ -43,7 +43,7 @@ def test_lease_is_exclusive_while_it_is_renewed(folder, clock):
     assert second.newest() == Grant(1, "first", clock.now_ms)
 
 
-def test_late_owner_notices_that_it_expired(folder, clock):
+def test_late_owner_detects_that_its_lease_expired(folder, clock):
     first = lease_of(folder, "first", clock)
     first.take()
     clock.now_ms += 60_000
@@ -54,7 +54,7 @@ def test_late_owner_notices_that_it_expired(folder, clock):
     assert first.take() == 2
 
 
-def test_late_owner_notices_that_another_has_it_and_changes_nothing(folder, clock):
+def test_late_owner_detects_another_owner_and_changes_nothing(folder, clock):
     first, second = lease_of(folder, "first", clock), lease_of(folder, "second", clock)
     first.take()
     clock.now_ms += 60_000
@@ -69,7 +69,7 @@ def test_late_owner_notices_that_another_has_it_and_changes_nothing(folder, cloc
     second.check()
 
 
-def test_heartbeat_that_took_too_long_to_write_is_a_loss(folder):
+def test_heartbeat_that_takes_too_long_to_write_loses_the_lease(folder):
     times_ms = iter([0, 1, 1, 60_001])  # taken, checked, renewed, written
     lease = Lease(folder, owner="slow", valid_ms=60_000, now_ms=lambda: next(times_ms))
     lease.take()
@@ -77,7 +77,7 @@ def test_heartbeat_that_took_too_long_to_write_is_a_loss(folder):
         lease.renew()
 
 
-def test_release_lets_the_next_owner_in_under_a_higher_fence(folder, clock):
+def test_next_owner_after_a_release_has_a_higher_fence(folder, clock):
     first, second = lease_of(folder, "first", clock), lease_of(folder, "second", clock)
     first.take()
     first.release()
@@ -87,10 +87,10 @@ def test_release_lets_the_next_owner_in_under_a_higher_fence(folder, clock):
         first.renew()
 
 
-@pytest.mark.parametrize(("step_ms", "is_valid"), [(-59_999, True), (-60_000, False), (59_999, True), (60_000, False)])
-def test_clock_that_jumps_does_not_keep_a_lease_for_ever(folder, clock, step_ms, is_valid):
+@pytest.mark.parametrize(("jump_ms", "is_valid"), [(-59_999, True), (-60_000, False), (59_999, True), (60_000, False)])
+def test_lease_expires_after_a_clock_jump(folder, clock, jump_ms, is_valid):
     lease_of(folder, "first", clock).take()
-    clock.now_ms += step_ms
+    clock.now_ms += jump_ms
     second = lease_of(folder, "second", clock)
     if is_valid:
         with pytest.raises(ConflictError):
@@ -99,7 +99,7 @@ def test_clock_that_jumps_does_not_keep_a_lease_for_ever(folder, clock, step_ms,
         assert second.take() == 2
 
 
-def test_only_the_grant_that_counts_is_kept(folder, clock):
+def test_only_the_newest_grant_is_stored(folder, clock):
     for _ in range(12):
         lease = lease_of(folder, "one", clock)
         lease.take()
@@ -107,14 +107,14 @@ def test_only_the_grant_that_counts_is_kept(folder, clock):
     assert [path.name for path in folder.iterdir()] == ["12"]
 
 
-def test_grant_that_cannot_be_read_is_damage(folder, clock):
+def test_unreadable_grant_is_an_integrity_error(folder, clock):
     folder.mkdir(parents=True)
     (folder / "3").write_text("{}")
     with pytest.raises(IntegrityError, match='/3" is not a grant of a lease'):
         lease_of(folder, "first", clock).take()
 
 
-def test_of_two_that_see_it_expired_one_takes_it(folder, clock):
+def test_one_of_two_concurrent_takers_succeeds(folder, clock):
     slow = lease_of(folder, "slow", clock)
 
     def another_is_faster() -> int:

@@ -1,4 +1,4 @@
-"""One process at a time."""
+"""Exclusive locks of folders."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A fact is noted once."""
+"""Markers are written once."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def test_marker_is_absent_until_written_and_after_removal(tmp_path: Path):
     assert (marker.read(), list(tmp_path.iterdir())) == (None, [])
 
 
-def test_first_content_stays(tmp_path: Path):
+def test_content_cannot_be_changed(tmp_path: Path):
     marker = Marker(tmp_path / "_SUCCESS")
     marker.write(b"one")
     marker.write(b"one")
@@ -27,6 +27,6 @@ def test_first_content_stays(tmp_path: Path):
     assert (marker.read(), len(list(tmp_path.iterdir()))) == (b"one", 1)
 
 
-def test_folder_that_is_missing_is_reported(tmp_path: Path):
+def test_missing_folder_is_an_error(tmp_path: Path):
     with pytest.raises(StoreUnavailableError, match="No such file"):
         Marker(tmp_path / "none" / "_SUCCESS").write()

@@ -1,4 +1,4 @@
-"""Entries that are read are not removed."""
+"""Pinned entries are not removed."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def entry(tmp_path: Path) -> Path:
     return folder
 
 
-def test_pinned_entry_stays_until_its_last_reader_ends(entry: Path):
+def test_pinned_entry_is_not_removed_until_its_last_pin_ends(entry: Path):
     with pinned(entry, "_SUCCESS"):
         with pinned(entry, "_SUCCESS"):
             assert not remove(entry, "_SUCCESS")
@@ -40,7 +40,7 @@ def test_pin_of_a_killed_process_ends_with_it(entry: Path):
 
 
 @pytest.mark.parametrize("what", ["missing", "incomplete"])
-def test_entry_that_is_not_complete_cannot_be_pinned(entry: Path, what: str):
+def test_missing_or_incomplete_entry_cannot_be_pinned(entry: Path, what: str):
     if what == "missing":
         remove(entry, "_SUCCESS")
     else:
@@ -49,7 +49,7 @@ def test_entry_that_is_not_complete_cannot_be_pinned(entry: Path, what: str):
         pass
 
 
-def test_pins_are_seen_without_removing(entry: Path):
+def test_unpinned_detects_pins(entry: Path):
     with unpinned(entry) as is_free:
         assert is_free
     with pinned(entry, "_SUCCESS"), unpinned(entry) as is_free:

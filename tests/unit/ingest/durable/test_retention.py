@@ -1,4 +1,4 @@
-"""What may go, and how it goes."""
+"""Retention of entries, and their removal."""
 
 import errno
 import os
@@ -20,19 +20,19 @@ POLICIES = st.builds(RetentionPolicy, st.integers(-1, 5), TIMES, TIMES)
 
 
 @given(ENTRIES, POLICIES, TIMES)
-def test_nothing_goes_that_a_rule_keeps(entries: list[Entry], policy: RetentionPolicy, now_ms: int):
-    gone = removable(entries, policy, now_ms)
+def test_no_retained_entry_is_removable(entries: list[Entry], policy: RetentionPolicy, now_ms: int):
+    removed = removable(entries, policy, now_ms)
     complete = sorted((each for each in entries if each.is_complete), key=lambda each: (each.since_ms, each.name))
     kept_by_count = complete[-max(1, policy.keep_last) :]
-    for each in gone:
+    for each in removed:
         assert not each.is_kept
         assert each not in kept_by_count
         assert now_ms - each.since_ms >= (policy.max_age_ms if each.is_complete else policy.incomplete_age_ms)
-    assert [each.since_ms for each in gone] == sorted(each.since_ms for each in gone)
+    assert [each.since_ms for each in removed] == sorted(each.since_ms for each in removed)
 
 
 @given(ENTRIES, POLICIES, TIMES)
-def test_all_goes_that_no_rule_keeps(entries: list[Entry], policy: RetentionPolicy, now_ms: int):
+def test_every_other_entry_is_removable(entries: list[Entry], policy: RetentionPolicy, now_ms: int):
     left = set(entries) - set(removable(entries, policy, now_ms))
     unprotected = [each for each in left if each.is_complete and not each.is_kept]
     old = [each for each in unprotected if now_ms - each.since_ms >= policy.max_age_ms]
@@ -41,20 +41,23 @@ def test_all_goes_that_no_rule_keeps(entries: list[Entry], policy: RetentionPoli
 
 
 @given(ENTRIES, POLICIES, TIMES)
-def test_second_look_finds_no_more(entries: list[Entry], policy: RetentionPolicy, now_ms: int):
-    gone = removable(entries, policy, now_ms)
-    assert removable([each for each in entries if each not in gone], policy, now_ms) == []
+def test_removable_is_idempotent(entries: list[Entry], policy: RetentionPolicy, now_ms: int):
+    removed = removable(entries, policy, now_ms)
+    rest = [each for each in entries if each not in removed]
+    assert removable(rest, policy, now_ms) == []
 
 
 def test_dumps_of_a_week():
     entries = [Entry(f"day {day}", day * DAY_MS, is_kept=day == 2) for day in range(1, 12)]
     entries.append(Entry("killed", 9 * DAY_MS, is_complete=False))
     policy = RetentionPolicy(keep_last=1, max_age_ms=7 * DAY_MS, incomplete_age_ms=DAY_MS)
-    gone = removable(entries, policy, 11 * DAY_MS)
-    assert [each.name for each in gone] == ["day 1", "day 3", "day 4", "killed"]
+    removed = removable(entries, policy, 11 * DAY_MS)
+    assert [each.name for each in removed] == ["day 1", "day 3", "day 4", "killed"]
 
 
-def test_marker_goes_first_and_a_removal_that_stopped_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_marker_is_removed_first_and_an_interrupted_removal_is_completed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     entry = tmp_path / "dump"
     (entry / "table").mkdir(parents=True)
     (entry / "_SUCCESS").touch()

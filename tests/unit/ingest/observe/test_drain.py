@@ -1,4 +1,4 @@
-"""A stream that never makes its writers wait."""
+"""Drain: writers never block."""
 
 import contextlib
 import fcntl
@@ -36,54 +36,54 @@ def pipe() -> Iterator[Pipe]:
             os.close(descriptor)
 
 
-def test_lines_come_out_in_their_order(pipe):
+def test_lines_are_written_in_order(pipe):
     with Drain(pipe.writer) as drain:
         for number in range(100):
             assert drain.write(f"line {number} ö\ud800\n") == len(f"line {number} ö?\n")
     assert pipe.read_lines(100) == [f"line {number} ö\\ud800" for number in range(100)]
-    assert drain.lost == 0
+    assert drain.dropped == 0
 
 
 def test_unread_lines_are_counted_and_reported_when_the_reader_resumes(pipe):
     os.write(pipe.writer, b"." * (fcntl.fcntl(pipe.writer, fcntl.F_SETPIPE_SZ, 4096) - 1) + b"\n")
     reported = []
-    drain = Drain(pipe.writer, max_waiting_bytes=10_000, on_lost=reported.append)
+    drain = Drain(pipe.writer, max_queued_bytes=10_000, on_drop=reported.append)
     for _ in range(2_000):
         drain.write("x" * 99 + "\n")
-    assert (drain.lost, reported, drain.finish(0.0)) == (1_900, [], False)
+    assert (drain.dropped, reported, drain.finish(0.0)) == (1_900, [], False)
     assert len(pipe.read_lines(101)) == 101
     assert reached(lambda: reported == [1_900], 10)
     drain.write("again\n")
     assert pipe.read_lines(1) == ["again"]
-    assert (drain.finish(10), drain.lost, reported) == (True, 1_900, [1_900])
+    assert (drain.finish(10), drain.dropped, reported) == (True, 1_900, [1_900])
 
 
-def test_text_that_can_never_fit_is_lost_at_once(pipe):
-    drain = Drain(pipe.writer, max_waiting_bytes=10)
+def test_text_larger_than_the_queue_is_dropped(pipe):
+    drain = Drain(pipe.writer, max_queued_bytes=10)
     drain.write("one\n" * 5)
-    assert drain.lost == 5
+    assert drain.dropped == 5
     assert drain.finish(0.0)
 
 
-def test_reader_that_went_away_loses_lines_alone(pipe):
+def test_lines_to_a_closed_pipe_are_dropped_and_counted(pipe):
     drain = Drain(pipe.writer)
     os.close(pipe.reader)
-    drain.write("nobody\nreads\n")
+    drain.write("one\ntwo\n")
     assert drain.finish(10)
-    assert drain.lost == 2
+    assert drain.dropped == 2
 
 
-def test_pipe_that_somebody_made_nonblocking_is_waited_for(pipe):
+def test_nonblocking_pipe_receives_all_lines(pipe):
     os.set_blocking(pipe.writer, False)
     drain = Drain(pipe.writer)
     lines = [f"{number:0>999}" for number in range(200)]
     for line in lines:
         drain.write(line + "\n")
     assert pipe.read_lines(200) == lines
-    assert drain.lost == 0
+    assert drain.dropped == 0
 
 
-def test_forked_child_writes_its_own_lines_alone(pipe):
+def test_forked_child_writes_only_its_own_lines(pipe):
     drain = Drain(pipe.writer)
     filler = "x" * 65_535 + "\n"
     drain.write(filler)
@@ -97,7 +97,7 @@ def test_forked_child_writes_its_own_lines_alone(pipe):
     assert sorted(lines[1:]) == ["of the child", "of the parent"]
 
 
-def test_many_threads_lose_nothing(pipe):
+def test_concurrent_writers_lose_no_line(pipe):
     drain = Drain(pipe.writer)
 
     def write(name: int) -> None:
@@ -113,11 +113,11 @@ def test_many_threads_lose_nothing(pipe):
         thread.join()
 
 
-def test_stream_without_a_file_has_none():
+def test_stream_without_a_descriptor_has_no_drain():
     assert Drain.of(io.StringIO()) is None
 
 
-def test_children_wait_for_nobody_either(pipe, monkeypatch):
+def test_stderr_of_a_child_process_does_not_block(pipe, monkeypatch):
     with Drain(pipe.writer) as drain:
         monkeypatch.setattr(sys, "stderr", drain)
         with caught_stderr():
@@ -126,8 +126,8 @@ def test_children_wait_for_nobody_either(pipe, monkeypatch):
         assert pipe.read_lines(200_001)[-1] == "end"
 
 
-def test_process_ends_in_time_with_its_stderr_blocked():
-    """The interpreter flushes its streams at the end, and would wait for a lock that a hanging thread holds."""
+def test_process_exits_while_its_stderr_is_blocked():
+    """The interpreter flushes its streams at shutdown, and would wait for a lock that the hanging thread holds."""
     program = """
 import sys
 from ingest.observe.drain import Drain, caught_stderr
@@ -135,7 +135,7 @@ with Drain.of(sys.stderr) as drain:
     sys.stderr = drain
     for _ in range(100):
         print("x" * 10_000, file=sys.stderr)
-    print("lost", drain.lost, flush=True)
+    print("dropped", drain.dropped, flush=True)
 raise SystemExit(7)
 """
     reader, writer = os.pipe()
@@ -143,7 +143,7 @@ raise SystemExit(7)
         child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=writer, text=True)
         assert child.wait(60) == 7
         assert child.stdout is not None
-        assert child.stdout.read() == "lost 0\n"
+        assert child.stdout.read() == "dropped 0\n"
         child.stdout.close()
         assert len(os.read(reader, 1 << 20)) > 32_000
     finally:

@@ -1,4 +1,4 @@
-"""States of pipelines."""
+"""Health of pipelines."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_snapshot_is_sorted_with_reason_and_since():
     )
 
 
-def test_another_reason_does_not_start_the_state_again():
+def test_new_reason_in_the_same_state_keeps_its_start_time():
     clock = Clock(100.0)
     reported = []
     health = Health(["a"], clock=clock, on_change=lambda pipeline, state: reported.append((pipeline, state)))

@@ -1,4 +1,4 @@
-"""Log lines: their form, their bounds, and what never stands in them."""
+"""Log lines: format, limits, and what they never contain."""
 
 import io
 import json
@@ -20,7 +20,7 @@ NOON = datetime(2024, 5, 1, 12, 0, 0, 123000, UTC)
 
 
 @pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
+def restored_logging() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     yield
@@ -57,14 +57,14 @@ def test_json_line_has_time_level_event_logger_and_fields():
     assert list(lines(stream)[0])[:3] == ["time", "level", "event"]
 
 
-def test_console_line_reads_from_left_to_right():
+def test_console_line_has_time_level_event_and_sorted_fields():
     stream = output(log_format=LogFormat.CONSOLE)
     logger("a").info("batch stored", pipeline="ticks", reason="no row key", rows=5)
     expected = '2024-05-01T12:00:00.123+00:00 info    batch stored logger=a pipeline=ticks reason="no row key" rows=5\n'
     assert stream.getvalue() == expected
 
 
-def test_level_can_be_changed_for_loggers_that_exist():
+def test_level_change_applies_to_existing_loggers():
     stream = output(level=LogLevel.WARNING)
     log = logger("a")
     log.info("unseen")
@@ -91,7 +91,7 @@ def test_exception_is_one_field_without_local_values():
 
 
 class TestBounds:
-    def test_repeated_line_is_limited_and_then_counted(self):
+    def test_repeated_line_is_suppressed_and_counted(self):
         clock = Clock(0.0)
         stream = output(monotonic=clock)
         log = logger("a")
@@ -103,7 +103,7 @@ class TestBounds:
         events = [(line["event"], line.get("suppressed")) for line in lines(stream)]
         assert events == [("again", None)] * REPEATS + [("another", None), ("again", 7)]
 
-    def test_pipelines_do_not_silence_each_other(self):
+    def test_repeats_are_counted_per_pipeline(self):
         stream = output()
         for pipeline in ("a", "b"):
             for _ in range(REPEATS + 1):
@@ -115,7 +115,7 @@ class TestBounds:
         logger("a").info("big", value="x" * 5000)
         assert lines(stream)[0]["value"] == "x" * MAX_VALUE_CHARS + "… (5000 characters)"
 
-    def test_bodies_are_sizes(self):
+    def test_bodies_are_logged_as_sizes(self):
         stream = output()
         event = Event(b"topsecret", {"a": b"topsecret"}, origin=Origin("t", 1, 2))
         record = Record("t", 1, 2, b"topsecret", b"topsecret", 0)
@@ -129,17 +129,17 @@ class TestBounds:
         ]
 
     @pytest.mark.parametrize("stream", [io.StringIO()], ids=["closed"])
-    def test_closed_stderr_stops_nobody(self, stream):
+    def test_closed_stderr_raises_no_error(self, stream):
         stream.close()
         set_up(stream=stream)
-        logger("a").error("nobody hears this")
+        logger("a").error("not written")
 
 
 class TestControlCharacters:
     HOSTILE = 'a\x1b[31m\r\nlevel=error\x9b\u202e\u2028"=\x7f\ud800'
 
     @pytest.mark.parametrize("log_format", list(LogFormat))
-    def test_one_line_stays_one_line(self, log_format):
+    def test_control_characters_are_escaped(self, log_format):
         stream = output(log_format=log_format)
         logger("a").info(self.HOSTILE, **{self.HOSTILE: self.HOSTILE})
         text = stream.getvalue()
@@ -147,7 +147,7 @@ class TestControlCharacters:
         assert [each for each in text[:-1] if not each.isprintable()] == []
 
     @given(text=st.text(), name=st.text())
-    def test_json_gives_the_text_back(self, text, name):
+    def test_json_round_trips_any_text(self, text, name):
         stream = output()
         logger("a").info("x", value=text, nested={name: [text]})
         assert stream.getvalue().splitlines() == [stream.getvalue()[:-1]]
@@ -156,7 +156,7 @@ class TestControlCharacters:
 
 
 class TestSecrets:
-    def test_never_stand_in_a_line(self):
+    def test_are_masked_in_every_field(self):
         stream = output(mask=Masks(["hunter2", "pa ss/w\"ö'"]).hide)
         try:
             raise ValueError("hunter2 refused")  # noqa: TRY301
@@ -174,22 +174,22 @@ class TestSecrets:
 
 
 class TestStandardLogging:
-    def test_libraries_come_through_from_warning_up(self):
+    def test_library_lines_are_written_from_warning_up(self):
         stream = output()
         logging.getLogger("kafka.conn").info("connecting")
-        logging.getLogger("kafka.conn").warning("broker %s is away", "b1")
+        logging.getLogger("kafka.conn").warning("broker %s is down", "b1")
         logging.getLogger("py4j").log(45, "odd level")
         assert [(line["logger"], line["level"], line["event"]) for line in lines(stream)] == [
-            ("kafka.conn", "warning", "broker b1 is away"),
+            ("kafka.conn", "warning", "broker b1 is down"),
             ("py4j", "error", "odd level"),
         ]
 
-    def test_our_own_come_through_at_our_level(self):
+    def test_own_lines_are_written_from_the_configured_level(self):
         stream = output(level=LogLevel.DEBUG)
         logging.getLogger("sinks.hbase.store").debug("opened")
         assert [line["event"] for line in lines(stream)] == ["opened"]
 
-    def test_arguments_that_do_not_fit_are_left_out(self):
+    def test_arguments_that_do_not_match_the_format_are_omitted(self):
         stream = output()
         record = logging.LogRecord("kafka", logging.WARNING, "", 1, "%d of %d", ("x",), None)
         logging.getLogger().handlers[-1].handle(record)

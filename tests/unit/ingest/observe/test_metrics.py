@@ -1,4 +1,4 @@
-"""Metrics: what a scrape shows, and that it stays bounded."""
+"""Metrics: content and bounds of a scrape."""
 
 import re
 from collections import Counter
@@ -42,7 +42,7 @@ def test_table_has_every_required_metric():
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
-def test_row_of_the_table_keeps_the_rules(metric):
+def test_metric_follows_naming_rules(metric):
     assert re.fullmatch(r"ingest_[a-z_]+", metric.name)
     assert metric.name.endswith("_total") == (metric.kind == "counter")
     assert metric.help.endswith(".")
@@ -93,7 +93,7 @@ def test_acknowledged_batch_is_counted_once():
     assert shown['ingest_flush_seconds_bucket{le="0.0025",pipeline="ticks"}'] == 1
 
 
-def test_attempt_that_is_made_again_counts_only_rows_sent():
+def test_repeated_attempt_counts_only_rows_sent():
     metrics = fresh("ticks")
     counts = Counts(read=5, stored=5, rows_sent=5, cells=5)
     metrics.attempted("ticks", counts)
@@ -135,7 +135,7 @@ def test_state_follows_health():
     }
 
 
-def test_ten_thousand_reasons_stay_bounded_and_add_up():
+def test_label_values_are_bounded_and_sums_are_complete():
     metrics = fresh()
     metrics.observe_batch("ticks", Counts(dropped=Counter({f"reason-{number}": 1 for number in range(10_000)})), 0.1)
     metrics.observe_batch("ticks", Counts(dropped=Counter({"reason-0": 5})), 0.1)
@@ -146,13 +146,13 @@ def test_ten_thousand_reasons_stay_bounded_and_add_up():
 
 
 @pytest.mark.parametrize("value", ["x" * 65, "line\nbreak", "lone \ud800"], ids=["long", "control", "surrogate"])
-def test_data_in_place_of_a_name_is_other(value):
+def test_invalid_label_value_is_counted_as_other(value):
     metrics = fresh()
     metrics.observe_batch("ticks", Counts(dead_lettered=Counter({value: 2})), 0.1)
     assert samples(metrics)['ingest_events_dead_lettered_total{error="other",pipeline="ticks"}'] == 2
 
 
-def test_lag_is_the_last_one_said():
+def test_lag_is_the_last_value_set():
     metrics = fresh()
     metrics.lag("ticks", "t", 0, 70)
     metrics.lag("ticks", "t", 0, 3)
@@ -161,9 +161,9 @@ def test_lag_is_the_last_one_said():
 
 def test_lag_of_too_many_partitions_is_summed():
     metrics = fresh()
-    for round_lag in (9, 2):
+    for lag in (9, 2):
         for partition in range(MAX_PARTITIONS + 10):
-            metrics.lag("ticks", "t", partition, round_lag)
+            metrics.lag("ticks", "t", partition, lag)
     shown = samples(metrics)
     assert len(shown) == MAX_PARTITIONS + 1
     assert shown['ingest_lag_records{partition="other",pipeline="ticks",topic="other"}'] == 20
@@ -185,21 +185,21 @@ def test_failures_are_counted():
     }
 
 
-def test_lost_log_lines_are_asked_for_at_each_scrape():
-    lost = [3]
-    metrics = Metrics(["ticks"], process=False, lost_lines=lambda: lost[0])
+def test_dropped_log_lines_are_read_at_each_scrape():
+    dropped = [3]
+    metrics = Metrics(["ticks"], process=False, dropped_lines=lambda: dropped[0])
     assert samples(metrics)["ingest_log_lines_dropped_total"] == 3
-    lost[0] = 5
+    dropped[0] = 5
     assert samples(metrics)["ingest_log_lines_dropped_total"] == 5
 
 
-def test_two_objects_share_nothing():
+def test_registries_are_independent():
     first, second = fresh(), fresh()
     first.group_commit_failed("ticks")
     assert samples(second) == {}
 
 
-def test_process_metrics_are_there_when_asked_for():
+def test_process_metrics_are_exported_by_default():
     content_type, content = Metrics().render()
     assert content_type.startswith("text/plain")
     assert b"process_resident_memory_bytes" in content

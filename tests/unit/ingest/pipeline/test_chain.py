@@ -375,7 +375,7 @@ class TestSplits:
             chain(FailsAtSplitStart(error)).split_start()
 
     def test_out_of_memory_at_split_start_names_the_decorator(self):
-        with pytest.raises(OutOfMemoryError, match=r'^"append-0" got no memory: MemoryError '):
+        with pytest.raises(OutOfMemoryError, match=r'^"append-0" ran out of memory: MemoryError '):
             chain(FailsAtSplitStart(MemoryError())).split_start()
 
 
@@ -443,7 +443,7 @@ class TestBuffering:
         def at_end(_buffered):
             raise MemoryError
 
-        with pytest.raises(OutOfMemoryError, match=r'^"last-0" got no memory: MemoryError '):
+        with pytest.raises(OutOfMemoryError, match=r'^"last-0" ran out of memory: MemoryError '):
             outcomes_of_split(chain(Last(2, at_end)), [])
 
     def test_dropping_an_event_that_is_not_buffered_is_a_bug(self):

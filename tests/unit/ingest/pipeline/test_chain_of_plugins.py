@@ -157,7 +157,7 @@ class TestErrors:
             chain.run(Event(b"a", origin=ORIGIN))
         assert (caught.value.code, caught.value.disposition) == ("out_of_memory", Disposition.RETRY)
         assert caught.value.message == (
-            f'"mine" got no memory for event t/1/2: MemoryError ({__name__}:{LINE_OF_FAIL}, {PROVIDER})'
+            f'"mine" ran out of memory for event t/1/2: MemoryError ({__name__}:{LINE_OF_FAIL}, {PROVIDER})'
         )
 
     @pytest.mark.parametrize("watcher", [None, ignore])
@@ -207,17 +207,18 @@ class TestResults:
     @pytest.mark.parametrize("answer", [None, 5, True])
     def test_fan_out_without_a_list_is_a_bug(self, failure, answer):
         message = failure(FansOut(lambda _event: answer)).error.message
-        assert message == f"TypeError: decorate returned {answer!r}; a fan-out returns events ({PROVIDER})"
+        assert message == f"TypeError: decorate returned {answer!r}; a fan-out must return events ({PROVIDER})"
 
     @pytest.mark.parametrize("made", [["a"], "a", [b"a"], [None], [{"body": b"a"}]])
     def test_fan_out_with_other_items_than_events_is_a_bug(self, failure, made):
         message = failure(FansOut(lambda _event: made)).error.message
-        assert message == f"TypeError: a fan-out gave {made[0]!r}, which is no event ({PROVIDER})"
+        assert message == f"TypeError: a fan-out returned {made[0]!r}, which is not an event ({PROVIDER})"
 
     def test_fan_out_whose_events_share_attributes_is_a_bug(self, failure):
         message = failure(FansOut(lambda event: [replace(event), replace(event)])).error.message
         assert message == (
-            f"TypeError: a fan-out gave two events the same attributes; copy them: dict(event.attributes) ({PROVIDER})"
+            "TypeError: a fan-out returned two events that share their attributes; "
+            f"copy them: dict(event.attributes) ({PROVIDER})"
         )
 
 
@@ -241,7 +242,7 @@ class TestInvalidEvents:
     def test_field_of_another_type_is_a_bug(self, failure, name, value, kind):
         message = failure(Decorates(set_fields(**{name: value}))).error.message
         assert (
-            message == f"TypeError: the decorator left {value!r} as the event's {name}; it must be {kind} ({PROVIDER})"
+            message == f"TypeError: the decorator set the event's {name} to {value!r}; it must be {kind} ({PROVIDER})"
         )
 
     @pytest.mark.parametrize(("name", "value"), [("y", "text"), ("y", None), ("y", 5), (b"y", b"1"), (5, b"1")])
@@ -249,7 +250,7 @@ class TestInvalidEvents:
         outcome = failure(Decorates(set_attribute(name, value)))
         assert outcome.error.message == (
             f"TypeError: the decorator set attribute {name!r} to {value!r}; "
-            f"names are str, values are bytes ({PROVIDER})"
+            f"names must be str, values bytes ({PROVIDER})"
         )
         assert outcome.event.attributes == {"x": b"1"}
 
@@ -358,15 +359,15 @@ class TestConstruction:
         [
             (Refuses, "FileNotFoundError: [Errno 2] No such file: '/no/table.csv'"),
             (Cancels, "CancelledError"),
-            (Forgets, "TypeError: it does not keep its settings"),
-            (Reasonless, "TypeError: its drop_reason is None, and must be text"),
+            (Forgets, "TypeError: its attribute `settings` is not the settings it was given"),
+            (Reasonless, "TypeError: its drop_reason is None; it must be a str"),
         ],
     )
     def test_error_names_the_decorator_that_cannot_be_constructed(self, component, message):
         with pytest.raises(CatalogError) as caught:
             live_chain(plan(component))
         assert caught.value.code == "bad_plugin"
-        assert caught.value.message.startswith(f'"mine" cannot be made: {message} (')
+        assert caught.value.message.startswith(f'"mine" cannot be created: {message} (')
         assert caught.value.message.endswith(f"{PROVIDER})")
 
     def test_task_continues_after_failed_events(self, tmp_path: Path):

@@ -248,7 +248,7 @@ def test_out_of_memory_blocks_and_fails_no_event(spec):
     hungry = planned("hungry", "hungry_sinks:Hungry", sink().settings, OnError.DEAD_LETTER)
     receipt = live_task(plan(hungry, decorators=TICK)).run([record("a", "1:2", 7)], spec)
     assert (receipt.status, receipt.code, receipt.dead_letters) == (TaskStatus.BLOCKED, "out_of_memory", [])
-    assert receipt.message.startswith('"hungry" got no memory for event ticks/0/7: MemoryError')
+    assert receipt.message.startswith('"hungry" ran out of memory for event ticks/0/7: MemoryError')
 
 
 SHORT = {"max_value_bytes": "2B"}

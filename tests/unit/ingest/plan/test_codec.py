@@ -1,4 +1,4 @@
-"""A plan in another process: with the files it needs, and a clear word where a plugin is missing."""
+"""A plan in a worker process: plugin files it carries, and errors for missing plugins."""
 
 import os
 import subprocess
@@ -29,89 +29,89 @@ except CatalogError as error:
 
 
 @pytest.fixture
-def parcel(tmp_path):
-    """Packs the pipeline of a file."""
+def packed_plan(tmp_path):
+    """A function that packs a pipeline with one decorator."""
 
-    def pack(step: str, plugins: str = "") -> bytes:
+    def pack(decorator: str, plugins: str = "") -> bytes:
         path = tmp_path / "p.yaml"
-        path.write_text(pipeline(step, plugins))
+        path.write_text(pipeline(decorator, plugins))
         found = load(path, env={}, lookup=Catalog())
         return packed(plan_of(found, found.pipelines["p"], Catalog(found.plugins)))
 
     return pack
 
 
-def in_another_process(parcel: bytes, folder: Path, *paths: Path) -> str:
-    """What a worker says of a parcel; it starts in a folder and finds modules there and in these."""
+def run_worker(content: bytes, folder: Path, *paths: Path) -> str:
+    """The output of a worker that unpacks a plan; it starts in `folder`, with `paths` on its module path."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, *paths)))}
     done = subprocess.run(
-        [sys.executable, "-c", WORKER], input=parcel, env=environment, cwd=folder, capture_output=True, check=True
+        [sys.executable, "-c", WORKER], input=content, env=environment, cwd=folder, capture_output=True, check=True
     )
     return done.stdout.decode().strip()
 
 
 @pytest.fixture
-def elsewhere(tmp_path):
-    folder = tmp_path / "elsewhere"
+def worker_folder(tmp_path):
+    folder = tmp_path / "worker"
     folder.mkdir()
     return folder
 
 
 @pytest.fixture
 def packages(tmp_path, monkeypatch):
-    """A folder of installed packages, for this process alone."""
+    """A folder of installed packages that only this process sees."""
     folder = tmp_path / "packages"
     folder.mkdir()
     monkeypatch.syspath_prepend(folder)
     return folder
 
 
-def test_file_beside_the_pipeline_travels_with_the_plan(parcel, tmp_path, elsewhere):
-    (tmp_path / "parcel_a.py").write_text(shout("loud"))
-    content = parcel("loud: {mark: '?'}", "plugins: [parcel_a]")
-    (tmp_path / "parcel_a.py").unlink()
-    assert in_another_process(content, elsewhere) == "HEY?"
+def test_plan_contains_plugin_files(packed_plan, tmp_path, worker_folder):
+    (tmp_path / "plugin_a.py").write_text(shout("loud"))
+    content = packed_plan("loud: {mark: '?'}", "plugins: [plugin_a]")
+    (tmp_path / "plugin_a.py").unlink()
+    assert run_worker(content, worker_folder) == "HEY?"
 
 
-def test_file_that_needs_what_is_not_there(parcel, tmp_path, elsewhere, packages):
-    (packages / "parcel_library.py").write_text("")
-    (tmp_path / "parcel_b.py").write_text("import parcel_library\n" + shout("loud"))
-    said = in_another_process(parcel("loud", "plugins: [parcel_b]"), elsewhere)
-    assert said.startswith('plugin_missing: plugin "parcel_b.py", and worker ')
-    assert '"parcel_b" needs the module "parcel_library"; install it, with all it needs, for ' in said
+def test_plugin_file_with_a_missing_dependency_is_reported(packed_plan, tmp_path, worker_folder, packages):
+    (packages / "plugin_library.py").write_text("")
+    (tmp_path / "plugin_b.py").write_text("import plugin_library\n" + shout("loud"))
+    output = run_worker(packed_plan("loud", "plugins: [plugin_b]"), worker_folder)
+    assert output.startswith('plugin_missing: plugin "plugin_b.py", but worker ')
+    assert '"plugin_b" needs the module "plugin_library"; install it, with its dependencies, for ' in output
 
 
-def test_installed_plugin_that_is_there(parcel, elsewhere, packages):
-    (packages / "parcel_c.py").write_text(shout("loud"))
-    install(packages, "louder", "loud = parcel_c:Shout")
-    assert in_another_process(parcel("loud"), elsewhere, packages) == "HEY!"
+def test_plugin_installed_on_the_worker_is_used(packed_plan, worker_folder, packages):
+    (packages / "plugin_c.py").write_text(shout("loud"))
+    install(packages, "louder", "loud = plugin_c:Shout")
+    assert run_worker(packed_plan("loud"), worker_folder, packages) == "HEY!"
 
 
-def test_installed_plugin_that_is_missing_is_named_with_the_way_out(parcel, elsewhere, packages):
-    (packages / "parcel_d.py").write_text(shout("loud"))
-    install(packages, "louder", "loud = parcel_d:Shout")
-    said = in_another_process(parcel("loud: {label: mine}"), elsewhere)
-    assert said.startswith('plugin_missing: "mine" is of louder 1.0 (parcel_d:Shout), and worker ')
-    assert 'cannot import it: there is no module "parcel_d"; install it, with all it needs, for ' in said
+def test_plugin_missing_on_the_worker_is_reported(packed_plan, worker_folder, packages):
+    (packages / "plugin_d.py").write_text(shout("loud"))
+    install(packages, "louder", "loud = plugin_d:Shout")
+    output = run_worker(packed_plan("loud: {label: mine}"), worker_folder)
+    assert output.startswith('plugin_missing: "mine" is from louder 1.0 (plugin_d:Shout), but worker ')
+    assert 'cannot import it: there is no module "plugin_d"; install it, with its dependencies, for ' in output
 
 
-def test_other_version_is_named(parcel, elsewhere, packages, tmp_path):
-    (packages / "parcel_e.py").write_text(shout("loud"))
-    install(packages, "louder", "loud = parcel_e:Shout")
-    content = parcel("loud")
+def test_plugin_of_another_version_is_reported(packed_plan, worker_folder, packages, tmp_path):
+    (packages / "plugin_e.py").write_text(shout("loud"))
+    install(packages, "louder", "loud = plugin_e:Shout")
+    content = packed_plan("loud")
     others = tmp_path / "others"
     others.mkdir()
-    (others / "parcel_e.py").write_text(shout("loud"))
-    install(others, "louder", "loud = parcel_e:Shout", version="2.0")
-    said = in_another_process(content, elsewhere, others)
-    assert said.startswith('plugin_differs: "loud" is of louder 1.0 (parcel_e:Shout), and worker ')
-    assert " has louder 2.0; install louder==1.0 for " in said
+    (others / "plugin_e.py").write_text(shout("loud"))
+    install(others, "louder", "loud = plugin_e:Shout", version="2.0")
+    output = run_worker(content, worker_folder, others)
+    assert output.startswith('plugin_differs: "loud" is from louder 1.0 (plugin_e:Shout), but worker ')
+    assert " has louder 2.0; install louder==1.0 for " in output
 
 
-def test_modules_without_their_package_will_do(parcel, elsewhere, packages, tmp_path):
-    """As `spark-submit --py-files` brings them."""
-    (packages / "parcel_f.py").write_text(shout("loud"))
-    install(packages, "louder", "loud = parcel_f:Shout")
-    content = parcel("loud")
-    (elsewhere / "parcel_f.py").write_text(shout("loud"))
-    assert in_another_process(content, tmp_path, elsewhere) == "HEY!"
+def test_modules_without_package_metadata_are_accepted(packed_plan, worker_folder, packages, tmp_path):
+    """As with `spark-submit --py-files`."""
+    (packages / "plugin_f.py").write_text(shout("loud"))
+    install(packages, "louder", "loud = plugin_f:Shout")
+    content = packed_plan("loud")
+    (worker_folder / "plugin_f.py").write_text(shout("loud"))
+    assert run_worker(content, tmp_path, worker_folder) == "HEY!"

@@ -1,4 +1,4 @@
-"""Sinks that are destinations of their own: records through the task and the committers of a plan."""
+"""Sinks with a destination of their own: records through the task and the committers of a plan."""
 
 import importlib
 from collections.abc import Callable
@@ -40,47 +40,47 @@ def configured(tmp_path, monkeypatch):
 def run(configuration: Configuration, plan: Plan, *values: bytes) -> tuple[Counts, list[DeadLetter]]:
     records = [Record("a.log", 0, offset, None, value, 500) for offset, value in enumerate(values)]
     committers = committers_of(configuration, plan, {})
-    counts, letters = run_until_durable(BATCH, committers, OneTask(live_task(plan), records))
-    return counts, [DeadLetter.from_json(letter) for letter in letters]
+    counts, dead_letters = run_until_durable(BATCH, committers, OneTask(live_task(plan), records))
+    return counts, [DeadLetter.from_json(each) for each in dead_letters]
 
 
 def test_events_are_counted_and_committed(configured):
-    counts, letters = run(*configured(), b"one", b"", b"two")
-    assert (counts.read, counts.stored, counts.rows_sent, letters) == (3, 2, 2, [])
+    counts, dead_letters = run(*configured(), b"one", b"", b"two")
+    assert (counts.read, counts.stored, counts.rows_sent, dead_letters) == (3, 2, 2, [])
     assert counts.dropped == {"empty": 1}
     assert Path("lines/1000").read_text() == "one\ntwo\n"
 
 
-def test_refusals_and_bugs_are_dead_letters_by_its_name(configured):
+def test_rejected_events_and_bugs_become_dead_letters_with_the_sink_name(configured):
     text = PIPELINE.replace("./lines}", "./lines, label: archive}")
-    counts, letters = run(*configured(text), b"one", b"refused", b"bug")
+    counts, dead_letters = run(*configured(text), b"one", b"refused", b"bug")
     assert counts.dead_lettered == {"bad_line": 1, "sink_bug": 1}
-    assert {(letter.component, letter.code) for letter in letters} == {("archive", "bad_line"), ("archive", "sink_bug")}
-    (bug,) = (letter.message for letter in letters if letter.code == "sink_bug")
+    assert {(each.component, each.code) for each in dead_letters} == {("archive", "bad_line"), ("archive", "sink_bug")}
+    (bug,) = (each.message for each in dead_letters if each.code == "sink_bug")
     line = next(number for number, text in enumerate(LINES.splitlines(), 1) if "a bug" in text)
     assert bug == f'ValueError: a bug (lining:{line}, "lining.py")'
     assert Path("lines/1000").read_text() == "one\n"
 
 
-def test_several_of_a_kind_have_destinations_and_folders_of_their_own(configured):
+def test_sinks_of_one_kind_have_separate_destinations_and_folders(configured):
     text = PIPELINE + "      - lines: {path: ./others, when: \"%{body} == 'two'\"}\n"
     run(*configured(text), b"one", b"two")
     assert [Path(folder, "1000").read_text() for folder in ("lines", "others")] == ["one\ntwo\n", "two\n"]
 
 
-def test_time_limit_guards_its_write(configured):
+def test_time_limit_guards_write(configured):
     _, plan = configured()
     (binding,), guarded = live_bindings(plan, {}, sink_writers(plan))
     assert guarded == [binding.write]
 
 
-def test_binding_without_its_writer_takes_every_event(configured):
+def test_binding_without_a_writer_accepts_every_event(configured):
     _, plan = configured()
     (binding,), _ = live_bindings(plan, {})
     assert (binding.write(None), binding.on_error) == (None, OnError.DEAD_LETTER)
 
 
-def test_both_halves_are_made_for_one_place(configured, monkeypatch, tmp_path):
+def test_writer_and_committer_get_the_same_context(configured, monkeypatch, tmp_path):
     _, plan = configured()
     seen = []
     lines = importlib.import_module("lining").Lines
@@ -144,7 +144,7 @@ class TestFaults:
         configuration, plan = configured()
         replace_call(monkeypatch, half, call, fail)
         blocked = AssertionError if half == "LinesWriter" else OutOfMemoryError
-        with pytest.raises((blocked, OutOfMemoryError), match='"lines" got no memory'):
+        with pytest.raises((blocked, OutOfMemoryError), match='"lines" ran out of memory'):
             run_with_start(configuration, plan)
 
 
@@ -179,7 +179,7 @@ def test_exception_of_a_call_that_nothing_depends_on_is_logged(configured, monke
     assert [line["reason"] for line in logged] == [f'"lines" ({LOCATION}): {call}: ValueError: a bug ("lining.py")']
 
 
-def test_names_for_staging_are_files_and_apart():
+def test_staging_names_are_distinct_file_names():
     names = [("a", "b+c"), ("a+b", "c"), ("a/..", "b"), ("a", "b")]
     contexts = [SinkContext(*pair, Path(), is_replay) for pair in names for is_replay in (False, True)]
     found = {context.staging_name for context in contexts}

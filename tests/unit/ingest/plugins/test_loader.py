@@ -1,4 +1,4 @@
-"""Code of others: files beside a pipeline, and the rules a component keeps before it is used."""
+"""Plugins: files beside a pipeline file, and the contract of a component."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ from ingest.plugins.loader import Plugin, PluginFile, class_at, file_of
 
 @pytest.fixture
 def beside(tmp_path):
-    """Writes a module into a folder; what it is there."""
+    """A function that writes a plugin file into a folder."""
 
     def write(module: str, text: str) -> Plugin:
         (tmp_path / f"{module}.py").write_text(text)
@@ -23,32 +23,32 @@ def beside(tmp_path):
 
 
 class TestFiles:
-    def test_file_in_the_folder_is_loaded_without_the_path_of_modules(self, beside, tmp_path):
+    def test_file_is_loaded_without_a_change_of_sys_path(self, beside, tmp_path):
         file = file_of(beside("beside_a", "VALUE = __file__\n"))
         assert str(tmp_path / "beside_a.py") == file.load().VALUE
         assert str(tmp_path) not in sys.path
 
-    def test_its_neighbours_are_no_modules(self, beside):
-        beside("beside_neighbour", "")
-        file = file_of(beside("beside_b", "import beside_neighbour"))
-        with pytest.raises(CatalogError, match='"beside_b" needs the module "beside_neighbour"'):
+    def test_other_files_in_the_folder_cannot_be_imported(self, beside):
+        beside("beside_other", "")
+        file = file_of(beside("beside_b", "import beside_other"))
+        with pytest.raises(CatalogError, match='"beside_b" needs the module "beside_other"'):
             file.load()
         assert "beside_b" not in sys.modules
 
-    def test_nothing_is_written_beside_it(self, beside, tmp_path):
+    def test_no_bytecode_is_written_beside_it(self, beside, tmp_path):
         file_of(beside("beside_c", "")).load()
         assert [path.name for path in tmp_path.iterdir()] == ["beside_c.py"]
 
-    def test_text_is_loaded_once_and_again_when_it_changed(self, beside):
+    def test_text_is_loaded_once_until_it_changes(self, beside):
         first = file_of(beside("beside_d", "VALUE = 1\n")).load()
         assert file_of(beside("beside_d", "VALUE = 1\n")).load() is first
         assert file_of(beside("beside_d", "VALUE = 2\n")).load().VALUE == 2
 
-    def test_text_is_enough_where_the_file_is_not(self):
+    def test_module_is_loaded_from_text_without_its_file(self):
         module = PluginFile("beside_e", "/nowhere/beside_e.py", b"class One:\n    pass\n").load()
         assert class_at("beside_e:One") is module.One
 
-    def test_traceback_shows_its_lines(self, beside):
+    def test_traceback_names_its_lines(self, beside):
         file = file_of(beside("beside_f", "def fail():\n    raise KeyError('here')\n"))
         with pytest.raises(KeyError) as caught:
             file.load().fail()
@@ -64,14 +64,14 @@ class TestFiles:
         assert json.dumps({}) == "{}"
 
     @pytest.mark.parametrize("name", ["../steps", "/tmp/steps", "steps.py", "a b", "", "a..b", "class", "steps:Shout"])
-    def test_paths_are_no_names(self, beside, name, tmp_path):
+    def test_path_as_module_name_is_refused(self, beside, name, tmp_path):
         beside("steps", "raise SystemExit")
-        if name == "steps.py":  # the module `py` of a package that is not there
+        if name == "steps.py":  # the module `py` of a package `steps`, which does not exist
             assert file_of(Plugin(name, tmp_path)) is None
             return
-        with pytest.raises(CatalogError, match="is no name of a module") as caught:
+        with pytest.raises(CatalogError, match="is not a module name") as caught:
             file_of(Plugin(name, tmp_path))
-        assert 'for the file "steps.py" in the folder of this one, write steps' in str(caught.value)
+        assert 'for the file "steps.py" beside this one, write steps' in str(caught.value)
 
     def test_installed_module_needs_no_file(self, tmp_path):
         assert file_of(Plugin("json", tmp_path)) is None
@@ -130,14 +130,14 @@ class Undocumented(Decorator[GoodSettings]):
         return True
 
 
-class Unshown(Good):
+class WithoutExamples(Good):
     """Does nothing."""
 
     examples = ()
 
 
 class Many(FanOut[GoodSettings]):
-    """Many of one."""
+    """Fans out."""
 
     kind = "good"
     examples = (Example("nothing"),)
@@ -153,7 +153,7 @@ class OtherKind(Good):
 
 
 class NoStoreSettings(Store):
-    """Keeps nothing."""
+    """Stores nothing."""
 
     kind = "good"
 
@@ -169,23 +169,23 @@ def with_options(**fields):
     return type("Odd", (Good,), {"__doc__": "Does nothing.", "settings_class": classmethod(lambda _: settings)})
 
 
-class TestRules:
+class TestContract:
     @pytest.mark.parametrize("component", [Good, NoOptions, Many])
-    def test_good_ones_pass(self, component):
+    def test_valid_component_is_accepted(self, component):
         check_component(component, "decorators", "good")
 
     @pytest.mark.parametrize(
         ("component", "message"),
         [
-            (dict, '"dict" is no Decorator nor FanOut; it must be a subclass of it'),
-            (StoreSettings, '"StoreSettings" is no Decorator nor FanOut; it must be a subclass of it'),
-            (Unwritten, '"Unwritten" leaves out decorate; write it'),
+            (dict, '"dict" is not a Decorator or FanOut; make it a subclass'),
+            (StoreSettings, '"StoreSettings" is not a Decorator or FanOut; make it a subclass'),
+            (Unwritten, '"Unwritten" does not implement decorate; implement every abstract method'),
             (
                 OtherKind,
-                '"OtherKind" has the kind \'other\' and is known as "good"; both are one name of a-z, 0-9 and _',
+                '"OtherKind" has the kind \'other\' but is registered as "good"; use one name of a-z, 0-9 and _',
             ),
-            (Undocumented, '"Undocumented" has no docstring; say what it does: `ingest describe` shows it'),
-            (Unshown, '"Unshown" has no examples; give it some: see ingest.api.Example'),
+            (Undocumented, '"Undocumented" has no docstring; add one: `ingest describe` shows it'),
+            (WithoutExamples, '"WithoutExamples" has no examples; add some: see ingest.api.Example'),
             (
                 NoSettings,
                 '"NoSettings" has no settings; write Decorator[YourSettings] with a subclass of Settings',
@@ -196,21 +196,21 @@ class TestRules:
             ),
             (
                 with_options(index=(int, 0)),
-                'option "index" of OddSettings says nothing of itself; write option("what it is for")',
+                'option "index" of OddSettings has no description; write option("what it is for")',
             ),
         ],
         ids=lambda value: value.__name__ if isinstance(value, type) else "",
     )
-    def test_error_names_what_is_missing(self, component, message):
+    def test_error_names_the_violation(self, component, message):
         with pytest.raises(CatalogError) as caught:
             check_component(component, "decorators", "good")
         assert (str(caught.value)[: len(message)], caught.value.code) == (message, "bad_plugin")
 
-    def test_name_that_yaml_could_not_have_had(self):
+    def test_invalid_kind_is_refused(self):
         odd = type("Odd", (Good,), {"kind": "Not-Good", "__doc__": "Does nothing."})
         with pytest.raises(CatalogError, match="one name of a-z"):
             check_component(odd, "decorators", "Not-Good")
 
-    def test_stores_have_settings_of_stores(self):
+    def test_store_without_store_settings_is_refused(self):
         with pytest.raises(CatalogError, match=r"write Store\[YourSettings\] with a subclass of StoreSettings"):
             check_component(NoStoreSettings, "stores", "good")

@@ -1,4 +1,4 @@
-"""The offset committer at a cluster that answers, except for the leaders of some partitions."""
+"""The offset committer, with a cluster where some partition leaders do not answer."""
 
 import json
 import threading
@@ -25,7 +25,7 @@ LIMIT_S = 20.0
 
 
 class Client:
-    """kafka-python's, of a cluster with the topic "t" of two partitions."""
+    """A fake of kafka-python's client: a cluster with topic "t", which has two partitions."""
 
     def __init__(self) -> None:
         self.leader = 2
@@ -33,7 +33,7 @@ class Client:
         self.has_coordinator = True
         self.committed: dict[TopicPartition, int] = {}
         self.measured = threading.Event()
-        self.asked_to_commit = threading.Event()
+        self.commit_requested = threading.Event()
 
     def describe_topics(self, names: list[str]) -> list[dict[str, Any]]:
         leaders = (1, self.leader)
@@ -50,18 +50,18 @@ class Client:
         return {group: {}}
 
     def alter_group_offsets(self, _group: str, wanted: dict[TopicPartition, Any]) -> dict[TopicPartition, Any]:
-        self.asked_to_commit.set()
+        self.commit_requested.set()
         if not self.has_coordinator:
             raise KafkaTimeoutError("coordinator")
-        self.committed |= {part: kept.offset for part, kept in wanted.items()}
+        self.committed |= {part: offset.offset for part, offset in wanted.items()}
         return dict.fromkeys(wanted, NoError)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
 
 class Clock:
-    """Moves when the test says so."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -72,10 +72,10 @@ class Clock:
 
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> Client:
-    made = Client()
+    created = Client()
     for module in (admin, offsets):
-        monkeypatch.setattr(module, "admin_client", lambda _connection: made)
-    return made
+        monkeypatch.setattr(module, "admin_client", lambda _connection: created)
+    return created
 
 
 @pytest.fixture
@@ -89,27 +89,27 @@ def committer(client: Client, clock: Clock, tmp_path: Path) -> Iterator[OffsetCo
     for name, text in (("offsets", f"v1\n{{}}\n{ends}"), ("commits", "v1\n{}")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "0").write_text(text)
-    made = OffsetCommitter(
+    created = OffsetCommitter(
         pipeline="p",
         group="g",
         connection=KafkaConnection.model_validate({"brokers": "localhost:1"}),
         checkpoint=Checkpoint(tmp_path),
         metrics=Metrics(["p"], process=False),
         topics=["t"],
-        known=TopicIds(tmp_path),
+        topic_ids=TopicIds(tmp_path),
         times=BatchTimes(tmp_path / "times", lambda: 0),
         clock=clock,
     )
-    yield made
-    made.close()
+    yield created
+    created.close()
 
 
-def test_partition_without_a_leader_makes_the_source_unavailable_until_it_has_one(
+def test_partition_without_a_leader_makes_the_source_unavailable(
     client: Client, clock: Clock, committer: OffsetCommitter
 ):
     client.leader = -1
     committer.start()
-    assert reached(lambda: len(client.committed) == 2, LIMIT_S)  # what is acknowledged does not wait for a leader
+    assert reached(lambda: len(client.committed) == 2, LIMIT_S)  # the commit does not wait for a leader
     assert committer.unavailable() is None
     clock.now_s = UNAVAILABLE_S
     assert reached(lambda: committer.unavailable() is not None, LIMIT_S)
@@ -118,9 +118,7 @@ def test_partition_without_a_leader_makes_the_source_unavailable_until_it_has_on
     assert reached(lambda: committer.unavailable() is None, LIMIT_S)
 
 
-def test_leader_that_gives_no_answer_makes_the_source_unavailable_until_it_does(
-    client: Client, clock: Clock, committer: OffsetCommitter
-):
+def test_unresponsive_leader_makes_the_source_unavailable(client: Client, clock: Clock, committer: OffsetCommitter):
     client.answers = False
     committer.start()
     assert client.measured.wait(LIMIT_S)
@@ -131,15 +129,15 @@ def test_leader_that_gives_no_answer_makes_the_source_unavailable_until_it_does(
     assert reached(lambda: committer.unavailable() is None, LIMIT_S)
 
 
-def test_group_without_a_coordinator_says_nothing_of_the_source(
+def test_group_without_a_coordinator_does_not_make_the_source_unavailable(
     client: Client, clock: Clock, committer: OffsetCommitter
 ):
     client.has_coordinator = False
     committer.start()
-    assert client.asked_to_commit.wait(LIMIT_S)
+    assert client.commit_requested.wait(LIMIT_S)
     clock.now_s = UNAVAILABLE_S
-    client.asked_to_commit.clear()
-    assert client.asked_to_commit.wait(LIMIT_S)  # a look that began, and measured, after that
+    client.commit_requested.clear()
+    assert client.commit_requested.wait(LIMIT_S)  # a tick that began after the change of the clock
     assert committer.unavailable() is None
     client.leader = -1
     clock.now_s = 2 * UNAVAILABLE_S

@@ -1,4 +1,4 @@
-"""The HTTP end: what it answers, and that clients cannot hurt it."""
+"""The HTTP endpoint: responses, and limits for clients."""
 
 import http.client
 import json
@@ -29,19 +29,19 @@ def endpoint(health: Health) -> Iterator[HttpEndpoint]:
         yield started
 
 
-def place(endpoint: HttpEndpoint) -> tuple[str, int]:
+def address(endpoint: HttpEndpoint) -> tuple[str, int]:
     parts = urlsplit(endpoint.url)
     assert parts.hostname is not None
     assert parts.port is not None
     return parts.hostname, parts.port
 
 
-def ask(endpoint: HttpEndpoint, path: str, method: str = "GET", body: bytes | None = None):
-    connection = http.client.HTTPConnection(*place(endpoint), timeout=10)
+def get(endpoint: HttpEndpoint, path: str, method: str = "GET", body: bytes | None = None):
+    connection = http.client.HTTPConnection(*address(endpoint), timeout=10)
     try:
         connection.request(method, path, body)
-        answer = connection.getresponse()
-        return answer.status, dict(answer.getheaders()), answer.read()
+        response = connection.getresponse()
+        return response.status, dict(response.getheaders()), response.read()
     finally:
         connection.close()
 
@@ -54,7 +54,7 @@ def until(condition) -> None:
 
 
 def test_metrics_are_rendered(endpoint):
-    status, headers, content = ask(endpoint, "/metrics?x=1")
+    status, headers, content = get(endpoint, "/metrics?x=1")
     assert status == 200
     assert headers["Content-Type"].startswith("text/plain")
     assert b'ingest_events_read_total{pipeline="ticks"} 0.0\n' in content
@@ -64,18 +64,18 @@ def test_probes_follow_the_states(endpoint, health):
     seen = []
     for state in (State.STARTING, State.RUNNING, State.BLOCKED, State.FAILED):
         health.change("ticks", state, "")
-        seen.append((ask(endpoint, "/livez")[0], ask(endpoint, "/readyz")[0]))
+        seen.append((get(endpoint, "/livez")[0], get(endpoint, "/readyz")[0]))
     assert seen == [(200, 503), (200, 200), (200, 503), (503, 503)]
 
 
-def test_probe_says_why_in_one_line(endpoint, health):
+def test_probe_gives_the_reason_in_one_line(endpoint, health):
     health.change("ticks", State.BLOCKED, "no answer\r\nfrom h1")
-    assert ask(endpoint, "/readyz")[2] == b"not ready\nticks: blocked: no answer from h1\n"
+    assert get(endpoint, "/readyz")[2] == b"not ready\nticks: blocked: no answer from h1\n"
 
 
 def test_pipelines_are_json(endpoint, health):
     health.change("ticks", State.BLOCKED, 'table "x" is disabled')
-    status, headers, content = ask(endpoint, "/pipelines")
+    status, headers, content = get(endpoint, "/pipelines")
     assert (status, headers["Content-Type"]) == (200, "application/json")
     assert json.loads(content) == {
         "pipelines": [
@@ -85,80 +85,82 @@ def test_pipelines_are_json(endpoint, health):
 
 
 @pytest.mark.parametrize("path", ["/", "/metrics/", "/../metrics", "/control/stop"])
-def test_other_pages_are_not_there(endpoint, path):
-    assert ask(endpoint, path)[0] == 404
+def test_other_paths_are_not_found(endpoint, path):
+    assert get(endpoint, path)[0] == 404
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS", "TRACE", "X"])
-def test_only_get_is_answered(endpoint, method):
-    status, headers, content = ask(endpoint, "/metrics", method)
+def test_only_get_is_allowed(endpoint, method):
+    status, headers, content = get(endpoint, "/metrics", method)
     assert (status, headers["Allow"]) == (405, "GET")
-    assert content == (b"" if method == "HEAD" else b"only GET is answered\n")
+    assert content == (b"" if method == "HEAD" else b"only GET is allowed\n")
 
 
-def test_page_that_fails_is_an_error_and_the_next_one_is_fine(health):
+def test_failed_page_does_not_affect_the_next(health):
     def render():
         raise RuntimeError("bug")
 
     with HttpEndpoint("127.0.0.1:0", health=health, render=render) as endpoint:
-        assert [ask(endpoint, "/metrics")[0], ask(endpoint, "/livez")[0]] == [500, 200]
+        assert [get(endpoint, "/metrics")[0], get(endpoint, "/livez")[0]] == [500, 200]
 
 
 @pytest.mark.parametrize(
-    "rubbish", [b"\x00\xff\r\n\r\n", b"GET\r\n", b"GET /livez HTTP/9.9\r\n\r\n", b"A" * 100_000, b""], ids=range(5)
+    "content",
+    [b"\x00\xff\r\n\r\n", b"GET\r\n", b"GET /livez HTTP/9.9\r\n\r\n", b"A" * 100_000, b""],
+    ids=range(5),
 )
-def test_rubbish_hurts_nobody(endpoint, rubbish):
-    with socket.create_connection(place(endpoint), timeout=10) as client:
+def test_malformed_request_does_not_affect_others(endpoint, content):
+    with socket.create_connection(address(endpoint), timeout=10) as client:
         try:
-            client.sendall(rubbish)
+            client.sendall(content)
             client.shutdown(socket.SHUT_WR)
             while client.recv(65536):
                 pass
         except OSError:
-            pass  # it may hang up while we still send
-    assert ask(endpoint, "/livez")[0] == 200
+            pass  # the server may disconnect while we send
+    assert get(endpoint, "/livez")[0] == 200
 
 
 class TestHangingClients:
-    def test_silent_ones_are_bounded_and_get_out_of_the_way(self, endpoint, monkeypatch):
+    def test_idle_connections_are_limited_and_closed(self, endpoint, monkeypatch):
         monkeypatch.setattr(module, "CONNECTION_S", 0.2)
         before = threading.active_count()
-        clients = [socket.create_connection(place(endpoint), timeout=10) for _ in range(3 * MAX_CONNECTIONS)]
+        clients = [socket.create_connection(address(endpoint), timeout=10) for _ in range(3 * MAX_CONNECTIONS)]
         try:
             until(lambda: threading.active_count() > before)
             assert threading.active_count() <= before + MAX_CONNECTIONS
             until(lambda: threading.active_count() == before)
-            assert ask(endpoint, "/livez")[0] == 200
+            assert get(endpoint, "/livez")[0] == 200
         finally:
             for client in clients:
                 client.close()
 
-    def test_one_that_dribbles_is_cut_off(self, endpoint, monkeypatch):
+    def test_slow_sender_is_disconnected(self, endpoint, monkeypatch):
         monkeypatch.setattr(module, "CONNECTION_S", 0.2)
-        with socket.create_connection(place(endpoint), timeout=10) as client:
+        with socket.create_connection(address(endpoint), timeout=10) as client:
 
-            def is_cut_off() -> bool:
+            def is_disconnected() -> bool:
                 try:
                     client.sendall(b"G")
                 except OSError:
                     return True
                 return False
 
-            until(is_cut_off)
+            until(is_disconnected)
 
-    def test_one_that_does_not_read_is_left(self, health):
+    def test_slow_reader_is_disconnected(self, health):
         with HttpEndpoint("127.0.0.1:0", health=health, render=lambda: ("text/plain", bytes(50_000_000))) as endpoint:
             before = threading.active_count()
-            with socket.create_connection(place(endpoint), timeout=10) as client:
+            with socket.create_connection(address(endpoint), timeout=10) as client:
                 client.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
                 until(lambda: threading.active_count() > before)
-                assert ask(endpoint, "/livez")[0] == 200
+                assert get(endpoint, "/livez")[0] == 200
                 until(lambda: threading.active_count() == before)
 
 
 class TestListening:
-    def test_busy_port_names_the_way_out(self, endpoint, health):
-        listen = "{}:{}".format(*place(endpoint))
+    def test_busy_port_is_reported_with_a_hint(self, endpoint, health):
+        listen = "{}:{}".format(*address(endpoint))
         with pytest.raises(ConflictError, match=rf'"{listen}" is in use; .*listen to another port'):
             HttpEndpoint(listen, health=health, render=lambda: ("", b"")).start()
 
@@ -167,12 +169,12 @@ class TestListening:
             HttpEndpoint("192.0.2.1:0", health=health, render=lambda: ("", b"")).start()
 
     def test_port_is_free_after_stop(self, endpoint, health):
-        listen = "{}:{}".format(*place(endpoint))
-        ask(endpoint, "/livez")
+        listen = "{}:{}".format(*address(endpoint))
+        get(endpoint, "/livez")
         endpoint.stop()
         endpoint.stop()
         with HttpEndpoint(listen, health=health, render=lambda: ("", b"")) as again:
-            assert ask(again, "/livez")[0] == 200
+            assert get(again, "/livez")[0] == 200
 
     def test_stop_without_start_is_fine(self, health):
         HttpEndpoint("127.0.0.1:0", health=health, render=lambda: ("", b"")).stop()
@@ -186,7 +188,7 @@ class TestListening:
             ("10.0.0.1:65535", ("10.0.0.1", 65535)),
         ],
     )
-    def test_address_is_taken_apart(self, listen, expected):
+    def test_address_is_parsed(self, listen, expected):
         assert address_of(listen) == expected
 
     @pytest.mark.parametrize("listen", ["", "9464", ":9464", "h:", "h:x", "h:65536", "::1:9464", "h:-1", "h:٣"])

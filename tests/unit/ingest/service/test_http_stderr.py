@@ -1,4 +1,4 @@
-"""What clients of the HTTP endpoint do wrong does not reach stderr."""
+"""Errors of HTTP clients are not printed on stderr."""
 
 import socket
 import threading
@@ -10,17 +10,17 @@ import pytest
 from ingest.observe.health import Health
 from ingest.service.http import HttpEndpoint
 
-LARGE = bytes(50_000_000)  # more than the kernel takes for a client that does not read
+LARGE = bytes(50_000_000)  # more than the socket buffers of a client that does not read
 
 
 @pytest.mark.parametrize(
     "sent", [b"GET /metrics HTTP/1.1\r\n\r\n", b"GET /livez HTTP/9.9\r\n\r\n"], ids=["does not read", "bad request"]
 )
-def test_failed_request_leaves_nothing_on_stderr(sent, capfd):
+def test_failed_request_prints_nothing_on_stderr(sent, capfd):
     with HttpEndpoint("127.0.0.1:0", health=Health(["ticks"]), render=lambda: ("text/plain", LARGE)) as endpoint:
-        place = urlsplit(endpoint.url)
+        address = urlsplit(endpoint.url)
         before = threading.active_count()
-        with socket.create_connection((place.hostname, place.port), timeout=10) as client:
+        with socket.create_connection((address.hostname, address.port), timeout=10) as client:
             client.sendall(sent)
             assert client.recv(4)
             deadline = time.monotonic() + 20

@@ -1,4 +1,4 @@
-"""Signals: the first asks, the second insists, a hang-up changes nothing."""
+"""Signals: the first stops gracefully, the second at once; SIGHUP is logged."""
 
 import json
 import os
@@ -11,33 +11,33 @@ from ingest.service.lifecycle import Stop
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_first_signal_asks_and_second_insists(number: int, code: int):
+def test_first_signal_stops_gracefully_and_second_at_once(number: int, code: int):
     stop = Stop()
     with stop.on_signals():
         os.kill(os.getpid(), number)
-        assert (stop.asked.is_set(), stop.at_once.is_set()) == (True, False)
+        assert (stop.requested.is_set(), stop.at_once.is_set()) == (True, False)
         os.kill(os.getpid(), number)
         assert stop.at_once.is_set()
     assert stop.exit_code == code
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_handlers_are_put_back(number: int):
+def test_handlers_are_restored(number: int):
     before = signal.getsignal(number)
     with Stop().on_signals():
         assert signal.getsignal(number) != before
     assert signal.getsignal(number) == before
 
 
-def test_hangup_is_logged_and_asks_for_nothing(capsys: pytest.CaptureFixture[str]):
+def test_sighup_is_logged_and_does_not_stop(capsys: pytest.CaptureFixture[str]):
     set_up()
     stop = Stop()
     with stop.on_signals():
         os.kill(os.getpid(), signal.SIGHUP)
         os.kill(os.getpid(), signal.SIGHUP)
-        assert not stop.asked.is_set()
+        assert not stop.requested.is_set()
     logged = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert [(line["level"], line["event"], line["hint"]) for line in logged] == [
         ("info", "SIGHUP is ignored: reload is not available yet", "restart to apply a changed file")
     ] * 2
-    assert (stop.asked.is_set(), stop.exit_code) == (False, 0)
+    assert (stop.requested.is_set(), stop.exit_code) == (False, 0)

@@ -30,10 +30,10 @@ def test_every_response_hides_the_software_and_is_not_cached(path):
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_unknown_path_names_the_pages(method):
     status, _, content = response_to(method, "/unknown")
-    assert (status, content) == (404, b"no such page; there are /metrics /livez /readyz /pipelines\n")
+    assert (status, content) == (404, b"no such page; pages: /metrics /livez /readyz /pipelines\n")
 
 
-def test_page_that_fails_is_logged_and_shows_nothing_of_the_error(capsys):
+def test_failed_page_is_logged_and_hides_the_error(capsys):
     def render():
         raise RuntimeError("secret place")
 

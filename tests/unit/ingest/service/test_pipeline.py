@@ -1,4 +1,4 @@
-"""Pipelines of one service: each is built, fails and is closed apart from the others."""
+"""Pipelines of one service are built, fail and are closed independently."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 CATALOG = Catalog()
 
 
-class House:
+class Service:
     """A service with two pipelines that write into one embedded store, "a" and "b"."""
 
     def __init__(self, folder: Path) -> None:
@@ -52,96 +52,96 @@ class House:
         self.opened = ExitStack()
 
     def build(self, name: str) -> LivePipeline:
-        """Build one; it is closed with the house."""
+        """Build a pipeline; it is closed at the end of the test."""
         pipeline = build_pipeline(self.shared, self.plans[name])
         self.opened.callback(pipeline.close)
         return pipeline
 
     def checkpoint(self, name: str) -> Path:
-        """Where one stands."""
+        """The checkpoint folder of a pipeline."""
         return self.shared.configuration.state_dir / "checkpoints" / name
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    made = House(tmp_path)
-    with made.opened:
-        yield made
+def service(tmp_path: Path) -> Iterator[Service]:
+    service = Service(tmp_path)
+    with service.opened:
+        yield service
 
 
-def damage(house: House) -> None:
-    """Leave a commit without the offsets it belongs to."""
-    commits = house.checkpoint("a") / "commits"
+def damage(service: Service) -> None:
+    """Damage a checkpoint: a commit without its offsets."""
+    commits = service.checkpoint("a") / "commits"
     commits.mkdir(parents=True)
     (commits / "0").write_text("v1\n{}")
 
 
-def lock(house: House) -> None:
-    """Run on it already."""
-    other = Checkpoint(house.checkpoint("a"))
+def lock(service: Service) -> None:
+    """Lock a checkpoint as another process would."""
+    other = Checkpoint(service.checkpoint("a"))
     other.lock()
-    house.opened.callback(other.unlock)
+    service.opened.callback(other.unlock)
 
 
-@pytest.mark.parametrize(("hurt", "error"), [(damage, CheckpointError), (lock, ConflictError)])
-def test_pipeline_that_cannot_start_keeps_no_other_from_starting(
-    house: House, hurt: Callable[[House], None], error: type[IngestError]
+@pytest.mark.parametrize(("prepare", "error"), [(damage, CheckpointError), (lock, ConflictError)])
+def test_pipeline_that_cannot_start_does_not_affect_another(
+    service: Service, prepare: Callable[[Service], None], error: type[IngestError]
 ):
-    hurt(house)
+    prepare(service)
     with pytest.raises(error):
-        house.build("a")
-    house.build("b")
+        service.build("a")
+    service.build("b")
 
 
-def test_pipeline_that_cannot_start_leaves_nothing_locked(house: House):
-    damage(house)
+def test_pipeline_that_cannot_start_leaves_nothing_locked(service: Service):
+    damage(service)
     with pytest.raises(CheckpointError):
-        house.build("a")
-    (house.checkpoint("a") / "commits" / "0").unlink()
-    house.build("a")
+        service.build("a")
+    (service.checkpoint("a") / "commits" / "0").unlink()
+    service.build("a")
 
 
-def test_store_that_cannot_be_opened_is_tried_anew_by_the_next_build(house: House, tmp_path: Path):
-    house.build("a").close()
+def test_next_build_retries_a_store_that_could_not_be_opened(service: Service, tmp_path: Path):
+    service.build("a").close()
     current = tmp_path / "store" / "CURRENT"
     sound = current.read_text()
     current.write_text("MANIFEST-000099\n")
     with pytest.raises(IntegrityError):
-        house.build("a")
-    assert house.stores.in_use() == {}
+        service.build("a")
+    assert service.stores.in_use() == {}
     current.write_text(sound)
-    house.build("a")
+    service.build("a")
 
 
-def test_shared_store_stays_open_until_its_last_pipeline_is_closed(house: House):
-    first, second = house.build("a"), house.build("b")
-    store = house.stores.in_use()["s"]
+def test_shared_store_stays_open_until_its_last_pipeline_is_closed(service: Service):
+    first, second = service.build("a"), service.build("b")
+    store = service.stores.in_use()["s"]
     first.close()
     with store.held() as held:
         assert held.tables() == ()
-    third = house.build("a")
-    assert house.stores.in_use() == {"s": store}
+    third = service.build("a")
+    assert service.stores.in_use() == {"s": store}
     for pipeline in (second, third):
         pipeline.close()
-    assert house.stores.in_use() == {}
+    assert service.stores.in_use() == {}
     with pytest.raises(LifecycleError), store.held():
         pass
 
 
-def test_closed_pipeline_can_be_built_anew_while_another_holds_its_own(house: House):
-    first = house.build("a")
-    house.build("b")
+def test_closed_pipeline_can_be_rebuilt_while_another_is_open(service: Service):
+    first = service.build("a")
+    service.build("b")
     with pytest.raises(ConflictError):
-        house.build("a")
+        service.build("a")
     first.stop()
     assert first.has_stopped()
     first.close()
     first.close()
-    house.health.change("a", State.STOPPED)
-    house.build("a")
-    assert [each.state for each in house.health.snapshot()] == [State.STARTING, State.STARTING]
+    service.health.change("a", State.STOPPED)
+    service.build("a")
+    assert [each.state for each in service.health.snapshot()] == [State.STARTING, State.STARTING]
 
 
-def test_pipeline_is_not_started_before_it_is_attached(house: House):
+def test_start_before_attach_is_an_error(service: Service):
     with pytest.raises(LifecycleError, match='pipeline "a" is used before it is attached'):
-        house.build("a").start()
+        service.build("a").start()

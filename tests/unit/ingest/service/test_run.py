@@ -1,4 +1,4 @@
-"""A service whose Spark does not start."""
+"""Service runs in which Spark or a pipeline does not start."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from ingest.config import load
 from ingest.service.lifecycle import Stop
 from ingest.service.run import Outcome, RunOptions, run
 
-# PySpark does not tidy up after a Java that did not start
+# PySpark does not clean up after a JVM that did not start
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 PLAIN = {
@@ -30,7 +30,7 @@ PLAIN = {
 
 
 @pytest.fixture(autouse=True)
-def _java_that_ends_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _java_that_exits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     java = tmp_path / "java" / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text("#!/bin/sh\nexit 143\n")
@@ -45,9 +45,9 @@ def run_stopped_by(stop: Stop) -> Outcome:
     return run(load("pipeline.yaml", env={}, lookup=catalog), catalog, RunOptions(), stop)
 
 
-def test_signal_to_spark_while_it_starts_is_no_failure():
+def test_signal_during_the_start_of_spark_is_not_a_failure():
     stop = Stop()
-    stop.ask()
+    stop.request()
     outcome = run_stopped_by(stop)
     assert (list(outcome.totals), outcome.errors, outcome.exit_code) == (["p"], [], 0)
 
@@ -58,7 +58,7 @@ def test_spark_that_does_not_start_is_a_failure():
 
 
 def two_pipelines(*, damaged: tuple[str, ...]) -> None:
-    """Write a file with the pipelines p and q; some have a commit without the offsets it belongs to."""
+    """Write a file with the pipelines p and q; the checkpoints of some are damaged: a commit without its offsets."""
     Path("pipeline.yaml").write_text(json.dumps({**PLAIN, "pipelines": dict.fromkeys("pq", PLAIN["pipelines"]["p"])}))
     for name in damaged:
         commits = Path("state", "checkpoints", name, "commits")
@@ -71,10 +71,10 @@ def run_file(stop: Stop) -> Outcome:
     return run(load("pipeline.yaml", env={}, lookup=catalog), catalog, RunOptions(), stop)
 
 
-def test_pipeline_that_cannot_start_fails_alone_and_gives_the_exit_code():
+def test_pipeline_that_cannot_start_fails_and_determines_the_exit_code():
     two_pipelines(damaged=("p",))
     stop = Stop()
-    stop.ask()
+    stop.request()
     outcome = run_file(stop)
     (error,) = outcome.errors
     assert isinstance(error, CheckpointError)

@@ -9,7 +9,7 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.observe.metrics import Metrics
 from ingest.service.kafka_source import KafkaSource
-from ingest.service.sources import FilesSource, live_source, start_places
+from ingest.service.sources import FilesSource, live_source, start_positions
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.sources import FILES, KAFKA, TICKING, driver_context, pipeline
@@ -19,7 +19,7 @@ PLUGIN = "ticking_source"
 
 @pytest.fixture
 def live(tmp_path, monkeypatch):
-    """Makes the source of a pipeline."""
+    """A function that creates the source of a pipeline."""
     (tmp_path / f"{PLUGIN}.py").write_text(TICKING)
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -35,7 +35,7 @@ def live(tmp_path, monkeypatch):
     return make
 
 
-def test_source_of_each_kind_is_made_of_its_settings(live):
+def test_source_of_each_kind_is_created_with_its_settings(live):
     assert isinstance(live(FILES), FilesSource)
     assert isinstance(live(KAFKA, "earliest"), KafkaSource)
     ticking = live("ticking: {per_second: 7}")
@@ -43,13 +43,13 @@ def test_source_of_each_kind_is_made_of_its_settings(live):
 
 
 @pytest.mark.parametrize("source", [FILES, "ticking"])
-def test_start_is_refused_for_a_source_that_takes_none(live, source):
-    with pytest.raises(ConfigError, match="have no place to start from"):
+def test_start_from_is_refused_by_a_source_that_does_not_support_it(live, source):
+    with pytest.raises(ConfigError, match="does not support --start-from"):
         live(source, "earliest")
 
 
-def test_plugin_that_cannot_be_made_is_named(live):
-    with pytest.raises(CatalogError, match='"ticking" cannot be made: ValueError: too slow'):
+def test_plugin_that_cannot_be_created_is_named(live):
+    with pytest.raises(CatalogError, match='"ticking" cannot be created: ValueError: too slow'):
         live("ticking: {per_second: 1}")
 
 
@@ -57,40 +57,40 @@ def files(path: Path, state: Path) -> FilesSource:
     return FilesSource(FilesSource.settings_class()(path=str(path)), driver_context(state))
 
 
-def test_path_that_names_nothing_is_refused_before_anything_runs(tmp_path: Path):
-    with pytest.raises(NotFoundError, match="paths are seen from the folder you start in"):
+def test_missing_path_is_refused(tmp_path: Path):
+    with pytest.raises(NotFoundError, match="relative paths start at the current folder"):
         files(tmp_path / "logs", tmp_path / "state").identity()
 
 
 @pytest.mark.parametrize("name", ["", "*.log"], ids=["empty-folder", "glob"])
-def test_files_may_come_later(tmp_path: Path, name: str):
+def test_path_without_files_yet_is_accepted(tmp_path: Path, name: str):
     assert files(tmp_path / name, tmp_path / "state").identity() == {"path": str(tmp_path / name)}
 
 
 @pytest.mark.parametrize(
-    ("begun", "places"),
+    ("started", "positions"),
     [
         ([], {"a": "group", "b": "group"}),
         (["a"], {"a": None, "b": "group"}),
-        (["a", "b"], {"a": "group", "b": "group"}),  # each says that it has a checkpoint
+        (["a", "b"], {"a": "group", "b": "group"}),  # each refuses it
     ],
 )
-def test_a_place_to_start_from_is_for_pipelines_without_a_checkpoint(
-    tmp_path: Path, begun: list[str], places: dict[str, str | None]
+def test_start_from_applies_to_pipelines_without_a_checkpoint(
+    tmp_path: Path, started: list[str], positions: dict[str, str | None]
 ):
-    for name in begun:
+    for name in started:
         (tmp_path / name / "offsets").mkdir(parents=True)
         (tmp_path / name / "offsets" / "0").touch()
     checkpoints = {name: Checkpoint(tmp_path / name) for name in ("a", "b")}
-    assert start_places(checkpoints, "group") == places
-    assert start_places(checkpoints, None) == {"a": None, "b": None}
+    assert start_positions(checkpoints, "group") == positions
+    assert start_positions(checkpoints, None) == {"a": None, "b": None}
 
 
-def test_checkpoint_that_cannot_be_read_keeps_no_other_from_its_place(tmp_path: Path):
+def test_unreadable_checkpoint_does_not_affect_the_start_of_others(tmp_path: Path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     (tmp_path / "a" / "offsets").touch()
     (tmp_path / "b" / "offsets").mkdir()
     (tmp_path / "b" / "offsets" / "0").touch()
     checkpoints = {name: Checkpoint(tmp_path / name) for name in ("a", "b")}
-    assert start_places(checkpoints, "group") == {"a": "group", "b": None}
+    assert start_positions(checkpoints, "group") == {"a": "group", "b": None}

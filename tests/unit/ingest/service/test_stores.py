@@ -1,4 +1,4 @@
-"""The stores of a driver and the folders tasks hand over in."""
+"""The driver's stores and the folders of staged files."""
 
 import os
 import resource
@@ -14,7 +14,7 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.plan.assemble import plan_of
-from ingest.service.stores import committers_of, driver_stores, incoming_folder, refuse_cluster
+from ingest.service.stores import committers_of, driver_stores, refuse_cluster, staging_folder
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
 from sinks.writing.messages import Prepared, StoreResult
@@ -44,40 +44,40 @@ def opened_stores(configuration: Configuration, opened: ExitStack) -> None:
         store.open()
 
 
-def handed_over(configuration: Configuration) -> Path:
+def staged_file(configuration: Configuration) -> Path:
     (name,) = configuration.pipelines
-    path = incoming_folder(configuration, "logs", name) / "0-0" / "x.puts"
+    path = staging_folder(configuration, "logs", name) / "0-0" / "x.puts"
     path.parent.mkdir(parents=True)
     path.touch()
     return path
 
 
-def test_leftovers_of_a_pipeline_go_and_files_of_another_service_stay(tmp_path: Path):
-    """Two services may share a state folder: their checkpoints differ, and so do their stores, but for the name."""
+def test_leftover_files_of_the_pipeline_are_removed_and_those_of_another_service_are_kept(tmp_path: Path):
+    """Two services may share a state folder, with different checkpoints, and different stores of the same name."""
     ours, theirs = configured(tmp_path, "ours"), configured(tmp_path, "theirs")
-    left, live = handed_over(ours), handed_over(theirs)
+    left, live = staged_file(ours), staged_file(theirs)
     with ExitStack() as opened:
         opened_stores(ours, opened)
         assert (left.exists(), live.exists()) == (False, True)
 
 
-def test_what_a_pipeline_left_goes_in_time_though_nobody_names_it_any_more(tmp_path: Path):
-    """Another service may be at work on what is younger."""
+def test_files_of_a_pipeline_no_longer_configured_are_removed_after_a_week(tmp_path: Path):
+    """Younger files may belong to another service that runs."""
     ours, gone = configured(tmp_path, "ours"), configured(tmp_path, "gone")
-    left = handed_over(gone)
-    for days, stays in ((6, True), (8, False)):
+    left = staged_file(gone)
+    for days, is_kept in ((6, True), (8, False)):
         at = time.time() - days * 24 * 3600
         os.utime(left.parent, (at, at))
         with ExitStack() as opened:
             opened_stores(ours, opened)
-            assert left.exists() == stays
+            assert left.exists() == is_kept
 
 
-def test_files_stay_while_another_process_holds_the_store(tmp_path: Path):
+def test_files_are_kept_while_another_process_has_the_store_open(tmp_path: Path):
     configuration = configured(tmp_path, "ours")
     with ExitStack() as running, ExitStack() as second:
         opened_stores(configuration, running)
-        live = handed_over(configuration)
+        live = staged_file(configuration)
         with pytest.raises(ConflictError):
             opened_stores(configuration, second)
         assert live.exists()
@@ -88,11 +88,11 @@ def stores_of(configuration: Configuration, opened: ExitStack) -> dict[str, Driv
     return driver_stores(configuration, [plan_of(configuration, pipeline, CATALOG)], opened)
 
 
-def test_store_without_room_is_waited_for_and_then_ready(tmp_path: Path):
+def test_store_on_a_full_disk_opens_once_there_is_space(tmp_path: Path):
     text = PIPELINE.format(state=tmp_path / "state", path=tmp_path / "data", name="p")
     (tmp_path / "p.yaml").write_text(text + "tables: {t: {families: {f: {}}}}\n")
     configuration = load(tmp_path / "p.yaml", env={}, lookup=CATALOG)
-    left = handed_over(configuration)
+    left = staged_file(configuration)
     with ExitStack() as opened:
         store = stores_of(configuration, opened)["logs"]
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -130,7 +130,7 @@ pipelines:
 """
 
 
-def test_store_that_is_slow_holds_up_no_other(tmp_path: Path):
+def test_slow_store_does_not_block_another(tmp_path: Path):
     (tmp_path / "p.yaml").write_text(TWO.format(tmp_path))
     with ExitStack() as opened:
         stores = stores_of(load(tmp_path / "p.yaml", env={}, lookup=CATALOG), opened)
@@ -158,8 +158,8 @@ pipelines:
 """
 
 
-def test_limit_of_families_is_that_of_the_sinks_of_the_table(tmp_path: Path):
-    """One sink with room for many must not make room in the tables of others."""
+def test_family_limit_of_a_table_is_that_of_its_own_sinks(tmp_path: Path):
+    """A high limit of one sink must not apply to the tables of others."""
     (tmp_path / "p.yaml").write_text(LIMITS.format(tmp_path))
     configuration = load(tmp_path / "p.yaml", env={}, lookup=CATALOG)
     with ExitStack() as opened:
@@ -175,7 +175,7 @@ def test_limit_of_families_is_that_of_the_sinks_of_the_table(tmp_path: Path):
         }
 
 
-def test_embedded_store_keeps_tasks_on_this_machine(tmp_path: Path):
+def test_embedded_store_refuses_a_cluster_master(tmp_path: Path):
     with ExitStack() as opened:
         stores = stores_of(configured(tmp_path, "ours"), opened)
         for master in ("local[2,4]", "local-cluster[2,1,1024]"):

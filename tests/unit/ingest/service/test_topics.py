@@ -1,4 +1,4 @@
-"""Topics that are deleted and recreated under their old names."""
+"""Detection of topics that were deleted and recreated."""
 
 from pathlib import Path
 
@@ -8,35 +8,35 @@ from ingest.api import CheckpointError, PositionLostError
 from ingest.service.topics import TopicIds
 
 
-def test_a_topic_is_noted_when_it_is_first_seen_and_known_in_another_process(tmp_path: Path):
+def test_topic_id_is_stored_when_the_topic_is_first_seen(tmp_path: Path):
     TopicIds(tmp_path).check({"a": "1"})
     TopicIds(tmp_path).check({"a": "1", "b": "2"})
-    TopicIds(tmp_path).check({"b": "2"})  # a is gone, which says nothing about its id
+    TopicIds(tmp_path).check({"b": "2"})  # a deleted topic is not an error
     with pytest.raises(PositionLostError):
         TopicIds(tmp_path).check({"a": "3"})
 
 
 @pytest.mark.parametrize(
-    ("now", "message", "way_out"),
+    ("now", "message", "hint"),
     [
         ({"a": "9"}, 'topic "a" was deleted and recreated', "--start-from earliest"),
         ({"a": "9", "b": "2"}, 'topic "a" was deleted and recreated', "--start-from group"),
         ({"a": "9", "b": "8"}, 'topics "a", "b" were deleted and recreated', "--start-from earliest"),
     ],
 )
-def test_another_id_is_refused_and_stays_refused(tmp_path: Path, now: dict[str, str], message: str, way_out: str):
+def test_changed_id_is_refused_every_time(tmp_path: Path, now: dict[str, str], message: str, hint: str):
     TopicIds(tmp_path).check({"a": "1", "b": "2"} if "b" in now else {"a": "1"})
     for _ in range(2):
         with pytest.raises(PositionLostError) as caught:
             TopicIds(tmp_path).check(now)
         assert caught.value.message.startswith(message)
-        assert way_out in str(caught.value)
+        assert hint in str(caught.value)
         assert str(tmp_path) in str(caught.value)
 
 
-def test_a_checkpoint_without_ids_gets_them(tmp_path: Path):
+def test_ids_are_added_to_a_checkpoint_without_them(tmp_path: Path):
     known = TopicIds(tmp_path)
-    known.check({})  # a broker that gives none
+    known.check({})  # a broker that does not support topic ids
     assert not (tmp_path / "topics.json").exists()
     known.check({"a": "1"})
     with pytest.raises(PositionLostError):
@@ -44,7 +44,7 @@ def test_a_checkpoint_without_ids_gets_them(tmp_path: Path):
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]"])
-def test_a_damaged_file_is_reported_and_not_overwritten(tmp_path: Path, content: bytes):
+def test_damaged_file_is_reported_and_not_overwritten(tmp_path: Path, content: bytes):
     (tmp_path / "topics.json").write_bytes(content)
     with pytest.raises(CheckpointError, match=r"topics\.json"):
         TopicIds(tmp_path).check({"a": "1"})

@@ -491,8 +491,8 @@ def test_plugin_missing_on_a_worker_stops_the_pipeline_with_a_hint(tmp_path):
     with pytest.raises(StoppedError) as caught:
         bench.job.on_batch(frame, 0)
     assert (caught.value.code, frame.attempts) == ("plugin_missing", 1)
-    assert '"split" is of splitter 1.0 (no_such_plugin:Split), and worker ' in caught.value.message
-    assert "install it, with all it needs, for " in caught.value.message
+    assert '"split" is from splitter 1.0 (no_such_plugin:Split), but worker ' in caught.value.message
+    assert "install it, with its dependencies, for " in caught.value.message
 
 
 def test_missing_reference_file_blocks_the_batch_until_it_exists(tmp_path):

@@ -24,9 +24,9 @@ _HEADER = (
 )
 
 
-class Following:
+class RunProgress:
     """
-    Receives the totals that each pipeline has acknowledged; any thread may call it.
+    Shows the number of acknowledged events while pipelines run; thread-safe.
 
     Args:
         is_shown: show progress, if stderr is a terminal.
@@ -58,7 +58,7 @@ class Following:
 
 
 def show_totals(out: Output, totals: "Mapping[str, Totals]") -> None:
-    """What was acknowledged: read = stored + dropped + dead-lettered."""
+    """Print the acknowledged counts; read = stored + dropped + dead-lettered."""
     if out.is_json:
         out.json({name: _plain(each) for name, each in totals.items()})
         return
