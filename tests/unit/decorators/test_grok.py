@@ -328,7 +328,7 @@ def problems(settings):
     [
         ("a %{WROD:x}", 'there is no pattern "WROD"; did you mean "WORD"', 3),
         ("%{INT:x:itn}", 'there is no type "itn"; did you mean "int"', 1),
-        ("%{INT:x:q}", 'there is no type "q"; there are int, long, float, double, boolean, string', 1),
+        ("%{INT:x:q}", 'there is no type "q"; the types are int, long, float, double, boolean, string', 1),
         ("%{INT:a:b:c}", "a tag is", 1),
         ("ab %{INT", "a tag is", 4),
         ("%{INT} %{}", "a tag is", 8),
@@ -336,16 +336,16 @@ def problems(settings):
         ("%{INT:x} a**", "multiple repeat", 12),
         ("%{INT})", "unbalanced parenthesis", 7),
         ("%{INT}**", "multiple repeat", 8),
-        (r"(.)\1", "groups have no numbers here", 4),
-        (r"(?<ab>.)\k<abc>", 'no group "abc" stands before this; did you mean "ab"', 9),
-        ("(?<>a)", "a group without a name", 1),
-        ("(?<a>b)?(?(a)c)", "no condition on a group", 9),
+        (r"(.)\1", "references by number are not supported", 4),
+        (r"(?<ab>.)\k<abc>", 'there is no group "abc" before this reference; did you mean "ab"', 9),
+        ("(?<>a)", "a group has an empty name", 1),
+        ("(?<a>b)?(?(a)c)", "conditions on a group", 9),
         ("[%{INT}", "a character set is not closed", 1),
         ("[[:alhpa:]]", 'there is no class [:alhpa:]; did you mean "alpha"', 1),
         ("[[:^alpha:]]", "there is no class [:^alpha:]", 1),
-        ("(?m)a", "elsewhere m", 1),
-        ("a(?i)b", "flags stand at the beginning", 2),
-        ("(?x: a)", "no flags here", 1),
+        ("(?m)a", "m in other tools", 1),
+        ("a(?i)b", "flags are allowed at the start", 2),
+        ("(?x: a)", 'unknown flags "x"', 1),
         (r"a\h", r"bad escape \h", 2),
         ("(?<=a+)b", "look-behind requires fixed-width pattern", 1),
     ],
@@ -390,13 +390,13 @@ def test_wrong_options_are_refused(errors_of, settings, expected):
 
 def test_what_stands_for_too_much_is_refused():
     doubling = {f"A{number}": f"%{{A{number + 1}}}" * 2 for number in range(30)} | {"A30": "a"}
-    with pytest.raises(ExpressionSyntaxError, match="stands for more than"):
+    with pytest.raises(ExpressionSyntaxError, match="expands to more than"):
         expanded("%{A0}", doubling)
 
 
 def test_what_is_nested_too_deep_is_refused():
     chain = {f"A{number}": f"%{{A{number + 1}}}" for number in range(100)} | {"A100": "a"}
-    with pytest.raises(ExpressionSyntaxError, match="too many patterns inside each other"):
+    with pytest.raises(ExpressionSyntaxError, match="patterns are nested too deep"):
         expanded("%{A0}", chain)
 
 

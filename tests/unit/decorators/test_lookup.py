@@ -176,9 +176,9 @@ def test_broken_table_fails_the_split_and_no_event(services, content):
 @pytest.mark.parametrize(
     ("content", "options", "reason"),
     [
-        (b"", {}, "it has no columns"),
-        (b"a,b,b\n", {}, 'it has two columns "b"'),
-        (b"a,b\n1,2\n1,3\n", {}, 'line 3 has the key "1", which an earlier row has already'),
+        (b"", {}, "the file has no columns"),
+        (b"a,b,b\n", {}, 'the file has two columns "b"'),
+        (b"a,b\n1,2\n1,3\n", {}, 'line 3 has the same key as an earlier row: "1"'),
     ],
 )
 def test_a_table_that_is_none_is_refused(tmp_path, content, options, reason):
