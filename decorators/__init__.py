@@ -1,4 +1,4 @@
-"""The built-in decorators: one file or folder each, named as in YAML. Only names here, so importing costs nothing."""
+"""The built-in decorators: one file or folder each, named as in YAML. It holds names only, so the import is cheap."""
 
 BUILTIN = {
     "access_log": "decorators.access_log:AccessLog",
@@ -69,9 +69,9 @@ BUILTIN = {
 }
 
 ALIASES = {"digest": "hash", "format": "template", "mask": "remove", "static": "template", "value": "template"}
-"""Name -> the decorator that it is, with other options or defaults; both classes stand in one file."""
+"""Alias -> its decorator, which has other options or defaults; both classes are in one file."""
 
 FOR_IMPORTS = frozenset(
     {"digest", "ex_date", "flume_avro", "gunzip", "interval_droppy_append", "mask", "mult", "null_deco", "unbatch"}
 )
-"""Decorators for imported Flume configurations; new pipelines use others that do the same, or more."""
+"""Decorators for imported Flume configurations; other decorators do the same or more for new pipelines."""

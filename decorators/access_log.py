@@ -1,4 +1,4 @@
-"""Take a line of a web server's access log apart."""
+"""Parse a line of a web server's access log into attributes."""
 
 import re
 from collections.abc import Callable
@@ -14,13 +14,13 @@ from ingest.api.notation import shown, shown_start
 from ingest.formats.log_format import FORMATS, LogFormat
 from ingest.suggest import did_you_mean
 
-_NOTHING = b"-"
+_MISSING = b"-"
 
 _REQUEST = re.compile(rb"([!#-'*+.^-z|~\dA-Z-]+) (?:(\S.*) (HTTP/\d(?:\.\d)?)|(/.*))", re.DOTALL)
 _ESCAPED = re.compile(rb'\\(x[\dA-Fa-f]{2}|["\\bnrtv])')
 _ESCAPES = {b'"': b'"', b"\\": b"\\", b"b": b"\b", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 
-_MAX_TIMES = 4_096  # remembered: lines that follow each other often have the same
+_MAX_TIMES = 4_096  # cached times: consecutive lines often have the same one
 
 Attributes = dict[str, bytes]
 Split = Callable[[Attributes, bytes], None]
@@ -28,12 +28,12 @@ Split = Callable[[Attributes, bytes], None]
 
 class _Form(NamedTuple):
     """
-    A format with the names of attributes.
+    A compiled log format with the names of its attributes.
 
     Attributes:
-        stop: where a line stops matching the format, and what the format expects there.
-        fields: for each group its attribute, and the function that makes several of it.
-        time: number of the group that `read_time` reads.
+        stop: the column at which a line stops matching, and what the format expects there.
+        fields: for each group its attribute, and the function that splits it into several attributes, if any.
+        time: number of the group that `read_time` parses.
     """
 
     fullmatch: Callable[[bytes], re.Match[bytes] | None]
@@ -44,7 +44,7 @@ class _Form(NamedTuple):
 
 
 class OnDash(StrEnum):
-    """What a `-` becomes."""
+    """The result for a `-`."""
 
     UNSET = "unset"
     EMPTY = "empty"
@@ -69,20 +69,21 @@ class AccessLogSettings(Settings):
 
     source: str | None = option("Attribute that is read; the body when left out.", default=None, example="line")
     formats: Annotated[list[Annotated[str, AfterValidator(_known_format)]], BeforeValidator(_as_list)] = option(
-        "One or several; the first that fits counts. `common`, `combined`, `vhost_common`, `vhost_combined`, or the "
-        "server's own: Apache's LogFormat with its %h, or nginx's log_format with its $remote_addr.",
+        "One format or several; the first that matches a line is used. `common`, `combined`, `vhost_common`, "
+        "`vhost_combined`, or the server's own: Apache's LogFormat with its %h, or nginx's log_format with its "
+        "$remote_addr.",
         default=["combined", "common"],
         example='$remote_addr [$time_local] "$request" $status $request_time',
         min_length=1,
     )
     prefix: str = option("Put before every attribute name.", default="", example="2hb_web:")
     on_dash: OnDash = option(
-        "A `-`, which stands for a missing value (no user, no bytes): no attribute (`unset`), an `empty` one, or the "
+        "A `-`, which marks a missing value (no user, no bytes), sets no attribute (`unset`), an `empty` one, or the "
         "`-` itself (`keep`).",
         default="unset",
         strict=False,
     )
-    set_time: bool = option("The time of the line becomes that of the event.", default=True)
+    set_time: bool = option("Set the event's time to the time of the line.", default=True)
 
     @property
     def other_names(self) -> str | None:
@@ -90,36 +91,36 @@ class AccessLogSettings(Settings):
         return self.prefix
 
     def sets_core(self) -> frozenset[str]:
-        """The time, if `set_time` is on."""
+        """The event's time, if `set_time` is true."""
         return frozenset(["timestamp"]) if self.set_time else frozenset()
 
     def time_may_be_coarse(self) -> bool:
-        """Most such lines have seconds alone."""
+        """Most log formats have times in whole seconds."""
         return True
 
 
 class AccessLog(Decorator[AccessLogSettings]):
     r"""
-    Make attributes of the fields of an access log's line, as Apache and nginx write it.
+    Parse a line of an access log of Apache or nginx into attributes.
 
-    Names: client, ident, user, time, status, bytes, referrer, user_agent, vhost, port, host, and of the request method,
-    path, query (without the question mark) and protocol; a request that is no such thing becomes `request` as a whole.
-    Of an own format also bytes_in, bytes_out, duration_s, duration_ms, duration_us, client_port, server, pid and the
-    like. Headers are http_NAME, those of the answer sent_http_NAME, cookies cookie_NAME, in small letters and with
-    underscores; what else nginx knows keeps nginx's name.
+    The names are client, ident, user, time, status, bytes, referrer, user_agent, vhost, port, host, and for the request
+    method, path, query (without the question mark) and protocol; a malformed request is set whole, as `request`. Custom
+    formats also have bytes_in, bytes_out, duration_s, duration_ms, duration_us, client_port, server, pid and others.
+    Request headers are http_NAME, response headers sent_http_NAME, cookies cookie_NAME, in lower case with underscores;
+    all other variables of nginx keep nginx's names.
 
-    What the servers escaped (`\"`, `\x16`, `\n`) is undone, so a value is the bytes the server saw. In a format a
-    `$name` makes it nginx's; for lines that are JSON use the decorator json.
+    Escapes of the server (`\"`, `\x16`, `\n`) are decoded, so a value is the bytes the server received. A format with a
+    `$name` is one of nginx. For lines of JSON, use `json`.
 
-    Two fields may not give the same attribute, as `%r` and `%m` do (both the method) and `$time_local` and
-    `$time_iso8601` (both the time): write a star into one of them (`%*m`, `$*time_iso8601`), and that field is skipped.
+    Two fields cannot set the same attribute, as `%r` and `%m` would (both the method) or `$time_local` and
+    `$time_iso8601` (both the time): write a star into one of them (`%*m`, `$*time_iso8601`) to skip that field.
 
-    Servers do not escape blanks in headers and user names; best put such a field in quotes. A format with one such
-    field outside quotes reads it whole. With several, a value holds a blank only after a comma, as in the list
-    `10.0.0.1, 10.0.0.2` of X-Forwarded-For; any other line with blanks in these fields fails.
+    Servers do not escape spaces in headers and user names, so quote such fields in the format. If only one of them is
+    outside quotes, its value may contain spaces. If several are, a value may contain a space only after a comma, as in
+    the list `10.0.0.1, 10.0.0.2` of X-Forwarded-For; any other line with spaces in these fields fails.
 
-    Source: ours; the formats are those of Apache's mod_log_config and nginx's ngx_http_log_module, with the escapes of
-    Apache's ap_escape_logitem and nginx's `escape=default`.
+    Source: own design; the formats are those of Apache's mod_log_config and nginx's ngx_http_log_module, with the
+    escapes of Apache's ap_escape_logitem and nginx's `escape=default`.
     """
 
     kind = "access_log"
@@ -145,7 +146,7 @@ class AccessLog(Decorator[AccessLogSettings]):
             timestamp_ms_after=971211336000,
         ),
         Example(
-            "an own format of nginx",
+            "a custom format of nginx",
             settings="{formats: '$host $remote_addr [$time_iso8601] \"$request\" $status $request_time'}",
             body='example.com 2001:db8::1 [2000-10-10T13:55:36-07:00] "\\x16\\x03\\x01" 400 0.005',
             after={
@@ -159,7 +160,7 @@ class AccessLog(Decorator[AccessLogSettings]):
             timestamp_ms_after=971211336000,
         ),
         Example(
-            "an own format of Apache",
+            "a custom format of Apache",
             settings="{formats: '%v %h %>s %D \"%m %U%q\" %{X-Request-Id}i', set_time: false}",
             body='example.com 10.0.0.1 404 1520 "GET /a?b=1" 7f3c',
             after={
@@ -173,8 +174,8 @@ class AccessLog(Decorator[AccessLogSettings]):
                 "http_x_request_id": "7f3c",
             },
         ),
-        Example("what is no such line", body="it works", error="bad_access_line"),
-        Example("no day of the calendar", body='h - - [31/Feb/2000:13:55:36 +0000] "-" 400 -', error="bad_time"),
+        Example("a line in another format", body="it works", error="bad_access_line"),
+        Example("a date that does not exist", body='h - - [31/Feb/2000:13:55:36 +0000] "-" 400 -', error="bad_time"),
         Example("an absent attribute", settings="{source: line}", error="no_attribute"),
     )
 
@@ -182,10 +183,10 @@ class AccessLog(Decorator[AccessLogSettings]):
         super().__init__(settings)
         self._source = settings.source
         self._forms = tuple(_form(LogFormat(text), settings.prefix) for text in settings.formats)
-        self._dash = {OnDash.EMPTY: b"", OnDash.KEEP: _NOTHING}.get(settings.on_dash)
+        self._dash_value = {OnDash.EMPTY: b"", OnDash.KEEP: _MISSING}.get(settings.on_dash)
 
     def decorate(self, event: Event) -> bool:
-        """Set the attributes, and the time."""
+        """Set the attributes, and the event's time."""
         text = event.text_of(self._source, "to read a line from")
         line = text.removesuffix(b"\n").removesuffix(b"\r")
         for form in self._forms:
@@ -202,7 +203,7 @@ class AccessLog(Decorator[AccessLogSettings]):
         values = match.groups()
         attributes = self._attributes(form, values, is_escaped=b"\\" in line)
         timestamp_ms = None
-        if form.read_time is not None and self.settings.set_time and values[form.time] != _NOTHING:
+        if form.read_time is not None and self.settings.set_time and values[form.time] != _MISSING:
             try:
                 timestamp_ms = form.read_time(values[form.time])
             except (ValueError, OverflowError, KeyError) as error:
@@ -215,12 +216,12 @@ class AccessLog(Decorator[AccessLogSettings]):
         return True
 
     def _attributes(self, form: _Form, values: tuple[bytes, ...], *, is_escaped: bool) -> Attributes:
-        dash = self._dash
+        dash_value = self._dash_value
         attributes: Attributes = {}
         for (name, split), value in zip(form.fields, values, strict=True):
-            if value == _NOTHING:
-                if dash is not None:
-                    attributes[name] = dash
+            if value == _MISSING:
+                if dash_value is not None:
+                    attributes[name] = dash_value
                 continue
             plain = _ESCAPED.sub(_unescaped, value) if is_escaped and b"\\" in value else value
             if split is None:

@@ -1,4 +1,4 @@
-"""Turn the fields of an Avro record into attributes."""
+"""Parse an Avro record into attributes."""
 
 from enum import StrEnum
 from typing import Self
@@ -11,11 +11,11 @@ from ingest.formats.avro import AvroSchema
 from ingest.formats.nested import Flattening, NestedSettings, OnNull, written
 
 _SINGLE_OBJECT = b"\xc3\x01"
-_CONFLUENT_BYTES = 5  # a zero, and the schema's id
+_CONFLUENT_BYTES = 5  # a zero byte, and the schema ID
 
 
 class Header(StrEnum):
-    """What stands in front of a value."""
+    """What precedes a value."""
 
     NONE = "none"
     SINGLE_OBJECT = "single_object"
@@ -27,19 +27,19 @@ class AvroSettings(NestedSettings):
 
     schema_file: SmallFile | None = option(
         "File with the schema of the values (.avsc), including all types it names; it is read with the configuration "
-        "and sent to the workers with it.",
+        "and sent to the workers.",
         default=None,
         example="user.avsc",
     )
     schema_text: str | None = option("The schema itself, instead of a file.", default=None)
     header: Header = option(
-        "What precedes a value: nothing (`none`), the marker and fingerprint of `single_object` encoding, or the "
-        "zero and the schema's id of a `confluent` registry.",
+        "What precedes a value: nothing (`none`), the marker and fingerprint of `single_object` encoding, or the zero "
+        "byte and the schema ID of a `confluent` registry.",
         default="none",
         strict=False,
     )
     schema_ids: list[int] | None = option(
-        "Ids of the schema in the registry, which `confluent` needs; values with another id fail.",
+        "IDs of the schema in the registry, required for `header: confluent`; values with another ID fail.",
         default=None,
         example=[42],
         min_length=1,
@@ -49,43 +49,45 @@ class AvroSettings(NestedSettings):
     )
 
     @model_validator(mode="after")
-    def _one_good_schema(self) -> Self:
+    def _valid_schema(self) -> Self:
         name = "schema_text" if self.schema_file is None else "schema_file"
         if (self.schema_file is None) is (self.schema_text is None):
-            raise PydanticCustomError("conflict", "one of `schema_file` and `schema_text` says what the schema is")
+            raise PydanticCustomError("conflict", "avro needs either `schema_file` or `schema_text`")
         if self.schema_ids is not None and self.header is not Header.CONFLUENT:
             raise PydanticCustomError(
-                "conflict", "only values with `header: confluent` have an id", {"option": "schema_ids"}
+                "conflict",
+                "`schema_ids` needs `header: confluent`: other values have no schema ID",
+                {"option": "schema_ids"},
             )
         if self.schema_ids is None and self.header is Header.CONFLUENT:
             raise PydanticCustomError(
                 "missing_field",
-                "`header: confluent` needs `schema_ids`: a value of another schema would be read as wrong fields; "
-                "write the id of this schema in the registry",
+                "`header: confluent` needs `schema_ids`: a value of another schema would be read into wrong fields; "
+                "list the IDs of this schema in the registry",
                 {"option": "header"},
             )
         try:
             _schema(self)
         except ValueError as error:
             raise PydanticCustomError(
-                "wrong_type", "{option} holds no Avro schema: {error}", {"option": name, "error": str(error)}
+                "wrong_type", "{option} is not an Avro schema: {error}", {"option": name, "error": str(error)}
             ) from error
         return self
 
 
 class Avro(Decorator[AvroSettings]):
     """
-    Set an attribute for each field of an Avro record; records in it and maps give dotted names.
+    Set an attribute for each field of an Avro record; nested records and maps get dotted names.
 
-    Text is UTF-8, enums are their symbols, bytes stay bytes, true and false are written so, decimals have the digits of
-    their scale; dates and times stay the numbers they are, which the decorator timestamp reads (epoch_ms, epoch_us). A
-    float has the fewest digits that tell it from all others of its width; values that are not finite are `nan`, `inf`
-    or `-inf`, and null in an array. In the JSON of an array, bytes and text that are not UTF-8 are `{"b64": …}`.
+    Text is UTF-8; an enum is its symbol; bytes are unchanged; booleans are `true` and `false`; a decimal has as many
+    digits as its scale. Dates and times stay numbers, which the decorator `timestamp` parses (`epoch_ms`, `epoch_us`).
+    A float is written with the fewest digits that identify it; values that are not finite are `nan`, `inf` or `-inf`,
+    and null in an array. In the JSON of an array, bytes and text that are not UTF-8 are `{"b64": …}`.
 
-    Values are read with the one schema given, which must be the one they were written with; `header` detects values of
-    another schema. Avro container files, which hold their own schema, are not read.
+    The given schema must be the one that the values were written with; `header` detects values of another schema. Avro
+    container files, which include their schema, are not supported.
 
-    Source: ours; the Avro specification, and the wire format of Confluent's serializers.
+    Source: own design; the Avro specification, and the wire format of Confluent's serializers.
     """
 
     kind = "avro"
@@ -100,27 +102,27 @@ class Avro(Decorator[AvroSettings]):
             after={"2hb_app:status": "200", "2hb_app:user.name": "ann"},
         ),
         Example(
-            "behind the header of a registry's serializer",
+            "with the header of a registry's serializer",
             settings="""{header: confluent, schema_ids: [7], schema_text: '{"type": "record", "name": "T", "fields": [
               {"name": "tags", "type": {"type": "array", "items": "string"}}]}'}""",
             body=b"\0\0\0\0\x07\x04\x02x\x02y\0",
             after={"tags": '["x","y"]'},
         ),
         Example(
-            "cut off",
+            "a truncated value",
             settings="""{schema_text: '{"type": "record", "name": "A", "fields": [
               {"name": "a", "type": "string"}]}'}""",
             body=b"\x06an",
             error="bad_avro",
         ),
         Example(
-            "of another schema, as its fingerprint says",
+            "the fingerprint of another schema",
             settings="""{header: single_object, schema_text: '{"type": "record", "name": "A", "fields": []}'}""",
             body=b"\xc3\x01\0\0\0\0\0\0\0\0",
             error="wrong_schema",
         ),
         Example(
-            "a null where none may be",
+            "a null with `on_null: error`",
             settings="""{on_null: error, schema_text: '{"type": "record", "name": "A", "fields": [
               {"name": "a", "type": ["null", "string"]}]}'}""",
             body=b"\0",
@@ -144,7 +146,7 @@ class Avro(Decorator[AvroSettings]):
         try:
             content = self._schema.read(value)
         except ValueError as error:
-            raise DecorateError(f"the value is no Avro of this schema: {error}", code="bad_avro") from error
+            raise DecorateError(f"the value is not Avro of this schema: {error}", code="bad_avro") from error
         except RecursionError as error:
             raise DecorateError("the record is nested too deep", code="too_deep") from error
         event.update(self._flattening.attributes(content))
@@ -156,11 +158,13 @@ class Avro(Decorator[AvroSettings]):
                 return value[len(self._marker) :]
             if value.startswith(_SINGLE_OBJECT):
                 raise DecorateError(f"the fingerprint {value[2:10].hex()} is not the schema's", code="wrong_schema")
-            raise DecorateError("the value does not begin as single-object encoding does", code="bad_avro")
+            raise DecorateError("the value does not begin with the marker of single-object encoding", code="bad_avro")
         if value[:1] != b"\0" or len(value) < _CONFLUENT_BYTES:
-            raise DecorateError("the value does not begin with a zero and the id of a schema", code="bad_avro")
+            raise DecorateError("the value does not begin with a zero byte and a schema ID", code="bad_avro")
         if self._ids is not None and (schema_id := int.from_bytes(value[1:_CONFLUENT_BYTES], "big")) not in self._ids:
-            raise DecorateError(f"the schema of the value has the id {schema_id}", code="wrong_schema")
+            raise DecorateError(
+                f"the schema ID of the value is {schema_id}, which `schema_ids` does not list", code="wrong_schema"
+            )
         return value[_CONFLUENT_BYTES:]
 
 

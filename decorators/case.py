@@ -1,4 +1,4 @@
-"""Write values in upper case, lower case, or as titles."""
+"""Convert text to upper case, lower case or title case."""
 
 from enum import StrEnum
 
@@ -7,22 +7,22 @@ from ingest.decorating.edits import EditSettings, edit
 from ingest.expressions.texts import lower, title, upper
 
 
-class Letters(StrEnum):
-    """How letters are written."""
+class LetterCase(StrEnum):
+    """The case of the result."""
 
     UPPER = "upper"
     LOWER = "lower"
     TITLE = "title"
 
 
-_CHANGES = {Letters.UPPER: upper, Letters.LOWER: lower, Letters.TITLE: title}
+_CONVERSIONS = {LetterCase.UPPER: upper, LetterCase.LOWER: lower, LetterCase.TITLE: title}
 
 
 class CaseSettings(EditSettings):
     """Options of the case decorator."""
 
-    to: Letters = option(
-        "`upper` or `lower` case, or `title`: each word begins with an upper-case letter, the rest is lower case.",
+    to: LetterCase = option(
+        "`upper` or `lower` case, or `title`: the first letter of each word in upper case, the others in lower case.",
         example="lower",
         strict=False,
     )
@@ -30,42 +30,42 @@ class CaseSettings(EditSettings):
 
 class Case(Decorator[CaseSettings]):
     """
-    Write the letters of the body or of attributes in upper or lower case, or as in a title.
+    Convert the letters of the body or of attributes to upper, lower or title case.
 
-    Text is UTF-8; other bytes stay unchanged. The rules are Unicode's, without those of any language: i becomes I, also
-    in Turkish, and ß becomes SS. Words are letters and digits, with apostrophes between them.
+    Text is UTF-8; other bytes stay unchanged. The rules are Unicode's and do not depend on a language: i becomes I,
+    also in Turkish, and ß becomes SS. Words consist of letters and digits, with apostrophes between them.
 
-    Source: ours.
+    Source: own design.
     """
 
     kind = "case"
     examples = (
         Example(
-            "levels that are written in many ways",
+            "levels in one case",
             settings="{source: level, to: upper}",
             attributes={"level": "Warn"},
             after={"level": "WARN"},
         ),
         Example(
-            "several into others",
+            "several attributes, written into others",
             settings="{attributes: {city: '2hb_geo:city', street: '2hb_geo:street'}, to: title}",
             attributes={"city": "BAD ZÜRICH-SÜD", "street": "o'neill's way 3rd"},
             after={"2hb_geo:city": "Bad Zürich-Süd", "2hb_geo:street": "O'neill's Way 3rd"},
         ),
         Example(
-            "the body; bytes that are no text stay",
+            "the body; bytes that are not UTF-8 stay",
             settings="{to: lower}",
             body=b"\xffA\xc3\x9c",
             body_after=b"\xffa\xc3\xbc",
         ),
         Example(
-            "an absent attribute is passed over",
+            "an absent attribute is skipped",
             settings="{attributes: [a, b], to: upper}",
             attributes={"b": "x"},
             after={"b": "X"},
         ),
         Example(
-            "or fails the event",
+            "an absent attribute with `on_missing: error`",
             settings="{attributes: [a, b], to: upper, on_missing: error}",
             attributes={"b": "x"},
             error="no_attribute",
@@ -74,9 +74,9 @@ class Case(Decorator[CaseSettings]):
 
     def __init__(self, settings: CaseSettings) -> None:
         super().__init__(settings)
-        self._edit = edit(settings, _CHANGES[settings.to])
+        self._edit = edit(settings, _CONVERSIONS[settings.to])
 
     def decorate(self, event: Event) -> bool:
-        """Change the letters."""
+        """Convert the letters."""
         self._edit(event)
         return True

@@ -1,4 +1,4 @@
-"""Take a message in ArcSight's Common Event Format apart."""
+"""Parse a message in ArcSight's Common Event Format into attributes."""
 
 import re
 from typing import ClassVar
@@ -32,33 +32,32 @@ class CefSettings(KeyedSettings):
         min_length=1,
     )
     fold_labels: bool = option(
-        "A custom key with a label, as `cs1=x cs1Label=Rule`, becomes one attribute named by the label (`Rule`).",
+        "Set one attribute for a custom key and its label, named by the label: `cs1=x cs1Label=Rule` sets `Rule`.",
         default=False,
     )
 
     @property
     def other_names(self) -> str | None:
-        """Labels may be any names."""
+        """A label may be any name."""
         return self.prefix if self.fold_labels else super().other_names
 
 
 class Cef(Decorator[CefSettings]):
     """
-    Make attributes of the header and the extension of a CEF message.
+    Set attributes from the header and the extension of a CEF message.
 
-    What stands before `CEF:`, such as the head of syslog, is passed over. A value of the extension ends at the next
-    blank that precedes a key, so it may hold blanks, and an equals sign without a backslash if no key ends there; the
-    last value ends before trailing blanks. Of a key that comes several times the last value counts; a key named as a
-    part of the header sets nothing. A label names nothing where its value is absent, or another attribute of the
-    message has that name.
+    Text before `CEF:`, such as a syslog header, is ignored. A value of the extension ends before the next key and the
+    white space in front of it, so it may contain spaces, and unescaped equals signs that do not follow a key; trailing
+    white space of the last value is removed. If a key repeats, its last value wins; a key with the name of a header
+    field is ignored. A label is not used if its value is absent, or if the message has another attribute of that name.
 
-    Source: ours; ArcSight's guide to implementing CEF, for versions 0 and 1.
+    Source: own design; ArcSight's guide to implementing CEF, for versions 0 and 1.
     """
 
     kind = "cef"
     examples = (
         Example(
-            "behind the head of syslog, with blanks and escapes",
+            "after a syslog header, with spaces and escapes",
             settings="{prefix: '2hb_cef:'}",
             body="Sep 19 08:26:10 host CEF:0|Security|threat\\|manager|1.0|100|worm stopped|10|"
             "src=10.0.0.1 msg=a \\= b\\nnext line filePath=/var/my file.txt spt=1232",
@@ -129,7 +128,7 @@ class Cef(Decorator[CefSettings]):
         return True
 
     def _pairs(self, extension: bytes) -> list[tuple[bytes, bytes]]:
-        """Keys and values; where labels are folded those alone that become attributes."""
+        """Keys and values of the extension; with folded labels, only those that become attributes."""
         before, *pieces = _KEY.split(extension)
         if before and not before.isspace():
             raise DecorateError(f"no key begins the extension {shown_start(before)}", code="bad_cef")
@@ -140,20 +139,20 @@ class Cef(Decorator[CefSettings]):
         return self._folded(dict(pairs)) if self._fold_labels else list(pairs)
 
     def _folded(self, values: dict[bytes, bytes]) -> list[tuple[bytes, bytes]]:
-        """The same with labels in place of the keys they belong to, where that name is free."""
+        """The pairs that become attributes; a label replaces its key unless that name is used already."""
         new: dict[bytes, bytes] = {}  # key -> its label
-        taken = {*values, *map(str.encode, _HEADER)}
+        used = {*values, *map(str.encode, _HEADER)}
         for key, label in values.items():
             custom = key.removesuffix(_LABEL)
-            if custom != key and custom in values and label and label not in taken:
+            if custom != key and custom in values and label and label not in used:
                 new[custom] = label
-                taken.add(label)
+                used.add(label)
         folded = {custom + _LABEL for custom in new}
         wanted = values.keys() if self._wanted is None else self._wanted
         return [(new.get(key, key), value) for key, value in values.items() if key in wanted and key not in folded]
 
 
 def _unescaped(value: bytes) -> bytes:
-    # a pair of backslashes is one, and never begins what follows it
+    # a pair of backslashes is one backslash; the second one does not escape the next character
     pieces = value.split(b"\\\\")
     return b"\\".join([piece.replace(b"\\=", b"=").replace(b"\\n", b"\n").replace(b"\\r", b"\r") for piece in pieces])

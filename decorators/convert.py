@@ -24,7 +24,7 @@ _BOOL_BYTES = {b"true": b"\xff", b"false": b"\0"}
 
 
 class Form(StrEnum):
-    """What the bytes of a value are."""
+    """The type or encoding of a value."""
 
     NUMBER = "number"
     BOOL = "bool"
@@ -66,11 +66,11 @@ class Form(StrEnum):
 
 
 _CHARSETS = frozenset(list(Form)[list(Form).index(Form.UTF8) :])
-_NOT_OVER_ASCII = frozenset({Form.UTF16LE, Form.UTF16BE})  # in all others ASCII is written as it is
+_NOT_ASCII_SUPERSETS = frozenset({Form.UTF16LE, Form.UTF16BE})  # all others are supersets of ASCII
 
 
 class OnInvalidValue(StrEnum):
-    """What happens to a value that cannot be converted."""
+    """The action for a value that cannot be converted."""
 
     ERROR = "error"
     KEEP = "keep"
@@ -84,30 +84,28 @@ class ConvertSettings(EditSettings):
     """Options of the convert decorator."""
 
     decode: Form | None = option(
-        "The type of the value read: a big-endian number (`int64`, `float32` …), one byte of HBase's for true and "
-        "false (`bool8`), `hex`, `base64`, `base64url`, text with percent signs (`percent`, in a `form` with + for "
-        "blanks), text in a character set, or a text to normalise: a `number` loses blanks, plus, needless zeros and "
-        "exponent, a `bool` becomes true or false. Left out, text in UTF-8 or bytes as they are.",
+        "The type of the value that is read: a big-endian number (`int64`, `float32` …), HBase's single byte for a "
+        "boolean (`bool8`), `hex`, `base64`, `base64url`, percent-encoded text (`percent`; `form` also reads + as a "
+        "space), text in a character set, or text to normalise: a `number` loses surrounding white space, plus sign, "
+        "needless zeros and exponent, a `bool` becomes `true` or `false`. Left out: UTF-8 text or raw bytes.",
         default=None,
         example="int64",
         strict=False,
     )
     encode: Form | None = option(
-        "The type of the value written, from the same list; left out, text in UTF-8 or bytes as they are.",
+        "The type of the value that is written, from the same list. Left out: UTF-8 text or raw bytes.",
         default=None,
         example="base64",
         strict=False,
     )
-    decimal: str = option(
-        "With `decode: number`: the character before the fraction.", default=".", min_length=1, max_length=1
-    )
+    decimal: str = option("With `decode: number`: the decimal separator.", default=".", min_length=1, max_length=1)
     grouping: str = option(
-        "With `decode: number`: characters that may stand between two digits and mean nothing.", default="", example=","
+        "With `decode: number`: the grouping separators, which are ignored between two digits.", default="", example=","
     )
     on_invalid: OnInvalidValue = option(
         "A value that cannot be converted: the event fails (`error`) or is dropped (`drop`), or the result is the "
-        "value as it is (`keep`), `empty`, or none (`unset`). `replace` is for character sets: what cannot be read "
-        "or written becomes \ufffd or a question mark.",
+        "unchanged value (`keep`), `empty`, or none (`unset`). `replace` is for character sets: a character that "
+        "cannot be read becomes \ufffd, one that cannot be written a question mark.",
         default="error",
         strict=False,
     )
@@ -119,11 +117,11 @@ class ConvertSettings(EditSettings):
         if self.decode is not Form.NUMBER and (self.decimal != "." or self.grouping):
             raise PydanticCustomError("conflict", "`decimal` and `grouping` go with `decode: number`")
         if self.decimal in self.grouping:
-            raise PydanticCustomError("conflict", "the character before the fraction cannot stand between digits too")
+            raise PydanticCustomError("conflict", "a character cannot be in both `decimal` and `grouping`")
         if self.on_invalid is OnInvalidValue.REPLACE and not {self.decode, self.encode} & _CHARSETS:
             raise PydanticCustomError("conflict", "`replace` is for character sets", {"option": "on_invalid"})
         if self.on_invalid is OnInvalidValue.UNSET and self.targets() is None and self.attribute is None:
-            raise PydanticCustomError("conflict", "the body cannot be unset; write `empty`", {"option": "on_invalid"})
+            raise PydanticCustomError("conflict", "the body cannot be unset; use `empty`", {"option": "on_invalid"})
         return self
 
 
@@ -131,17 +129,18 @@ class Convert(Decorator[ConvertSettings]):
     """
     Convert the body or attributes from one type or encoding to another: first `decode`, then `encode`.
 
-    Numbers of a fixed width are those of HBase's `Bytes.toBytes`: most significant byte first, floats in IEEE 754.
-    Words for true are true, t, yes, y, on and 1, for false false, f, no, n, off and 0, in any case. Numbers may also
-    be written as 0x1f. What does not fit or is not in its encoding is never changed silently: see `on_invalid`.
+    Fixed-width numbers are those of HBase's `Bytes.toBytes`: big-endian, floats in IEEE 754. The words for true are
+    true, t, yes, y, on and 1, those for false are false, f, no, n, off and 0, in any case. Numbers may also be
+    hexadecimal (`0x1f`). A value that is out of range or not in its encoding is never changed silently: see
+    `on_invalid`.
 
-    Source: ours; org.apache.hadoop.hbase.util.Bytes, RFC 4648, RFC 3986, and the HTML standard for forms.
+    Source: own design; org.apache.hadoop.hbase.util.Bytes, RFC 4648, RFC 3986, and the HTML standard for forms.
     """
 
     kind = "convert"
     examples = (
         Example(
-            "numbers as HBase's own tools write them",
+            "numbers as HBase's tools write them",
             settings="{attributes: {status: '2hb_web:status', took: '2hb_web:took'}, encode: int32}",
             attributes={"status": "100", "took": "65"},
             after={"2hb_web:status": "\0\0\0d", "2hb_web:took": "\0\0\0A"},
@@ -166,30 +165,30 @@ class Convert(Decorator[ConvertSettings]):
         ),
         Example("one encoding to another", settings="{decode: hex, encode: base64}", body="00ff", body_after="AP8="),
         Example(
-            "a form's field",
+            "a field of an HTML form",
             settings="{source: q, decode: form}",
             attributes={"q": "sch%C3%B6ne+Schuhe"},
             after={"q": "schöne Schuhe"},
         ),
         Example("Latin-1 to UTF-8", settings="{decode: latin1}", body=b"gr\xf6\xdfe", body_after="größe"),
         Example(
-            "bytes that are no UTF-8 are replaced",
+            "bytes that are not UTF-8 are replaced",
             settings="{decode: utf8, on_invalid: replace}",
             body=b"gr\xf6\xdfe",
             body_after="gr\ufffd\ufffde",
         ),
-        Example("no number", settings="{encode: int64}", body="seven", error="not_a_number"),
+        Example("not a number", settings="{encode: int64}", body="seven", error="not_a_number"),
         Example("too large", settings="{encode: int16}", body="40000", error="number_too_large"),
         Example("not in the encoding", settings="{decode: hex}", body="xyz", error="bad_encoding"),
         Example("neither true nor false", settings="{decode: bool}", body="maybe", error="not_a_bool"),
-        Example("neither, and kept", settings="{decode: bool, on_invalid: keep}", body="maybe"),
+        Example("neither, with `on_invalid: keep`", settings="{decode: bool, on_invalid: keep}", body="maybe"),
         Example("an absent attribute", settings="{source: x, encode: hex, on_missing: error}", error="no_attribute"),
     )
 
     def __init__(self, settings: ConvertSettings) -> None:
         super().__init__(settings)
         self._drops = settings.on_invalid is OnInvalidValue.DROP
-        self._edit = edit(settings, _repaired(_conversion(settings), settings.on_invalid))
+        self._edit = edit(settings, _with_fallback(_conversion(settings), settings.on_invalid))
 
     @property
     def drop_reason(self) -> str:
@@ -206,14 +205,14 @@ class Convert(Decorator[ConvertSettings]):
 
 
 class _NotConvertedError(Exception):
-    """The event is dropped; never leaves this file."""
+    """The event is to be dropped; `decorate` catches it."""
 
 
-def _repaired(convert: Change, on_invalid: OnInvalidValue) -> Change:
+def _with_fallback(convert: Change, on_invalid: OnInvalidValue) -> Change:
     if on_invalid in {OnInvalidValue.ERROR, OnInvalidValue.REPLACE}:
         return convert
 
-    def repaired(value: bytes) -> bytes | None:
+    def convert_or_fall_back(value: bytes) -> bytes | None:
         try:
             return convert(value)
         except EventError as error:
@@ -226,7 +225,7 @@ def _repaired(convert: Change, on_invalid: OnInvalidValue) -> Change:
                     return None
             raise _NotConvertedError from error
 
-    return repaired
+    return convert_or_fall_back
 
 
 def _conversion(settings: ConvertSettings) -> Change:
@@ -290,12 +289,12 @@ def _number_reader(decimal: str, grouping: str) -> Callable[[bytes], bytes]:
             text = ungroup(b"", text)
         if before_fraction != b".":
             if b"." in text:
-                raise _not_a_number(value)
+                raise _number_error(value)
             text = text.replace(before_fraction, b".")
         if _PLAIN_NUMBER.fullmatch(text) is None:
             hexadecimal = _HEX_NUMBER.fullmatch(text)
             if hexadecimal is None:
-                raise _not_a_number(value)
+                raise _number_error(value)
             return b"%d" % int(hexadecimal[1] + hexadecimal[2], 16)
         number = Decimal(text.decode("ascii"))
         plain = f"{number:f}" if number else "0"
@@ -304,13 +303,13 @@ def _number_reader(decimal: str, grouping: str) -> Callable[[bytes], bytes]:
     return read
 
 
-def _not_a_number(value: bytes) -> DecorateError:
+def _number_error(value: bytes) -> DecorateError:
     return DecorateError(f"{shown_start(value)} is not a number", code="not_a_number")
 
 
 def _recoder(old: Form, new: Form, *, replaces: bool) -> Callable[[bytes], bytes]:
     errors = "replace" if replaces else "strict"
-    is_same_ascii = _NOT_OVER_ASCII.isdisjoint((old, new))
+    is_same_ascii = _NOT_ASCII_SUPERSETS.isdisjoint((old, new))
 
     def recode(value: bytes) -> bytes:
         if is_same_ascii and value.isascii():

@@ -1,4 +1,4 @@
-"""Give attributes a second name."""
+"""Copy values to other attributes."""
 
 from typing import Self
 
@@ -14,14 +14,15 @@ class CopySettings(EditSettings):
 
     attribute: str | None = option("Attribute that receives the copy.", default=None, example="2hb_app:raw")
     attributes: dict[str, str] | None = option(
-        "Several, in place of `source` and `attribute`: attributes that are copied -> those that receive the copies.",
+        "Several attributes, instead of `source` and `attribute`: a mapping from attributes that are copied to "
+        "attributes that receive the copies.",
         default=None,
         example={"ip": "2hb_web:ip"},
         min_length=1,
     )
 
     @model_validator(mode="after")
-    def _goes_elsewhere(self) -> Self:
+    def _target_differs(self) -> Self:
         if self.attribute is None and self.attributes is None:
             raise PydanticCustomError("missing", "copy needs `attribute` or `attributes`")
         for name, target in (self.targets() or {}).items():
@@ -32,25 +33,25 @@ class CopySettings(EditSettings):
 
 class Copy(Decorator[CopySettings]):
     """
-    Copy the body or attributes into other attributes; what was copied stays.
+    Copy the body or attributes to other attributes; the originals stay.
 
-    All copies are of the values before: two attributes may be copied to each other. For a value made of several
-    parts there is `value`, for a new name alone `rename`.
+    Every copy has the value before this decorator: two attributes may be copied to each other. For a value of several
+    parts, use `value`; to change a name only, use `rename`.
 
-    Source: ours.
+    Source: own design.
     """
 
     kind = "copy"
     examples = (
         Example(
-            "two attributes become columns too",
+            "two attributes become columns as well",
             settings="{attributes: {ip: '2hb_web:ip', user: '2hb_web:user'}}",
             attributes={"ip": "10.0.0.1"},
             after={"2hb_web:ip": "10.0.0.1"},
         ),
         Example("the body", settings="{attribute: raw}", body="GET /", after={"raw": "GET /"}),
         Example(
-            "an absent attribute fails the event where it must be there",
+            "an absent attribute with `on_missing: error`",
             settings="{source: ip, attribute: '2hb_web:ip', on_missing: error}",
             error="no_attribute",
         ),

@@ -1,4 +1,4 @@
-"""Make attributes of the fields of one line of CSV."""
+"""Parse a line of CSV into attributes."""
 
 import csv
 import io
@@ -12,13 +12,13 @@ from pydantic_core import PydanticCustomError
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.decorating.edits import each_once
 
-_BYTES = "latin-1"  # a character for each byte, so that any bytes go through the reader as they are
+_BYTES = "latin-1"  # one character for each byte, so the reader changes no byte
 
 csv.field_size_limit(sys.maxsize)  # an event has its own limit, `max_event_bytes`
 
 
 class OnCount(StrEnum):
-    """What happens to a line whose number of fields is not that of the columns."""
+    """The action for a line whose number of fields differs from the number of columns."""
 
     ERROR = "error"
     FIT = "fit"
@@ -30,27 +30,27 @@ class CsvSettings(Settings):
     other_names: ClassVar[None] = None
 
     columns: list[str] = option(
-        "Names for the fields from the first on; an empty name skips its field.",
+        "Attribute names of the fields, from the first on; an empty name skips its field.",
         example=["2hb_web:ip", "", "2hb_web:status"],
         min_length=1,
     )
     source: str | None = option("Attribute that is read; the body when left out.", default=None, example="line")
     separator: str = option('Character between two fields; "\\t" for TSV.', default=",", min_length=1, max_length=1)
     quote: str | None = option(
-        "Character around fields that hold separators, line ends or quotes, which are doubled then; null for none.",
+        "Character around fields that contain separators, line ends or quotes; quotes inside are doubled. Null: none.",
         default='"',
         min_length=1,
         max_length=1,
     )
     on_count: OnCount = option(
-        "More or fewer fields than columns: the event fails (`error`), or what is there is taken and the rest left "
-        "alone (`fit`).",
+        "A line with more or fewer fields than columns: the event fails (`error`), or extra fields are ignored and "
+        "attributes of missing ones are not set (`fit`).",
         default="error",
         strict=False,
     )
 
     def sets(self) -> frozenset[str]:
-        """Those of the fields."""
+        """The attributes of the fields."""
         return frozenset(name for name in self.columns if name)
 
     @field_validator("separator", mode="before")
@@ -58,17 +58,17 @@ class CsvSettings(Settings):
     def _tab(cls, value: object) -> object:
         if value == "\\t":
             raise PydanticCustomError(
-                "bad_character", 'this is a backslash and a t; for a tab write "\\t" in double quotes'
+                "bad_character", 'this is a backslash and a t; write a tab as "\\t" in double quotes'
             )
         return value
 
     @model_validator(mode="after")
-    def _two_characters(self) -> Self:
+    def _distinct_characters(self) -> Self:
         for name in ("separator", "quote"):
             value = getattr(self, name)
             if value is not None and (not value.isascii() or value in "\r\n"):
                 raise PydanticCustomError(
-                    "bad_character", "`{name}` is one ASCII character, no line end", {"name": name}
+                    "bad_character", "`{name}` must be one ASCII character, and not a line end", {"name": name}
                 )
         if self.separator == self.quote:
             raise PydanticCustomError("conflict", "`separator` and `quote` are the same character")
@@ -82,12 +82,12 @@ class CsvSettings(Settings):
 
 class Csv(Decorator[CsvSettings]):
     """
-    Split one line of CSV or TSV and put its fields into attributes.
+    Split one line of CSV or TSV into attributes.
 
-    One line end after it belongs to the line. Fields are bytes as they are, blanks around them included. A separator of
-    several characters, or a pattern, is for `split`; a text of many lines for `explode` first.
+    A line end after the line is removed. Fields are unchanged bytes, including spaces around them. For a separator of
+    several characters or a pattern, use `split`; for text of several lines, use `explode` first.
 
-    Source: ours; the form is that of RFC 4180, read by Python's csv.
+    Source: own design; the format is that of RFC 4180, read by Python's csv.
     """
 
     kind = "csv"
@@ -99,13 +99,18 @@ class Csv(Decorator[CsvSettings]):
             after={"2hb_web:ip": "10.0.0.1", "2hb_web:agent": 'Mozilla, "like" Gecko'},
         ),
         Example(
-            "tabs, and no quotes",
+            "tabs, without quotes",
             settings='{columns: [user, said], separator: "\\t", quote: null}',
             body='ann\t"hello"',
             after={"user": "ann", "said": '"hello"'},
         ),
         Example("too few fields", settings="{columns: [a, b]}", body="1", error="field_count"),
-        Example("too few, and it may be so", settings="{columns: [a, b], on_count: fit}", body="1", after={"a": "1"}),
+        Example(
+            "too few fields, with `on_count: fit`",
+            settings="{columns: [a, b], on_count: fit}",
+            body="1",
+            after={"a": "1"},
+        ),
         Example("a quote that is not closed", settings="{columns: [a]}", body='"1', error="bad_csv"),
     )
 
@@ -121,7 +126,7 @@ class Csv(Decorator[CsvSettings]):
         """Set the attributes."""
         text = event.text_of(self._source, "to read a line from")
         line = text.removesuffix(b"\n").removesuffix(b"\r")
-        # most lines have no quotes, and are split where the separators are: that is several times as quick
+        # most lines have no quotes; to split those at the separators is several times as fast
         has_quotes = self._quote is not None and self._quote in line
         fields = self._read(line) if has_quotes else self._split(line)
         if len(fields) != len(self._columns) and not self._fits:
@@ -133,7 +138,7 @@ class Csv(Decorator[CsvSettings]):
 
     def _split(self, line: bytes) -> list[bytes]:
         if b"\n" in line or b"\r" in line:
-            raise DecorateError("it is more than one line", code="bad_csv")
+            raise DecorateError("the text has more than one line", code="bad_csv")
         return line.split(self._separator)
 
     def _read(self, line: bytes) -> list[bytes]:
@@ -146,7 +151,7 @@ class Csv(Decorator[CsvSettings]):
         try:
             rows = list(reader)
         except csv.Error as error:
-            raise DecorateError(f"the line is no CSV: {error}", code="bad_csv") from error
+            raise DecorateError(f"the line is not CSV: {error}", code="bad_csv") from error
         if len(rows) != 1:
-            raise DecorateError("it is more than one line", code="bad_csv")
+            raise DecorateError("the text has more than one line", code="bad_csv")
         return [field.encode(_BYTES) for field in rows[0]]

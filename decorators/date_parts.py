@@ -1,4 +1,4 @@
-"""Put parts of a time into attributes of their own."""
+"""Set attributes to the parts of a time."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -49,7 +49,7 @@ _NUMBERS: dict[Part, tuple[int, Callable[[datetime], int]]] = {
     Part.ISO_WEEK: (2, lambda time: time.isocalendar().week),
     Part.DAY_OF_YEAR: (3, day_of_year),
 }
-"""How many digits it has, and what it is."""
+"""Part -> its number of digits, and its value."""
 
 _TEXTS: dict[Part, Callable[[datetime], bytes]] = {
     Part.MONTH_NAME: CALENDAR["B"],
@@ -73,8 +73,8 @@ class DatePartsSettings(Settings):
         "Attribute with milliseconds since 1970; the event's time when left out.", default=None, example="seen"
     )
     parts: _Parts | _Named = option(
-        "Which ones: a list of them, or a mapping of them to names. `weekday` is 1 for Monday to 7, `iso_week` and "
-        "`iso_year` go together, `offset` is that of the zone, as +0200; names are English.",
+        "A list of parts, or a mapping from parts to attribute names. `weekday` is 1 for Monday to 7; `iso_week` "
+        "belongs to `iso_year`; `offset` is the zone's, such as +0200; names of months and weekdays are English.",
         default=["year", "month", "day", "hour", "minute", "second"],
         example=["iso_year", "iso_week", "weekday"],
     )
@@ -82,16 +82,16 @@ class DatePartsSettings(Settings):
     zone: ZoneName = option(
         "Time zone of the parts; the pipeline's `timezone` when left out.", default=None, example="Europe/Berlin"
     )
-    padding: bool = option("Zeros in front: 07 instead of 7.", default=True)
+    padding: bool = option("Add leading zeros: 07 instead of 7.", default=True)
     on_invalid: OnInvalid = option(
         "An attribute that is absent or not a number, or a time outside the years 1 to 9999: the event fails "
-        "(`error`) or passes as it is (`keep`).",
+        "(`error`) or passes unchanged (`keep`).",
         default="error",
         strict=False,
     )
 
     def sets(self) -> frozenset[str]:
-        """Those of the parts."""
+        """The attributes of the parts."""
         return frozenset(self.names().values())
 
     @model_validator(mode="after")
@@ -107,12 +107,11 @@ class DatePartsSettings(Settings):
 
 class DateParts(Decorator[DatePartsSettings]):
     """
-    Put year, month, day, weekday and other parts of a time into attributes.
+    Set attributes to year, month, day, weekday and other parts of a time.
 
-    For a date that is written as text there is `ex_date`, or `timestamp` in front of this; for a text made of several
-    parts the date letters of `value`.
+    For a date in text, use `timestamp` first, or `ex_date`; for text of several parts, the date letters of `value`.
 
-    Source: ours; weeks as in ISO 8601, of which the first is the one with the year's first Thursday.
+    Source: own design; weeks are those of ISO 8601: the first one of a year contains its first Thursday.
     """
 
     kind = "date_parts"
@@ -131,15 +130,19 @@ class DateParts(Decorator[DatePartsSettings]):
             },
         ),
         Example(
-            "a week that belongs to the year before",
+            "a week that belongs to the previous year",
             settings="{source: seen, parts: {iso_year: y, iso_week: w, weekday_name: day}, padding: false}",
             attributes={"seen": "1609632000000"},
             after={"y": "2020", "w": "53", "day": "Sunday"},
         ),
-        Example("no time", settings="{source: seen}", attributes={"seen": "today"}, error="bad_time"),
+        Example("not a time", settings="{source: seen}", attributes={"seen": "today"}, error="bad_time"),
         Example("an absent attribute", settings="{source: seen}", error="no_attribute"),
-        Example("outside the calendar", timestamp_ms=2**62, error="time_out_of_range"),
-        Example("or without the parts", settings="{source: seen, on_invalid: keep}", attributes={"seen": "today"}),
+        Example("outside the years 1 to 9999", timestamp_ms=2**62, error="time_out_of_range"),
+        Example(
+            "not a time, with `on_invalid: keep`",
+            settings="{source: seen, on_invalid: keep}",
+            attributes={"seen": "today"},
+        ),
     )
 
     def __init__(self, settings: DatePartsSettings) -> None:
@@ -168,7 +171,7 @@ class DateParts(Decorator[DatePartsSettings]):
         return read_time(event.text_of(source, "to read a time from"))
 
     def _found(self, time_ms: int) -> dict[str, bytes]:
-        """Consecutive events often have the same second, so the last result is kept."""
+        """The parts of a time; the last result is cached, as consecutive events often have the same second."""
         unit = time_ms // self._unit_ms
         last, found = self._last
         if unit != last:

@@ -1,4 +1,4 @@
-"""Drop events whose value was seen before."""
+"""Drop events with a value that was seen before."""
 
 from typing import ClassVar
 
@@ -13,17 +13,17 @@ class DedupeSettings(Settings):
 
     other_names: ClassVar[None] = None
 
-    by: Template = option("Template of what makes two events the same.", default="%{body}", example="%{id}")
+    by: Template = option("Template of the value by which events are compared.", default="%{body}", example="%{id}")
     max_values: int = option(
-        "How many values are remembered, each in about 100 bytes of memory; the most recent half of them is never "
-        "forgotten.",
+        "Maximum number of stored values, about 100 bytes of memory each; at least the most recent half of them is "
+        "always stored.",
         default=200_000,
         ge=2,
         le=10_000_000,
     )
     on_missing: FailureAction = option(
-        "When the template names an attribute the event does not have: it passes (`keep`), is dropped (`drop`), or "
-        "fails (`error`).",
+        "If the template names an attribute that the event does not have, the event passes (`keep`), is dropped "
+        "(`drop`), or fails (`error`).",
         default="keep",
         strict=False,
     )
@@ -31,23 +31,27 @@ class DedupeSettings(Settings):
 
 class Dedupe(Decorator[DedupeSettings]):
     """
-    Let the first event of each value pass and drop those that repeat it.
+    Let the first event of each value pass and drop later ones with the same value.
 
-    Values are remembered for one split: the records of one partition in one micro-batch. A micro-batch that runs again
-    starts with no values, so an event is never a repetition of itself. Repetitions in another micro-batch pass; with a
-    row key made of the value they are written to the same row. To let several events of each value pass, take
+    Values are stored for one split: the records of one partition in one micro-batch. A micro-batch that runs again
+    starts without values, so an event is never a duplicate of itself. Duplicates in other micro-batches pass; if the
+    value is part of the row key, they are written to the same row. To let several events of each value pass, use
     `first_n`.
 
-    Source: ours.
+    Source: own design.
     """
 
     kind = "dedupe"
     stateful = True
     examples = (
-        Example("the first of its kind", settings="{by: '%{body}'}", earlier=("a", "b"), body="c"),
-        Example("a repetition", settings="{by: '%{body}'}", earlier=("a", "b"), body="a", dropped=True),
+        Example("a new value", settings="{by: '%{body}'}", earlier=("a", "b"), body="c"),
+        Example("a duplicate", settings="{by: '%{body}'}", earlier=("a", "b"), body="a", dropped=True),
         Example("no value to compare", settings="{by: '%{id}'}", earlier=("a",), body="a"),
-        Example("where there has to be one", settings="{by: '%{id}', on_missing: error}", error="no_attribute"),
+        Example(
+            "no value to compare, with `on_missing: error`",
+            settings="{by: '%{id}', on_missing: error}",
+            error="no_attribute",
+        ),
     )
 
     def __init__(self, settings: DedupeSettings) -> None:
@@ -58,7 +62,7 @@ class Dedupe(Decorator[DedupeSettings]):
         self.split_start()
 
     def split_start(self) -> None:
-        """Forget all values."""
+        """Clear all values."""
         self._new: set[bytes] = set()
         self._old: set[bytes] = set()
 
@@ -75,5 +79,5 @@ class Dedupe(Decorator[DedupeSettings]):
         if len(new) == self._half:
             self._old = new
             self._new = new = set()
-        new.add(value)  # also a value seen before: it becomes the most recent
+        new.add(value)  # an old value as well: it is now the most recent one
         return is_new

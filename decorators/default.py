@@ -1,4 +1,4 @@
-"""Give attributes a value where they have none."""
+"""Set attributes that are absent or empty."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -14,71 +14,73 @@ class DefaultSettings(Settings):
     other_names: ClassVar[None] = None
 
     attributes: dict[str, Template] = option(
-        "Name of each attribute, and the template of the value it gets when it has none.",
+        "Attribute names, and the template of the value that each gets if it has none.",
         example={"user": "nobody", "2hb_web:host": "%{host}"},
         min_length=1,
     )
     replace_empty: bool = option(
-        "True counts an attribute with an empty value as one that has none.",
+        "True also replaces empty values.",
         default=True,
     )
     on_missing: OnMissing = option(
-        "When a template names an attribute the event does not have: the attribute it would set stays as it is "
-        "(`unset`), the name expands to `empty` text, or the event fails (`error`).",
+        "If a template names an attribute that the event does not have, its target stays unchanged (`unset`), the "
+        "name expands to `empty` text, or the event fails (`error`).",
         default="unset",
         strict=False,
     )
 
     def sets(self) -> frozenset[str]:
-        """Those it has values for."""
+        """The attributes with a default."""
         return frozenset(self.attributes)
 
     def reads(self) -> frozenset[str]:
-        """The attributes it has values for, which it looks at."""
+        """The attributes with a default: their values are checked."""
         return attribute_references(self.attributes)
 
     @property
     def always_sets_made(self) -> bool:
-        """Unless a missing attribute leaves it out."""
+        """False if a missing attribute may leave the target unset."""
         return self.on_missing is not OnMissing.UNSET
 
     def made_of(self) -> Mapping[str, tuple[str, ...]]:
-        """Each has a template of its own."""
+        """Each attribute, from its own template."""
         return {f"attribute:{name}": ("attributes", name) for name in self.attributes}
 
 
 class Default(Decorator[DefaultSettings]):
     """
-    Set those of some attributes that are absent or empty; the others stay as they are.
+    Set those of the given attributes that are absent or empty; the others stay unchanged.
 
-    All values are made of the event as it came in. Where attributes are written once, an empty one cannot be replaced
-    and fails the event. To set attributes whatever they hold, take `template`.
+    All templates see the event before this decorator. If attributes are written once, an empty one cannot be replaced
+    and fails the event. To set attributes whatever their values, use `template`.
 
-    Source: ours.
+    Source: own design.
     """
 
     kind = "default"
     examples = (
         Example(
-            "the absent and the empty one are set",
+            "an absent attribute is set, others stay",
             settings="{attributes: {user: nobody, level: info, host: '%{host}'}}",
             host="web-1",
             attributes={"level": "warn"},
             after={"user": "nobody", "host": "web-1"},
         ),
         Example(
-            "an empty value may be one",
+            "an empty value stays, with `replace_empty: false`",
             settings="{attributes: {user: nobody, level: info}, replace_empty: false}",
             attributes={"user": ""},
             after={"level": "info"},
         ),
         Example(
-            "a value with an absent attribute is not set",
+            "a template with an absent attribute sets nothing",
             settings="{attributes: {user: '%{login}', level: info}}",
             after={"level": "info"},
         ),
         Example(
-            "or fails the event", settings="{attributes: {user: '%{login}'}, on_missing: error}", error="no_attribute"
+            "the same with `on_missing: error`",
+            settings="{attributes: {user: '%{login}'}, on_missing: error}",
+            error="no_attribute",
         ),
     )
 
@@ -88,7 +90,7 @@ class Default(Decorator[DefaultSettings]):
         self._replaces_empty = settings.replace_empty
 
     def decorate(self, event: Event) -> bool:
-        """Set what is missing."""
+        """Set the absent and empty attributes."""
         attributes = event.attributes
         values: dict[str, bytes] = {}
         for name, render in self._values:

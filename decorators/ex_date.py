@@ -1,4 +1,4 @@
-"""Take a date apart into attributes."""
+"""Split a date into attributes, as Flume did."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -15,8 +15,8 @@ from ingest.expressions import ZoneName, zone_of
 from ingest.formats.date_letters import MONTHS, WEEKDAYS
 
 _SHORT_YEAR_DIGITS = 2
-_FIRST_SHORT_YEAR = 69  # POSIX: 69 to 99 are of the last century; Java's own rule moves with the clock
-_SPELLED_MONTH_LETTERS = 3  # from so many letters on a month is a word
+_FIRST_SHORT_YEAR = 69  # POSIX: 69 to 99 mean 1969 to 1999; Java's rule depends on the current date
+_SPELLED_MONTH_LETTERS = 3  # a month of this many letters or more is a word
 _MONTHS_A_YEAR = 12
 _EPOCH_YEAR = 1970
 _PARTS = ("day", "month", "year", "hr", "min", "sec")
@@ -28,22 +28,22 @@ _MIDNIGHT = {"k": 24, "h": 12}  # hours that count from 1
 _NUMBERS = frozenset("yMdDHkKhmsS")
 _ZONE_HOURS = {b"ut": 0, b"utc": 0, b"gmt": 0, b"est": -5, b"edt": -4, b"cst": -6, b"cdt": -5, b"mst": -7, b"mdt": -6,
                b"pst": -8, b"pdt": -7}  # fmt: skip
-_ISO_OFFSETS = {1: rb"[+-]\d\d", 2: rb"[+-]\d{4}", 3: rb"[+-]\d\d:\d\d"}  # by the number of letters X
+_ISO_OFFSETS = {1: rb"[+-]\d\d", 2: rb"[+-]\d{4}", 3: rb"[+-]\d\d:\d\d"}  # number of letters X -> expression
 _TOKEN = re.compile(r"'(?P<quoted>(?:[^']|'')*)'|(?P<field>([A-Za-z])\3*)|(?P<plain>[^A-Za-z']+)|(?P<open>')")
 
 
 class DatePattern:
     """
-    A pattern of Java's SimpleDateFormat, to read texts with as leniently as that does.
+    A pattern of Java's SimpleDateFormat, which parses as leniently as Java does.
 
-    Numbers past their range roll over (month 13 is January of the next year), blanks before a number and
-    whatever follows the date are passed over, names are English and of any case. What differs: a year of two digits
-    under `yy` is one of 1969 to 2068, there are no years before Christ, and zones by name are those of RFC 822.
+    Numbers out of range roll over (month 13 is January of the next year), white space before a number and text after
+    the date are ignored, names are English and in any case. Differences from Java: a two-digit year under `yy` is one
+    of 1969 to 2068, there are no years BC, and zone names are those of RFC 822.
 
     Source: the documentation of java.text.SimpleDateFormat and java.util.Calendar.
 
     Raises:
-        PydanticCustomError: a letter that is not one of the format's, or a quote that is not closed.
+        PydanticCustomError: an unknown letter, or a quote that is not closed.
     """
 
     def __init__(self, text: str) -> None:
@@ -65,11 +65,11 @@ class DatePattern:
         self._match = re.compile(b"".join(pieces)).match
 
     def read(self, text: bytes, zone: tzinfo) -> datetime | None:
-        """The moment in that zone, which also counts for texts without one; None when it is no date of 1 to 9999."""
+        """The time in `zone`, which text without a zone is also in; None if it is not a date of the years 1 to 9999."""
         match = self._match(text)
         if match is None:
             return None
-        # of two fields for one part the later one counts
+        # if two fields give the same part, the later one wins
         parts = {part: read(found) for (part, read), found in zip(self._fields, match.groups(), strict=True)}
         try:
             return _moment(parts, zone)
@@ -82,9 +82,9 @@ def _expression(field: str, following: str | None, pattern: str) -> bytes:
     if _is_word(field):
         return b"((?i:" + b"|".join(name + b"|" + name[:3] for name in _WORDS[letter]) + b"))"
     if letter in _NUMBERS:
-        # a number does not backtrack; adjacent numbers divide the digits by the count of letters
-        is_shared = following is not None and following[0] in _NUMBERS and not _is_word(following)
-        return rb"(?=(?s:.{%d}))(\d{1,%d}+)" % (count, count) if is_shared else rb"[ \t]*(\d{1,9}+)"
+        # no backtracking within a number; the letters of adjacent numbers say how many digits each has
+        is_adjacent = following is not None and following[0] in _NUMBERS and not _is_word(following)
+        return rb"(?=(?s:.{%d}))(\d{1,%d}+)" % (count, count) if is_adjacent else rb"[ \t]*(\d{1,9}+)"
     if letter == "X" and count in _ISO_OFFSETS:
         return rb"[ \t]*(Z|" + _ISO_OFFSETS[count] + b")"
     if letter in "zZ":
@@ -92,7 +92,7 @@ def _expression(field: str, following: str | None, pattern: str) -> bytes:
         return rb"[ \t]*([+-]\d{4}|(?i:gmt)[+-]\d\d?:\d\d|(?i:" + names + b"))"
     raise PydanticCustomError(
         "bad_pattern",
-        '"{field}" in "{text}" is not a part of a date: those are y M d D E H k K h m s S a z Z X, other letters go '
+        '"{field}" in "{text}" is not a date field: the fields are y M d D E H k K h m s S a z Z X; put other letters '
         "between quotes",
         {"field": field, "text": pattern},
     )
@@ -103,7 +103,7 @@ def _is_word(field: str) -> bool:
 
 
 def _reader(field: str) -> Callable[[bytes], int]:
-    """What makes a number of what a field has read."""
+    """The function that turns the text of a field into a number."""
     letter = field[0]
     if letter in "zZX":
         return _offset_min
@@ -143,7 +143,7 @@ def _moment(parts: Mapping[str, int], zone: tzinfo) -> datetime:
         hour = parts.get("H", parts.get("k", 0))
     else:
         hour = parts.get("K", parts.get("h", 0)) + 12 * parts.get("a", 0)
-    moment = datetime(first.year, first.month, 1) + timedelta(  # noqa: DTZ001 - the zone comes below
+    moment = datetime(first.year, first.month, 1) + timedelta(  # noqa: DTZ001 - the zone is set below
         days=parts.get("D", parts.get("d", 1)) - 1,
         hours=hour,
         minutes=parts.get("m", 0),
@@ -151,9 +151,9 @@ def _moment(parts: Mapping[str, int], zone: tzinfo) -> datetime:
         milliseconds=parts.get("S", 0),
     )
     offset_min = parts.get("offset_min")
-    own = zone if offset_min is None else timezone(timedelta(minutes=offset_min))
-    # by way of UTC also in the same zone: an hour that summer time leaves out is the next one
-    return moment.replace(tzinfo=own).astimezone(UTC).astimezone(zone)
+    source_zone = zone if offset_min is None else timezone(timedelta(minutes=offset_min))
+    # through UTC even within one zone: a time in the gap of a clock change moves to the next hour
+    return moment.replace(tzinfo=source_zone).astimezone(UTC).astimezone(zone)
 
 
 def _known_pattern(text: str) -> str:
@@ -168,35 +168,35 @@ class ExDateSettings(Settings):
 
     source: str = option("Attribute that holds the date.", example="time")
     pattern: Annotated[str, AfterValidator(_known_pattern)] = option(
-        "How it is written, in the letters of Java's SimpleDateFormat: y M d D E H k K h m s S a z Z X; other letters "
-        "stand between single quotes.",
+        "Pattern of the date, in the letters of Java's SimpleDateFormat: y M d D E H k K h m s S a z Z X; put other "
+        "letters between single quotes.",
         example="dd/MMM/yyyy:HH:mm:ss Z",
     )
     prefix: str = option("Put before `day`, `month`, `year`, `hr`, `min` and `sec`.", default="date", example="2hb_t:")
-    padding: bool = option("Two digits for all but the year: 07 instead of 7.", default=True)
+    padding: bool = option("Write two digits for all parts but the year: 07 instead of 7.", default=True)
     zone: ZoneName = option(
-        "Time zone of the parts, and of dates that do not name one; the pipeline's `timezone` when left out.",
+        "Time zone of the parts, and of dates without a zone; the pipeline's `timezone` when left out.",
         default=None,
         example="America/Denver",
     )
     on_invalid: OnInvalid = option(
-        "A text that is not a date: the event passes as it is (`keep`) or fails (`error`). An absent attribute fails "
-        "it always, as in Flume.",
+        "Text that is not a date: the event passes unchanged (`keep`) or fails (`error`). An absent attribute always "
+        "fails it, as in Flume.",
         default="keep",
         strict=False,
     )
 
     def sets(self) -> frozenset[str]:
-        """Those of the parts."""
+        """The attributes of the parts."""
         return frozenset(self.prefix + part for part in _PARTS)
 
 
 class ExDate(Decorator[ExDateSettings]):
     """
-    Read a date from an attribute and put day, month, year, hour, minute and second into attributes of their own.
+    Parse a date in an attribute and set attributes to its day, month, year, hour, minute and second.
 
-    The date is read leniently: month 13 is January of the next year, and text after the date is passed over. For a
-    strict reading, or to set the event's time, there is `timestamp`.
+    The date is parsed leniently: month 13 is January of the next year, and text after the date is ignored. For strict
+    parsing, or to set the event's time, use `timestamp`.
 
     Source: Flume decorator `exDate`.
     """
@@ -217,7 +217,7 @@ class ExDate(Decorator[ExDateSettings]):
             },
         ),
         Example(
-            "a month too many rolls over",
+            "month 13 rolls over",
             settings="{source: d, pattern: yyyy-MM-dd, prefix: '2hb_t:', padding: false}",
             attributes={"d": "2010-13-01"},
             after={
@@ -229,9 +229,9 @@ class ExDate(Decorator[ExDateSettings]):
                 "2hb_t:sec": "0",
             },
         ),
-        Example("no date", settings="{source: d, pattern: yyyy-MM-dd}", attributes={"d": "yesterday"}),
+        Example("not a date", settings="{source: d, pattern: yyyy-MM-dd}", attributes={"d": "yesterday"}),
         Example(
-            "no date, and it must be one",
+            "not a date, with `on_invalid: error`",
             settings="{source: d, pattern: yyyy-MM-dd, on_invalid: error}",
             attributes={"d": "yesterday"},
             error="bad_time",

@@ -1,4 +1,4 @@
-"""Drop events on purpose, by a condition."""
+"""Keep or drop events by a condition."""
 
 from typing import ClassVar, Self
 
@@ -15,13 +15,13 @@ class FilterSettings(Settings):
     other_names: ClassVar[None] = None
 
     keep: Condition | None = option(
-        "Events that meet this condition stay, all others are dropped.", default=None, example="%{priority} != 'DEBUG'"
+        "Events that meet this condition pass; all others are dropped.", default=None, example="%{priority} != 'DEBUG'"
     )
     drop: Condition | None = option(
-        "Events that meet this condition are dropped, all others stay.", default=None, example="%{priority} == 'DEBUG'"
+        "Events that meet this condition are dropped; all others pass.", default=None, example="%{priority} == 'DEBUG'"
     )
     reason: str = option(
-        "Why, for the counts of dropped events.", default="filter", example="debug", min_length=1, max_length=64
+        "Reason under which dropped events are counted.", default="filter", example="debug", min_length=1, max_length=64
     )
 
     @model_validator(mode="after")
@@ -31,7 +31,7 @@ class FilterSettings(Settings):
         return self
 
     def drops_every_event(self) -> bool:
-        """Whether the condition is the same for every event, and drops it."""
+        """Whether the condition is constant and drops every event."""
         keeps = self.keep is not None and self.keep.constant is False
         return keeps or (self.drop is not None and self.drop.constant is True)
 
@@ -42,26 +42,26 @@ class Filter(Decorator[FilterSettings]):
 
     A dropped event is acknowledged and counted under `reason`; it is not a failure and has no dead letter.
 
-    Source: ours; Flume left selection by content open.
+    Source: own design; Flume had no filter by content.
     """
 
     kind = "filter"
     examples = (
         Example(
-            "drop what is noise",
+            "debug events are dropped",
             settings="{drop: \"%{priority} == 'DEBUG'\", reason: debug}",
             priority=Priority.DEBUG,
             dropped=True,
         ),
-        Example("others stay", settings="{drop: \"%{priority} == 'DEBUG'\", reason: debug}"),
-        Example("keep what is wanted", settings="{keep: \"%{host} == 'web-1'\"}", host="web-2", dropped=True),
+        Example("other events pass", settings="{drop: \"%{priority} == 'DEBUG'\", reason: debug}"),
+        Example("only one host passes", settings="{keep: \"%{host} == 'web-1'\"}", host="web-2", dropped=True),
     )
 
     def __init__(self, settings: FilterSettings) -> None:
         super().__init__(settings)
-        self._wanted = settings.keep is not None
+        self._passes_if = settings.keep is not None
         condition = settings.keep if settings.keep is not None else settings.drop
-        if condition is None:  # the settings hold one of the two
+        if condition is None:  # the settings require one of the two
             raise TypeError("filter has no condition")
         self._holds = condition.holds
 
@@ -72,4 +72,4 @@ class Filter(Decorator[FilterSettings]):
 
     def decorate(self, event: Event) -> bool:
         """Keep or drop the event."""
-        return self._holds(event) is self._wanted
+        return self._holds(event) is self._passes_if

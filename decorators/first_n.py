@@ -1,4 +1,4 @@
-"""Keep the first few events of each value."""
+"""Let the first n events of each value pass."""
 
 from typing import ClassVar
 
@@ -13,17 +13,19 @@ class FirstNSettings(Settings):
 
     other_names: ClassVar[None] = None
 
-    max_events: int = option("How many events of each value pass.", example=10, ge=1)
-    by: Template = option("Template of the value.", default="", example="%{host}-%{app}")
+    max_events: int = option("Number of events of each value that pass.", example=10, ge=1)
+    by: Template = option(
+        "Template of the value; when left out, all events have the same value.", default="", example="%{host}-%{app}"
+    )
     max_values: int = option(
-        "How many values are counted, each with about 100 bytes of memory; events of further values pass.",
+        "Maximum number of values that are counted, about 100 bytes of memory each; events of further values pass.",
         default=100_000,
         ge=1,
         le=10_000_000,
     )
     on_missing: FailureAction = option(
-        "When the template names an attribute the event does not have: it passes and does not count (`keep`), is "
-        "dropped (`drop`), or fails (`error`).",
+        "If the template names an attribute that the event does not have, the event passes and is not counted "
+        "(`keep`), is dropped (`drop`), or fails (`error`).",
         default="keep",
         strict=False,
     )
@@ -31,34 +33,43 @@ class FirstNSettings(Settings):
 
 class FirstN(Decorator[FirstNSettings]):
     """
-    Let the first events of each value pass and drop the rest of the split; without `by`, the first of the whole split.
+    Let the first events of each value in a split pass and drop the others.
 
-    A split is the records of one partition in one micro-batch. Counting restarts with each split, so a micro-batch that
-    runs again lets the same events pass. This bounds what a storm of one error, host or user writes in a micro-batch.
-    For a choice among all events of a split there is `reservoir_sampler`, for one event of each value `dedupe`.
+    A split is the records of one partition in one micro-batch. Each split starts counting at zero, so a micro-batch
+    that runs again lets the same events pass. This limits how many events of one error, host or user are written in a
+    micro-batch. For a random choice among all events of a split, use `reservoir_sampler`; for one event of each value,
+    use `dedupe`.
 
-    Source: ours; as the throttles by key of other log routers, which go by the clock.
+    Source: own design; other log routers throttle by key and time instead.
     """
 
     kind = "first_n"
     stateful = True
     examples = (
         Example(
-            "the second of two",
+            "the second of two that may pass",
             settings="{max_events: 2, by: '%{body}'}",
             earlier=("disk full", "ok"),
             body="disk full",
         ),
         Example(
-            "one too many",
+            "the third",
             settings="{max_events: 2, by: '%{body}'}",
             earlier=("disk full", "disk full"),
             body="disk full",
             dropped=True,
         ),
-        Example("of all events of a split", settings="{max_events: 1}", earlier=("a",), body="b", dropped=True),
         Example(
-            "no value to count", settings="{max_events: 1, by: '%{host_id}', on_missing: error}", error="no_attribute"
+            "without `by`: the first event of the split",
+            settings="{max_events: 1}",
+            earlier=("a",),
+            body="b",
+            dropped=True,
+        ),
+        Example(
+            "no value to count, with `on_missing: error`",
+            settings="{max_events: 1, by: '%{host_id}', on_missing: error}",
+            error="no_attribute",
         ),
     )
 
@@ -75,7 +86,7 @@ class FirstN(Decorator[FirstNSettings]):
         self._counts: dict[bytes, int] = {}
 
     def decorate(self, event: Event) -> bool:
-        """Count its value."""
+        """Count the event under its value."""
         value = self._value_of(event)
         if value is None:
             return self._keeps_without

@@ -1,4 +1,4 @@
-"""Take attributes apart whose values are JSON."""
+"""Flatten attributes whose values are JSON."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ from ingest.decorating.names import BoundedMemo
 from ingest.formats.json_text import attributes_of, read_json, write_json
 from ingest.formats.nested import Arrays, Flattening, NestedSettings, OnNull
 
-_BEGINS = (b"{", b"[")
+_BRACKETS = (b"{", b"[")
 _Names = Annotated[list[str], Field(min_length=1)]
 _Prefixes = Annotated[dict[str, str], Field(min_length=1)]
 
@@ -19,26 +19,26 @@ class FlattenSettings(Settings):
     """Options of the flatten decorator."""
 
     attributes: _Names | _Prefixes | None = option(
-        "Which ones: a list, whose names stand before those of the members, or a mapping of names to prefixes that "
-        "stand there instead. Left out, all whose values begin with a brace or a bracket.",
+        "A list of attributes, whose names precede those of the members, or a mapping from attributes to prefixes "
+        "that precede them instead. Left out: all attributes whose values start with a brace or bracket.",
         default=None,
         example={"payload": "2hb_app:"},
     )
-    separator: str = option("Stands between names.", default=".")
+    separator: str = option("Separator between the names of nested members.", default=".")
     arrays: Arrays = option(
-        "An array inside gives an attribute for each element named by its `index`, from 0, or becomes its JSON `text`, "
-        "or stays `unset`.",
+        "A nested array becomes an attribute for each element, named by its `index` from 0, or its JSON `text`, or is "
+        "ignored (`unset`).",
         default="index",
         strict=False,
     )
-    keep: bool = option("The attribute that was taken apart stays.", default=False)
+    keep: bool = option("Keep the attribute that was flattened.", default=False)
     on_null: OnNull = option(
         "A null sets nothing (`unset`), an `empty` value, or fails the event (`error`).", default="unset", strict=False
     )
     on_invalid: FailureAction | None = option(
-        "A value that is not a JSON object or array, or nested deeper than 100 levels: the event fails (`error`) or "
-        "is dropped (`drop`), or the attribute stays as it is (`keep`). Left out: `error` for listed attributes, "
-        "else `keep`.",
+        "A value that is not a JSON object or array, or is nested deeper than 100 levels: the event fails (`error`) "
+        "or is dropped (`drop`), or the attribute stays unchanged (`keep`). Left out: `error` for listed attributes, "
+        "otherwise `keep`.",
         default=None,
         strict=False,
     )
@@ -48,7 +48,7 @@ class FlattenSettings(Settings):
         return attribute_references(self.attributes or ())
 
     def members_of(self, name: str) -> str | None:
-        """Prefix of the names of its members; None for an attribute that stays as it is."""
+        """Prefix of the names of the members of an attribute; None for an attribute that is not flattened."""
         if isinstance(self.attributes, dict):
             return self.attributes.get(name)
         return name + self.separator if self.attributes is None or name in self.attributes else None
@@ -56,13 +56,12 @@ class FlattenSettings(Settings):
 
 class Flatten(Decorator[FlattenSettings]):
     """
-    Make attributes of the members of JSON objects, and of the elements of JSON arrays, that attributes hold.
+    Set attributes from the members of JSON objects, and the elements of JSON arrays, that other attributes contain.
 
-    Members of members get dotted names. Text, numbers, true and false are written as `json` does, which reads the
-    body; an object or array without anything in it gives nothing. Listed attributes the event does not have are
-    passed over.
+    Nested members get dotted names. Text, numbers and booleans are written as by `json`, which reads the body; an empty
+    object or array sets nothing. Listed attributes that the event does not have are skipped.
 
-    Source: ours.
+    Source: own design.
     """
 
     kind = "flatten"
@@ -74,20 +73,20 @@ class Flatten(Decorator[FlattenSettings]):
             after={"user": None, "user.id": "7", "user.tags.0": "a", "user.tags.1.x": "1.50"},
         ),
         Example(
-            "under a prefix of their own, and kept",
+            "with a prefix; the original stays",
             settings="{attributes: {payload: '2hb_app:'}, arrays: text, keep: true}",
             attributes={"payload": '{"level": "warn", "took": [1, 2]}'},
             after={"2hb_app:level": "warn", "2hb_app:took": "[1,2]"},
         ),
         Example(
-            "all that can be; what only looks so stays",
+            "all attributes that contain JSON",
             settings="{separator: _}",
             attributes={"a": "[true, 0]", "b": "[main] started", "c": "7"},
             after={"a": None, "a_0": "true", "a_1": "0"},
         ),
-        Example("no JSON", settings="{attributes: [a]}", attributes={"a": "7 up"}, error="bad_json"),
+        Example("not JSON", settings="{attributes: [a]}", attributes={"a": "7 up"}, error="bad_json"),
         Example(
-            "a null where there may be none",
+            "a null with `on_null: error`",
             settings="{on_null: error}",
             attributes={"a": '{"b": null}'},
             error="null_value",
@@ -103,34 +102,34 @@ class Flatten(Decorator[FlattenSettings]):
         self._listed = None if listed is None else tuple(listed)
         self._flattenings = BoundedMemo(self._flattening)
         on_invalid = settings.on_invalid or (FailureAction.KEEP if listed is None else FailureAction.ERROR)
-        self._fates = dict.fromkeys(("bad_json", "too_deep"), on_invalid)
+        self._actions = dict.fromkeys(("bad_json", "too_deep"), on_invalid)
 
     @property
     def drop_reason(self) -> str:
-        """Only what is neither object nor array is dropped."""
+        """The reason for events with a value that cannot be flattened."""
         return "bad_json"
 
     def decorate(self, event: Event) -> bool:
-        """Take the attributes apart."""
+        """Flatten the attributes."""
         before = event.attributes
-        apart: dict[str, dict[str, bytes]] = {}
+        flattened: dict[str, dict[str, bytes]] = {}
         for name in self._listed or before:
             value = before.get(name)
-            if value is None or (self._listed is None and not value.startswith(_BEGINS)):
+            if value is None or (self._listed is None and not value.startswith(_BRACKETS)):
                 continue
             try:
-                apart[name] = self._members(name, value)
+                flattened[name] = self._members(name, value)
             except DecorateError as error:
-                if not self._fates.get(error.code, FailureAction.ERROR).keeps_or_raises(error):
+                if not self._actions.get(error.code, FailureAction.ERROR).keeps_or_raises(error):
                     return False
-        if not apart:
+        if not flattened:
             return True
         if not self.settings.keep:
-            event.attributes = {name: value for name, value in before.items() if name not in apart}
+            event.attributes = {name: value for name, value in before.items() if name not in flattened}
         else:
             event.attributes = dict(before)
         try:
-            for members in apart.values():
+            for members in flattened.values():
                 event.update(members)
         except BaseException:
             event.attributes = before

@@ -1,4 +1,4 @@
-"""Take the event out of Flume's Avro wrapper."""
+"""Replace the event with the one in Flume's Avro wrapper."""
 
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, option
 from ingest.formats.avro import flume_event
@@ -11,16 +11,16 @@ class FlumeAvroSettings(Settings):
     source: str | None = option("Attribute that is read; the body when left out.", default=None, example="payload")
 
     def sets_core(self) -> frozenset[str]:
-        """The body, and what headers may name."""
+        """The body, and the fields that headers set."""
         return frozenset(["body", "host", "priority", "nanos"])
 
 
 class FlumeAvro(Decorator[FlumeAvroSettings]):
     """
-    Take an AvroFlumeEvent apart: its headers become attributes, its body the body.
+    Unwrap an AvroFlumeEvent: its headers become attributes, its body replaces the body.
 
-    The headers host, priority and nanos become the event's own. It does what the source's `format: flume_avro` does,
-    for events that are wrapped in some records only, or within other formats; use `when` for those.
+    The headers host, priority and nanos set those fields of the event. This is what the source's `format: flume_avro`
+    does; use the decorator if only some records are wrapped, with `when`, or if the wrapper is inside another format.
 
     Source: Flume's Kafka sink and channel with `useFlumeEventFormat` or `parseAsFlumeEvent`.
     """
@@ -40,13 +40,13 @@ class FlumeAvro(Decorator[FlumeAvroSettings]):
             body="old",
             body_after="hello",
         ),
-        Example("cut off", body=b"\0\x0ahel", error="bad_avro"),
-        Example("a priority that is none", body=b"\x02\x10priority\x06LOW\0\0", error="bad_header"),
+        Example("a truncated event", body=b"\0\x0ahel", error="bad_avro"),
+        Example("an unknown priority", body=b"\x02\x10priority\x06LOW\0\0", error="bad_header"),
         Example("an absent attribute", settings="{source: payload}", error="no_attribute"),
     )
 
     def decorate(self, event: Event) -> bool:
-        """Set attributes and body."""
+        """Set attributes, body, host, priority and nanos."""
         value = event.text_of(self.settings.source, "to read an event from")
         try:
             body, headers = flume_event(value)

@@ -20,9 +20,9 @@ from ingest.decorating.names import BoundedMemo
 from ingest.formats.addresses import packed, written
 from ingest.formats.numbers import number_text
 
-_MAX_ADDRESSES = 16_384  # remembered; the same ones come again and again
+_MAX_ADDRESSES = 16_384  # cached: events often have the same addresses
 
-# a database that has London for 81.0.0.0/8 and nothing else, for the examples
+# for the examples: a database with one entry, London for 81.0.0.0/8
 _LONDON = (
     "c-mc0K~BR!4BVDL`-C3z0^We4Leqwb1HExrIlHD^l-SYk1`%FE&wK(Nz#{@DPKY0LwNgQ<W!WR!Gb0Nz5@H&2EX2tHCqkS?a2D(2FrSH|"
     "_*y9L$lLxiH;$!ZjoBhw8z&7(>@2qkBs(%pVlr38_roPYgKo%>uCAFhQ(m(IA1;Qx4&8Sew-?K|sQ>!$Q^HeeNS`ZizE>0sWVC#r78Vs-"
@@ -38,13 +38,13 @@ class GeoipSettings(Settings):
     other_names: ClassVar[None] = None
 
     path: str = option(
-        "The database, a `.mmdb` file; a relative path starts at the working directory of the command.",
+        "Path of the database, a `.mmdb` file; a relative path is relative to the working directory of the command.",
         example="/var/lib/GeoIP/GeoLite2-City.mmdb",
         min_length=1,
     )
     fields: dict[str, str] = option(
-        "Fields of the database, with dots between the levels and numbers for the elements of lists, and the attribute "
-        "that each of them sets.",
+        "A mapping from fields of the database to the attributes they set. Dots separate nested names; numbers are "
+        "indexes of lists.",
         example={"country.iso_code": "2hb_geo:country", "subdivisions.0.iso_code": "2hb_geo:region"},
         min_length=1,
     )
@@ -52,38 +52,38 @@ class GeoipSettings(Settings):
         "Attribute that holds the address; the body when left out.", default=None, example="client"
     )
     on_not_found: FailureAction = option(
-        "An address that the database does not have: the event passes as it is (`keep`), fails (`error`), or is "
-        "dropped (`drop`).",
+        "An address that is not in the database: the event passes unchanged (`keep`), fails (`error`), or is dropped "
+        "(`drop`).",
         default="keep",
         strict=False,
     )
     on_invalid: OnInvalid = option(
-        "A text that is not an address, or an absent attribute: the event fails (`error`) or passes as it is (`keep`).",
+        "Text that is not an address, or an absent attribute: the event fails (`error`) or passes unchanged (`keep`).",
         default="error",
         strict=False,
     )
 
     def sets(self) -> frozenset[str]:
-        """Those of the fields."""
+        """The attributes of the fields."""
         return frozenset(self.fields.values())
 
     @model_validator(mode="after")
-    def _database_is_good(self) -> Self:
+    def _valid_database(self) -> Self:
         check_file(self.path, _database)
         return self
 
 
 class Geoip(Decorator[GeoipSettings]):
     """
-    Set attributes from what a MaxMind database has on an IP address: country, city, network, or what else is in it.
+    Set attributes from the entry of an IP address in a MaxMind database: country, city, network, or any other field.
 
-    A field that an entry lacks sets nothing. Text is UTF-8, numbers are digits, true and false are written so, a list
-    or a map becomes JSON. The database is your own, at the same path on every machine that runs tasks, and each worker
-    process keeps it in memory. A new file is read at the start of a split; while the file is missing or broken, nothing
-    is acknowledged. An event that runs again after the file changed may be stored with other values. For the class of
-    an address, and networks of your own, there is `ip`; for your own tables `lookup`.
+    A field that an entry lacks sets nothing. Text is UTF-8, numbers are digits, booleans are `true` and `false`, a list
+    or map becomes JSON. You provide the database, at the same path on every machine that runs tasks; each worker
+    process loads it into memory. A changed file is read at the start of a split; while it is missing or broken, nothing
+    is acknowledged. An event that is processed again after a change may be stored with other values. For the class of
+    an address and your own networks, use `ip`; for your own tables, `lookup`.
 
-    Source: ours; the format is MaxMind DB 2.0.
+    Source: own design; the format is MaxMind DB 2.0.
     """
 
     kind = "geoip"
@@ -98,27 +98,27 @@ class Geoip(Decorator[GeoipSettings]):
             after={"2hb_geo:country": "GB", "2hb_geo:city": "London"},
         ),
         Example(
-            "an address that the database does not have",
+            "an address that is not in the database",
             settings="{path: cities.mmdb, fields: {city.names.en: city}}",
             files=_FILES,
             body="10.0.0.1",
         ),
         Example(
-            "numbers and truth values",
+            "numbers and booleans",
             settings="{path: cities.mmdb, fields: {location.latitude: lat, country.is_in_european_union: eu}}",
             files=_FILES,
             body="::ffff:81.0.0.1",
             after={"lat": "51.5", "eu": "false"},
         ),
         Example(
-            "an address that must be there",
+            "an address that is not in the database, with `on_not_found: error`",
             settings="{path: cities.mmdb, fields: {city.names.en: city}, on_not_found: error}",
             files=_FILES,
             body="2001:db8::1",
             error="no_entry",
         ),
         Example(
-            "no address",
+            "not an address",
             settings="{path: cities.mmdb, fields: {city.names.en: city}}",
             files=_FILES,
             body="web-1",
@@ -136,7 +136,7 @@ class Geoip(Decorator[GeoipSettings]):
 
     @property
     def drop_reason(self) -> str:
-        """Only what the database does not have is dropped."""
+        """The reason for events whose address is not in the database."""
         return "no_entry"
 
     def split_start(self) -> None:
@@ -167,7 +167,7 @@ class Geoip(Decorator[GeoipSettings]):
             record = self._file.content.get(written(address).decode())
         except (maxminddb.InvalidDatabaseError, UnicodeDecodeError) as error:
             raise DecorateError(
-                f'the database is broken where it should have "{written(address).decode()}": {error}',
+                f'the entry of "{written(address).decode()}" in the database is broken: {error}',
                 code="bad_database",
             ) from error
         except ValueError:  # an IPv6 address in a database of IPv4
@@ -183,15 +183,18 @@ class Geoip(Decorator[GeoipSettings]):
 
 
 def _no_entry(address: bytes) -> DecorateError:
-    return DecorateError(f'the database has no "{written(address).decode()}"', code="no_entry")
+    return DecorateError(f'the database has no entry for "{written(address).decode()}"', code="no_entry")
 
 
 def _database(path: Path) -> maxminddb.Reader:
     """
-    A database of what the file holds now.
+    Open a database from the current content of a file.
 
-    The fast reader maps the file into memory. A file that is overwritten would change under it, and one that gets
-    shorter would crash the process; so it reads a copy that has no name.
+    The fast reader maps its file into memory. If that file were overwritten, results would change; if it were
+    truncated, the process would crash. So the reader maps an anonymous copy.
+
+    Raises:
+        ValueError: the file is not a MaxMind database.
     """
     content = path.read_bytes()
     try:
@@ -207,7 +210,7 @@ def _database(path: Path) -> maxminddb.Reader:
 
 
 def _at(record: Record, path: tuple[str, ...]) -> Record | None:
-    """What a record has at a path."""
+    """The value at a path of a record; None if there is none."""
     value: Record | None = record
     for name in path:
         match value:

@@ -1,4 +1,4 @@
-"""Replace private values with their digests."""
+"""Replace values with their digests."""
 
 import hashlib
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from ingest.decorating.digests import DigestedSettings, Encoding, digesting
 
 
 class Algorithm(StrEnum):
-    """Digests without a key, by the names of hashlib."""
+    """Hash algorithms, by their names in hashlib."""
 
     MD5 = "md5"
     SHA1 = "sha1"
@@ -29,9 +29,9 @@ class Algorithm(StrEnum):
 class HashSettings(DigestedSettings):
     """Options of the hash decorator."""
 
-    algorithm: Algorithm = option("The digest.", default="sha256", strict=False)
+    algorithm: Algorithm = option("The hash algorithm.", default="sha256", strict=False)
     salt: Secret | None = option(
-        "Put before each value, so that common values cannot be looked up without it.",
+        "Text put before each value, so that digests of common values cannot be looked up.",
         default=None,
         example="${secret:salt}",
     )
@@ -39,13 +39,13 @@ class HashSettings(DigestedSettings):
 
 class Hash(Decorator[HashSettings]):
     """
-    Replace values by their digests, or put the digest of one into another attribute.
+    Replace values with their digests, or put the digest of one into another attribute.
 
-    Equal values have equal digests, so what belongs together stays together. Without a salt a digest hides nothing that
-    can be guessed, such as an address or a number; with one it is as good as the salt is secret. `hmac` is made for
-    that.
+    Equal values have equal digests, so events of one value can still be grouped. Without a salt, values that can be
+    guessed, such as addresses or numbers, can be recovered from their digests; with one, they are as secret as the
+    salt. To hide values, prefer `hmac`.
 
-    Source: ours.
+    Source: own design.
     """
 
     kind = "hash"
@@ -63,7 +63,7 @@ class Hash(Decorator[HashSettings]):
             after={"id": "WHKWWlAZHIDWqhLG3Q0i4EglZs8="},
         ),
         Example(
-            "an attribute that must be there",
+            "an absent attribute, with `on_missing: error`",
             settings="{attribute: id, source: url, on_missing: error}",
             error="no_attribute",
         ),
@@ -71,24 +71,24 @@ class Hash(Decorator[HashSettings]):
 
     def __init__(self, settings: HashSettings) -> None:
         super().__init__(settings)
-        self._put = digesting(settings, _digest(settings))
+        self._set_digests = digesting(settings, _digest(settings))
 
     def decorate(self, event: Event) -> bool:
-        """Put the digests."""
-        self._put(event)
+        """Set the digests."""
+        self._set_digests(event)
         return True
 
 
 class DigestSettings(HashSettings):
-    """Options of the digest decorator: those of hash, with Flume's defaults."""
+    """Options of the digest decorator: those of `hash`, with Flume's defaults."""
 
-    algorithm: Algorithm = option("The digest.", example="sha256", strict=False)
+    algorithm: Algorithm = option("The hash algorithm.", example="sha256", strict=False)
     encoding: Encoding = option(
-        "`raw` bytes, `base64` on one line, or `hex` in small letters.", default="raw", strict=False
+        "`raw` bytes, `base64` on one line, or `hex` in lower case.", default="raw", strict=False
     )
     on_missing: OnMissing = option(
-        "Instead of the digest of an attribute the event does not have: nothing (`unset`), an `empty` value, or the "
-        "event fails (`error`). It goes with `source` or `attributes`.",
+        "If the event does not have the attribute: set no result (`unset`), set an `empty` value, or fail the event "
+        "(`error`). Needs `source` or `attributes`.",
         default="error",
         strict=False,
     )
@@ -96,7 +96,7 @@ class DigestSettings(HashSettings):
     @model_validator(mode="after")
     def _leaves_the_body(self) -> Self:
         if self.attribute is None and self.attributes is None:
-            raise PydanticCustomError("missing", 'digest needs "attribute"')
+            raise PydanticCustomError("missing", "digest needs `attribute`")
         return self
 
 
@@ -104,10 +104,9 @@ class Digest(Hash):
     """
     Put the digest of the body, or of an attribute, into an attribute: `hash` with Flume's defaults.
 
-    A digest without a key tells equal texts apart from different ones and hides nothing: who can guess the text can
-    check the guess.
+    A digest without a key hides nothing: a guess of the value can be checked.
 
-    Source: Flume decorator `digest`; `base64=true` there is `encoding: base64` here.
+    Source: Flume decorator `digest`; its `base64=true` is `encoding: base64` here.
     """
 
     kind = "digest"
@@ -139,12 +138,12 @@ class Digest(Hash):
 
 def _digest(settings: HashSettings) -> Callable[[bytes], bytes]:
     salt = b"" if settings.salt is None else settings.salt.get_secret_value().encode()
-    # machines in FIPS mode allow MD5 only if it is not used for security
+    # in FIPS mode, MD5 is allowed only with usedforsecurity=False
     salted = getattr(hashlib, settings.algorithm)(salt, usedforsecurity=False)
 
     def digest(value: bytes) -> bytes:
-        one = salted.copy()
-        one.update(value)
-        return bytes(one.digest())
+        hasher = salted.copy()
+        hasher.update(value)
+        return bytes(hasher.digest())
 
     return digest

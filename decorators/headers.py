@@ -1,4 +1,4 @@
-"""Make attributes of lines of names and values, as in HTTP and mail."""
+"""Parse header lines, as in HTTP and mail, into attributes."""
 
 import binascii
 import re
@@ -18,21 +18,21 @@ _CHARSETS = frozenset(
     [
         *("us-ascii", "utf-8", "utf-16", "koi8-r", "koi8-u", "gb2312", "gbk", "gb18030", "big5", "euc-jp", "shift_jis"),
         *("iso-2022-jp", "euc-kr", "ks_c_5601-1987", "tis-620"),
-        *(f"iso-8859-{part}" for part in range(1, 17) if part != 12),  # noqa: PLR2004 - there never was a part 12
+        *(f"iso-8859-{part}" for part in range(1, 17) if part != 12),  # noqa: PLR2004 - part 12 does not exist
         *(f"windows-125{page}" for page in range(9)),
     ]
-)  # not all of Python's codecs: some are expensive, and Python caches every name that is looked up
+)  # not all codecs of Python: some are slow, and Python caches every name that is looked up
 
 
 class Case(StrEnum):
-    """How names are written."""
+    """The case of attribute names."""
 
     LOWER = "lower"
     KEEP = "keep"
 
 
 class OnBadLine(StrEnum):
-    """What happens to a line that is not a name and value."""
+    """The action for a line that is not a header."""
 
     ERROR = "error"
     SKIP = "skip"
@@ -43,55 +43,54 @@ class HeadersSettings(KeyedSettings):
 
     source: str | None = option("Attribute that is read; the body when left out.", default=None, example="request")
     only: list[str] | None = option(
-        "Only these names become attributes, in whatever case; all when left out.",
+        "Only these headers become attributes, in any case; all when left out.",
         default=None,
         example=["Host", "User-Agent"],
         min_length=1,
     )
     case: Case = option(
-        "Names become `lower` case, as they mean the same in any, or stay as they are (`keep`).",
+        "Convert names to `lower` case, as headers are case-insensitive, or leave them unchanged (`keep`).",
         default="lower",
         strict=False,
     )
     on_repeated: OnRepeated = option(
-        "Of several lines of one name the values are joined with the separator (`join`), or the `first` or the `last` "
-        "counts.",
+        "If a header repeats, join its values with the separator (`join`), or use the `first` or `last` one.",
         default="join",
         strict=False,
     )
-    separator: str = option("Stands between joined values.", default=", ", example="; ")
+    separator: str = option("Separator between joined values.", default=", ", example="; ")
     first_line_attribute: str | None = option(
-        "Attribute that receives the first line, which is then no header but the request or status line of HTTP.",
+        "Attribute that receives the first line, which is then the request or status line of HTTP and not a header.",
         default=None,
         example="request_line",
     )
     rest_attribute: str | None = option(
-        "Attribute that receives what follows the empty line; without, it is left alone.",
+        "Attribute that receives the text after the empty line; when left out, that text is ignored.",
         default=None,
         example="content",
     )
     decode_words: bool = option(
-        "Encoded words of mail, as `=?iso-8859-1?Q?caf=E9?=`, become the UTF-8 text they stand for.", default=False
+        "Decode encoded words of mail, such as `=?iso-8859-1?Q?caf=E9?=`, to UTF-8.", default=False
     )
     on_bad_line: OnBadLine = option(
-        "A line that is not a name and value: the event fails (`error`), or `skip` the line.",
+        "A line that is not a header: the event fails (`error`), or the line is skipped (`skip`).",
         default="error",
         strict=False,
     )
 
     def sets(self) -> frozenset[str]:
-        """Those that are named, and headers that are listed and surely written so."""
+        """The attributes that are named, and those of `only` unless their case is unknown."""
         headers = () if self.case is Case.KEEP else (self.prefix + key.lower() for key in self.only or ())
         return frozenset(name for name in (self.first_line_attribute, self.rest_attribute, *headers) if name)
 
     @property
     def other_names(self) -> str | None:
-        """Headers that are listed may be written in any case."""
+        """With `case: keep`, a header in `only` may have any case."""
         return self.prefix if self.case is Case.KEEP else super().other_names
 
 
 class _Parts(NamedTuple):
-    """What a text consists of."""
+    """The parts of a text."""
 
     first_line: bytes
     fields: list[tuple[bytes, bytes]]
@@ -100,20 +99,20 @@ class _Parts(NamedTuple):
 
 class Headers(Decorator[HeadersSettings]):
     """
-    Make an attribute of each line `Name: value`, up to the empty line or the end.
+    Set an attribute for each line `Name: value`, up to the first empty line or the end.
 
-    Lines end with a line feed, with or without a return before it. A line that begins with a blank continues the line
-    before, after one blank. Blanks around names and values do not count. An encoded word in an unknown charset, or a
-    damaged one, stays as it is. The headers of a Kafka record are attributes already; to name the event's host by one
-    of these there is `host`.
+    Lines end with LF or CRLF. A line that starts with a space or tab continues the previous line, joined by one space.
+    White space around names and values is removed. An encoded word in an unknown charset, or a damaged one, stays
+    unchanged. The headers of a Kafka record are attributes already; to set the event's host from one of them, use
+    `host`.
 
-    Source: ours; RFC 9112 and RFC 9110 for HTTP, RFC 5322 and RFC 2047 for mail.
+    Source: own design; RFC 9112 and RFC 9110 for HTTP, RFC 5322 and RFC 2047 for mail.
     """
 
     kind = "headers"
     examples = (
         Example(
-            "a request of HTTP",
+            "an HTTP request",
             settings="{prefix: '2hb_http:', first_line_attribute: '2hb_http:request', "
             "rest_attribute: '2hb_http:content'}",
             body="POST /buy HTTP/1.1\r\nHost: www.example.com\r\nAccept: text/html\r\nAccept: text/plain\r\n\r\nid=7",
@@ -132,7 +131,7 @@ class Headers(Decorator[HeadersSettings]):
             after={"Subject": "café at noon", "To": "a@example.com"},
         ),
         Example(
-            "lines of other kinds are passed over",
+            "other lines, with `on_bad_line: skip`",
             settings="{on_bad_line: skip, on_repeated: last}",
             body="From a@example.com Sat Nov 21\nX-Try: 1\nX-Try: 2\n",
             after={"x-try": "2"},
@@ -182,7 +181,10 @@ class Headers(Decorator[HeadersSettings]):
     def _after_bad_line(self, text: bytes, at: int) -> int:
         end = text.find(b"\n", at) + 1 or len(text)
         if self.settings.on_bad_line is OnBadLine.ERROR:
-            raise DecorateError(f"{shown_start(text[at:end])} is not a name and value", code="bad_header_line")
+            raise DecorateError(
+                f"{shown_start(text[at:end])} is not a header line: it needs a name, a colon and a value",
+                code="bad_header_line",
+            )
         return end
 
     def _attributes(self, fields: list[tuple[bytes, bytes]]) -> dict[str, bytes]:
@@ -222,7 +224,7 @@ def _unfolded(value: bytes) -> bytes:
 
 
 def _decoded_words(found: re.Match[bytes]) -> bytes:
-    """Words with blanks between them, which go where they stand between two that are decoded (RFC 2047, 6.2)."""
+    """Decode adjacent words; the white space between two decoded words is removed (RFC 2047, 6.2)."""
     text = found[0]
     pieces: list[bytes] = []
     end = 0

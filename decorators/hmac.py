@@ -1,4 +1,4 @@
-"""Replace private values with digests made with a secret key."""
+"""Replace values with their HMACs, made with a secret key."""
 
 import hmac
 from enum import StrEnum
@@ -8,7 +8,7 @@ from ingest.decorating.digests import DigestedSettings, digesting
 
 
 class Algorithm(StrEnum):
-    """Digests an HMAC is made with, by the names of hashlib."""
+    """Hash algorithms of an HMAC, by their names in hashlib."""
 
     SHA1 = "sha1"
     SHA256 = "sha256"
@@ -19,25 +19,25 @@ class Algorithm(StrEnum):
 class HmacSettings(DigestedSettings):
     """Options of the hmac decorator."""
 
-    secret: Secret = option("The key.", example="${secret:pseudonyms}", min_length=1)
-    algorithm: Algorithm = option("The digest it is made with.", default="sha256", strict=False)
+    secret: Secret = option("The secret key.", example="${secret:pseudonyms}", min_length=1)
+    algorithm: Algorithm = option("The hash algorithm.", default="sha256", strict=False)
 
 
 class Hmac(Decorator[HmacSettings]):
     """
-    Replace values by their HMAC, or put the HMAC of one into another attribute.
+    Replace values with their HMACs, or put the HMAC of one into another attribute.
 
-    Equal values have equal HMACs, and only who knows the key can check a guess. Another key gives other pseudonyms;
-    those in the table stay as they are. `hash` needs no key, if nothing has to be hidden; `redact` replaces parts of a
-    text.
+    Equal values have equal HMACs, and a guess cannot be checked without the key. If the key changes, new events get
+    other pseudonyms; stored ones stay unchanged. If nothing needs to be hidden, use `hash`, which has no key; to
+    replace parts of a text, use `redact`.
 
-    Source: ours; RFC 2104.
+    Source: own design; RFC 2104.
     """
 
     kind = "hmac"
     examples = (
         Example(
-            "pseudonyms in place, here with the text ${secret:pseudonyms} itself as the key",
+            "pseudonyms in place; in this example the key is the literal text ${secret:pseudonyms}",
             settings="{secret: '${secret:pseudonyms}', attributes: [user, ip]}",
             attributes={"user": "alice", "level": "info"},
             after={"user": "7338de8b546e25a6a74b6893e997134cefaf046251ecc0e270d31eca28eb827b"},
@@ -49,7 +49,7 @@ class Hmac(Decorator[HmacSettings]):
             after={"mac": "FJu10+2nTkAcu2YN4cD6+5CCs2Q="},
         ),
         Example(
-            "an attribute that must be there",
+            "an absent attribute, with `on_missing: error`",
             settings="{secret: '${secret:pseudonyms}', attribute: id, source: user, on_missing: error}",
             error="no_attribute",
         ),
@@ -58,9 +58,9 @@ class Hmac(Decorator[HmacSettings]):
     def __init__(self, settings: HmacSettings) -> None:
         super().__init__(settings)
         key, algorithm = settings.secret.get_secret_value().encode(), settings.algorithm.value
-        self._put = digesting(settings, lambda value: hmac.digest(key, value, algorithm))
+        self._set_digests = digesting(settings, lambda value: hmac.digest(key, value, algorithm))
 
     def decorate(self, event: Event) -> bool:
-        """Put the HMACs."""
-        self._put(event)
+        """Set the HMACs."""
+        self._set_digests(event)
         return True

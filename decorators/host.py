@@ -1,4 +1,4 @@
-"""Take the host of an event into an attribute, or name it from one, in a short or a full form."""
+"""Copy the event's host to an attribute, or set it from one, in a short or full form."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -13,7 +13,7 @@ from ingest.decorating.choices import OnInvalid
 
 
 class Form(StrEnum):
-    """How a host is named."""
+    """The form of a host name."""
 
     AS_IS = "as_is"
     SHORT = "short"
@@ -27,31 +27,31 @@ class HostSettings(Settings):
     without_source: ClassVar[str] = "host"
 
     source: str | None = option(
-        "Attribute that holds the name; the event's own host when left out.", default=None, example="hostname"
+        "Attribute that contains the name; the event's host when left out.", default=None, example="hostname"
     )
     attribute: str | None = option(
-        "Attribute that receives the name; the event's own host when left out.", default=None, example="2hb_sys:host"
+        "Attribute that receives the name; the event's host when left out.", default=None, example="2hb_sys:host"
     )
     form: Form = option(
-        "The name `as_is`, its `short` form, which ends before the first dot, or its `full` one, with `domain` behind "
-        "a name that has no dot. Addresses stay as they are; a number without a dot is a name.",
+        "The name `as_is`, its `short` form up to the first dot, or its `full` form, which adds `domain` to a name "
+        "without a dot. Addresses stay unchanged; a number without a dot is a name.",
         default="as_is",
         strict=False,
     )
     domain: str | None = option(
-        "Domain of hosts without one; goes with `form: full`.",
+        "Domain that is added to names without one; required with `form: full`.",
         default=None,
         example="example.com",
         pattern=r"^[^.\s]([^\s]*[^.\s])?$",
     )
     on_missing: OnInvalid = option(
-        "When there is no such attribute, or no host: nothing changes (`keep`), or the event fails (`error`).",
+        "If the attribute is absent, or the event has no host: nothing changes (`keep`), or the event fails (`error`).",
         default="error",
         strict=False,
     )
 
     def sets_core(self) -> frozenset[str]:
-        """The event's own host where no attribute is named."""
+        """The event's host, if `attribute` is not set."""
         return frozenset(["host"]) if self.attribute is None else frozenset()
 
     @model_validator(mode="after")
@@ -65,19 +65,19 @@ class HostSettings(Settings):
 
 class Host(Decorator[HostSettings]):
     """
-    Put the host of an event into an attribute, or name the host from an attribute.
+    Copy the event's host to an attribute, or set the host from an attribute.
 
-    It reads `source` and writes `attribute`; where one of them is left out, it is the event's own host, as `%{host}`
-    shows it. Nothing is looked up: a name is cut or completed as text. The dot that may end a full name goes. For lines
-    such as `Host: web-1` there is `headers`.
+    `source` and `attribute` default to the event's host, as `%{host}` shows it. There is no name resolution: names are
+    shortened or completed as text. A dot at the end of a full name is removed. For lines such as `Host: web-1`, use
+    `headers`.
 
-    Source: ours.
+    Source: own design.
     """
 
     kind = "host"
     examples = (
         Example(
-            "the host as a column, without its domain",
+            "the host as a column, without the domain",
             settings="{attribute: '2hb_sys:host', form: short}",
             host="web-1.example.com",
             after={"2hb_sys:host": "web-1"},
@@ -95,8 +95,8 @@ class Host(Decorator[HostSettings]):
             after={"host": "web-1.example.com"},
         ),
         Example("no host", settings="{attribute: host}", error="no_host"),
-        Example("no host, and it may be so", settings="{attribute: host, on_missing: keep}", after={}),
-        Example("no attribute that names it", settings="{source: node}", error="no_attribute"),
+        Example("no host, with `on_missing: keep`", settings="{attribute: host, on_missing: keep}", after={}),
+        Example("an absent attribute", settings="{source: node}", error="no_attribute"),
     )
 
     def __init__(self, settings: HostSettings) -> None:
@@ -104,7 +104,7 @@ class Host(Decorator[HostSettings]):
         self._source = settings.source
         self._attribute = settings.attribute
         self._keeps = settings.on_missing is OnInvalid.KEEP
-        self._formed = _forming(settings)
+        self._convert = _converter(settings)
 
     def decorate(self, event: Event) -> bool:
         """Set the attribute, or the host."""
@@ -117,7 +117,7 @@ class Host(Decorator[HostSettings]):
                 return True
             event.text_of(self._source, "to name the host")
             raise DecorateError("the event has no host", code="no_host")
-        name = self._formed(name)
+        name = self._convert(name)
         if self._attribute is None:
             event.host = name_from_bytes(name)
         else:
@@ -125,7 +125,7 @@ class Host(Decorator[HostSettings]):
         return True
 
 
-def _forming(settings: HostSettings) -> Callable[[bytes], bytes]:
+def _converter(settings: HostSettings) -> Callable[[bytes], bytes]:
     match settings.form:
         case Form.SHORT:
             return lambda name: name.removesuffix(b".") if _is_address(name) else name.partition(b".")[0] or name
@@ -143,5 +143,5 @@ def _forming(settings: HostSettings) -> Callable[[bytes], bytes]:
 
 
 def _is_address(name: bytes) -> bool:
-    """Whether a name must be an address: no top-level domain is a number (RFC 3696, 2)."""
+    """Whether a name is an address: a top-level domain is never a number (RFC 3696, 2)."""
     return b":" in name or name.removesuffix(b".").rpartition(b".")[2].isdigit()

@@ -10,16 +10,16 @@ class IntervalSamplerSettings(Settings):
 
     other_names: ClassVar[None] = None
 
-    n: int = option("One of so many events passes.", example=10, ge=1)
+    n: int = option("One of this many events passes.", example=10, ge=1)
 
 
 class IntervalSampler(Decorator[IntervalSamplerSettings]):
     """
-    Let the first event of a partition pass and then every n-th; drop the others.
+    Let the first event of a partition and every n-th one after it pass; drop the others.
 
-    Records are counted by their offsets: those with offset 0, n, 2n and so on pass, whatever earlier decorators have
-    dropped. So a micro-batch that runs again, and a dead letter that is replayed, get the same decision. In files
-    offsets are bytes: use `prob_sampler` there. To go by a value of the event, take `sample`.
+    Records are counted by their offsets: those with offset 0, n, 2n and so on pass, whatever earlier decorators
+    dropped. So a micro-batch that runs again, and a dead letter that is replayed, get the same decision. The offsets of
+    files are bytes: use `prob_sampler` there. To decide by a value of the event, use `sample`.
 
     Source: Flume decorator `intervalSampler`, which counted the events of a node since its start.
     """
@@ -27,8 +27,8 @@ class IntervalSampler(Decorator[IntervalSamplerSettings]):
     kind = "interval_sampler"
     examples = (
         Example("the first one passes", settings="{n: 10}", body="event 0"),
-        Example("the next ones do not", settings="{n: 10}", body="event 7", offset=7, dropped=True),
-        Example("the tenth after it does", settings="{n: 10}", body="event 10", offset=10),
+        Example("the next ones are dropped", settings="{n: 10}", body="event 7", offset=7, dropped=True),
+        Example("the tenth after it passes", settings="{n: 10}", body="event 10", offset=10),
     )
 
     def __init__(self, settings: IntervalSamplerSettings) -> None:
@@ -36,5 +36,5 @@ class IntervalSampler(Decorator[IntervalSamplerSettings]):
         self._n = settings.n
 
     def decorate(self, event: Event) -> bool:
-        """Keep the event if the offset of its record says so."""
+        """Keep the event if its offset is a multiple of n."""
         return event.origin.offset % self._n == 0

@@ -1,4 +1,4 @@
-"""Turn a time around, so that row keys which end with it put the newest first."""
+"""Invert a time, so that row keys that end with it sort the newest first."""
 
 from enum import StrEnum
 from typing import ClassVar, Self
@@ -14,7 +14,7 @@ from ingest.expressions.numbers import inverted, inverted_text, long_bytes
 
 
 class Encoding(StrEnum):
-    """How the turned time is written."""
+    """The encoding of the inverted time."""
 
     TEXT = "text"
     INT64 = "int64"
@@ -29,20 +29,20 @@ class InvertTimeSettings(EditSettings):
         "Attribute with milliseconds since 1970; the event's time when left out.", default=None, example="seen"
     )
     attribute: str | None = option(
-        "Attribute that receives the result; left out, `source` is itself changed.", default=None, example="newest"
+        "Attribute that receives the result; when left out, the value of `source` is replaced.",
+        default=None,
+        example="newest",
     )
-    encoding: Encoding = option(
-        "`text` of 19 digits, or 8 bytes, most significant first (`int64`).", default="text", strict=False
-    )
+    encoding: Encoding = option("`text` of 19 digits, or 8 bytes, big-endian (`int64`).", default="text", strict=False)
     on_invalid: OnInvalid = option(
-        "A value that is not a number, before 1970 or of more than 64 bits: the event fails (`error`), or the value "
-        "stays as it is (`keep`); if it is the event's own time, nothing is set.",
+        "A value that is not a number, is before 1970, or has more than 64 bits: the event fails (`error`) or the "
+        "value stays unchanged (`keep`). For the event's time, `keep` sets nothing.",
         default="error",
         strict=False,
     )
 
     @model_validator(mode="after")
-    def _goes_somewhere(self) -> Self:
+    def _has_target(self) -> Self:
         if self.targets() is None and self.attribute is None:
             raise PydanticCustomError("missing", "invert_time needs `attribute`, `source` or `attributes`")
         return self
@@ -50,13 +50,13 @@ class InvertTimeSettings(EditSettings):
 
 class InvertTime(Decorator[InvertTimeSettings]):
     """
-    Take a time from the largest 64-bit number, as in `Long.MAX_VALUE - timestamp`: of two times the later comes first.
+    Subtract a time from the largest 64-bit number, as in `Long.MAX_VALUE - timestamp`, so that later times sort first.
 
-    Both forms sort as bytes do, and inverting once more gives the time again. As a part of a key there is the encoding
-    `inverted` of `row_key`; for coarser times `truncate_time`.
+    Both encodings sort as bytes; to invert again gives the original time. For a part of a row key, use the encoding
+    `inverted` of `row_key`; for coarser times, `truncate_time`.
 
-    Source: ours, after the reversed timestamps of HBase's reference guide; the function `inverted_time` does the same
-    in a template.
+    Source: own design, after the reversed timestamps of HBase's reference guide; in a template, the function
+    `inverted_time` does the same.
     """
 
     kind = "invert_time"
@@ -74,14 +74,14 @@ class InvertTime(Decorator[InvertTimeSettings]):
             after={"newest": "\0" * 8},
         ),
         Example(
-            "several in their places",
+            "several attributes in place",
             settings="{attributes: [seen, sent]}",
             attributes={"seen": "7", "sent": "0"},
             after={"seen": "9223372036854775800", "sent": "9223372036854775807"},
         ),
         Example("before 1970", settings="{attribute: newest}", timestamp_ms=-1, error="negative_number"),
-        Example("too late", settings="{source: seen}", attributes={"seen": "1e19"}, error="number_too_large"),
-        Example("no time", settings="{source: seen}", attributes={"seen": "today"}, error="bad_time"),
+        Example("more than 64 bits", settings="{source: seen}", attributes={"seen": "1e19"}, error="number_too_large"),
+        Example("not a time", settings="{source: seen}", attributes={"seen": "today"}, error="bad_time"),
         Example("an absent attribute", settings="{source: seen, on_missing: error}", error="no_attribute"),
     )
 

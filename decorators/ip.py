@@ -1,4 +1,4 @@
-"""Classify an IP address, and name the network it is in."""
+"""Set attributes to the class, the canonical form and the network of an IP address."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,7 +15,7 @@ from ingest.formats.addresses import IPV4_BYTES, IPV6_BYTES, packed, written
 
 Network = IPv4Network | IPv6Network
 
-# what is in none of them is global; of two the smaller one counts
+# other addresses are global; of nested ranges the smallest one applies
 _CLASSES: dict[str, tuple[str, ...]] = {
     "unspecified": ("0.0.0.0/32", "::/128"),
     "loopback": ("127.0.0.0/8", "::1/128"),
@@ -31,18 +31,18 @@ _CLASSES: dict[str, tuple[str, ...]] = {
 }
 
 
-def _is_range(text: str) -> str:
+def _valid_range(text: str) -> str:
     try:
         ip_network(text)
     except ValueError as error:
         raise PydanticCustomError(
-            "wrong_type", '"{text}" is not a range', {"text": text, "hint": _meant(text)}
+            "wrong_type", '"{text}" is not a range', {"text": text, "hint": _suggestion(text)}
         ) from error
     return text
 
 
-def _meant(text: str) -> str:
-    """The range that an address with a length lies in, which is the usual slip."""
+def _suggestion(text: str) -> str:
+    """A suggestion: the range of an address with a prefix length, the usual mistake."""
     try:
         return f"did you mean {ip_network(text, strict=False)}?"
     except ValueError:
@@ -59,26 +59,26 @@ class IpSettings(Settings):
         "Attribute that receives the class of the address.", default=None, example="2hb_net:class"
     )
     canonical_attribute: str | None = option(
-        "Attribute that receives the address in its one canonical form.", default=None, example="2hb_net:ip"
+        "Attribute that receives the address in canonical form.", default=None, example="2hb_net:ip"
     )
     network_attribute: str | None = option(
-        "Attribute that receives the name of the network; goes with `networks`, and is not set for an address in none.",
+        "Attribute that receives the name of the network; needs `networks`. Not set if the address is in none of them.",
         default=None,
         example="2hb_net:site",
     )
-    networks: dict[str, list[Annotated[str, AfterValidator(_is_range)]]] = option(
-        "Names of networks, and the ranges of each; an address in several ranges belongs to the smallest.",
+    networks: dict[str, list[Annotated[str, AfterValidator(_valid_range)]]] = option(
+        "Network names, and the ranges of each; an address in several ranges belongs to the smallest one.",
         default={},
         example={"office": ["10.1.0.0/16", "fd00:1::/32"], "vpn": ["10.1.7.0/24"]},
     )
     on_invalid: OnInvalid = option(
-        "A text that is not an address, or an absent attribute: the event fails (`error`) or passes as it is (`keep`).",
+        "Text that is not an address, or an absent attribute: the event fails (`error`) or passes unchanged (`keep`).",
         default="error",
         strict=False,
     )
 
     def sets(self) -> frozenset[str]:
-        """Those that are named."""
+        """The attributes that are named."""
         return frozenset(
             name for name in (self.class_attribute, self.canonical_attribute, self.network_attribute) if name
         )
@@ -104,15 +104,15 @@ class IpSettings(Settings):
 
 class Ip(Decorator[IpSettings]):
     """
-    Set the class of an IPv4 or IPv6 address, its canonical form, and the name of the network it is in.
+    Set attributes to the class of an IPv4 or IPv6 address, its canonical form, and the name of its network.
 
-    The classes: `private`, `loopback`, `link_local`, `shared` (behind a provider's translation), `multicast`,
-    `broadcast`, `unspecified`, `documentation`, `benchmarking`, `reserved`, and `global` for all others. The canonical
-    form of IPv6 is in small letters with the longest run of zeros left out; an IPv4 address in IPv6 (`::ffff:10.0.0.1`)
-    is that IPv4 address, and a zone (`%eth0`) is left out. However many networks there are, an address is found in
-    about the same time. For countries and cities there is `geoip`, for single addresses `lookup`.
+    The classes are `private`, `loopback`, `link_local`, `shared` (carrier-grade NAT), `multicast`, `broadcast`,
+    `unspecified`, `documentation`, `benchmarking`, `reserved`, and `global` for all others. The canonical form of IPv6
+    is in lower case with the longest run of zeros omitted; an IPv4-mapped address (`::ffff:10.0.0.1`) becomes the IPv4
+    address, and a zone (`%eth0`) is removed. The time of a look-up hardly grows with the number of networks. For
+    countries and cities, use `geoip`; for single addresses, `lookup`.
 
-    Source: ours; the classes are IANA's registries of special-purpose addresses (RFC 6890), the form is that of
+    Source: own design; the classes are IANA's registries of special-purpose addresses (RFC 6890), the form is that of
     RFC 5952.
     """
 
@@ -131,14 +131,16 @@ class Ip(Decorator[IpSettings]):
             after={"site": "vpn"},
         ),
         Example(
-            "an address of none of the networks",
+            "an address in none of the networks",
             settings="{network_attribute: site, class_attribute: class, networks: {office: [10.1.0.0/16]}}",
             body="8.8.8.8",
             after={"class": "global"},
         ),
-        Example("no address", settings="{class_attribute: class}", body="10.0.0.256", error="bad_address"),
-        Example("no address, and it may be so", settings="{class_attribute: class, on_invalid: keep}", body="-"),
-        Example("no attribute", settings="{source: client, class_attribute: class}", error="no_attribute"),
+        Example("not an address", settings="{class_attribute: class}", body="10.0.0.256", error="bad_address"),
+        Example(
+            "not an address, with `on_invalid: keep`", settings="{class_attribute: class, on_invalid: keep}", body="-"
+        ),
+        Example("an absent attribute", settings="{source: client, class_attribute: class}", error="no_attribute"),
     )
 
     def __init__(self, settings: IpSettings) -> None:
@@ -175,15 +177,15 @@ class Ip(Decorator[IpSettings]):
 
 class _Ranges:
     """
-    Names of ranges of addresses, which may lie in each other; what is in none has the other name.
+    Names of address ranges, which may be nested, and a default for addresses in none of them.
 
-    Kept as the points at which the name changes, so finding one is a bisection.
+    They are stored as the addresses at which the name changes, so a look-up is a bisection.
     """
 
-    def __init__(self, ranges: Iterable[tuple[str, Network]], other: bytes | None) -> None:
+    def __init__(self, ranges: Iterable[tuple[str, Network]], default: bytes | None) -> None:
         named = [(network, name_to_bytes(name)) for name, network in ranges]
-        self._v4 = _points([each for each in named if each[0].version == 4], IPV4_BYTES, other)  # noqa: PLR2004
-        self._v6 = _points([each for each in named if each[0].version == 6], IPV6_BYTES, other)  # noqa: PLR2004
+        self._v4 = _points([item for item in named if item[0].version == 4], IPV4_BYTES, default)  # noqa: PLR2004
+        self._v6 = _points([item for item in named if item[0].version == 6], IPV6_BYTES, default)  # noqa: PLR2004
 
     def of(self, address: bytes) -> bytes | None:
         """The name for an address of 4 or 16 bytes."""
@@ -192,23 +194,23 @@ class _Ranges:
 
 
 def _points(
-    named: list[tuple[Network, bytes]], size: int, other: bytes | None
+    named: list[tuple[Network, bytes]], size: int, default: bytes | None
 ) -> tuple[list[bytes], list[bytes | None]]:
-    """Where ranges begin and end, in order, and the name from there on."""
-    points: dict[int, bytes | None] = {0: other}
-    around: list[tuple[int, bytes | None]] = [(1 << 8 * size, other)]  # (end, name) of what the sweep is in
+    """The addresses at which the name changes, in order, and the name from each on."""
+    points: dict[int, bytes | None] = {0: default}
+    open_ranges: list[tuple[int, bytes | None]] = [(1 << 8 * size, default)]  # (end, name) of the ranges that are open
 
-    def leave_before(start: int) -> None:
-        while around[-1][0] <= start:
-            end, _ = around.pop()
-            points[end] = around[-1][1]
+    def close_before(start: int) -> None:
+        while open_ranges[-1][0] <= start:
+            end, _ = open_ranges.pop()
+            points[end] = open_ranges[-1][1]
 
-    for network, name in sorted(named, key=lambda each: (int(each[0].network_address), each[0].prefixlen)):
+    for network, name in sorted(named, key=lambda item: (int(item[0].network_address), item[0].prefixlen)):
         start = int(network.network_address)
-        leave_before(start)
+        close_before(start)
         points[start] = name
-        around.append((start + network.num_addresses, name))
-    leave_before((1 << 8 * size) - 1)
+        open_ranges.append((start + network.num_addresses, name))
+    close_before((1 << 8 * size) - 1)
     starts = sorted(points)
     return [start.to_bytes(size, "big") for start in starts], [points[start] for start in starts]
 

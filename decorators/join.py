@@ -1,4 +1,4 @@
-"""Put the values of several attributes into one."""
+"""Join the values of several attributes."""
 
 from enum import StrEnum
 from typing import ClassVar
@@ -8,7 +8,7 @@ from ingest.api.notation import name_to_bytes
 
 
 class OnMissingPiece(StrEnum):
-    """What an absent attribute contributes."""
+    """The action for an absent attribute."""
 
     SKIP = "skip"
     EMPTY = "empty"
@@ -23,11 +23,11 @@ class JoinSettings(Settings):
     sources: list[str] = option(
         "Attributes that are joined, in this order.", example=["first_name", "last_name"], min_length=1
     )
-    attribute: str = option("Attribute that receives the text.", example="2hb_user:name")
-    separator: str = option("Put between two values.", default=" ", example=", ")
+    attribute: str = option("Attribute that receives the result.", example="2hb_user:name")
+    separator: str = option("Separator between two values.", default=" ", example=", ")
     on_missing: OnMissingPiece = option(
-        "An attribute the event does not have: left out with its separator (`skip`), `empty` text between separators, "
-        "or the event fails (`error`).",
+        "An attribute that the event does not have: omit it and its separator (`skip`), use an `empty` value, or fail "
+        "the event (`error`).",
         default="skip",
         strict=False,
     )
@@ -35,12 +35,12 @@ class JoinSettings(Settings):
 
 class Join(Decorator[JoinSettings]):
     """
-    Join attributes with a separator and put the text into one.
+    Join the values of attributes with a separator and put the result into one.
 
-    When the event has none of them and they are skipped, nothing is set. For text between them that differs from place
-    to place there is `template`.
+    If the event has none of the attributes and they are skipped, nothing is set. For different text between the values,
+    use `template`.
 
-    Source: ours.
+    Source: own design.
     """
 
     kind = "join"
@@ -52,19 +52,19 @@ class Join(Decorator[JoinSettings]):
             after={"2hb_user:name": "Ada Lovelace"},
         ),
         Example(
-            "an absent one takes its separator with it",
+            "an absent attribute, with `on_missing: skip`",
             settings="{sources: [country, region, city], separator: /, attribute: place}",
             attributes={"country": "de", "city": "fra"},
             after={"place": "de/fra"},
         ),
         Example(
-            "or leaves its place empty",
+            "an absent attribute, with `on_missing: empty`",
             settings="{sources: [country, region, city], separator: /, attribute: place, on_missing: empty}",
             attributes={"country": "de", "city": "fra"},
             after={"place": "de//fra"},
         ),
         Example(
-            "or fails the event",
+            "an absent attribute, with `on_missing: error`",
             settings="{sources: [country, region], attribute: place, on_missing: error}",
             attributes={"country": "de"},
             error="no_attribute",

@@ -1,4 +1,4 @@
-"""Turn the members of a JSON object into attributes."""
+"""Parse a JSON object into attributes."""
 
 from ingest.api import DecorateError, Decorator, Event, Example, option
 from ingest.decorating.choices import FailureAction
@@ -13,8 +13,8 @@ class JsonSettings(NestedSettings):
         "A null sets nothing (`unset`), an `empty` value, or fails the event (`error`).", default="unset", strict=False
     )
     on_invalid: FailureAction = option(
-        "A text that is not a JSON object or nested too deep, or an absent attribute: the event fails (`error`), "
-        "passes as it is (`keep`), or is dropped (`drop`).",
+        "Text that is not a JSON object or is nested too deep, or an absent attribute: the event fails (`error`), "
+        "passes unchanged (`keep`), or is dropped (`drop`).",
         default="error",
         strict=False,
     )
@@ -22,12 +22,12 @@ class JsonSettings(NestedSettings):
 
 class Json(Decorator[JsonSettings]):
     """
-    Set an attribute for each member of a JSON object; nested objects give dotted names.
+    Set an attribute for each member of a JSON object; nested objects get dotted names.
 
-    Text is UTF-8, true and false are written so, numbers keep the digits they were written with, also -0 and 1e400. Of
-    a name that repeats the last one counts. Objects without members set nothing.
+    Text is UTF-8, booleans are `true` and `false`, numbers keep their digits as written, even -0 and 1e400. If a name
+    repeats, the last value wins. Empty objects set nothing.
 
-    Source: ours.
+    Source: own design.
     """
 
     kind = "json"
@@ -51,14 +51,14 @@ class Json(Decorator[JsonSettings]):
             after={"tags.0": "x", "tags.1": "y"},
         ),
         Example(
-            "some members, and all of an object",
+            "some members, and all members of an object",
             settings="{only: [level, user]}",
             body='{"level": "warn", "took": 2, "user": {"id": 7, "mail": {"home": "a@b.c"}}}',
             after={"level": "warn", "user.id": "7", "user.mail.home": "a@b.c"},
         ),
         Example("arrays are JSON text", body='{"tags": ["x", {"y": 1.0}]}', after={"tags": '["x",{"y":1.0}]'}),
-        Example("no object", body="[1]", error="bad_json"),
-        Example("no object, and it may pass", settings="{on_invalid: keep}", body="started"),
+        Example("not an object", body="[1]", error="bad_json"),
+        Example("not an object, with `on_invalid: keep`", settings="{on_invalid: keep}", body="started"),
         Example("an absent attribute", settings="{source: payload}", error="no_attribute"),
     )
 
@@ -66,11 +66,11 @@ class Json(Decorator[JsonSettings]):
         super().__init__(settings)
         self._source = settings.source
         self._flattening = Flattening(settings, write_json, settings.on_null)
-        self._fates = dict.fromkeys(("bad_json", "too_deep", "no_attribute"), settings.on_invalid)
+        self._actions = dict.fromkeys(("bad_json", "too_deep", "no_attribute"), settings.on_invalid)
 
     @property
     def drop_reason(self) -> str:
-        """Only events that are not a JSON object are dropped."""
+        """The reason for events whose text is not a JSON object."""
         return "bad_json"
 
     def decorate(self, event: Event) -> bool:
@@ -78,7 +78,7 @@ class Json(Decorator[JsonSettings]):
         try:
             found = self._read(event.text_of(self._source, "to read"))
         except DecorateError as error:
-            return self._fates.get(error.code, FailureAction.ERROR).keeps_or_raises(error)
+            return self._actions.get(error.code, FailureAction.ERROR).keeps_or_raises(error)
         event.update(found)
         return True
 

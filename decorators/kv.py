@@ -1,4 +1,4 @@
-"""Make attributes of the pairs of a text, as in logfmt."""
+"""Parse pairs of keys and values, as in logfmt, into attributes."""
 
 import re
 from enum import StrEnum
@@ -17,7 +17,7 @@ _ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 
 
 class OnBare(StrEnum):
-    """What happens to a key without a value."""
+    """The action for a key without a value."""
 
     TRUE = "true"
     EMPTY = "empty"
@@ -40,26 +40,26 @@ class KvSettings(KeyedSettings):
     """Options of the kv decorator."""
 
     separator: Character | None = option(
-        "Character between two pairs, with or without blanks around it; white space when left out.",
+        "Character between two pairs, with or without white space around it; white space when left out.",
         default=None,
         example="&",
     )
     assign: Character = option("Character between a key and its value.", default="=", example=":")
     on_bare: OnBare = option(
-        "A key without a value, beside pairs: the text `true`, an `empty` value, `skip` it, or the event fails "
-        "(`error`).",
+        "A key without a value, if the text has other pairs: set it to the text `true` or to an `empty` value, `skip` "
+        "it, or fail the event (`error`).",
         default="true",
         strict=False,
     )
     on_invalid: FailureAction = option(
-        "A text without a pair, or with a part that is not a pair, such as a quote that is not closed, or an absent "
-        "attribute: the event fails (`error`), passes as it is (`keep`), or is dropped (`drop`).",
+        "Text without a pair, or with a part that is not a pair, such as an unclosed quote, or an absent attribute: "
+        "the event fails (`error`), passes unchanged (`keep`), or is dropped (`drop`).",
         default="error",
         strict=False,
     )
 
     @model_validator(mode="after")
-    def _two_characters(self) -> Self:
+    def _distinct_characters(self) -> Self:
         if self.separator == self.assign:
             raise PydanticCustomError("conflict", "`separator` and `assign` are the same character")
         return self
@@ -67,15 +67,14 @@ class KvSettings(KeyedSettings):
 
 class Kv(Decorator[KvSettings]):
     """
-    Make an attribute of each pair of a key and a value.
+    Set an attribute for each pair of a key and a value.
 
-    A value may stand in double quotes; a backslash there goes before quotes and backslashes, and before n, r and t for
-    line feed, return and tab. Single quotes are characters like others: `a='b c'` is the value `'b` and the key `c'`. A
-    text without a single pair fails, and so does one with a part that is not a pair, such as a double quote that is not
-    closed; see `on_invalid`. Of a key that comes several times the last value counts. Keys and values are bytes as they
-    are.
+    A value may be in double quotes, in which a backslash escapes quotes and backslashes, and n, r and t stand for LF,
+    CR and tab. Single quotes have no special meaning: `a='b c'` is the value `'b` and the key `c'`. Text without a
+    single pair, or with a part that is not a pair, such as an unclosed double quote, is invalid; see `on_invalid`. If a
+    key repeats, its last value wins. Keys and values are unchanged bytes.
 
-    Source: ours; logfmt as Heroku's router writes it.
+    Source: own design; logfmt as Heroku's router writes it.
     """
 
     kind = "kv"
@@ -99,10 +98,12 @@ class Kv(Decorator[KvSettings]):
         ),
         Example("a quote that is not closed", body='msg="it', error="bad_pairs"),
         Example("no pairs at all", body="it works", error="bad_pairs"),
-        Example("an open quote, and it may pass", settings="{on_invalid: keep}", body='level=info msg="it'),
-        Example("single quotes are no quotes", body="msg='it works'", after={"msg": "'it", "works'": "true"}),
+        Example("an unclosed quote, with `on_invalid: keep`", settings="{on_invalid: keep}", body='level=info msg="it'),
+        Example("single quotes have no special meaning", body="msg='it works'", after={"msg": "'it", "works'": "true"}),
         Example("an absent attribute", settings="{source: query}", error="no_attribute"),
-        Example("a key alone where none may be", settings="{on_bare: error}", body="cached", error="bare_key"),
+        Example(
+            "a key without a value, with `on_bare: error`", settings="{on_bare: error}", body="cached", error="bare_key"
+        ),
     )
 
     def __init__(self, settings: KvSettings) -> None:
@@ -110,12 +111,12 @@ class Kv(Decorator[KvSettings]):
         self._source = settings.source
         self._match = _pair(settings.separator, settings.assign).match
         self._names = Names(settings.prefix, settings.only)
-        self._fates = dict.fromkeys(("bad_pairs", "no_attribute"), settings.on_invalid)
+        self._actions = dict.fromkeys(("bad_pairs", "no_attribute"), settings.on_invalid)
         self._bare = {OnBare.TRUE: b"true", OnBare.EMPTY: b""}.get(settings.on_bare)
 
     @property
     def drop_reason(self) -> str:
-        """Only a text without pairs, or with a part that is not a pair, is dropped."""
+        """The reason for events whose text is invalid."""
         return "bad_pairs"
 
     def decorate(self, event: Event) -> bool:
@@ -123,7 +124,7 @@ class Kv(Decorator[KvSettings]):
         try:
             found = self._attributes(event.text_of(self._source, "to read pairs from"))
         except DecorateError as error:
-            return self._fates.get(error.code, FailureAction.ERROR).keeps_or_raises(error)
+            return self._actions.get(error.code, FailureAction.ERROR).keeps_or_raises(error)
         event.update(found)
         return True
 
@@ -131,8 +132,7 @@ class Kv(Decorator[KvSettings]):
         names, bare = self._names.known, self._bare
         found: dict[str, bytes] = {}
         at, has_pair = 0, False
-        # not `finditer`: it would search for the next pair after a part that is none, which is quadratic for a long
-        # text
+        # not `finditer`: after a part that is not a pair it would search on, which takes quadratic time
         while at < len(text) and (match := self._match(text, at)) is not None:
             at = match.end()
             key, quoted, plain = match.groups()
@@ -163,7 +163,7 @@ class Kv(Decorator[KvSettings]):
 
 
 def _pair(separator: str | None, assign: str) -> re.Pattern[bytes]:
-    """Blanks and separators, then key and value up to the next; or nothing but blanks and separators."""
+    """Separators, then a key and a value up to the next separator; or only separators at the end."""
     gap, blank, stop = r"\s", "", r"\s"
     if separator is not None:
         stop = re.escape(separator)
@@ -171,7 +171,7 @@ def _pair(separator: str | None, assign: str) -> re.Pattern[bytes]:
     key = rf"([^{gap}{re.escape(assign)}\"](?:[^{stop}{re.escape(assign)}]*[^{gap}{re.escape(assign)}])?)"
     plain = rf"((?:[^{gap}\"](?:[^{stop}]*[^{gap}])?)?)"
     value = rf'(?:"((?:[^"\\]|\\.)*)"|{plain})'
-    after = f"{blank}+" if blank else ""  # possessive: backtracking over blanks would search for a value after each
+    after = f"{blank}+" if blank else ""  # possessive: backtracking would try a value after each blank
     return re.compile(
         rf"[{gap}]*(?:{key}(?:{blank}{re.escape(assign)}{after}{value})?{blank}(?=[{stop}]|\Z)|\Z)".encode(), re.DOTALL
     )

@@ -1,4 +1,4 @@
-"""Take a message in QRadar's Log Event Extended Format apart."""
+"""Parse a message in QRadar's Log Event Extended Format into attributes."""
 
 import re
 from typing import Annotated, ClassVar
@@ -18,18 +18,18 @@ _DECLARED = re.compile(rb"(0?[xX][0-9A-Fa-f]{1,4}|[^|=]|[\xc2-\xf4][\x80-\xbf]{1
 
 
 def _separator(text: bytes) -> bytes:
-    """The separator that a character, or the number of one, stands for."""
-    is_number = len(text) > 1 and text[0] < 0x80  # noqa: PLR2004 - where ASCII ends
+    """The separator from its declaration: a character, or the number of one."""
+    is_number = len(text) > 1 and text[0] < 0x80  # noqa: PLR2004 - the end of ASCII
     return chr(int(text[text.lower().index(b"x") + 1 :], 16)).encode() if is_number else text
 
 
-def _known(text: str) -> str:
+def _valid_separator(text: str) -> str:
     found = _DECLARED.fullmatch(name_to_bytes(text) + b"|")
     try:
         if found is not None and _separator(found[1]) not in {b"", b"="}:
             return text
     except UnicodeEncodeError:
-        pass  # half of a pair of surrogates is no character
+        pass  # a lone surrogate is not a character
     raise PydanticCustomError(
         "bad_character", '"{text}" is not a separator; write one character, or its number as in 0x5E', {"text": text}
     )
@@ -51,28 +51,27 @@ class LeefSettings(KeyedSettings):
         example=["src", "dst"],
         min_length=1,
     )
-    separator: Annotated[str, AfterValidator(_known)] = option(
-        "Separator of pairs if the message does not name one: one character, or its number as in `x5E`.",
+    separator: Annotated[str, AfterValidator(_valid_separator)] = option(
+        "Separator of pairs if the message does not declare one: one character, or its number as in `x5E`.",
         default="\t",
     )
 
 
 class Leef(Decorator[LeefSettings]):
     """
-    Make attributes of the header and the pairs of a LEEF message, version 1.0 or 2.0.
+    Set attributes from the header and the pairs of a LEEF message, version 1.0 or 2.0.
 
-    What stands before `LEEF:`, such as the head of syslog, is passed over. Version 2.0 may say its separator, as a
-    character or as its Unicode number in hexadecimal digits (`x5E`, `0x5E`). Values are bytes as they are, up to the
-    next separator. Of a key that comes several times the last value counts; a key named as a part of the header sets
-    nothing.
+    Text before `LEEF:`, such as a syslog header, is ignored. Version 2.0 may declare its separator, as a character or
+    as a hexadecimal Unicode number (`x5E`, `0x5E`). Values are unchanged bytes up to the next separator. If a key
+    repeats, its last value wins; a key with the name of a header field is ignored.
 
-    Source: ours; IBM's guide to LEEF. The parts of the header have the names they have in cef.
+    Source: own design; IBM's guide to LEEF. Header fields have the names they have in `cef`.
     """
 
     kind = "leef"
     examples = (
         Example(
-            "version 1.0, with tabs, behind the head of syslog",
+            "version 1.0, with tabs, after a syslog header",
             settings="{prefix: '2hb_leef:'}",
             body="<13>Jan 18 11:07:53 192.0.2.1 LEEF:1.0|Microsoft|MSExchange|4.0 SP1|15345|"
             "src=192.0.2.0\tdst=172.50.123.1\tsev=5\tmsg=there are = blanks",
@@ -89,7 +88,7 @@ class Leef(Decorator[LeefSettings]):
             },
         ),
         Example(
-            "version 2.0 says what its separator is",
+            "version 2.0 with a declared separator",
             settings="{only: [src, sev]}",
             body="LEEF:2.0|Lancope|StealthWatch|1.0|41|x5E|src=10.0.1.8^dst=10.0.0.5^sev=5",
             after={

@@ -1,4 +1,4 @@
-"""Set attributes from the row of a table that an attribute names."""
+"""Set attributes from a row of a table."""
 
 from enum import StrEnum
 from functools import partial
@@ -18,10 +18,10 @@ from ingest.suggest import did_you_mean
 
 class Table(NamedTuple):
     """
-    A file in memory.
+    A table in memory.
 
     Attributes:
-        names: of all attributes that its rows may set.
+        names: all attributes that its rows may set.
         rows: key -> attributes.
     """
 
@@ -33,14 +33,14 @@ _SHOWN_COLUMNS = 20
 
 
 class Format(StrEnum):
-    """What a file is."""
+    """The format of a table's file."""
 
     CSV = "csv"
     JSON = "json"
     SQLITE = "sqlite"
 
 
-_BY_ENDING = {
+_BY_SUFFIX = {
     ".csv": Format.CSV,
     ".json": Format.JSON,
     ".db": Format.SQLITE,
@@ -56,28 +56,28 @@ class LookupSettings(Settings):
     _names: frozenset[str] = PrivateAttr(frozenset())
 
     path: str = option(
-        "The file with the table; a relative path starts at the working directory of the command, not in the folder "
-        "of the pipeline file.",
+        "Path of the table's file; a relative path is relative to the working directory of the command, not to the "
+        "pipeline file.",
         example="/etc/ingest/services.csv",
         min_length=1,
     )
     format: Format | None = option(
-        "Format of the file: `csv` with the names of the columns in its first line, `json`, or a `sqlite` database; "
-        "by the ending of its name when left out (.csv, .json, .db, .sqlite, .sqlite3).",
+        "Format of the file: `csv` with column names in the first line, `json`, or a `sqlite` database. Left out: "
+        "derived from the file name (.csv, .json, .db, .sqlite, .sqlite3).",
         default=None,
         example="csv",
         strict=False,
     )
     source: str | None = option(
-        "Attribute that holds the key; the body when left out.", default=None, example="service"
+        "Attribute that contains the key; the body when left out.", default=None, example="service"
     )
     key: str | None = option(
-        "Column with the keys; when left out the first one, and for a JSON object the names of its members.",
+        "Column of the keys; when left out the first one, or, for a JSON object, the names of its members.",
         default=None,
         example="name",
     )
     columns: dict[str, str] | None = option(
-        "Columns, and the attribute that each of them sets; all but the key, under their own names, when left out.",
+        "A mapping from columns to the attributes they set. Left out: all columns but the key, under their own names.",
         default=None,
         example={"team": "2hb_own:team"},
         min_length=1,
@@ -87,31 +87,31 @@ class LookupSettings(Settings):
         'Character between two fields of CSV; "\\t" for TSV.', default=",", min_length=1, max_length=1
     )
     table: str | None = option(
-        "Table or view of a SQLite database; may be left out when there is one.", default=None, example="services"
+        "Table or view of a SQLite database; may be left out if there is only one.", default=None, example="services"
     )
     on_not_found: FailureAction = option(
-        "A key that the table does not have, or an absent attribute: the event passes as it is (`keep`), fails "
+        "A key that is not in the table, or an absent attribute: the event passes unchanged (`keep`), fails "
         "(`error`), or is dropped (`drop`).",
         default="keep",
         strict=False,
     )
 
     def sets(self) -> frozenset[str]:
-        """Those of the columns that are listed, or that the file has now."""
+        """The attributes of the listed columns, or of those the file has now."""
         return self._names
 
     @model_validator(mode="after")
-    def _table_is_good(self) -> Self:
+    def _valid_table(self) -> Self:
         if self.form is None:
             raise PydanticCustomError(
-                "missing", 'the name "{path}" has no known ending; set `format`', {"path": self.path}
+                "missing", 'the format of "{path}" cannot be derived from its name; set `format`', {"path": self.path}
             )
         if self.table is not None and self.form is not Format.SQLITE:
             raise PydanticCustomError("conflict", "`table` is for SQLite databases", {"option": "table"})
         if not self.separator.isascii() or self.separator in '\r\n"':
             raise PydanticCustomError(
                 "bad_character",
-                "`separator` is one ASCII character, no quote and no line end",
+                "`separator` must be one ASCII character, and not a quote or line end",
                 {"option": "separator"},
             )
         check_file(self.path, self._read)
@@ -122,8 +122,8 @@ class LookupSettings(Settings):
 
     @property
     def form(self) -> Format | None:
-        """Format of the file, None if it cannot be derived."""
-        return self.format or _BY_ENDING.get(Path(self.path).suffix.lower())
+        """Format of the file; None if it is unknown."""
+        return self.format or _BY_SUFFIX.get(Path(self.path).suffix.lower())
 
 
 _FILES: dict[str, str | bytes] = {"services.csv": "name,team,tier\nshop,red,1\nsearch,blue,2\n"}
@@ -131,31 +131,29 @@ _FILES: dict[str, str | bytes] = {"services.csv": "name,team,tier\nshop,red,1\ns
 
 class Lookup(Decorator[LookupSettings]):
     """
-    Look the value of an attribute up in a table and set attributes to what the columns hold.
+    Look up the value of an attribute in a table and set attributes from the row.
 
-    The table is a file: CSV; JSON, either an object of keys with an object each (or with a plain value, which is the
-    column `value`), or an array of objects; or a SQLite database. A key or a value is the same bytes in the file and in
-    the event; numbers are as they are written, true and false are words, and a null sets nothing. A duplicate key is an
-    error of the file.
+    The table is a file: CSV; JSON, either an object whose members are the rows by key (each an object, or a plain value
+    in the column `value`) or an array of objects; or a SQLite database. Keys and values are compared and set as bytes;
+    numbers are written as in the file, booleans are `true` and `false`, and a null sets nothing. A duplicate key makes
+    the file invalid.
 
-    Each worker process keeps the whole table in memory and reads it from the same path on its machine. A changed file
-    is read again at the start of a split; while it is missing or broken, nothing is acknowledged. Write a new file
-    beside the old one and rename it, so that a half-written file is never read. An event that runs again after the file
-    changed may be stored with other values. For networks of addresses there is `ip`, for their countries and cities
-    `geoip`.
+    Each worker process holds the whole table in memory and reads it from the same path on its machine. A changed file
+    is read again at the start of a split; while it is missing or broken, nothing is acknowledged. To replace it, write
+    a new file to the same folder and rename it, so that a partial file is never read. An event that is processed again
+    after a change may be stored with other values. For networks, use `ip`; for countries and cities, `geoip`.
 
-    A SQLite database in WAL mode is read with the changes in its WAL file. It is read when it has not been written to
-    for two seconds; of a database that is written to all the time, make a copy (`VACUUM INTO`) and rename it to the
-    path given here.
+    A SQLite database in WAL mode is read with the changes in its WAL file, once it was not written to for two seconds.
+    If it is written to all the time, copy it (`VACUUM INTO`) and rename the copy to this path.
 
-    Source: ours; CSV is that of RFC 4180, read by Python's csv.
+    Source: own design; CSV is that of RFC 4180, read by Python's csv.
     """
 
     kind = "lookup"
     deterministic = False
     examples = (
         Example(
-            "who owns a service",
+            "the owner of a service",
             settings="{path: services.csv, source: service, columns: {team: '2hb_own:team'}}",
             files=_FILES,
             attributes={"service": "search"},
@@ -169,27 +167,27 @@ class Lookup(Decorator[LookupSettings]):
             after={"2hb_own:team": "red", "2hb_own:tier": "1.0", "2hb_own:on_call": "true"},
         ),
         Example(
-            "words for codes",
+            "descriptions of codes",
             settings="{path: codes.json, source: status, columns: {value: said}}",
             files={"codes.json": '{"200": "OK", "404": "Not Found"}'},
             attributes={"status": "404"},
             after={"said": "Not Found"},
         ),
         Example(
-            "a key that the table does not have",
+            "a key that is not in the table",
             settings="{path: services.csv, source: service}",
             files=_FILES,
             attributes={"service": "mail"},
         ),
         Example(
-            "a key that must be there",
+            "a key that is not in the table, with `on_not_found: error`",
             settings="{path: services.csv, on_not_found: error}",
             files=_FILES,
             body="mail",
             error="no_entry",
         ),
         Example(
-            "an attribute that must be there",
+            "an absent attribute, with `on_not_found: error`",
             settings="{path: services.csv, source: service, on_not_found: error}",
             files=_FILES,
             error="no_attribute",
@@ -205,7 +203,7 @@ class Lookup(Decorator[LookupSettings]):
 
     @property
     def drop_reason(self) -> str:
-        """Only what the table does not have is dropped."""
+        """The reason for events whose key is not in the table."""
         return "no_entry"
 
     def split_start(self) -> None:
@@ -228,10 +226,15 @@ class Lookup(Decorator[LookupSettings]):
 
 
 def _table(settings: LookupSettings, path: Path) -> Table:
-    """A file's table; equal rows are one object. A ValueError says what is wrong with the file."""
+    """
+    Read the table of a file; equal rows share one object.
+
+    Raises:
+        ValueError: the file is invalid.
+    """
     header, rows = _rows(settings, path)
     if not header:
-        raise ValueError("it has no columns")
+        raise ValueError("the file has no columns")
     keys = header[0] if settings.key is None else settings.key
     columns = settings.columns
     if columns is None:
@@ -244,18 +247,18 @@ def _table(settings: LookupSettings, path: Path) -> Table:
                 "unknown_reference", 'the file has no column "{name}"', {"name": name, "option": option, "hint": hint}
             )
         if header.count(name) > 1:
-            raise ValueError(f'it has two columns "{name}"')
+            raise ValueError(f'the file has two columns "{name}"')
     key_at = header.index(keys)
     wanted = [header.index(column) for column in columns]
     names = [settings.prefix + name for name in columns.values()]
     table: dict[bytes, dict[str, bytes]] = {}
     shared: dict[tuple[bytes | None, ...], dict[str, bytes]] = {}
-    for where, row in rows:
+    for location, row in rows:
         key = row[key_at]
         if key is None:
-            raise ValueError(f"{where} has no key")
+            raise ValueError(f"{location} has no key")
         if key in table:
-            raise ValueError(f"{where} has the key {shown_start(key)}, which an earlier row has already")
+            raise ValueError(f"{location} has the same key as an earlier row: {shown_start(key)}")
         values = tuple([row[index] for index in wanted])
         found = shared.get(values)
         if found is None:

@@ -1,4 +1,4 @@
-"""Refuse, drop or cut events that are too large."""
+"""Reject, drop or cut events that are too large."""
 
 from enum import StrEnum
 from typing import ClassVar
@@ -9,7 +9,7 @@ from ingest.decorating.in_place import cut
 
 
 class OnLarger(StrEnum):
-    """What happens to an event that is too large."""
+    """The action for an event that is too large."""
 
     ERROR = "error"
     DROP = "drop"
@@ -21,37 +21,42 @@ class MaxSizeSettings(Settings):
 
     other_names: ClassVar[None] = None
 
-    max_bytes: ByteSize = option("Largest event.", example="256KiB", gt=0)
+    max_bytes: ByteSize = option("Maximum size of an event.", example="256KiB", gt=0)
     on_larger: OnLarger = option(
-        "A larger event fails (`error`), is dropped (`drop`), or its body is `cut` until it fits; one that is too "
-        "large even without its body fails.",
+        "A larger event fails (`error`), is dropped (`drop`), or its body is `cut` to fit; an event that is too large "
+        "even without its body fails.",
         default="error",
         strict=False,
     )
 
     def sets_core(self) -> frozenset[str]:
-        """The body where it is cut."""
+        """The body, if it may be cut."""
         return frozenset(["body"]) if self.on_larger is OnLarger.CUT else frozenset()
 
 
 class MaxSize(Decorator[MaxSizeSettings]):
     """
-    Refuse, drop or cut events that are larger than a number of bytes.
+    Reject, drop or cut events that are larger than a number of bytes.
 
-    The size of an event is that of its body, and of the names and values of its attributes. `max_event_bytes` of the
-    source limits the record, before any decorator; this limits the event after the decorators before it. A body is cut
-    as `truncate` cuts.
+    The size of an event is the size of its body and of the names and values of its attributes. `max_event_bytes` of the
+    source limits the record, before any decorator; this limits the event as previous decorators left it. A body is cut
+    as by `truncate`.
 
-    Source: ours; Flume refused events above `flume.event.max.size.bytes`.
+    Source: own design; Flume rejected events above `flume.event.max.size.bytes`.
     """
 
     kind = "max_size"
     examples = (
         Example("small enough", settings="{max_bytes: 6B}", body="1234", attributes={"a": "1"}),
         Example("too large", settings="{max_bytes: 6B}", body="12345", attributes={"a": "1"}, error="too_large"),
-        Example("too large to be of use", settings="{max_bytes: 6B, on_larger: drop}", body="1234567", dropped=True),
         Example(
-            "cut",
+            "too large, with `on_larger: drop`",
+            settings="{max_bytes: 6B, on_larger: drop}",
+            body="1234567",
+            dropped=True,
+        ),
+        Example(
+            "too large, with `on_larger: cut`",
             settings="{max_bytes: 6B, on_larger: cut}",
             body="12345",
             attributes={"a": "1"},
@@ -61,21 +66,21 @@ class MaxSize(Decorator[MaxSizeSettings]):
 
     def __init__(self, settings: MaxSizeSettings) -> None:
         super().__init__(settings)
-        self._most = settings.max_bytes
+        self._max_bytes = settings.max_bytes
         self._on_larger = settings.on_larger
 
     def decorate(self, event: Event) -> bool:
-        """Measure the event."""
+        """Check the size of the event."""
         others = sum(map(len, event.attributes.values())) + sum(map(_length, event.attributes))
         size = others + len(event.body)
-        if size <= self._most:
+        if size <= self._max_bytes:
             return True
         if self._on_larger is OnLarger.DROP:
             return False
-        if self._on_larger is OnLarger.CUT and others <= self._most:
-            event.body = cut(event.body, self._most - others)
+        if self._on_larger is OnLarger.CUT and others <= self._max_bytes:
+            event.body = cut(event.body, self._max_bytes - others)
             return True
-        raise DecorateError(f"the event has {size} bytes, more than {self._most}", code="too_large")
+        raise DecorateError(f"the event has {size} bytes, more than {self._max_bytes}", code="too_large")
 
 
 def _length(name: str) -> int:

@@ -5,9 +5,9 @@ from ingest.api import Decorator, Event, Example, Settings
 
 class NullDeco(Decorator[Settings]):
     """
-    Let every event pass as it is.
+    Let every event pass unchanged.
 
-    It can carry a label for `explain`; old configurations name it.
+    Imported configurations use it; its label appears in `explain`.
 
     Source: Flume decorator `nullDeco`.
     """
@@ -18,6 +18,6 @@ class NullDeco(Decorator[Settings]):
         Example("an empty event"),
     )
 
-    def decorate(self, event: Event) -> bool:  # noqa: ARG002 - it looks at nothing
+    def decorate(self, event: Event) -> bool:  # noqa: ARG002 - nothing is read
         """Keep the event."""
         return True

@@ -1,4 +1,4 @@
-"""Put a prefix before the names of attributes, or take one away."""
+"""Add a prefix to attribute names, or remove one."""
 
 from typing import Self
 
@@ -14,25 +14,23 @@ from ingest.expressions import Pattern
 class PrefixSettings(Settings):
     """Options of the prefix decorator."""
 
-    add: str = option("Put before each name.", default="", example="2hb_app:")
-    strip: str = option(
-        "Taken away first; names that do not begin with it stay as they are.", default="", example="http_"
-    )
+    add: str = option("Prefix that is added to each name.", default="", example="2hb_app:")
+    strip: str = option("Prefix that is removed first; names without it stay unchanged.", default="", example="http_")
     attributes: list[str] | None = option(
-        "Only these attributes, by the names they have; all when left out.",
+        "Only these attributes, by their old names; all when left out.",
         default=None,
         example=["level", "user"],
         min_length=1,
     )
     pattern: Pattern | None = option(
-        "Only attributes in whose names this regular expression is found, besides those listed.",
+        "Only attributes whose names match this regular expression, in addition to those listed.",
         default=None,
         example="^(?!2hb_)",
     )
 
     @property
     def other_names(self) -> str | None:
-        """All new names begin with what is added."""
+        """All new names begin with `add`."""
         return self.add
 
     def reads(self) -> frozenset[str]:
@@ -41,9 +39,9 @@ class PrefixSettings(Settings):
 
     def new_name(self, name: str) -> str:
         """The new name of an attribute; the old one if this decorator does not apply to it."""
-        return self.add + name.removeprefix(self.strip) if self._is_meant(name) else name
+        return self.add + name.removeprefix(self.strip) if self._applies_to(name) else name
 
-    def _is_meant(self, name: str) -> bool:
+    def _applies_to(self, name: str) -> bool:
         if not name.startswith(self.strip):
             return False
         if self.attributes is None and self.pattern is None:
@@ -60,30 +58,30 @@ class PrefixSettings(Settings):
 
 class Prefix(Decorator[PrefixSettings]):
     """
-    Put a prefix before the names of attributes, take one away, or put one in another's place.
+    Add a prefix to attribute names, remove one, or replace one.
 
-    A new name that another attribute has already replaces that one, or fails the event where attributes are written
-    once. For other changes of names there is `rename`.
+    If another attribute has the new name, it is replaced; if attributes are written once, the event fails instead. For
+    other changes of names, use `rename`.
 
-    Source: ours.
+    Source: own design.
     """
 
     kind = "prefix"
     examples = (
         Example(
-            "everything but the cells becomes cells",
+            "all other attributes become cells",
             settings="{add: '2hb_app:', pattern: '^(?!2hb_)'}",
             attributes={"2hb_": "k1", "level": "warn", "user": "ann"},
             after={"level": None, "user": None, "2hb_app:level": "warn", "2hb_app:user": "ann"},
         ),
         Example(
-            "some, by list",
+            "listed attributes",
             settings="{add: '2hb_app:', attributes: [level, size]}",
             attributes={"level": "warn", "user": "ann"},
             after={"level": None, "2hb_app:level": "warn"},
         ),
         Example(
-            "one prefix for another",
+            "a prefix is replaced",
             settings="{strip: http_, add: '2hb_web:'}",
             attributes={"http_status": "200", "took": "5"},
             after={"http_status": None, "2hb_web:status": "200"},
@@ -95,6 +93,6 @@ class Prefix(Decorator[PrefixSettings]):
         self._new_names = BoundedMemo(settings.new_name)
 
     def decorate(self, event: Event) -> bool:
-        """Give the new names."""
+        """Rename the attributes."""
         rename(event, self._new_names)
         return True

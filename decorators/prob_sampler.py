@@ -1,4 +1,4 @@
-"""Let a fraction of the events pass, chosen by repeatable chance."""
+"""Let a random fraction of the events pass, the same ones on every replay."""
 
 from typing import ClassVar
 
@@ -12,26 +12,27 @@ class ProbSamplerSettings(Settings):
     other_names: ClassVar[None] = None
 
     p: float = option("Fraction of the events that pass.", example=0.1, ge=0.0, le=1.0, strict=False)
-    seed: int = option("Chooses among the series of decisions.", default=0, example=1337, ge=-(1 << 63), lt=1 << 63)
+    seed: int = option("Seed of the random decisions.", default=0, example=1337, ge=-(1 << 63), lt=1 << 63)
 
 
 class ProbSampler(Decorator[ProbSamplerSettings]):
     """
     Let events pass with a probability; drop the others.
 
-    A record with offset k gets the k-th decision of java.util.Random with the same seed, in every partition. So a
-    micro-batch that runs again, and a dead letter that is replayed, get the same decision. To keep all events of one
-    user or trace or none, take `sample`; for a bounded number `reservoir_sampler`.
+    The record with offset k gets the k-th decision of java.util.Random with this seed, in every partition. So a
+    micro-batch that runs again, and a dead letter that is replayed, get the same decision. To keep either all or no
+    events of a user or trace, use `sample`; for a limited number of events, `reservoir_sampler`.
 
-    Source: Flume decorator `probSampler`, whose default seed was the time; the generator as documented for
-    java.util.Random.
+    Source: Flume decorator `probSampler`, whose default seed was the time; the generator is that of java.util.Random.
     """
 
     kind = "prob_sampler"
     examples = (
-        Example("one in ten: not the first", settings="{p: 0.1, seed: 1337}", body="event 0", dropped=True),
-        Example("but the thirteenth", settings="{p: 0.1, seed: 1337}", body="event 12", offset=12),
-        Example("all", settings="{p: 1}", body="any"),
+        Example(
+            "one in ten: the first event is dropped", settings="{p: 0.1, seed: 1337}", body="event 0", dropped=True
+        ),
+        Example("the thirteenth passes", settings="{p: 0.1, seed: 1337}", body="event 12", offset=12),
+        Example("all pass", settings="{p: 1}", body="any"),
     )
 
     def __init__(self, settings: ProbSamplerSettings) -> None:
@@ -41,7 +42,7 @@ class ProbSampler(Decorator[ProbSamplerSettings]):
         self._state = state_at(settings.seed, 0)
 
     def decorate(self, event: Event) -> bool:
-        """Draw for its record."""
+        """Draw the decision for the offset of the record."""
         offset = event.origin.offset
         # offsets are mostly consecutive, so the generator rarely has to jump
         state = self._state if offset == self._offset else state_at(self.settings.seed, offset)

@@ -1,4 +1,4 @@
-"""Turn the fields of a Protocol Buffers message into attributes."""
+"""Parse a Protocol Buffers message into attributes."""
 
 import binascii
 from base64 import b64decode
@@ -17,9 +17,9 @@ from ingest.api.notation import name_from_bytes
 from ingest.formats.nested import Flattening, NestedSettings, written
 from ingest.formats.numbers import float32
 
-_CONFLUENT_BYTES = 5  # a zero, and the schema's id
-_LAST_BYTE = 0x80  # a smaller one ends a number
-_MAX_VARINT_BYTES = 10  # bytes
+_CONFLUENT_BYTES = 5  # a zero byte, and the schema ID
+_CONTINUATION = 0x80  # set in every byte of a varint but the last
+_MAX_VARINT_BYTES = 10
 _AS_TEXT = frozenset({"google.protobuf.Timestamp", "google.protobuf.Duration"})
 _WRAPPERS = frozenset(
     f"google.protobuf.{kind}Value"
@@ -36,14 +36,14 @@ Convert = Callable[[Any], object]
 
 
 class Header(StrEnum):
-    """What stands in front of a message."""
+    """What precedes a message."""
 
     NONE = "none"
     CONFLUENT = "confluent"
 
 
 class OnAbsent(StrEnum):
-    """What happens to a field that is not in the message."""
+    """The result for a field that is not in the message."""
 
     UNSET = "unset"
     DEFAULT = "default"
@@ -52,39 +52,37 @@ class OnAbsent(StrEnum):
 class ProtobufSettings(NestedSettings):
     """Options of the protobuf decorator."""
 
-    message: str = option("Full name of the message.", example="shop.v1.Access")
+    message: str = option("Full name of the message type.", example="shop.v1.Access")
     descriptor_file: SmallFile | None = option(
-        "File that `protoc --include_imports --descriptor_set_out=FILE` wrote; it is read with the configuration and "
-        "sent to the workers with it.",
+        "File written by `protoc --include_imports --descriptor_set_out=FILE`; it is read with the configuration and "
+        "sent to the workers.",
         default=None,
         example="access.desc",
     )
-    descriptor_text: str | None = option("The content of such a file in base64, instead of the file.", default=None)
+    descriptor_text: str | None = option("Content of such a file in base64, instead of the file.", default=None)
     header: Header = option(
-        "What precedes a message: nothing (`none`), or the zero, the schema's id and the message's place in the "
-        "schema of a `confluent` registry.",
+        "What precedes a message: nothing (`none`), or the zero byte, schema ID and message indexes of a `confluent` "
+        "registry.",
         default="none",
         strict=False,
     )
     on_absent: OnAbsent = option(
-        "A field that is not in the message sets nothing (`unset`), or its `default` where proto3 writes nothing for "
-        "that.",
+        "A field that is not in the message sets nothing (`unset`), or, if it is a proto3 field without presence, its "
+        "`default`.",
         default="unset",
         strict=False,
     )
 
     @model_validator(mode="after")
-    def _one_good_descriptor(self) -> Self:
+    def _valid_descriptor(self) -> Self:
         if (self.descriptor_file is None) is (self.descriptor_text is None):
-            raise PydanticCustomError(
-                "conflict", "one of `descriptor_file` and `descriptor_text` says what the message is"
-            )
+            raise PydanticCustomError("conflict", "protobuf needs either `descriptor_file` or `descriptor_text`")
         try:
             pool = _pool(self)
         except (DecodeError, TypeError, ValueError) as error:
             name = "descriptor_text" if self.descriptor_file is None else "descriptor_file"
             raise PydanticCustomError(
-                "wrong_type", "{option} does not hold descriptors: {error}", {"option": name, "error": str(error)}
+                "wrong_type", "{option} is not a descriptor set: {error}", {"option": name, "error": str(error)}
             ) from error
         try:
             pool.FindMessageTypeByName(self.message)
@@ -99,16 +97,15 @@ class ProtobufSettings(NestedSettings):
 
 class Protobuf(Decorator[ProtobufSettings]):
     """
-    Set an attribute for each field of a Protocol Buffers message; messages in it and maps give dotted names.
+    Set an attribute for each field of a Protocol Buffers message; nested messages and maps get dotted names.
 
-    Names are those of the .proto file. Text is UTF-8, bytes stay bytes, enums are their names (a number that has none
-    stays a number), true and false are written so. A Timestamp and a Duration are written as in their JSON
-    (`2003-10-11T22:14:15Z`, `1.5s`), wrappers such as StringValue are what they wrap. In the JSON of an array, bytes
-    that are not UTF-8 are `{"b64": …}`, and a map is in the order of its keys. A float has the fewest digits that tell
-    it from all others of its width; values that are not finite are `nan`, `inf` or `-inf`, and null in an array. Fields
-    that the descriptors do not have, and extensions, become no attribute.
+    Names are those of the .proto file. Text is UTF-8; bytes are unchanged; an enum is its name, or its number if that
+    is unknown; booleans are `true` and `false`. Timestamp and Duration are written as in JSON (`2003-10-11T22:14:15Z`,
+    `1.5s`); a wrapper such as StringValue is its value. In the JSON of an array, bytes that are not UTF-8 are
+    `{"b64": …}`, and maps are sorted by key. A float is written with the fewest digits that identify it; values that
+    are not finite are `nan`, `inf` or `-inf`, and null in an array. Unknown fields and extensions are ignored.
 
-    Source: ours; the encoding of Protocol Buffers, and the wire format of Confluent's serializers.
+    Source: own design; the encoding of Protocol Buffers, and the wire format of Confluent's serializers.
     """
 
     kind = "protobuf"
@@ -120,13 +117,13 @@ class Protobuf(Decorator[ProtobufSettings]):
             after={"2hb_app:status": "200", "2hb_app:user.name": "ann", "2hb_app:tags": '["x","y"]'},
         ),
         Example(
-            "behind the header of a registry's serializer, with a default",
+            "with the header of a registry's serializer, and a default",
             settings=f"{{header: confluent, on_absent: default, message: Access, descriptor_text: {_ACCESS}}}",
             body=b"\0\0\0\0\x07\0\x1a\x01x",
             after={"status": "0", "tags": '["x"]'},
         ),
         Example(
-            "cut off",
+            "a truncated message",
             settings=f"{{message: Access, descriptor_text: {_ACCESS}}}",
             body=b"\x12\x05\n\x03a",
             error="bad_protobuf",
@@ -161,10 +158,10 @@ class Protobuf(Decorator[ProtobufSettings]):
 
 class _Content:
     """
-    The fields of messages of one type, as dicts and lists.
+    Converts messages of one type to dicts and lists.
 
     Args:
-        known: those of other types, by their names; for types within themselves.
+        known: the converters of all types so far, by name; recursive types need it.
     """
 
     def __init__(self, descriptor: Descriptor, known: dict[str, "_Content"], *, with_defaults: bool) -> None:
@@ -188,7 +185,7 @@ class _Content:
         return content
 
     def _convert(self, field: FieldDescriptor) -> Convert | None:
-        """What makes content of a field's value; None when it is that already."""
+        """The function that converts a value of the field; None if the value needs no conversion."""
         entry = field.message_type
         if entry is not None and entry.GetOptions().map_entry:
             of_value = self._convert_one(entry.fields_by_name["value"]) or _same
@@ -216,7 +213,7 @@ class _Content:
 
 
 def _is_repeated(field: FieldDescriptor) -> bool:
-    return bool(field.default_value == [])  # the one way that all releases of protobuf know
+    return bool(field.default_value == [])  # the only way that works in all releases of protobuf
 
 
 def _same(value: object) -> object:
@@ -242,20 +239,20 @@ def _pool(settings: ProtobufSettings) -> descriptor_pool.DescriptorPool:
 
 
 def _without_header(value: bytes) -> bytes:
-    """The message itself: behind zero and id stands a number, and so many others, that say which message it is."""
+    """The message after the zero byte, the schema ID and the message indexes: a count, and that many numbers."""
     if value[:1] != b"\0":
-        raise DecorateError("the value does not begin with a zero and the id of a schema", code="bad_protobuf")
-    count, at = _number(value, _CONFLUENT_BYTES)
+        raise DecorateError("the value does not begin with a zero byte and a schema ID", code="bad_protobuf")
+    count, at = _zigzag(value, _CONFLUENT_BYTES)
     for _ in range(count):
-        _, at = _number(value, at)
+        _, at = _zigzag(value, at)
     return value[at:]
 
 
-def _number(value: bytes, at: int) -> tuple[int, int]:
-    """A number of seven bits a byte whose last bit is its sign, and where it ends."""
+def _zigzag(value: bytes, at: int) -> tuple[int, int]:
+    """Decode a zigzag varint; returns the number and the position after it."""
     number = 0
     for index, byte in enumerate(value[at : at + _MAX_VARINT_BYTES]):
-        number |= (byte & (_LAST_BYTE - 1)) << (7 * index)
-        if byte < _LAST_BYTE:
+        number |= (byte & (_CONTINUATION - 1)) << (7 * index)
+        if byte < _CONTINUATION:
             return number >> 1, at + index + 1
-    raise DecorateError("the value has no place of its message", code="bad_protobuf")
+    raise DecorateError("the message indexes of the value are invalid", code="bad_protobuf")

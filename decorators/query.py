@@ -1,4 +1,4 @@
-"""Make attributes of the names and values of a query string."""
+"""Parse a query string into attributes."""
 
 from urllib.parse import unquote_to_bytes
 
@@ -16,23 +16,23 @@ class QuerySettings(KeyedSettings):
         "Only these names become attributes; all when left out.", default=None, example=["q", "page"], min_length=1
     )
     on_repeated: OnRepeated = option(
-        "Of a name that comes several times the `last` value counts, or the `first`, or all of them (`join`).",
+        "If a name repeats, use the `last` or the `first` value, or join all of them (`join`).",
         default="last",
         strict=False,
     )
-    separator: str = option("Stands between joined values.", default=",", example=";")
-    plus_is_blank: bool = option("A plus sign is a blank, as HTML forms write it.", default=True)
+    separator: str = option("Separator between joined values.", default=",", example=";")
+    plus_is_blank: bool = option("Read a plus sign as a space, as HTML forms write it.", default=True)
 
 
 class Query(Decorator[QuerySettings]):
     """
-    Make an attribute of each name and value of a query string, or of a form in a body.
+    Set an attribute for each name and value of a query string, or of form data in the body.
 
-    A question mark in front is no part of it. Names and values are bytes with their percent signs undone; one without
-    two hexadecimal digits behind it stays. A name without a value has an empty one; what has no name is passed over. To
-    get the query out of a URL there is `url`.
+    A leading question mark is removed. Names and values are percent-decoded; a percent sign without two hexadecimal
+    digits stays. A name without a value gets an empty one; values without a name are ignored. To extract the query from
+    a URL, use `url`.
 
-    Source: ours; the form is application/x-www-form-urlencoded of the URL Standard.
+    Source: own design; the format is application/x-www-form-urlencoded of the URL Standard.
     """
 
     kind = "query"

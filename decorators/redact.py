@@ -1,4 +1,4 @@
-"""Replace private parts of texts: addresses, card numbers, tokens."""
+"""Redact private data in text: addresses, card numbers, tokens."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -29,11 +29,11 @@ class Known(StrEnum):
     TOKEN = "token"  # noqa: S105 - a name
 
 
-# Possessive quantifiers and looks behind let a search begin once for each run of characters, so that no text takes time
-# that grows with its square. The looks behind come after the first character, for the engine skips to that quickly.
-# bytes from 80 on are letters of other alphabets
+# With possessive quantifiers and lookbehinds, a search starts once for each run of characters, so no text takes
+# quadratic time. A lookbehind follows the first character, because the engine skips to that character quickly.
+# Bytes from 0x80 on are letters of other alphabets.
 _LOCAL = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.%+-" + bytes(range(0x80, 0x100))
-_MAX_LOCAL = 256  # bytes before the @ that are looked at; RFC 5321 allows 64
+_MAX_LOCAL = 256  # bytes before the @ that are examined; RFC 5321 allows 64
 _DOMAIN = re.compile(rb"@(?:[A-Za-z0-9\x80-\xff-]++\.)+[A-Za-z\x80-\xff]{2,63}")
 _IPV4 = re.compile(rb"\d(?<![\d.]\d)\d{0,2}+(?:\.\d{1,3}+){3}(?!\.?\d)")
 _IPV6 = re.compile(
@@ -42,16 +42,16 @@ _IPV6 = re.compile(
 _DIGITS = re.compile(rb"\d(?<![\w.]\d)(?:[ -]?\d){12,}+")
 _GROUP = re.compile(rb"\d+")
 _WORD = re.compile(rb"\w")
-# A quote closes with as many backslashes before it as the opening one has: 1 where the text is a string of JSON, 3
-# where that is in one too, then 7. Before those, each 2, 4, 8 or 16 are backslashes of the value. Of each kind only one
-# search comes to the end of the text, for the next that opens would close it.
+# A closing quote has as many backslashes before it as the opening one: 1 inside a JSON string, 3 inside a JSON string
+# in a JSON string, then 7. In front of those, each 2, 4, 8 or 16 backslashes belong to the value. For each kind of
+# quote, only one search runs to the end of the text: any later opening quote would close the earlier one.
 _QUOTED = rb"(\\{0,7}+)([\"'])((?s:.*?)(?<!\\)(?:\1\1\\\\)*+)\1\2"
 _BARE = rb"[^\s\"'\\&,;<>(){}\[\]]++"
 _VALUE = rb"\\*[\"']?\s*+[:=]\s*+(?:%b|\\*[\"']?(?:bearer\s++)?(%b|[(\[{<]++%b[)\]}>]?))" % (_QUOTED, _BARE, _BARE)
 _KEY = rb"(?:(?:api|access|secret)[_-]?key|token|secret|passw(?:or)?d)"
-_NAME = re.compile(rb"(?i)(?:%b|(authorization))\Z" % _KEY)  # of an attribute; its value is all that follows
+_NAME = re.compile(rb"(?i)(?:%b|(authorization))\Z" % _KEY)  # for the names of attributes
 _TOKENS = (
-    # bytes in small letters, one of which is there when there is anything to find; what is found, in the last group
+    # (substrings in lower case, one of which every match contains; the pattern, whose last group is the secret)
     (
         (b"bearer", b"authorization"),
         re.compile(rb"(?i)(?:\bbearer|authorization\\*[\"']?\s*+[:=]\s*+\\*[\"']?\w++)\s++([\w.~+/-]{6,}+=*+)"),
@@ -60,7 +60,7 @@ _TOKENS = (
         (b"key", b"token", b"secret", b"passw"),
         re.compile(rb"(?i)" + _KEY + _VALUE),
     ),
-    # its first part ends before the next beginning of one
+    # the first part ends before the start of another token
     ((b"eyj",), re.compile(rb"\b(eyJ(?:\w++|-(?!eyJ))++\.eyJ[\w-]++\.[\w-]*+)")),
     (
         (b"akia", b"asia", b"gh", b"xox", b"k_live_", b"k_test_"),
@@ -71,14 +71,14 @@ _TOKENS = (
 )
 _HEADER = b"authorization: "
 _CARD_DIGITS = range(13, 20)  # ISO/IEC 7812
-_MAX_GROUPS = 6  # of a card number; columns of single digits are none
+_MAX_GROUPS = 6  # of a card number; columns of single digits are not one
 _MAX_IN_BYTE = 255
 _MASTERCARD = range(2221, 2721)
-_DOUBLED = bytes.maketrans(b"0123456789", b"0246813579")  # digit -> the sum of the digits of twice of it
+_DOUBLED = bytes.maketrans(b"0123456789", b"0246813579")  # digit -> the digit sum of its double
 
 
 class _Key(Enum):
-    """What an attribute's name says about its value: nothing, that it is a secret, or a header with a secret."""
+    """What an attribute's name says about its value: nothing, a secret, or a header with a secret."""
 
     NONE = 0
     WHOLE = 1
@@ -89,20 +89,21 @@ class RedactSettings(InPlaceSettings):
     """Options of the redact decorator."""
 
     find: list[Annotated[Known, Field(strict=False)]] = option(
-        "What is taken out: `email`, `card` (numbers with a right check digit), `ipv4`, `ipv6`, `token` (bearer "
-        "tokens, headers Authorization, values of keys such as api_key and password, JSON web tokens, keys of some "
+        "Kinds of data to redact: `email`, `card` (numbers with a valid check digit), `ipv4`, `ipv6`, `token` (bearer "
+        "tokens, Authorization headers, values of keys such as api_key and password, JSON web tokens, keys of some "
         "well-known services).",
         default=[],
         example=["email", "card"],
     )
     patterns: list[Pattern] = option(
-        "Regular expressions of what else is taken out; of one with groups only the first group that takes part.",
+        "Regular expressions of other data to redact. If a pattern has groups, only the first group that takes part "
+        "in the match is replaced.",
         default=[],
         example=["user=(\\w+)"],
     )
-    replacement: str = option("What stands there instead.", default="[redacted]", example="***")
+    replacement: str = option("Replacement of each match.", default="[redacted]", example="***")
     keep_last: int = option(
-        "This many bytes at the end of a match stay, after the replacement; of shorter matches none do.",
+        "Number of bytes at the end of a match that are kept after the replacement; none of shorter matches.",
         default=0,
         ge=0,
         le=16,
@@ -118,64 +119,63 @@ class RedactSettings(InPlaceSettings):
 
 class Redact(Decorator[RedactSettings]):
     """
-    Replace what is private in the body, or in the attributes that are named.
+    Redact private data in the body, or in the named attributes.
 
-    Named attributes take the place of the body, which then stays as it came: to clean both, say `body: true` beside
-    them. Names of attributes stay; to find a `token` they count as keys, so that it is found after decorators that
-    parse texts.
+    If attributes are named, the body stays unchanged; to redact both, add `body: true`. Names of attributes are never
+    changed. For `token` they count as keys, so tokens are also found after decorators that parse the text.
 
-    Matching is by form alone: private data in another form is missed, and text that only looks private is replaced. A
-    card number has 13 to 19 digits with the first ones of a card and a right check digit, in up to six groups with
-    blanks or hyphens between them; a version of four numbers looks like an IPv4 address.
+    Matching considers the form of text only: private data in another form is missed, and text that looks private is
+    replaced. A card number has 13 to 19 digits with a card's first digits and a valid check digit, in up to six groups
+    separated by spaces or hyphens. A version of four numbers looks like an IPv4 address.
 
-    A `token` is one of these; letters are small or large in the first two:
+    A `token` is one of the following; the first two ignore case:
 
-    - after `bearer`, or after `authorization:` and a word, 6 characters or more;
-    - any value after `=` or `:` of a key that ends with `api_key`, `access_key`, `secret_key` (the line may be a hyphen
-      or left out), `token`, `secret`, `password` or `passwd`; not of others such as `pwd`, `pass` and `key`. In double
-      or single quotes, also escaped ones as in JSON within JSON, it is all up to the closing one; else up to a blank,
-      quote, backslash, bracket or one of `&,;`, and it may stand in brackets;
-    - a JSON web token, which begins with `eyJ` and has three parts;
+    - after `bearer`, or after `authorization:` and a word: 6 characters or more;
+    - any value after `=` or `:` of a key that ends with `api_key`, `access_key`, `secret_key` (with underscore, hyphen
+      or neither), `token`, `secret`, `password` or `passwd`; not of other keys such as `pwd`, `pass` and `key`. A value
+      in double or single quotes, also escaped as in JSON within JSON, ends at the closing quote. Any other value ends
+      at white space, a quote, backslash, bracket or one of `&,;`; it may be in brackets;
+    - a JSON web token, which starts with `eyJ` and has three parts;
     - `AKIA` or `ASIA` and 16 letters or digits (AWS), `ghp_`, `gho_`, `ghu_`, `ghs_` or `ghr_` and 30 or more (GitHub),
-      `xoxb-` and its siblings and 10 or more (Slack), `sk_live_`, `sk_test_`, `rk_live_` or `rk_test_` and 16 or more
+      `xoxb-` and similar and 10 or more (Slack), `sk_live_`, `sk_test_`, `rk_live_` or `rk_test_` and 16 or more
       (Stripe).
 
-    Texts are read as they are, so percent-encoding hides what stands in it: `alice%40example.com` has no @ and is not
-    found. Take the query apart with `query`, which decodes, and redact its attributes, or give a pattern.
+    Text is not decoded, so percent-encoding hides data: `alice%40example.com` has no @ and is not found. Parse the
+    query with `query`, which decodes it, and redact its attributes, or add a pattern.
 
-    A text that is JSON stays JSON, but for what `patterns` replace: a number or a word gets the replacement in quotes,
-    unless it is JSON without them, as the replacement `0` is. An object or an array that is the value of a key such as
-    `token` stays, with its members looked at one by one.
+    JSON stays valid JSON, except for replacements by `patterns`: a number or a word is replaced by the replacement in
+    quotes, unless the replacement itself is valid JSON, such as `0`. An object or array that is the value of a key such
+    as `token` stays; its members are examined one by one.
 
-    A dead letter holds the original record, so data that must not be stored at all must not enter the topic. To make
-    pseudonyms of whole values, take `hmac`.
+    A dead letter contains the original record, so data that must not be stored at all must not enter the topic. To
+    replace whole values with pseudonyms, use `hmac`.
 
-    Source: ours; ISO/IEC 7812 for card numbers, RFC 6750 for bearer tokens.
+    Source: own design; ISO/IEC 7812 for card numbers, RFC 6750 for bearer tokens.
     """
 
     kind = "redact"
     examples = (
         Example(
-            "an address of mail",
+            "an email address",
             settings="{find: [email]}",
             body="login of alice@example.com failed",
             body_after="login of [redacted] failed",
         ),
         Example(
-            "a card number but for its end",
+            "a card number except for its last digits",
             settings="{find: [card], replacement: '****', keep_last: 4}",
             body="paid with 4111 1111 1111 1111, order 4111111111111112",
             body_after="paid with ****1111, order 4111111111111112",
         ),
         Example(
-            "tokens and addresses in an attribute, and not in the body",
+            "tokens and addresses in an attribute, not in the body",
             settings="{find: [token, ipv4], attributes: [header], replacement: '-'}",
             body="10.0.0.1",
             attributes={"header": "Authorization: Bearer mF_9.B5f-4.1JqM from 10.0.0.1"},
             after={"header": "Authorization: Bearer - from -"},
         ),
         Example(
-            "all attributes, and the body too",
+            "all attributes and the body",
             settings="{find: [ipv4], attributes: ['*'], body: true, replacement: '-'}",
             body="from 10.0.0.1",
             attributes={"client": "10.0.0.1", "id": "7"},
@@ -183,31 +183,31 @@ class Redact(Decorator[RedactSettings]):
             body_after="from -",
         ),
         Example(
-            "attributes that are secrets by their names",
+            "attributes whose names are keys of secrets",
             settings="{find: [token], attributes: ['*']}",
             attributes={"user": "ann", "password": "a b", "http.authorization": "Basic YTpiCg=="},
             after={"password": "[redacted]", "http.authorization": "Basic [redacted]"},
         ),
         Example(
-            "keys of one's own, and an address in percent-encoding",
+            "other keys, and a percent-encoded address",
             settings="{find: [token, email], patterns: ['pwd=([^&]+)', '[\\w.+-]+%40[\\w.-]+'], replacement: '*'}",
             body="/login?user=alice%40example.com&pwd=abc&reset_token=1",
             body_after="/login?user=*&pwd=*&reset_token=*",
         ),
         Example(
-            "JSON stays JSON",
+            "JSON stays valid",
             settings="{find: [card, token]}",
             body='{"card": 4111111111111111, "max_token": 256, "token": {"id": 7}}',
             body_after='{"card": "[redacted]", "max_token": "[redacted]", "token": {"id": 7}}',
         ),
         Example(
-            "what a pattern of one's own finds",
+            "a pattern with a group",
             settings="{patterns: ['user=(\\w+)'], replacement: '*'}",
             body="user=alice id=7",
             body_after="user=* id=7",
         ),
         Example(
-            "one of two things, each with a group",
+            "a pattern with alternative groups",
             settings="{patterns: ['user=(\\w+)|id=(\\d+)'], replacement: '*'}",
             body="user=alice id=7",
             body_after="user=* id=*",
@@ -225,18 +225,18 @@ class Redact(Decorator[RedactSettings]):
             Known.IPV6: self._ipv6,
             Known.TOKEN: self._token,
         }
-        changes: list[Change] = [self._by(pattern) for pattern in settings.patterns]
-        # tokens first: what they stand in is cut up by others
+        changes: list[Change] = [self._pattern_change(pattern) for pattern in settings.patterns]
+        # tokens first: other replacements may break the text around them
         finds = [change for name, change in reversed(known.items()) if name in settings.find]
-        changes += [leaving_json(_one_after_another(finds), settings.replacement)] if finds else []
+        changes += [leaving_json(_in_sequence(finds), settings.replacement)] if finds else []
         named = settings.attributes if Known.TOKEN in settings.find else None
         self._named = () if named is None or ALL in named else tuple(named)
         self._finds_names = named is not None
         self._keys = BoundedMemo(_key_of)
-        self._texts = InPlace(settings, changes[0] if len(changes) == 1 else _one_after_another(changes))
+        self._texts = InPlace(settings, changes[0] if len(changes) == 1 else _in_sequence(changes))
 
     def decorate(self, event: Event) -> bool:
-        """Redact its texts."""
+        """Redact the texts of the event."""
         if self._finds_names:
             self._redact_named(event.attributes)
         self._texts.apply(event)
@@ -249,30 +249,30 @@ class Redact(Decorator[RedactSettings]):
             key = self._keys[name]
             value = attributes.get(name)
             if key is _Key.WHOLE and value:
-                found[name] = self._instead(value)
+                found[name] = self._replaced(value)
             elif key is _Key.HEADER and value:
                 found[name] = self._token(_HEADER + value)[len(_HEADER) :]
         attributes.update(found)
 
-    def _instead(self, found: bytes) -> bytes:
+    def _replaced(self, found: bytes) -> bytes:
         keep = self._keep
         return self._replacement + found[-keep:] if 0 < keep < len(found) else self._replacement
 
     def _whole(self, match: Match) -> bytes:
-        return self._instead(match[0])
+        return self._replaced(match[0])
 
     def _group(self, match: Match) -> bytes:
-        """The match with the last group that took part replaced."""
+        """Replace the last group that takes part in the match."""
         return self._part(match, match.lastindex or 0)
 
     def _first_group(self, match: Match) -> bytes:
-        """The match with the first group that took part replaced."""
-        taken = next((number for number, group in enumerate(match.groups(), 1) if group is not None), None)
-        return match[0] if taken is None else self._part(match, taken)
+        """Replace the first group that takes part in the match."""
+        first = next((number for number, group in enumerate(match.groups(), 1) if group is not None), None)
+        return match[0] if first is None else self._part(match, first)
 
     def _part(self, match: Match, group: int) -> bytes:
         (first, _), (start, stop) = match.span(), match.span(group)
-        return match[0][: start - first] + self._instead(match[group]) + match[0][stop - first :]
+        return match[0][: start - first] + self._replaced(match[group]) + match[0][stop - first :]
 
     def _email(self, text: bytes) -> bytes:
         at = text.find(b"@")
@@ -285,7 +285,7 @@ class Redact(Decorator[RedactSettings]):
             length = len(before) - len(before.rstrip(_LOCAL))
             domain = _DOMAIN.match(text, at) if length else None
             if domain is not None:
-                pieces += text[done : at - length], self._instead(text[at - length : domain.end()])
+                pieces += text[done : at - length], self._replaced(text[at - length : domain.end()])
                 done = domain.end()
             at = text.find(b"@", at + 1)
         return b"".join([*pieces, text[done:]])
@@ -308,29 +308,29 @@ class Redact(Decorator[RedactSettings]):
     def _card(self, text: bytes) -> bytes:
         return _DIGITS.sub(self._numbers, text)
 
-    def _by(self, pattern: Pattern) -> Change:
-        instead = self._first_group if pattern.groups else self._whole
-        return lambda text: pattern.replace_each(instead, text)
+    def _pattern_change(self, pattern: Pattern) -> Change:
+        replace = self._first_group if pattern.groups else self._whole
+        return lambda text: pattern.replace_each(replace, text)
 
     def _four_numbers(self, match: Match) -> bytes:
         found = match[0]
-        return found if max(map(int, found.split(b"."))) > _MAX_IN_BYTE else self._instead(found)
+        return found if max(map(int, found.split(b"."))) > _MAX_IN_BYTE else self._replaced(found)
 
     def _address(self, match: Match) -> bytes:
         found, colon = match[0], b""
-        if found.endswith(b":") and not found.endswith(b"::"):  # of the sentence
+        if found.endswith(b":") and not found.endswith(b"::"):  # punctuation after the address
             found, colon = found[:-1], b":"
         try:
             inet_pton(AF_INET6, found.decode("ascii"))
         except OSError:
             return match[0]
-        return match[0] if found == b"::" else self._instead(found) + colon
+        return match[0] if found == b"::" else self._replaced(found) + colon
 
     def _numbers(self, match: Match) -> bytes:
-        """Groups of digits, with the card numbers among them replaced."""
+        """Replace the card numbers within groups of digits."""
         text = match[0]
         groups = [group.span() for group in _GROUP.finditer(text)]
-        if _WORD.match(match.string, match.end()):  # the last digits are the beginning of a word
+        if _WORD.match(match.string, match.end()):  # the last group is the start of a word
             groups.pop()
         pieces: list[bytes] = []
         done = at = 0
@@ -340,7 +340,7 @@ class Redact(Decorator[RedactSettings]):
                 if stop - start < _CARD_DIGITS[0]:
                     break
                 if _is_card(text[start:stop].translate(None, b" -")):
-                    pieces += text[done:start], self._instead(text[start:stop])
+                    pieces += text[done:start], self._replaced(text[start:stop])
                     done = stop
                     break
             at = next((number for number in range(at + 1, len(groups)) if groups[number][0] >= done), len(groups))
@@ -356,7 +356,7 @@ def _key_of(name: str) -> _Key:
 
 def _is_card(digits: bytes) -> bool:
     """
-    Whether digits are a number that a card may have.
+    Whether digits are a possible card number.
 
     Source: ISO/IEC 7812: the first digits of payment cards, and the check digit of Luhn.
     """
@@ -368,7 +368,7 @@ def _is_card(digits: bytes) -> bool:
     return (total - len(digits) * ord("0")) % 10 == 0
 
 
-def _one_after_another(changes: Sequence[Change]) -> Change:
+def _in_sequence(changes: Sequence[Change]) -> Change:
     def change(text: bytes) -> bytes:
         for each in changes:
             text = each(text)

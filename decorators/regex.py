@@ -1,4 +1,4 @@
-"""Put what groups of a regular expression found into attributes."""
+"""Put groups of a regular expression into attributes."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -13,7 +13,7 @@ from ingest.expressions import Pattern
 
 
 class OnNoMatch(StrEnum):
-    """What happens to a text without a match."""
+    """The action for text without a match."""
 
     ERROR = "error"
     KEEP = "keep"
@@ -22,7 +22,7 @@ class OnNoMatch(StrEnum):
 
 
 class OnUnmatched(StrEnum):
-    """What happens to the attribute of a group that took no part in the match."""
+    """The action for a group that takes no part in the match."""
 
     UNSET = "unset"
     EMPTY = "empty"
@@ -34,14 +34,14 @@ class RegexSettings(Settings):
 
     other_names: ClassVar[None] = None
 
-    pattern: Pattern = option("Regular expression; its first match counts.", example="(\\d+):(\\d+)")
+    pattern: Pattern = option("Regular expression; its first match is used.", example="(\\d+):(\\d+)")
     index: int | None = option(
-        "Which group, 0 for the whole match; goes with `attribute`.", default=None, example=1, ge=0
+        "Number of the group, 0 for the whole match; needs `attribute`.", default=None, example=1, ge=0
     )
     attribute: str | None = option("Attribute that receives the group.", default=None, example="2hb_web:status")
     attributes: list[str] | None = option(
-        "Names for the groups from 1 on; an empty name skips its group. Without `attribute` and `attributes` the "
-        "named groups `(?P<name>…)` become attributes.",
+        "Attribute names of the groups, from 1 on; an empty name skips its group. Without `attribute` and "
+        "`attributes`, the named groups `(?P<name>…)` become attributes.",
         default=None,
         example=["ip", "", "user"],
         min_length=1,
@@ -49,25 +49,25 @@ class RegexSettings(Settings):
     prefix: str = option("Put before every attribute name.", default="", example="2hb_web:")
     source: str | None = option("Attribute that is searched; the body when left out.", default=None, example="path")
     on_no_match: OnNoMatch | None = option(
-        "A text without a match, or an absent attribute: the event fails (`error`), passes as it is (`keep`), is "
-        "dropped (`drop`), or gets `empty` values. Left out: `empty` with `attribute`, else `keep`.",
+        "Text without a match, or an absent attribute: the event fails (`error`), passes unchanged (`keep`), is "
+        "dropped (`drop`), or gets `empty` values. Left out: `empty` with `attribute`, otherwise `keep`.",
         default=None,
         strict=False,
     )
     on_unmatched: OnUnmatched = option(
-        "A group that took no part in the match: its attribute stays `unset`, is `empty`, or the event fails "
+        "A group that takes no part in the match: its attribute is not set (`unset`), is `empty`, or the event fails "
         "(`error`).",
         default="unset",
         strict=False,
     )
 
     def sets(self) -> frozenset[str]:
-        """Those of the groups."""
+        """The attributes of the groups."""
         return frozenset(self.groups())
 
     @property
     def without_match(self) -> OnNoMatch:
-        """What happens to a text without a match."""
+        """The action for text without a match."""
         return self.on_no_match or (OnNoMatch.KEEP if self.attribute is None else OnNoMatch.EMPTY)
 
     @model_validator(mode="after")
@@ -79,7 +79,7 @@ class RegexSettings(Settings):
         if self.attributes is not None and len(self.attributes) > self.pattern.groups:
             raise PydanticCustomError(
                 "out_of_range",
-                "names in `attributes`: {names}, groups in the pattern: {groups}",
+                "`attributes` has {names} names, but the pattern has {groups} groups",
                 {"names": len(self.attributes), "groups": self.pattern.groups},
             )
         if self.attributes is None and self.attribute is None and not self.pattern.names:
@@ -95,10 +95,10 @@ class RegexSettings(Settings):
         if self.index is None or self.index <= most:
             return {}
         groups = f"{most} group{'' if most == 1 else 's'}"
-        return {"index": f"the pattern has {groups}, so every text counts as one without a match"}
+        return {"index": f"the pattern has {groups}, so no text matches"}
 
     def groups(self) -> dict[str, int]:
-        """Attribute name -> number of the group, in the order of the groups."""
+        """Attribute name -> group number, in the order of the groups."""
         if self.attribute is not None:
             return {self.prefix + self.attribute: self.index or 0}
         if self.attributes is not None:
@@ -108,11 +108,11 @@ class RegexSettings(Settings):
 
 class Regex(Decorator[RegexSettings]):
     """
-    Search the body, or an attribute, once and put groups of the first match into attributes.
+    Search the body, or an attribute, and put groups of the first match into attributes.
 
-    The pattern is searched, not matched in full; it works on bytes, so values are bytes of the text as they are. A
-    group number that the pattern does not have counts as a text without a match. For patterns that have names there is
-    `grok`, for pieces between separators `split`.
+    The pattern may match anywhere in the text. It works on bytes, so values are unchanged bytes of the text. If the
+    pattern does not have the group number, no text matches. For predefined patterns, use `grok`; for pieces between
+    separators, `split`.
 
     Source: Flume decorators `regex` (`index` and `attribute`) and `regexAll` (`attributes`).
     """
@@ -132,19 +132,19 @@ class Regex(Decorator[RegexSettings]):
             after={"2hb_web:ip": "10.0.0.1", "2hb_web:status": "404"},
         ),
         Example(
-            "groups by place",
+            "groups by number",
             settings="{pattern: '(\\d):(\\d):(\\d)', attributes: [d1, '', d2]}",
             body="1:2:3.4foobar5",
             after={"d1": "1", "d2": "3"},
         ),
         Example(
-            "an optional group that took no part",
+            "an optional group that takes no part",
             settings="{pattern: '(?P<a>\\d)(?P<b>x)?'}",
             body="1",
             after={"a": "1"},
         ),
         Example(
-            "no match is an error where it must not be",
+            "no match, with `on_no_match: error`",
             settings="{pattern: '(?P<a>\\d+)', on_no_match: error}",
             body="abc",
             error="no_match",
@@ -164,7 +164,7 @@ class Regex(Decorator[RegexSettings]):
 
     @property
     def drop_reason(self) -> str:
-        """Only a text without a match is dropped."""
+        """The reason for events whose text has no match."""
         return "no_match"
 
     def decorate(self, event: Event) -> bool:
@@ -181,19 +181,19 @@ class Regex(Decorator[RegexSettings]):
             values = match.group(*self._numbers)
         found = dict(zip(self._names, values, strict=True))
         if not all(values) and None in values:
-            found = self._filled(found)
+            found = self._without_gaps(found)
         event.update(found)
         return True
 
-    def _filled(self, found: Mapping[str, bytes | None]) -> dict[str, bytes]:
+    def _without_gaps(self, found: Mapping[str, bytes | None]) -> dict[str, bytes]:
         policy = self.settings.on_unmatched
         if policy is OnUnmatched.EMPTY:
             return {name: value or b"" for name, value in found.items()}
-        filled = {name: value for name, value in found.items() if value is not None}
+        matched = {name: value for name, value in found.items() if value is not None}
         if policy is OnUnmatched.ERROR:
-            missing = next(name for name in found if name not in filled)
+            missing = next(name for name in found if name not in matched)
             raise DecorateError(f'the group for "{missing}" took no part in the match', code="unmatched_group")
-        return filled
+        return matched
 
     def _no_match(self, event: Event) -> bool:
         match self._on_no_match:
@@ -203,7 +203,7 @@ class Regex(Decorator[RegexSettings]):
                 return False
             case OnNoMatch.ERROR:
                 event.text_of(self._source, "to search")
-                raise DecorateError("the pattern was not found", code="no_match")
+                raise DecorateError("the pattern does not match", code="no_match")
             case OnNoMatch.KEEP:
                 pass
         return True

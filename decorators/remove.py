@@ -18,7 +18,7 @@ class RemoveSettings(Settings):
 
     attributes: list[str] = option("Names of attributes to remove.", default=[], example=["password", "token"])
     pattern: Pattern | None = option(
-        "Regular expression; attributes in whose names it is found are removed.", default=None, example="^http_"
+        "Regular expression; attributes whose names match it are removed.", default=None, example="^http_"
     )
 
     def reads(self) -> frozenset[str]:
@@ -34,12 +34,12 @@ class RemoveSettings(Settings):
 
 class Remove(Decorator[RemoveSettings]):
     """
-    Remove the listed attributes, and those whose names a pattern is found in; others stay.
+    Remove the listed attributes, and those whose names match a pattern.
 
-    A removed attribute can be set again, also where attributes are written once. `select` names
-    what stays.
+    A removed attribute can be set again, even if attributes are written once. To list the attributes that stay instead,
+    use `select`.
 
-    Source: ours.
+    Source: own design.
     """
 
     kind = "remove"
@@ -51,36 +51,36 @@ class Remove(Decorator[RemoveSettings]):
             after={"password": None, "tmp.a": None, "tmp.b": None},
         ),
         Example(
-            "all but the cells",
+            "all attributes that are not cells",
             settings="{pattern: '^(?!2hb_)'}",
             attributes={"user": "ann", "2hb_": "k1", "2hb_app:user": "ann"},
             after={"user": None},
         ),
-        Example("absent ones are passed over", settings="{attributes: [a]}", attributes={"b": "1"}),
+        Example("absent attributes are ignored", settings="{attributes: [a]}", attributes={"b": "1"}),
     )
 
     def __init__(self, settings: RemoveSettings) -> None:
         super().__init__(settings)
         self._names = tuple(settings.attributes)
         pattern = settings.pattern
-        self._is_found: BoundedMemo[str, bool] | None = None
+        self._matches: BoundedMemo[str, bool] | None = None
         if pattern is not None:
             search = pattern.search
-            self._is_found = BoundedMemo(lambda name: search(name_to_bytes(name)) is not None)
+            self._matches = BoundedMemo(lambda name: search(name_to_bytes(name)) is not None)
 
     def decorate(self, event: Event) -> bool:
-        """Remove them."""
+        """Remove the attributes."""
         attributes = event.attributes
         for name in self._names:
             attributes.pop(name, None)
-        is_found = self._is_found
-        if is_found is not None:
-            known = is_found.known
+        matches = self._matches
+        if matches is not None:
+            known = matches.known
             for name in list(attributes):
                 try:
                     is_removed = known[name]
                 except KeyError:
-                    is_removed = is_found[name]
+                    is_removed = matches[name]
                 if is_removed:
                     del attributes[name]
         return True
@@ -90,7 +90,7 @@ class Mask(Remove):
     """
     Remove attributes: Flume's name of `remove`, with the same options.
 
-    What is private inside a value is for `redact`.
+    To remove private data inside values, use `redact`.
 
     Source: Flume decorator `mask`.
     """
@@ -98,5 +98,5 @@ class Mask(Remove):
     kind = "mask"
     examples = (
         Example("one of two", settings="{attributes: [a]}", attributes={"a": "1", "b": "2"}, after={"a": None}),
-        Example("an absent one is passed over", settings="{attributes: [c]}", attributes={"a": "1"}, after={}),
+        Example("an absent attribute is ignored", settings="{attributes: [c]}", attributes={"a": "1"}, after={}),
     )

@@ -1,4 +1,4 @@
-"""Give attributes other names."""
+"""Rename attributes."""
 
 from collections.abc import Callable
 from typing import Self
@@ -16,22 +16,24 @@ from ingest.expressions.pattern import check_replacement
 class RenameSettings(Settings):
     """Options of the rename decorator."""
 
-    attributes: dict[str, str] = option("Old name -> new name.", default={}, example={"ip": "2hb_web:ip"})
+    attributes: dict[str, str] = option(
+        "Mapping from old names to new names.", default={}, example={"ip": "2hb_web:ip"}
+    )
     pattern: Pattern | None = option(
-        "Regular expression for other names; the part it finds is replaced with `replacement`.",
+        "Regular expression for other names; the matching part is replaced with `replacement`.",
         default=None,
         example="^http_",
     )
     replacement: str | None = option(
-        "What stands for the part `pattern` found; `\\1` is its first group, `\\g<name>` one by its name, "
-        "`\\\\` a backslash.",
+        "Replacement of the part that `pattern` matches; `\\1` is the first group, `\\g<name>` a named group, `\\\\` a "
+        "backslash.",
         default=None,
         example="2hb_web:",
     )
 
     @property
     def other_names(self) -> str | None:
-        """The results of a pattern are not known in advance."""
+        """Names that a pattern produces are not known in advance."""
         return None if self.pattern is None else ""
 
     def sets(self) -> frozenset[str]:
@@ -55,13 +57,13 @@ class RenameSettings(Settings):
 
 class Rename(Decorator[RenameSettings]):
     """
-    Rename attributes; those the event does not have are passed over.
+    Rename attributes; those that the event does not have are skipped.
 
-    `attributes` comes first, `pattern` is for names it does not list. A new name that another attribute has already
-    replaces that one, or fails the event where attributes are written once. For a prefix alone there is `prefix`, for a
-    second name beside the old one `copy`.
+    Names in `attributes` are not matched with `pattern`. If another attribute has the new name, it is replaced; if
+    attributes are written once, the event fails instead. To change prefixes only, use `prefix`; to keep the old name as
+    well, use `copy`.
 
-    Source: ours.
+    Source: own design.
     """
 
     kind = "rename"
@@ -79,7 +81,7 @@ class Rename(Decorator[RenameSettings]):
             after={"http_status": None, "2hb_web:status": "200"},
         ),
         Example(
-            "a prefix for all",
+            "a prefix for all names",
             settings="{pattern: '^', replacement: '2hb_app:'}",
             attributes={"level": "info"},
             after={"level": None, "2hb_app:level": "info"},
@@ -92,7 +94,7 @@ class Rename(Decorator[RenameSettings]):
         self._new_names = BoundedMemo(_renaming(settings))
 
     def decorate(self, event: Event) -> bool:
-        """Rename what is listed."""
+        """Rename the attributes."""
         if self._is_listed_only and self.settings.attributes.keys().isdisjoint(event.attributes):
             return True
         rename(event, self._new_names)
@@ -100,7 +102,7 @@ class Rename(Decorator[RenameSettings]):
 
 
 def _renaming(settings: RenameSettings) -> Callable[[str], str]:
-    """Name -> new name."""
+    """A function from old names to new names."""
     listed = settings.attributes
     replace = None if settings.pattern is None else settings.pattern.replacer(settings.replacement or "", 1)
 

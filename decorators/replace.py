@@ -17,15 +17,15 @@ class ReplaceSettings(EditSettings):
 
     text: str | None = option("Text that is replaced.", default=None, example="/", min_length=1)
     pattern: Pattern | None = option(
-        "Instead of `text`: regular expression that finds what is replaced.", default=None, example="user=(\\w+)"
+        "Regular expression of the text that is replaced, instead of `text`.", default=None, example="user=(\\w+)"
     )
     replacement: str = option(
-        "What comes in its place. With `pattern`, `\\1` is its first group, `\\g<name>` one by its name, `\\0` all "
-        "that was found, and `\\\\` a backslash.",
+        "Replacement. With `pattern`, `\\1` is the first group, `\\g<name>` a named group, `\\0` the whole match, and "
+        "`\\\\` a backslash.",
         example="user=***",
     )
     max_places: int | None = option(
-        "At the most so many places, from the left; all when left out.", default=None, example=1, ge=1
+        "Maximum number of replacements, from the left; all matches when left out.", default=None, example=1, ge=1
     )
 
     @model_validator(mode="after")
@@ -39,12 +39,12 @@ class ReplaceSettings(EditSettings):
 
 class Replace(Decorator[ReplaceSettings]):
     """
-    Replace a text, or what a regular expression finds, in the body or in attributes.
+    Replace a text, or what a regular expression matches, in the body or in attributes.
 
-    Where neither is found the value stays as it is. The pattern works on bytes, as in `regex`; a group that took no
-    part is empty. To take out what is private, `redact` knows addresses, card numbers and tokens.
+    A value without a match stays unchanged. The pattern works on bytes, as in `regex`; a group that takes no part in
+    the match is empty. To redact private data, use `redact`, which finds addresses, card numbers and tokens.
 
-    Source: ours.
+    Source: own design.
     """
 
     kind = "replace"
@@ -62,14 +62,14 @@ class Replace(Decorator[ReplaceSettings]):
             body_after="GET /user/N/order/N",
         ),
         Example(
-            "the first of several, into other attributes",
+            "the first match only, into other attributes",
             settings="{attributes: {host: '2hb_web:host', site: '2hb_web:site'}, text: ., replacement: ':', "
             "max_places: 1}",
             attributes={"host": "web1.example.com", "site": "home"},
             after={"2hb_web:host": "web1:example.com", "2hb_web:site": "home"},
         ),
         Example(
-            "an absent attribute",
+            "an absent attribute, with `on_missing: error`",
             settings="{source: path, text: a, replacement: b, on_missing: error}",
             error="no_attribute",
         ),
@@ -80,7 +80,7 @@ class Replace(Decorator[ReplaceSettings]):
         self._edit = edit(settings, _replacer(settings))
 
     def decorate(self, event: Event) -> bool:
-        """Replace what is found."""
+        """Replace the matches."""
         self._edit(event)
         return True
 
@@ -89,5 +89,5 @@ def _replacer(settings: ReplaceSettings) -> Change:
     if settings.pattern is not None:
         return settings.pattern.replacer(settings.replacement, settings.max_places or 0)
     old, new = name_to_bytes(settings.text or ""), name_to_bytes(settings.replacement)
-    most = -1 if settings.max_places is None else settings.max_places
-    return lambda value: value.replace(old, new, most)
+    max_count = -1 if settings.max_places is None else settings.max_places
+    return lambda value: value.replace(old, new, max_count)

@@ -1,4 +1,4 @@
-"""Let at most `k` events of each split pass, chosen by repeatable chance."""
+"""Let a random sample of at most `k` events of each split pass, the same ones on every replay."""
 
 from hashlib import blake2b
 from typing import ClassVar
@@ -16,23 +16,25 @@ class ReservoirSamplerSettings(Settings):
     other_names: ClassVar[None] = None
 
     k: int = option(
-        "How many events of a split pass, at most; this many are buffered in memory.", example=100, ge=1, le=100_000
+        "Maximum number of events of a split that pass; this many are buffered in memory.",
+        example=100,
+        ge=1,
+        le=100_000,
     )
 
 
 class ReservoirSampler(FanOut[ReservoirSamplerSettings]):
     """
-    Keep at most `k` events of each split and drop the others; every event has the same chance to stay.
+    Keep at most `k` events of each split and drop the others; every event has the same probability to stay.
 
-    A split is the records of one partition in one micro-batch, so the table gets a bounded number of events per
-    micro-batch. The events are buffered and emitted at the end of the split, in their original order. The choice
-    derives from the position of the first event of the split: a micro-batch that runs again chooses the same events.
-    With other limits of micro-batches it chooses others. A replayed dead letter stays if no more than `k` of its
-    partition are replayed together. For a fraction of the events there is `prob_sampler`, for the first ones of each
-    value `first_n`.
+    A split is the records of one partition in one micro-batch, so the number of events per micro-batch is limited. The
+    events are buffered and emitted at the end of the split, in their original order. The random choice depends on the
+    origin of the first event of the split: a micro-batch that runs again keeps the same events. With other limits of
+    micro-batches it keeps others. A replayed dead letter stays if at most `k` records of its partition are replayed
+    together. For a fraction of the events, use `prob_sampler`; for the first events of each value, `first_n`.
 
-    Events that do not meet `when` bypass the buffer and are written first, so an older value may win: let `when` test
-    only what the row key is made of, or give cells the event's time.
+    Events that do not meet `when` bypass the buffer and are written first, so an older value may win. To prevent this,
+    let `when` depend only on parts of the row key, or give cells the event's time.
 
     Source: Flume decorator `reservoirSampler`, which chose among the events between two flushes; Vitter, Random
     sampling with a reservoir, algorithm R.
@@ -41,9 +43,17 @@ class ReservoirSampler(FanOut[ReservoirSamplerSettings]):
     kind = "reservoir_sampler"
     stateful = True
     examples = (
-        Example("as long as there is room, all stay", settings="{k: 2}", earlier=("a",), body="b"),
-        Example("of three one stays, here not the last", settings="{k: 1}", earlier=("a", "b"), body="c", dropped=True),
-        Example("of four from another offset on it is", settings="{k: 1}", offset=1, earlier=("a", "b", "c"), body="d"),
+        Example("the first k events stay", settings="{k: 2}", earlier=("a",), body="b"),
+        Example(
+            "one of three stays; here not the last one", settings="{k: 1}", earlier=("a", "b"), body="c", dropped=True
+        ),
+        Example(
+            "one of four; from another offset the last one stays",
+            settings="{k: 1}",
+            offset=1,
+            earlier=("a", "b", "c"),
+            body="d",
+        ),
     )
 
     def __init__(self, settings: ReservoirSamplerSettings) -> None:
@@ -53,32 +63,32 @@ class ReservoirSampler(FanOut[ReservoirSamplerSettings]):
 
     def split_start(self) -> None:
         """Empty the buffer."""
-        self._places: list[tuple[int, Event]] = []
+        self._buffer: list[tuple[int, Event]] = []
         self._seen = 0
         self._state = 0
 
     def decorate(self, event: Event) -> Buffered | list[Event]:
-        """Buffer the event, in place of a buffered one if the buffer is full; or drop it."""
+        """Buffer the event, replacing another one if the buffer is full, or drop it."""
         seen = self._seen
         self._seen = seen + 1
         if seen < self._k:
             if seen == 0:
                 self._state = state_at(_seed(event.origin))
-            self._places.append((seen, event))
+            self._buffer.append((seen, event))
             return Buffered()
         self._state, drawn = draw(self._state)
-        place = int(drawn * (seen + 1))
-        if place >= self._k:
+        slot = int(drawn * (seen + 1))
+        if slot >= self._k:
             return []
-        _, before = self._places[place]
-        self._places[place] = (seen, event)
-        return Buffered(instead_of=before)
+        _, replaced = self._buffer[slot]
+        self._buffer[slot] = (seen, event)
+        return Buffered(instead_of=replaced)
 
     def split_end(self) -> list[Event]:
         """Emit the buffered events in their original order."""
-        return [event for _, event in sorted(self._places, key=lambda place: place[0])]
+        return [event for _, event in sorted(self._buffer, key=lambda item: item[0])]
 
 
 def _seed(origin: Origin) -> int:
-    place = b"%b/%d/%d/%d" % (name_to_bytes(origin.topic), *origin[1:])
-    return int.from_bytes(blake2b(place, digest_size=_SEED_BYTES).digest(), "big")
+    position = b"%b/%d/%d/%d" % (name_to_bytes(origin.topic), *origin[1:])
+    return int.from_bytes(blake2b(position, digest_size=_SEED_BYTES).digest(), "big")

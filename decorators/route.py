@@ -1,4 +1,4 @@
-"""Choose the route of an event by the first rule that holds."""
+"""Set a route from the first rule that matches."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from ingest.expressions import Condition, Template
 
 
 class RouteRule(Model):
-    """Where events go that meet a condition."""
+    """A condition, and the route of the events that meet it."""
 
     when: Condition = option("Condition of the rule.", example="%{priority} == 'FATAL'")
     to: Template = option("Template of the route.", example="urgent")
@@ -20,19 +20,19 @@ class RouteSettings(Settings):
     other_names: ClassVar[None] = None
 
     rules: list[RouteRule] = option(
-        "The first one whose condition holds sets the route.",
+        "Rules; the first one whose condition is true sets the route.",
         example=[{"when": "%{priority} == 'FATAL'", "to": "urgent"}],
         min_length=1,
     )
     otherwise: Template | None = option(
-        "Template of the route where no rule holds; left out, the attribute is not set then.",
+        "Template of the route if no rule matches; left out: the attribute is not set.",
         default=None,
         example="normal",
     )
     attribute: str = option("Attribute that receives the route.", default="route")
     on_missing: OnMissing = option(
-        "When the template of the route names an attribute the event does not have: the event fails (`error`), no "
-        "route is set (`unset`), or the name is `empty` text.",
+        "If the template of the route names an attribute that the event does not have, the event fails (`error`), no "
+        "route is set (`unset`), or the name expands to `empty` text.",
         default="error",
         strict=False,
     )
@@ -40,42 +40,42 @@ class RouteSettings(Settings):
 
 class Route(Decorator[RouteSettings]):
     """
-    Set an attribute to the route of an event, which sinks then go by.
+    Set an attribute to the route of an event, which sinks can use.
 
-    To a sink: a sink with `when: "%{route} == 'audit'"` takes the events of that route alone. An event that no sink
-    takes is dropped with the reason no_sink, and one that several take goes to each.
+    To choose a sink: a sink with `when: "%{route} == 'audit'"` stores the events of that route only. An event that no
+    sink accepts is dropped with the reason no_sink; an event that several sinks accept is stored by each.
 
-    To a table: a sink with `table: logs_%{route}` writes each route to a table of its own; the table must exist if the
-    store does not create it at the first write.
+    To choose a table: a sink with `table: logs_%{route}` writes each route to its own table, which must exist unless
+    the store creates tables at the first write.
 
-    Source: ours; Flume left selection by content open.
+    Source: own design; Flume had no routing by content.
     """
 
     kind = "route"
     examples = (
         Example(
-            "the first rule that holds",
+            "the first rule that matches",
             settings="{rules: [{when: \"%{priority} == 'FATAL'\", to: urgent}], otherwise: normal}",
             priority=Priority.FATAL,
             after={"route": "urgent"},
         ),
         Example(
-            "no rule holds",
+            "no rule matches",
             settings="{rules: [{when: \"%{priority} == 'FATAL'\", to: urgent}], otherwise: normal}",
             after={"route": "normal"},
         ),
         Example(
-            "a table by the name of the application",
+            "a table name from an attribute",
             settings="{rules: [{when: exists(app), to: '%{lower(app)}'}], attribute: table}",
             attributes={"app": "Shop"},
             after={"table": "shop"},
         ),
         Example(
-            "without a route",
+            "no rule matches, and there is no `otherwise`",
             settings="{rules: [{when: exists(app), to: '%{lower(app)}'}], attribute: table}",
         ),
         Example(
-            "half of a route would lead somewhere else",
+            "a template with an absent attribute",
             settings="{rules: [{when: exists(app), to: 'logs_%{app}_%{site}'}], attribute: table}",
             attributes={"app": "shop"},
             error="no_attribute",

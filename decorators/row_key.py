@@ -1,4 +1,4 @@
-"""Build the key of a row out of parts."""
+"""Build a row key from parts."""
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -14,13 +14,13 @@ from ingest.expressions import FUNCTIONS, Number, Template, read_number
 
 Encode = Callable[[bytes], bytes]
 
-_HASH_DIGITS = 8  # 32 bits: enough to spread rows, and short
+_HASH_DIGITS = 8  # 32 bits: short, and enough to distribute rows
 _MD5_DIGITS = 32
 _MAX_BUCKETS = 65_536
 
 
 class Encoding(StrEnum):
-    """How the text of a part is written into the key."""
+    """The encoding of a part in the key."""
 
     TEXT = "text"
     PADDED = "padded"
@@ -32,26 +32,26 @@ class Encoding(StrEnum):
 
 
 class OnSeparator(StrEnum):
-    """What happens if a part contains the separator."""
+    """The action if a part contains the separator."""
 
     ERROR = "error"
     KEEP = "keep"
 
 
 class PartOptions(Model):
-    """One part of the key."""
+    """A part of the key."""
 
     value: Template = option("Template of the part.", example="%{tenant}")
     encoding: Encoding = option(
-        "How it is written: as `text`; `padded` with zeros in front; `reversed`, so that numbers that count up spread; "
-        "its `hash`, hexadecimal digits of MD5; a whole number `inverted`, in 19 digits, so that the newest time comes "
-        "first; a whole number as the 8 bytes of an HBase long (`int64`), or inverted and as 8 bytes "
+        "How the part is written: as `text`; `padded` with leading zeros; `reversed`, so that ascending numbers are "
+        "distributed; as its `hash`, hexadecimal digits of MD5; for an integer, `inverted` in 19 digits, so that the "
+        "newest time sorts first, as the 8 bytes of an HBase long (`int64`), or inverted in 8 bytes "
         "(`inverted_int64`).",
         default="text",
         strict=False,
     )
     width: int | None = option(
-        f"Characters of a `padded` part, which needs it, or digits of a `hash`, {_HASH_DIGITS} when left out.",
+        f"Width of a `padded` part in characters (required), or of a `hash` in digits ({_HASH_DIGITS} when left out).",
         default=None,
         example=10,
         ge=1,
@@ -59,11 +59,11 @@ class PartOptions(Model):
     )
 
     @model_validator(mode="after")
-    def _width_where_it_belongs(self) -> Self:
+    def _width_only_if_used(self) -> Self:
         if self.encoding is Encoding.PADDED and self.width is None:
-            raise PydanticCustomError("missing", "a padded part needs its `width`")
+            raise PydanticCustomError("missing", "a `padded` part needs `width`")
         if self.width is not None and self.encoding not in {Encoding.PADDED, Encoding.HASH}:
-            raise PydanticCustomError("conflict", "`width` goes with `padded` and `hash`", {"option": "width"})
+            raise PydanticCustomError("conflict", "`width` is only for `padded` and `hash`", {"option": "width"})
         if self.encoding is Encoding.HASH and (self.width or 0) > _MD5_DIGITS:
             raise PydanticCustomError(
                 "out_of_range", "a hash has at most {most} digits", {"most": _MD5_DIGITS, "option": "width"}
@@ -82,31 +82,31 @@ class RowKeySettings(Settings):
         example=[{"value": "%{tenant}"}, {"value": "%{timestamp}", "encoding": "inverted"}],
         min_length=1,
     )
-    separator: str = option("Put between two parts, and after the bucket.", default="|")
+    separator: str = option("Separator between two parts, and after the bucket.", default="|")
     buckets: int | None = option(
-        "Salts the key: starts it with the number of a bucket, from 0, with leading zeros, so that neighbouring keys "
-        "spread over this many ranges of the table.",
+        "Salt the key: start it with a bucket number, from 0 with leading zeros, so that adjacent keys are "
+        "distributed over this many ranges of the table.",
         default=None,
         example=16,
         ge=2,
         le=_MAX_BUCKETS,
     )
     bucket_parts: int | None = option(
-        "This many of the first parts choose the bucket, so rows with the same first parts stay together; all parts "
-        "when left out.",
+        "Number of leading parts that determine the bucket, so that rows with equal leading parts stay in one bucket; "
+        "all parts when left out.",
         default=None,
         example=1,
         ge=1,
     )
     on_missing: OnMissing = option(
-        "When a part names an attribute the event does not have: the event fails (`error`), it gets no key and the "
-        "sink decides (`unset`), or it is `empty` text.",
+        "If a part names an attribute that the event does not have, the event fails (`error`), no key is set and the "
+        "sink decides (`unset`), or the part is `empty` text.",
         default="error",
         strict=False,
     )
     on_separator: OnSeparator = option(
-        "A separator inside a part that is not the last one, so that two keys could be taken for each other: the event "
-        "fails (`error`), or the part is taken as it is (`keep`).",
+        "A separator inside any part but the last, which makes keys ambiguous: the event fails (`error`), or the part "
+        "is used unchanged (`keep`).",
         default="error",
         strict=False,
     )
@@ -118,18 +118,18 @@ class RowKeySettings(Settings):
 
     @property
     def always_sets_made(self) -> bool:
-        """Unless a missing attribute leaves it out."""
+        """False if a missing attribute may leave the key unset."""
         return self.on_missing is not OnMissing.UNSET
 
     def made_of(self) -> Mapping[str, tuple[str, ...]]:
-        """The key, of its parts."""
+        """The key, from its parts."""
         return {f"attribute:{self.attribute}": ("parts",)}
 
     @model_validator(mode="after")
-    def _buckets_where_they_belong(self) -> Self:
+    def _bucket_parts_in_range(self) -> Self:
         if self.bucket_parts is not None:
             if self.buckets is None:
-                raise PydanticCustomError("conflict", "`bucket_parts` goes with `buckets`", {"option": "bucket_parts"})
+                raise PydanticCustomError("conflict", "`bucket_parts` needs `buckets`", {"option": "bucket_parts"})
             if self.bucket_parts > len(self.parts):
                 raise PydanticCustomError(
                     "out_of_range", "there are only {count} parts", {"count": len(self.parts), "option": "bucket_parts"}
@@ -139,66 +139,67 @@ class RowKeySettings(Settings):
 
 class RowKey(Decorator[RowKeySettings]):
     """
-    Set the attribute that the attr2hbase sink uses as the row key, made of parts with a separator.
+    Build the row key of the attr2hbase sink from parts with a separator.
 
-    Keys are sorted as bytes. Keys that begin with a time, or count up, are all written to the end of the table, to one
-    region server (a hotspot): start the key with a part that varies, `reversed` or as a `hash`, or set `buckets`. A
-    bucket is chosen by the parts as they are written into the key, with CRC-32, as `%{bucket()}` does, so it is the
-    same on every replay. A range has to be scanned once in every bucket; for 16 buckets create the table with split
-    points at 01, 02 and so on to 15.
+    HBase sorts keys as bytes. Keys that start with a time, or that ascend, are all written to the last region (a
+    hotspot): start the key with a part that varies, `reversed` or as a `hash`, or set `buckets`. The bucket is the
+    CRC-32 of the encoded parts, as in `%{bucket()}`, so it is the same on every replay. A range scan then needs one
+    scan per bucket; for 16 buckets, create the table with the split points 01, 02 and so on to 15.
 
-    Parts of a fixed width (`padded`, `inverted`, `int64`) are unambiguous without a separator: it may be empty.
-    Negative numbers as `int64` come after the others, and have no `inverted` form.
+    Fixed-width parts (`padded`, `inverted`, `int64`) are unambiguous without a separator, so it may be empty. Negative
+    numbers sort after the others as `int64`, and cannot be `inverted`.
 
-    Source: ours; the ways of spreading keys are those of HBase's reference guide, "Rowkey Design".
+    Source: own design; the ways of distributing keys are those of HBase's reference guide, "Rowkey Design".
     """
 
     kind = "row_key"
     examples = (
         Example(
-            "of a tenant the newest first",
+            "newest first within a tenant",
             settings="{parts: [{value: '%{tenant}'}, {value: '%{timestamp}', encoding: inverted}]}",
             attributes={"tenant": "acme"},
             timestamp_ms=1_309_275_728_123,
             after={"2hb_": "acme|9223370727579047684"},
         ),
         Example(
-            "spread over buckets, a tenant in one of them",
+            "buckets by tenant",
             settings="{buckets: 16, bucket_parts: 1, separator: '-', parts: [{value: '%{tenant}'}, "
             "{value: '%{order}', encoding: padded, width: 8}]}",
             attributes={"tenant": "acme", "order": "4711"},
             after={"2hb_": "14-acme-00004711"},
         ),
         Example(
-            "a hash in front, digits from the last to the first",
+            "a hash, and reversed digits",
             settings="{parts: [{value: '%{user}', encoding: hash, width: 4}, {value: '%{id}', encoding: reversed}]}",
             attributes={"user": "ann", "id": "1000123"},
             after={"2hb_": "7e0d|3210001"},
         ),
         Example(
-            "two numbers of 8 bytes",
+            "two 8-byte numbers",
             settings="{separator: '', attribute: key, parts: [{value: '%{id}', encoding: int64}, "
             "{value: '%{timestamp}', encoding: inverted_int64}]}",
             attributes={"id": "1"},
             timestamp_ms=2**63 - 1,
             after={"key": "\0\0\0\0\0\0\0\1" + "\0" * 8},
         ),
-        Example("no attribute", settings="{parts: [{value: '%{tenant}'}]}", error="no_attribute"),
-        Example("no attribute, and the sink decides", settings="{parts: [{value: '%{id}'}], on_missing: unset}"),
+        Example("an absent attribute", settings="{parts: [{value: '%{tenant}'}]}", error="no_attribute"),
         Example(
-            "keys that could be taken for each other",
+            "an absent attribute, with `on_missing: unset`", settings="{parts: [{value: '%{id}'}], on_missing: unset}"
+        ),
+        Example(
+            "a separator inside a part",
             settings="{parts: [{value: '%{a}'}, {value: '%{b}'}]}",
             attributes={"a": "x|y", "b": "z"},
             error="separator_in_key",
         ),
         Example(
-            "no number",
+            "not a number",
             settings="{parts: [{value: '%{id}', encoding: int64}]}",
             attributes={"id": "x"},
             error="not_a_number",
         ),
         Example(
-            "a number that has no inverted form",
+            "a negative number cannot be inverted",
             settings="{parts: [{value: '%{id}', encoding: inverted}]}",
             attributes={"id": "-1"},
             error="negative_number",
@@ -221,7 +222,7 @@ class RowKey(Decorator[RowKeySettings]):
             _Part(
                 part.value.renderer(settings.on_missing, _no_attribute),
                 _encoder(part),
-                is_guarded=guards and number != last and part.encoding in _OF_ANY_TEXT,
+                is_guarded=guards and number != last and part.encoding in _FREE_TEXT,
             )
             for number, part in enumerate(settings.parts)
         )
@@ -240,26 +241,26 @@ class RowKey(Decorator[RowKeySettings]):
                 text = part.encode(text)
             if part.is_guarded and separator in text:
                 raise DecorateError(
-                    f"part {number} of the row key has a separator in it: {shown_start(text)}",
+                    f"part {number} of the row key contains the separator: {shown_start(text)}",
                     code="separator_in_key",
                     hint="choose another separator, or set on_separator: keep",
                 )
             texts.append(text)
         key = separator.join(texts)
         if self._bucket is not None:
-            chooses = key if self._bucket_parts is None else separator.join(texts[: self._bucket_parts])
-            key = self._bucket(chooses) + separator + key
+            bucket_key = key if self._bucket_parts is None else separator.join(texts[: self._bucket_parts])
+            key = self._bucket(bucket_key) + separator + key
         event.set(self._attribute, key)
         return True
 
 
 class _Part(NamedTuple):
     """
-    A part, ready.
+    A compiled part.
 
     Attributes:
-        render: None where there is to be no key.
-        is_guarded: a separator in it matters.
+        render: the text of the part; None if no key is set.
+        is_guarded: a separator in the text is an error.
     """
 
     render: Callable[[Event], bytes | None]
@@ -271,10 +272,10 @@ def _no_attribute(name: str) -> ExpressionError:
     return ExpressionError(f'no attribute "{name}" for the row key', code="no_attribute")
 
 
-_OF_ANY_TEXT = frozenset({Encoding.TEXT, Encoding.PADDED, Encoding.REVERSED})
+_FREE_TEXT = frozenset({Encoding.TEXT, Encoding.PADDED, Encoding.REVERSED})
 
 
-def _encoder(part: PartOptions) -> Encode | None:  # noqa: PLR0911 - a case each
+def _encoder(part: PartOptions) -> Encode | None:  # noqa: PLR0911 - one per case
     match part.encoding:
         case Encoding.TEXT:
             return None
@@ -295,7 +296,7 @@ def _encoder(part: PartOptions) -> Encode | None:  # noqa: PLR0911 - a case each
 
 
 def _of_number(name: str) -> Encode:
-    of_number: Callable[[Number], bytes] = FUNCTIONS[name].make()  # type: ignore[assignment]  # what they give
+    of_number: Callable[[Number], bytes] = FUNCTIONS[name].make()  # type: ignore[assignment]  # functions of bytes
 
     def encode(text: bytes) -> bytes:
         number = read_number(text)
@@ -307,5 +308,5 @@ def _of_number(name: str) -> Encode:
 
 
 def _function(name: str, *constants: object) -> Encode:
-    """A function of the expressions, so that a key made here is what a template gives."""
-    return FUNCTIONS[name].make(*constants)  # type: ignore[return-value]  # bytes, as those named here do
+    """A function of the expressions, so that the key equals the result of a template."""
+    return FUNCTIONS[name].make(*constants)  # type: ignore[return-value]  # functions of bytes

@@ -1,4 +1,4 @@
-"""Keep a fraction of the events, the same ones on every replay."""
+"""Keep a fraction of the events by the hash of a value, the same ones on every replay."""
 
 from hashlib import blake2b
 from typing import ClassVar
@@ -17,11 +17,11 @@ class SampleSettings(Settings):
     other_names: ClassVar[None] = None
 
     share: float = option("Fraction of the values that pass.", example=0.1, ge=0.0, le=1.0, strict=False)
-    by: Template = option("Template of the value that decides.", example="%{user}")
-    salt: str = option("Chooses another sample of the same size.", default="", example="2")
+    by: Template = option("Template of the value that is hashed.", example="%{user}")
+    salt: str = option("Selects another sample of the same size.", default="", example="2")
     on_missing: FailureAction = option(
-        "When the template names an attribute the event does not have: it passes (`keep`), is dropped (`drop`), or "
-        "fails (`error`).",
+        "If the template names an attribute that the event does not have, the event passes (`keep`), is dropped "
+        "(`drop`), or fails (`error`).",
         default="keep",
         strict=False,
     )
@@ -31,25 +31,34 @@ class Sample(Decorator[SampleSettings]):
     """
     Keep a fraction of the events by the hash of a value; drop the others.
 
-    All events of one value get the same decision, in every partition, batch and pipeline and on every replay: sessions,
-    users or traces are kept whole. Of ten values that pass at 0.1 all pass at 0.2. The hash is the first 8 bytes of a
-    BLAKE2b digest. Where no value decides, take `prob_sampler`.
+    All events of one value get the same decision, in every partition, batch and pipeline and on every replay: the
+    events of a session, user or trace are kept together. Values that pass with `share: 0.1` also pass with 0.2. The
+    hash is the first 8 bytes of a BLAKE2b digest. If there is no such value, use `prob_sampler`.
 
-    Source: ours; as the samplers by key of other log routers.
+    Source: own design; other log routers sample by key in the same way.
     """
 
     kind = "sample"
     examples = (
-        Example("a user who is in", settings="{share: 0.3, by: '%{user}'}", attributes={"user": "dave"}),
-        Example("one who is not", settings="{share: 0.3, by: '%{user}'}", attributes={"user": "alice"}, dropped=True),
-        Example("no value to decide by", settings="{share: 0.3, by: '%{user}'}", body="anonymous"),
+        Example("a user in the sample", settings="{share: 0.3, by: '%{user}'}", attributes={"user": "dave"}),
         Example(
-            "those without a user are not wanted",
+            "a user outside the sample",
+            settings="{share: 0.3, by: '%{user}'}",
+            attributes={"user": "alice"},
+            dropped=True,
+        ),
+        Example("no value to hash", settings="{share: 0.3, by: '%{user}'}", body="anonymous"),
+        Example(
+            "no value to hash, with `on_missing: drop`",
             settings="{share: 0.3, by: '%{user}', on_missing: drop}",
             body="anonymous",
             dropped=True,
         ),
-        Example("or fail the event", settings="{share: 0.3, by: '%{user}', on_missing: error}", error="no_attribute"),
+        Example(
+            "no value to hash, with `on_missing: error`",
+            settings="{share: 0.3, by: '%{user}', on_missing: error}",
+            error="no_attribute",
+        ),
     )
 
     def __init__(self, settings: SampleSettings) -> None:
@@ -60,7 +69,7 @@ class Sample(Decorator[SampleSettings]):
         self._limit = _limit(settings.share)
 
     def decorate(self, event: Event) -> bool:
-        """Hash its value."""
+        """Compare the hash of the value with the limit."""
         value = self._value_of(event)
         if value is None:
             return self._keeps_without
@@ -70,6 +79,6 @@ class Sample(Decorator[SampleSettings]):
 
 
 def _limit(share: float) -> bytes:
-    """The bound below which hashes pass; for a fraction of 1 it is above every hash."""
+    """The limit below which hashes pass; for a fraction of 1 it is above every hash."""
     count = int(share * 256**_HASH_BYTES)
     return count.to_bytes(_HASH_BYTES, "big") if count < 256**_HASH_BYTES else b"\xff" * (_HASH_BYTES + 1)

@@ -23,9 +23,9 @@ class SelectSettings(Settings):
 
 class Select(Decorator[SelectSettings]):
     """
-    Keep the listed attributes alone; those the event does not have are passed over.
+    Keep only the listed attributes; those that the event does not have are ignored.
 
-    Body, host, priority and times stay. To name what goes instead of what stays, take `remove`.
+    Body, host, priority and times stay. To list the attributes to remove instead, use `remove`.
 
     Source: Flume decorator `select`.
     """
@@ -38,7 +38,7 @@ class Select(Decorator[SelectSettings]):
             attributes={"a": "1", "b": "2"},
             after={"b": None},
         ),
-        Example("an absent one is passed over", settings="{attributes: [a, c]}", attributes={"a": "1"}, after={}),
+        Example("an absent attribute is ignored", settings="{attributes: [a, c]}", attributes={"a": "1"}, after={}),
     )
 
     def __init__(self, settings: SelectSettings) -> None:
@@ -46,7 +46,7 @@ class Select(Decorator[SelectSettings]):
         self._names = frozenset(settings.attributes)
 
     def decorate(self, event: Event) -> bool:
-        """Remove the others."""
+        """Remove the other attributes."""
         names = self._names
         event.attributes = {name: value for name, value in event.attributes.items() if name in names}
         return True

@@ -1,4 +1,4 @@
-"""Put pieces of a split text into attributes."""
+"""Split a text and put pieces into attributes."""
 
 from collections.abc import Callable
 from typing import ClassVar, Self
@@ -19,11 +19,12 @@ class SplitSettings(Settings):
 
     other_names: ClassVar[None] = None
 
-    separator: Pattern = option("Regular expression that stands between two pieces.", example=":")
-    index: int | None = option("Which piece, from 0; goes with `attribute`.", default=None, example=0, ge=0)
+    separator: Pattern = option("Regular expression of the separator between two pieces.", example=":")
+    index: int | None = option("Index of the piece, from 0; needs `attribute`.", default=None, example=0, ge=0)
     attribute: str | None = option("Attribute that receives the piece.", default=None, example="2hb_colfam:ts")
     attributes: list[str] | None = option(
-        "Instead of `index` and `attribute`: names for the pieces from the first on; an empty name skips its piece.",
+        "Attribute names of the pieces, from the first on, instead of `index` and `attribute`; an empty name skips "
+        "its piece.",
         default=None,
         example=["2hb_colfam:ts", "", "2hb_colfam:value"],
         min_length=1,
@@ -31,7 +32,7 @@ class SplitSettings(Settings):
     source: str | None = option("Attribute that is split; the body when left out.", default=None, example="path")
 
     def sets(self) -> frozenset[str]:
-        """Those of the pieces."""
+        """The attributes of the pieces."""
         return frozenset(name for name in self.attributes or () if name) | super().sets()
 
     @model_validator(mode="after")
@@ -47,8 +48,8 @@ class Split(Decorator[SplitSettings]):
     """
     Split the body, or an attribute, and keep one piece or several.
 
-    A piece past the end is empty, as are the trailing empty pieces that the original removed. The pieces are bytes of
-    the text as they are. For fields that may stand in quotes there is `csv`, for an event of each piece `explode`.
+    A piece past the end is empty; so are trailing empty pieces, which Flume removed. Pieces are unchanged bytes of the
+    text. For fields in quotes, use `csv`; for an event per piece, `explode`.
 
     Source: Flume decorator `split`.
     """
@@ -63,7 +64,7 @@ class Split(Decorator[SplitSettings]):
         ),
         Example("past the end", settings="{separator: ':', index: 2, attribute: x}", body="a:b::", after={"x": ""}),
         Example(
-            "several at once",
+            "several pieces",
             settings="{separator: ' +', attributes: [user, '', action]}",
             body="ann  10.0.0.1 login",
             after={"user": "ann", "action": "login"},
@@ -83,7 +84,7 @@ class Split(Decorator[SplitSettings]):
         self._source = settings.source
         self._attribute = names[0]
         self._index = first
-        self._places = (
+        self._indexes = (
             None if settings.attributes is None else [(name, number) for number, name in enumerate(names) if name]
         )
         self._split = _splitter(settings.separator, first + len(names))
@@ -92,17 +93,17 @@ class Split(Decorator[SplitSettings]):
         """Set the attributes."""
         text = event.text_of(self._source, "to split")
         pieces = self._split(text)
-        if self._places is None:
+        if self._indexes is None:
             event.set(self._attribute, pieces[self._index] if self._index < len(pieces) else b"")
         else:
             count = len(pieces)
-            event.update({name: pieces[index] if index < count else b"" for name, index in self._places})
+            event.update({name: pieces[index] if index < count else b"" for name, index in self._indexes})
         return True
 
 
-def _splitter(separator: Pattern, most: int) -> Callable[[bytes], list[bytes]]:
-    """Splits no further than needed if the separator is plain text."""
+def _splitter(separator: Pattern, max_splits: int) -> Callable[[bytes], list[bytes]]:
+    """A function that splits; for a plain-text separator only as far as needed."""
     if separator.text and _SPECIAL.isdisjoint(separator.text):
         literal = name_to_bytes(separator.text)
-        return lambda text: text.split(literal, most)
+        return lambda text: text.split(literal, max_splits)
     return separator.split

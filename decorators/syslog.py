@@ -1,4 +1,4 @@
-"""Take a syslog message apart."""
+"""Parse a syslog message into attributes."""
 
 import re
 from datetime import datetime, timedelta, tzinfo
@@ -17,7 +17,7 @@ _FACILITIES = (
 _SEVERITIES = (b"emerg", b"alert", b"crit", b"err", b"warning", b"notice", b"info", b"debug")
 _NIL = b"-"
 _BOM = b"\xef\xbb\xbf"
-_HALF_A_YEAR_MS = 183 * 24 * 3600 * 1000
+_HALF_YEAR_MS = 183 * 24 * 3600 * 1000
 
 _RFC5424 = re.compile(
     rb"<(?P<pri>\d{1,3})>1 (?P<time>\S+) (?P<host>\S+) (?P<app>\S+) (?P<pid>\S+) (?P<msgid>\S+) "
@@ -36,7 +36,7 @@ _PLAIN = ("host", "app", "pid", "msgid")
 
 
 class Form(StrEnum):
-    """Which form a message has."""
+    """The format of a message."""
 
     AUTO = "auto"
     RFC5424 = "rfc5424"
@@ -49,8 +49,8 @@ class SyslogSettings(Settings):
 
     source: str | None = option("Attribute that is read; the body when left out.", default=None, example="line")
     form: Form = option(
-        "Which form a message has: `rfc5424`, `rfc3164`, or `file` for lines as they stand in /var/log/syslog, without "
-        "a priority; `auto` takes the first two, as a line of any log that begins with a time looks like the third.",
+        "Format of the message: `rfc5424`, `rfc3164`, or `file` for lines of /var/log/syslog, which have no priority. "
+        "`auto` detects the first two only, because a line of any log that starts with a time looks like the third.",
         default="auto",
         strict=False,
     )
@@ -59,9 +59,9 @@ class SyslogSettings(Settings):
         default="",
         example="2hb_log:",
     )
-    set_time: bool = option("The time of the message becomes that of the event.", default=True)
+    set_time: bool = option("Set the event's time to the time of the message.", default=True)
     zone: ZoneName = option(
-        "Time zone of times that name none, as in RFC 3164; the pipeline's `timezone` when left out.",
+        "Time zone of times without one, as in RFC 3164; the pipeline's `timezone` when left out.",
         default=None,
         example="Europe/Berlin",
     )
@@ -72,27 +72,27 @@ class SyslogSettings(Settings):
         return self.prefix
 
     def sets_core(self) -> frozenset[str]:
-        """The time, if `set_time` is on."""
+        """The event's time, if `set_time` is true."""
         return frozenset(["timestamp"]) if self.set_time else frozenset()
 
     def time_may_be_coarse(self) -> bool:
-        """Most such lines have seconds alone."""
+        """Most messages have times in whole seconds."""
         return True
 
 
 class Syslog(Decorator[SyslogSettings]):
     """
-    Make attributes of the parts of a syslog message, or of a line that a syslog daemon wrote to a file.
+    Set attributes from the parts of a syslog message, or of a line that a syslog daemon wrote to a file.
 
-    A message is that of RFC 5424 with its structured data, or of RFC 3164. Parts that it leaves out (`-`) become no
-    attribute; a line of a file has no facility and no severity. Its time is that of RFC 3164 or, as newer daemons write
-    it, that of RFC 5424. The times of RFC 3164 have no year: the year is chosen that brings them closest to the event's
-    time. A leap second (second 60) is the first moment of the next minute, also in RFC 5424, which does not allow it.
+    Messages are those of RFC 5424, with structured data, or RFC 3164. A part that is `-` sets nothing. A line of a file
+    has no facility and severity; its time is that of RFC 3164 or, from newer daemons, RFC 5424. The time of RFC 3164
+    has no year: the year nearest to the event's time is used. A leap second (second 60) is the start of the next
+    minute, also in RFC 5424, which does not allow it.
 
-    Where the first word after a time of RFC 3164 ends with a colon (`kernel:`, `su[42]:`), as in a message that never
-    left its machine, it is the app, and there is no host.
+    If the first word after a time of RFC 3164 ends with a colon (`kernel:`, `su[42]:`), as in messages that never left
+    their machine, it is the app, and there is no host.
 
-    Source: ours; RFC 5424, RFC 3164, and the names of facilities and severities in syslog.h.
+    Source: own design; RFC 5424, RFC 3164, and the names of facilities and severities in syslog.h.
     """
 
     kind = "syslog"
@@ -116,7 +116,7 @@ class Syslog(Decorator[SyslogSettings]):
             timestamp_ms_after=1065910455003,
         ),
         Example(
-            "RFC 3164; the year is the event's",
+            "RFC 3164, with the year of the event's time",
             body="<34>Oct 11 22:14:15 web1 su[42]: 'su root' failed",
             timestamp_ms=1065900000000,
             after={
@@ -139,7 +139,7 @@ class Syslog(Decorator[SyslogSettings]):
             timestamp_ms_after=1065910455000,
         ),
         Example(
-            "a message without a host, from the machine itself",
+            "a local message without a host",
             settings="{set_time: false}",
             body="<0>Oct 11 22:14:15 kernel: out of memory",
             after={
@@ -150,7 +150,7 @@ class Syslog(Decorator[SyslogSettings]):
                 "message": "out of memory",
             },
         ),
-        Example("what is no message", body="it works", error="bad_syslog"),
+        Example("not a syslog message", body="it works", error="bad_syslog"),
     )
 
     def __init__(self, settings: SyslogSettings) -> None:
@@ -166,12 +166,12 @@ class Syslog(Decorator[SyslogSettings]):
         self._data = name_to_bytes(f"{prefix}data.")
 
     def decorate(self, event: Event) -> bool:
-        """Set the attributes, and the time."""
+        """Set the attributes, and the event's time."""
         text = event.text_of(self._source, "to read a message from")
         line = text.removesuffix(b"\n")
         found = next((found for match in self._matches if (found := match(line))), None)
         if found is None:
-            hint = "it has no <PRI>; for lines of a file write `form: file`" if _FILE.fullmatch(line) else None
+            hint = "it has no <PRI>; for lines of a file, set `form: file`" if _FILE.fullmatch(line) else None
             raise DecorateError(f"{shown_start(line)} is not a syslog message", code="bad_syslog", hint=hint)
         parts = found.groupdict()
         attributes: dict[str, bytes] = {}
@@ -212,7 +212,7 @@ class Syslog(Decorator[SyslogSettings]):
 
 
 def _nearest_ms(text: bytes, near_ms: int, zone: tzinfo) -> int:
-    """The text has no year: of three years, the one that is less than half a year away."""
+    """The time of a text without a year: of three years, the one less than half a year away."""
     near = (EPOCH + timedelta(milliseconds=near_ms)).astimezone(zone)
     month, day = MONTH_NUMBERS[text[:3]], int(text[4:6])
     hour, minute, second = (int(part) for part in text[7:].split(b":"))
@@ -220,7 +220,7 @@ def _nearest_ms(text: bytes, near_ms: int, zone: tzinfo) -> int:
         try:
             found_ms = milliseconds_at(datetime(year, month, day, hour, minute, tzinfo=zone), second)
         except ValueError:
-            continue  # the 29th of February of another year
-        if abs(found_ms - near_ms) <= _HALF_A_YEAR_MS:
+            continue  # February 29 does not exist in this year
+        if abs(found_ms - near_ms) <= _HALF_YEAR_MS:
             return in_calendar(found_ms)
     raise ValueError("no such day")

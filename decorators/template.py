@@ -1,4 +1,4 @@
-"""Set attributes and the body to text and other parts of the event: `template`, and three shorter names of it."""
+"""Set attributes and the body from templates: `template`, and three shorter forms of it."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Self
@@ -12,48 +12,48 @@ from ingest.expressions import Template as Text
 
 
 class TextSettings(Settings):
-    """What the options of all four decorators have in common."""
+    """Options that all four decorators have."""
 
     other_names: ClassVar[None] = None
 
     def texts(self) -> Mapping[str, Text]:
-        """Attribute that is set -> the template of its value."""
+        """Attribute -> the template of its value."""
         return {}
 
     def body_text(self) -> Text | None:
-        """The template of the new body; None where the body stays."""
+        """The template of the new body; None if the body stays."""
         return None
 
     def missing(self) -> OnMissing:
-        """What happens if a template names an absent attribute."""
+        """The action if a template names an absent attribute."""
         return OnMissing.EMPTY
 
     def sets(self) -> frozenset[str]:
-        """Those it has templates for."""
+        """The attributes that have a template."""
         return frozenset(self.texts())
 
     def sets_core(self) -> frozenset[str]:
-        """The body where it has a template."""
+        """The body, if it has a template."""
         return frozenset() if self.body_text() is None else frozenset(["body"])
 
 
 class TaggedSettings(TextSettings):
-    """The same for templates with tags, whose attributes may be absent."""
+    """Options of decorators whose templates may name absent attributes."""
 
     on_missing: OnMissing = option(
-        "When a template names an attribute the event does not have: it is `empty` text, the target of that template "
-        "is not set (`unset`), or the event fails (`error`).",
+        "If a template names an attribute that the event does not have, the name expands to `empty` text, the target "
+        "of that template is not set (`unset`), or the event fails (`error`).",
         default="empty",
         strict=False,
     )
 
     def missing(self) -> OnMissing:
-        """As the option says."""
+        """The option `on_missing`."""
         return self.on_missing
 
     @property
     def always_sets_made(self) -> bool:
-        """Unless a missing attribute leaves it out."""
+        """False if a missing attribute may leave a target unset."""
         return self.on_missing is not OnMissing.UNSET
 
 
@@ -61,22 +61,24 @@ class TemplateSettings(TaggedSettings):
     """Options of the template decorator."""
 
     attributes: dict[str, Text] = option(
-        "Name of each attribute that is set, and the template of its value.",
+        "Attribute names, and the template of each value.",
         default={},
         example={"2hb_web:who": "%{user}@%{host}", "2hb_web:day": "%Y-%m-%d"},
     )
-    body: Text | None = option("Template of the new body; it stays when left out.", default=None, example="%{message}")
+    body: Text | None = option(
+        "Template of the new body; when left out, the body stays unchanged.", default=None, example="%{message}"
+    )
 
     def texts(self) -> Mapping[str, Text]:
-        """As they are listed."""
+        """The option `attributes`."""
         return self.attributes
 
     def body_text(self) -> Text | None:
-        """As it is written."""
+        """The option `body`."""
         return self.body
 
     def made_of(self) -> Mapping[str, tuple[str, ...]]:
-        """Each has a template of its own."""
+        """Each target, from its own template."""
         body = {} if self.body is None else {"body": ("body",)}
         return {**{f"attribute:{name}": ("attributes", name) for name in self.attributes}, **body}
 
@@ -89,12 +91,12 @@ class TemplateSettings(TaggedSettings):
 
 class Template(Decorator[TextSettings]):
     """
-    Set several attributes and the body to the expansions of templates.
+    Set attributes and the body to the expansions of templates.
 
-    All templates see the event as it came in, so two attributes can be exchanged. For one attribute there is `value`,
-    for the body alone `format`. Literal values are for `static`, values for what is absent or empty for `default`.
+    All templates see the event before this decorator, so two attributes can be swapped. For one attribute, use `value`;
+    for the body only, `format`; for literal values, `static`; for attributes that are absent or empty, `default`.
 
-    Source: ours.
+    Source: own design.
     """
 
     kind = "template"
@@ -110,19 +112,21 @@ class Template(Decorator[TextSettings]):
             body_after="hello",
         ),
         Example(
-            "all see the event as it came in",
+            "all templates see the event before this decorator",
             settings="{attributes: {b: '%{a}', c: '<%{b}>'}}",
             attributes={"a": "1"},
             after={"b": "1", "c": "<>"},
         ),
         Example(
-            "a template with an absent attribute sets nothing",
+            "an absent attribute, with `on_missing: unset`",
             settings="{attributes: {who: '%{user}@%{site}', where: '%{site}'}, on_missing: unset}",
             attributes={"site": "fra"},
             after={"where": "fra"},
         ),
         Example(
-            "or fails the event", settings="{attributes: {who: '%{user}'}, on_missing: error}", error="no_attribute"
+            "an absent attribute, with `on_missing: error`",
+            settings="{attributes: {who: '%{user}'}, on_missing: error}",
+            error="no_attribute",
         ),
     )
 
@@ -131,7 +135,7 @@ class Template(Decorator[TextSettings]):
         on_missing, body = settings.missing(), settings.body_text()
         self._values = tuple((name, text.renderer(on_missing)) for name, text in settings.texts().items())
         self._body = None if body is None else body.renderer(on_missing)
-        # one attribute is the usual case, and needs no mapping
+        # the usual case of one attribute needs no dict
         is_one = len(self._values) == 1 and body is None
         self._one = self._values[0] if is_one else None
 
@@ -141,7 +145,7 @@ class Template(Decorator[TextSettings]):
         return TemplateSettings
 
     def decorate(self, event: Event) -> bool:
-        """Set what there is a template for."""
+        """Set the attributes and the body."""
         if self._one is not None:
             name, render = self._one
             value = render(event)
@@ -168,11 +172,11 @@ class ValueSettings(TaggedSettings):
     value: Text = option("Template of the value.", example="%{key}-%{nanos}")
 
     def texts(self) -> Mapping[str, Text]:
-        """The one."""
+        """The one template."""
         return {self.attribute: self.value}
 
     def made_of(self) -> Mapping[str, tuple[str, ...]]:
-        """The one that it sets."""
+        """The attribute, from its template."""
         return {f"attribute:{self.attribute}": ("value",)}
 
 
@@ -180,8 +184,8 @@ class Value(Template):
     """
     Set one attribute to the expansion of a template.
 
-    Bytes stay bytes: an attribute in the template is put in as it is. `%%` is a percent sign. For several attributes
-    there is `template`, for the body `format`, for literal text `static`.
+    Attributes in the template are inserted as unchanged bytes. `%%` is a percent sign. For several attributes, use
+    `template`; for the body, `format`; for literal text, `static`.
 
     Source: Flume decorator `value` with escape=true.
     """
@@ -189,7 +193,7 @@ class Value(Template):
     kind = "value"
     examples = (
         Example(
-            "a row key of two parts",
+            "a row key from two parts",
             settings="{attribute: 2hb_, value: '%{key}-%{nanos}'}",
             key="k1",
             nanos=1308748686334000700,
@@ -201,7 +205,7 @@ class Value(Template):
             after={"2hb_web:user": "<>"},
         ),
         Example(
-            "or leaves the attribute alone",
+            "an absent attribute, with `on_missing: unset`",
             settings="{attribute: '2hb_web:user', value: '<%{user}>', on_missing: unset}",
             after={},
         ),
@@ -217,7 +221,7 @@ class StaticSettings(TextSettings):
     """Options of the static decorator."""
 
     attributes: dict[str, str] = option(
-        "Name of each attribute and its value, which is taken as it stands: a percent sign is a percent sign.",
+        "Attribute names and their values, which are literal: a percent sign has no special meaning.",
         example={"2hb_meta:env": "prod", "2hb_meta:site": "fra"},
         min_length=1,
     )
@@ -227,7 +231,7 @@ class StaticSettings(TextSettings):
         return {name: Text.parse(value.replace("%", "%%")) for name, value in self.attributes.items()}
 
     def sets(self) -> frozenset[str]:
-        """Those it has values for."""
+        """The attributes that are listed."""
         return frozenset(self.attributes)
 
 
@@ -235,15 +239,15 @@ class Static(Template):
     """
     Set attributes to literal values.
 
-    Where a part of the event goes into a value, `template` does it.
+    For values with parts of the event, use `template`.
 
-    Source: ours.
+    Source: own design.
     """
 
     kind = "static"
     examples = (
         Example(
-            "where an event was taken in",
+            "the site of a pipeline",
             settings="{attributes: {'2hb_meta:env': prod, '2hb_meta:site': fra}}",
             after={"2hb_meta:env": "prod", "2hb_meta:site": "fra"},
         ),
@@ -267,7 +271,7 @@ class FormatSettings(TaggedSettings):
     template: Text = option("Template of the new body.", example="%{host} %{body}")
 
     def body_text(self) -> Text | None:
-        """The one."""
+        """The one template."""
         return self.template
 
 
@@ -275,8 +279,8 @@ class Format(Template):
     """
     Replace the body with the expansion of a template; everything else stays.
 
-    Bytes stay bytes: the old body or an attribute in the template is put in as it is. To set an attribute take `value`,
-    for attributes and the body at once `template`.
+    The old body and attributes in the template are inserted as unchanged bytes. To set one attribute, use `value`; for
+    attributes and the body together, `template`.
 
     Source: Flume decorator `format`.
     """
@@ -284,26 +288,26 @@ class Format(Template):
     kind = "format"
     examples = (
         Example(
-            "the host in front",
+            "the host before the body",
             settings="{template: '%{host} %{body}'}",
             body="up 3 days",
             host="web-1",
             body_after="web-1 up 3 days",
         ),
         Example(
-            "what is put in is not expanded again",
+            "inserted text is not expanded",
             settings="{template: '%{body}!'}",
             body="%{host}",
             body_after="%{host}!",
         ),
         Example(
-            "a template with an absent attribute leaves the body",
+            "an absent attribute with `on_missing: unset`",
             settings="{template: '%{user}: %{body}', on_missing: unset}",
             body="up 3 days",
             body_after="up 3 days",
         ),
         Example(
-            "or fails the event",
+            "an absent attribute with `on_missing: error`",
             settings="{template: '%{user}', on_missing: error}",
             error="no_attribute",
         ),

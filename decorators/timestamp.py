@@ -1,4 +1,4 @@
-"""Set the event time from a text."""
+"""Set the event's time from text."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -18,16 +18,19 @@ from ingest.formats.times import FIRST_MS, LAST_MS, MONTH_NUMBERS, milliseconds_
 from ingest.suggest import did_you_mean
 
 _FINE_FORMATS = frozenset({"epoch_ms", "epoch_us", "epoch_ns"})
-_MAX_TEXTS = 4_096  # remembered texts: events that follow each other often have the same time
-_MAX_TEXT_BYTES = 64  # bytes of a remembered text
-_ZONE_NAMES = "%Z reads UTC, GMT and Z only; write another name as it is and say `zone`, or take offsets with %z"
-_HOURS_OF_HALF_A_DAY = 12
+_MAX_TEXTS = 4_096  # cached texts: consecutive events often have the same time
+_MAX_TEXT_BYTES = 64  # of a cached text
+_ZONE_NAMES = (
+    "%Z parses UTC, GMT and Z only; for another zone, write its name into the format and set `zone`, or use offsets "
+    "with %z"
+)
+_NOON = 12
 
 _EPOCHS = {"epoch_s": (1_000, 1), "epoch_ms": (1, 1), "epoch_us": (1, 1_000), "epoch_ns": (1, 1_000_000)}
 _EPOCH = re.compile(rb"(-?\d{1,20})(?:\.(\d{1,18}))?")
 _ISO_NAMES = frozenset({"iso8601", "rfc3339"})
 _APACHE = "%d/%b/%Y:%H:%M:%S %z"
-_FIRST_SHORT_YEAR = 69  # POSIX: 69 to 99 are of the last century
+_FIRST_SHORT_YEAR = 69  # POSIX: 69 to 99 mean 1969 to 1999
 _USUAL_ISO = re.compile(rb"\d{4}-\d\d-\d\d[T ](?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{3,6})?(?:Z|[+-]\d\d:\d\d)?")
 _ISO = re.compile(
     rb"(?P<Y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)(?:[Tt ](?P<H>\d\d):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9})\d*)?)?"
@@ -35,7 +38,7 @@ _ISO = re.compile(
 )
 
 Parse = Callable[[bytes], int | None]
-"""Milliseconds of a text, None when it is not in this form."""
+"""Milliseconds of a text; None if it does not have the format."""
 
 
 def _as_list(value: object) -> object:
@@ -54,31 +57,30 @@ class TimestampSettings(Settings):
 
     source: str | None = option("Attribute that is read; the body when left out.", default=None, example="time")
     formats: Annotated[list[Annotated[str, AfterValidator(_known_format)]], BeforeValidator(_as_list)] = option(
-        "One or several; the first that fits counts. `iso8601` (or `rfc3339`), `apache`, `epoch_s`, `epoch_ms`, "
-        "`epoch_us`, `epoch_ns`, or letters as in strptime: %Y %y %m %b %h %B %d %e %j %H %I %M %S %f %L %p %z %Z "
-        "%a %A %F %T %n %t %%. %z reads an offset or Z; %Z reads UTC, GMT and Z, no other names.",
+        "One format or several; the first that matches is used. `iso8601` (or `rfc3339`), `apache`, `epoch_s`, "
+        "`epoch_ms`, `epoch_us`, `epoch_ns`, or directives of strptime: %Y %y %m %b %h %B %d %e %j %H %I %M %S %f %L "
+        "%p %z %Z %a %A %F %T %n %t %%. %z parses an offset or Z; %Z parses UTC, GMT and Z, but no other names.",
         default=["iso8601"],
         example=["apache", "%Y-%m-%d %H:%M:%S"],
         min_length=1,
     )
     zone: ZoneName = option(
-        "Time zone of texts that do not name one; the pipeline's `timezone` when left out.",
+        "Time zone of text without one; the pipeline's `timezone` when left out.",
         default=None,
         example="Europe/Berlin",
     )
     on_invalid: OnInvalid = option(
-        "A text that is not a time, or an absent attribute: the event fails (`error`) or keeps the time it has "
-        "(`keep`).",
+        "Text that is not a time, or an absent attribute: the event fails (`error`) or keeps its time (`keep`).",
         default="error",
         strict=False,
     )
 
     def sets_core(self) -> frozenset[str]:
-        """The time."""
+        """The event's time."""
         return frozenset(["timestamp"])
 
     def time_may_be_coarse(self) -> bool:
-        """Unless all formats have milliseconds."""
+        """False if all formats have milliseconds."""
         return not all(
             text in _FINE_FORMATS or any(letter in text.replace("%%", "") for letter in ("%f", "%L"))
             for text in self.formats
@@ -86,28 +88,28 @@ class TimestampSettings(Settings):
 
     @property
     def has_zone_names(self) -> bool:
-        """Whether a format has a zone by its name."""
+        """Whether a format has a zone name."""
         return any("%Z" in text.replace("%%", "") for text in self.formats)
 
     def lint_warnings(self) -> Mapping[str, str]:
-        """Names of zones, of which few are read."""
+        """Zone names, because %Z parses only few of them."""
         return {"formats": _ZONE_NAMES} if self.has_zone_names else {}
 
 
 class Timestamp(Decorator[TimestampSettings]):
     """
-    Read the event time out of the body or an attribute.
+    Parse the event's time from the body or an attribute.
 
-    The time is kept in milliseconds, finer digits are cut off. Names of months and days are English, whatever the
-    machine's language, in letters of any case; %B and %A take the short ones too. A leap second (second 60) is the
-    first moment of the next minute, and there is no second 61. The `nanos` of the event stay. To put the parts of a
-    time into attributes there is `date_parts`; Flume's lenient reading is `ex_date`.
+    The time has milliseconds; further digits are cut off. Names of months and days are English, whatever the locale,
+    and in any case; %B and %A also accept the short names. A leap second (second 60) is the start of the next minute;
+    second 61 is invalid. The event's `nanos` stay. To put the parts of a time into attributes, use `date_parts`; for
+    Flume's lenient parsing, `ex_date`.
 
-    Abbreviations such as CET, CST and PST are not read, for several zones have the same one (CST is one of America,
-    China and Cuba): put them into the format as they are and say which zone it is (`formats: '%Y-%m-%d %H:%M CET'` with
-    `zone: Europe/Berlin`), or have the texts written with an offset, which %z reads.
+    Abbreviations such as CET, CST and PST are not parsed, because they are ambiguous (CST is a zone of America, China
+    and Cuba). Write the abbreviation into the format and set its zone (`formats: '%Y-%m-%d %H:%M CET'` with
+    `zone: Europe/Berlin`), or let the producer write an offset, which %z parses.
 
-    Source: ours; the letters are those of C's strptime.
+    Source: own design; the directives are those of C's strptime.
     """
 
     kind = "timestamp"
@@ -119,14 +121,14 @@ class Timestamp(Decorator[TimestampSettings]):
             timestamp_ms_after=971211336000,
         ),
         Example(
-            "several forms, and a zone for those without one",
+            "several formats, and a zone for times without one",
             settings="{formats: ['%d.%m.%Y %H:%M', iso8601], zone: Europe/Berlin}",
             body="26.07.2010 11:48",
             timestamp_ms_after=1280137680000,
         ),
         Example("seconds with a fraction", settings="{formats: epoch_s}", body="1.5", timestamp_ms_after=1500),
-        Example("no time", settings="{formats: iso8601}", body="yesterday", error="bad_time"),
-        Example("no time, kept", settings="{on_invalid: keep}", body="yesterday", timestamp_ms=7),
+        Example("not a time", settings="{formats: iso8601}", body="yesterday", error="bad_time"),
+        Example("not a time, with `on_invalid: keep`", settings="{on_invalid: keep}", body="yesterday", timestamp_ms=7),
     )
 
     def __init__(self, settings: TimestampSettings) -> None:
@@ -137,7 +139,7 @@ class Timestamp(Decorator[TimestampSettings]):
         self._times = BoundedMemo(self._parse, max_keys=_MAX_TEXTS)
 
     def decorate(self, event: Event) -> bool:
-        """Set the event time."""
+        """Set the event's time."""
         text = event.body if self._source is None else event.attributes.get(self._source)
         if text is not None:
             try:
@@ -150,7 +152,7 @@ class Timestamp(Decorator[TimestampSettings]):
         if self.settings.on_invalid is OnInvalid.KEEP:
             return True
         text = event.text_of(self._source, "to read a time from")
-        message = f"{shown_start(text)} is not a time of the form {' or '.join(self.settings.formats)}"
+        message = f"{shown_start(text)} is not a time of the format {' or '.join(self.settings.formats)}"
         raise DecorateError(message, code="bad_time", hint=_ZONE_NAMES if self.settings.has_zone_names else None)
 
     def _parse(self, text: bytes) -> int | None:
@@ -163,10 +165,10 @@ class Timestamp(Decorator[TimestampSettings]):
 
 def parser(text: str, zone: tzinfo) -> Parse:
     """
-    A function for one form of times.
+    A function that parses a format.
 
     Raises:
-        PydanticCustomError: there is no such form.
+        PydanticCustomError: the format is unknown.
     """
     if text in _EPOCHS:
         return _epoch_parser(*_EPOCHS[text])
@@ -174,9 +176,9 @@ def parser(text: str, zone: tzinfo) -> Parse:
         return _iso_parser(zone)
     letters = _APACHE if text == "apache" else text
     if "%" not in letters:
-        every = (*sorted(_ISO_NAMES), "apache", *_EPOCHS)
-        hint = did_you_mean(text, every) or f"write %Y-%m-%d and the like, or one of {', '.join(every)}"
-        raise PydanticCustomError("bad_pattern", '"{text}" is not a format of times', {"text": text, "hint": hint})
+        known = (*sorted(_ISO_NAMES), "apache", *_EPOCHS)
+        hint = did_you_mean(text, known) or f"write directives such as %Y-%m-%d, or one of {', '.join(known)}"
+        raise PydanticCustomError("bad_pattern", '"{text}" is not a time format', {"text": text, "hint": hint})
     return _date_parser(_compiled(letters), zone)
 
 
@@ -190,20 +192,22 @@ def _compiled(letters: str) -> re.Pattern[bytes]:
         directive = READ.get(piece[1:])
         if directive is None:
             raise PydanticCustomError(
-                "bad_pattern", '"{piece}" in "{text}" is not a letter of a time', {"piece": piece, "text": letters}
+                "bad_pattern", '"{piece}" in "{text}" is not a directive', {"piece": piece, "text": letters}
             )
         names = set(re.findall(r"\?P<(\w)>", directive))
         if names & seen:
-            raise PydanticCustomError("bad_pattern", '"{text}" names a part twice', {"text": letters})
+            raise PydanticCustomError("bad_pattern", '"{text}" has a part twice', {"text": letters})
         seen |= names
         pieces.append(directive)
     if not ({"Y", "y"} & seen and ({"m", "b"} & seen or "j" in seen) and ({"d", "j"} & seen)):
-        raise PydanticCustomError("bad_pattern", '"{text}" has no whole date', {"text": letters})
+        raise PydanticCustomError(
+            "bad_pattern", '"{text}" is not a complete date: it needs year, month and day', {"text": letters}
+        )
     return re.compile("".join(pieces).encode())
 
 
 def _iso_parser(zone: tzinfo) -> Parse:
-    """The usual forms by Python's own reader, which is five times faster; the slow one reads what it refuses."""
+    """Uses Python's parser for the usual formats, which is five times as fast, and a regular expression for others."""
     parse_slowly = _date_parser(_ISO, zone)
 
     def parse(text: bytes) -> int | None:
@@ -229,7 +233,7 @@ def _date_parser(pattern: re.Pattern[bytes], zone: tzinfo) -> Parse:
         try:
             time = _milliseconds(match.groupdict(), zone)
         except (ValueError, OverflowError):
-            return None  # the 30th of February, or an hour that no calendar has
+            return None  # a date or time that does not exist, such as February 30
         return time if FIRST_MS <= time <= LAST_MS else None
 
     return parse
@@ -242,11 +246,11 @@ def _milliseconds(parts: dict[str, bytes | None], zone: tzinfo) -> int:
     if parts.get("I"):
         hour = int(parts["I"] or 0)
         if half:
-            hour = hour % _HOURS_OF_HALF_A_DAY + (_HOURS_OF_HALF_A_DAY if half.lower() == b"pm" else 0)
+            hour = hour % _NOON + (_NOON if half.lower() == b"pm" else 0)
     fraction_ms = int((parts.get("f") or b"0")[:3].ljust(3, b"0"))
     offset = parts.get("z")
-    own = zone if offset is None else UTC
-    time = milliseconds_at(datetime(day.year, day.month, day.day, hour, minute, tzinfo=own), second) + fraction_ms
+    time_zone = zone if offset is None else UTC
+    time = milliseconds_at(datetime(day.year, day.month, day.day, hour, minute, tzinfo=time_zone), second) + fraction_ms
     return time if offset is None else time - _offset_s(offset) * 1000
 
 
@@ -271,7 +275,7 @@ def _offset_s(offset: bytes) -> int:
         return 0
     digits = offset[1:].replace(b":", b"")
     minutes = int(digits[:2]) * 60 + int(digits[2:] or 0)
-    if int(digits[:2]) >= 24 or int(digits[2:] or 0) >= 60:  # noqa: PLR2004 - the clock
+    if int(digits[:2]) >= 24 or int(digits[2:] or 0) >= 60:  # noqa: PLR2004 - hours and minutes
         raise ValueError("no such offset")
     return minutes * (-60 if offset[:1] == b"-" else 60)
 

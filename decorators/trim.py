@@ -1,4 +1,4 @@
-"""Cut white space, or other characters, off the ends of values."""
+"""Trim white space or other characters from values."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -10,7 +10,7 @@ from ingest.expressions.texts import bytes_of, characters_of
 
 
 class End(StrEnum):
-    """Where characters are cut off."""
+    """The end that is trimmed."""
 
     BOTH = "both"
     START = "start"
@@ -21,40 +21,44 @@ class TrimSettings(EditSettings):
     """Options of the trim decorator."""
 
     characters: str | None = option(
-        "The characters that are cut off, in any order and number; white space of ASCII when left out.",
+        "The characters to remove, in any order and number; ASCII white space when left out.",
         default=None,
         example='" ',
         min_length=1,
     )
-    end: End = option("Which end: `both`, `start` or `end`.", default="both", strict=False)
+    end: End = option("The end to trim: `both`, `start` or `end`.", default="both", strict=False)
 
 
 class Trim(Decorator[TrimSettings]):
     r"""
-    Cut white space or other characters off the ends of the body or of attributes.
+    Remove white space or other characters from the ends of the body or of attributes.
 
-    In YAML a text in double quotes may name any character: "\0" cuts off the zeros that fill a field. Bytes that are
-    not UTF-8 stay as they are. To cut at a number of bytes, take `truncate`.
+    In YAML, text in double quotes can contain any character: "\0" removes the NULs that pad a field. Bytes that are not
+    UTF-8 stay unchanged. To limit the number of bytes, use `truncate`.
 
-    Source: ours.
+    Source: own design.
     """
 
     kind = "trim"
     examples = (
         Example("the body", settings="{}", body=" up 3 days \r\n", body_after="up 3 days"),
         Example(
-            "quotes and blanks around several attributes",
+            "quotes and spaces around several attributes",
             settings="{attributes: [user, agent], characters: '\" '}",
             attributes={"user": '"ann" ', "agent": 'curl "8"'},
             after={"user": "ann", "agent": 'curl "8'},
         ),
         Example(
-            "zeros in front of a number, into another attribute",
+            "leading zeros, into another attribute",
             settings="{source: id, attribute: '2hb_app:id', characters: '0', end: start}",
             attributes={"id": "000420"},
             after={"2hb_app:id": "420"},
         ),
-        Example("an absent attribute", settings="{source: id, on_missing: error}", error="no_attribute"),
+        Example(
+            "an absent attribute, with `on_missing: error`",
+            settings="{source: id, on_missing: error}",
+            error="no_attribute",
+        ),
     )
 
     def __init__(self, settings: TrimSettings) -> None:
@@ -62,7 +66,7 @@ class Trim(Decorator[TrimSettings]):
         self._edit = edit(settings, _trimmer(settings.characters, settings.end))
 
     def decorate(self, event: Event) -> bool:
-        """Cut the ends off."""
+        """Trim the values."""
         self._edit(event)
         return True
 
@@ -76,7 +80,7 @@ def _trimmer(characters: str | None, end: End) -> Change:
             End.STOP: bytes.rstrip,
         }[end]
         return lambda value: cut(value, unwanted)
-    # bytes of a character of several must go together
+    # a character of several bytes must be removed as a whole
     known = characters_of(name_to_bytes(characters))
     cut_characters = {End.BOTH: str.strip, End.START: str.lstrip, End.STOP: str.rstrip}[end]
     return lambda value: bytes_of(cut_characters(characters_of(value), known))

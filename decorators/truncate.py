@@ -1,4 +1,4 @@
-"""Cut what is longer than it should be."""
+"""Truncate text to a number of bytes."""
 
 from typing import Self
 
@@ -13,8 +13,8 @@ from ingest.decorating.in_place import InPlace, InPlaceSettings, cut
 class TruncateSettings(InPlaceSettings):
     """Options of the truncate decorator."""
 
-    max_bytes: ByteSize = option("What is longer is cut to so many bytes at the most.", example="4KiB", gt=0)
-    suffix: str = option("Put at the end of what was cut; it counts.", default="", example="…")
+    max_bytes: ByteSize = option("Maximum size of a text; longer text is truncated.", example="4KiB", gt=0)
+    suffix: str = option("Text at the end of truncated text; it counts towards `max_bytes`.", default="", example="…")
 
     @model_validator(mode="after")
     def _room(self) -> Self:
@@ -25,21 +25,21 @@ class TruncateSettings(InPlaceSettings):
 
 class Truncate(Decorator[TruncateSettings]):
     """
-    Cut the body, or the attributes that are named, to a number of bytes.
+    Truncate the body, or the named attributes, to a number of bytes.
 
-    No character of UTF-8 is cut in two, so a text may end up to three bytes earlier; what is not UTF-8 is cut at the
-    number itself. What is too large as a whole event is for `max_size`, characters at the ends are for `trim`.
+    UTF-8 characters are not split, so the result may be up to three bytes shorter; text that is not UTF-8 is cut at
+    exactly this number. To limit the size of a whole event, use `max_size`; to remove characters from the ends, `trim`.
 
-    Source: ours.
+    Source: own design.
     """
 
     kind = "truncate"
     examples = (
         Example("a long body", settings="{max_bytes: 5B}", body="2238947398:56", body_after="22389"),
-        Example("with a mark", settings="{max_bytes: 8B, suffix: '…'}", body="2238947398:56", body_after="22389…"),
-        Example("no character is cut in two", settings="{max_bytes: 4B}", body="größe", body_after="grö"),
+        Example("with a suffix", settings="{max_bytes: 8B, suffix: '…'}", body="2238947398:56", body_after="22389…"),
+        Example("a character is not split", settings="{max_bytes: 4B}", body="größe", body_after="grö"),
         Example(
-            "an attribute alone",
+            "an attribute",
             settings="{max_bytes: 4B, attributes: [url]}",
             body="2238947398:56",
             attributes={"url": "/shop/cart"},
@@ -49,15 +49,15 @@ class Truncate(Decorator[TruncateSettings]):
 
     def __init__(self, settings: TruncateSettings) -> None:
         super().__init__(settings)
-        self._most = settings.max_bytes
+        self._max_bytes = settings.max_bytes
         self._suffix = name_to_bytes(settings.suffix)
-        self._room = self._most - len(self._suffix)
+        self._max_prefix_bytes = self._max_bytes - len(self._suffix)
         self._texts = InPlace(settings, self._cut)
 
     def decorate(self, event: Event) -> bool:
-        """Cut its texts."""
+        """Truncate the texts of the event."""
         self._texts.apply(event)
         return True
 
     def _cut(self, text: bytes) -> bytes:
-        return text if len(text) <= self._most else cut(text, self._room) + self._suffix
+        return text if len(text) <= self._max_bytes else cut(text, self._max_prefix_bytes) + self._suffix

@@ -35,11 +35,11 @@ class TruncateTimeSettings(EditSettings):
         "Attribute with milliseconds since 1970; the event's time when left out.", default=None, example="seen"
     )
     to: Unit | None = option(
-        "The unit that the time is truncated to; a `week` starts on Monday.", default=None, example="hour", strict=False
+        "The unit to truncate to; a `week` starts on Monday.", default=None, example="hour", strict=False
     )
     every: Duration | None = option(
-        "Instead of `to`: truncate to a multiple of this span, counted from the start of the hour or, for whole "
-        "hours, from midnight; it must divide a minute, an hour or a day.",
+        "Truncate to a multiple of this span, instead of `to`: counted from the start of the hour or, for whole "
+        "hours, from midnight. The span must divide a minute, an hour or a day.",
         default=None,
         example="15m",
     )
@@ -47,8 +47,8 @@ class TruncateTimeSettings(EditSettings):
         "Time zone of days and hours; the pipeline's `timezone` when left out.", default=None, example="Europe/Berlin"
     )
     on_invalid: OnInvalid = option(
-        "A value that is not a number, or a time outside the years 1 to 9999: the event fails (`error`), or it stays "
-        "as it is (`keep`).",
+        "A value that is not a number, or a time outside the years 1 to 9999: the event fails (`error`), or the value "
+        "stays unchanged (`keep`).",
         default="error",
         strict=False,
     )
@@ -64,7 +64,7 @@ class TruncateTimeSettings(EditSettings):
         return self
 
     def truncate(self) -> Truncate:
-        """Milliseconds to milliseconds."""
+        """A function from milliseconds to truncated milliseconds."""
         zone = zone_of(self.zone or "UTC")
         if self.to is not None:
             return truncation(self.to, zone)
@@ -76,11 +76,11 @@ class TruncateTime(Decorator[TruncateTimeSettings]):
     """
     Truncate the event's time, or times in attributes, to the start of a second, minute, hour, day or longer span.
 
-    Attributes hold milliseconds since 1970, before and after. A day begins at midnight in the zone, also where the
-    clock changes on it; where it leaves out midnight, at the first moment of the day. For parts of a time in attributes
-    of their own there is `date_parts`, for the newest first `invert_time`.
+    Times in attributes are milliseconds since 1970, before and after. A day starts at midnight in the zone; if a clock
+    change skips midnight, at the first moment of the day. To put the parts of a time into attributes, use `date_parts`;
+    to sort the newest first, `invert_time`.
 
-    Source: ours; the function `truncate_time` does the same in a template.
+    Source: own design; in a template, the function `truncate_time` does the same.
     """
 
     kind = "truncate_time"
@@ -95,14 +95,18 @@ class TruncateTime(Decorator[TruncateTimeSettings]):
             after={"bucket": "1309275000000"},
         ),
         Example(
-            "days of a zone, of several attributes",
+            "days in a zone, for several attributes",
             settings="{attributes: {seen: seen_day, sent: sent_day}, to: day, zone: Asia/Tokyo}",
             attributes={"seen": "1309275728123", "sent": "0"},
             after={"seen_day": "1309273200000", "sent_day": "-32400000"},
         ),
-        Example("no time", settings="{source: seen, to: day}", attributes={"seen": "today"}, error="bad_time"),
-        Example("outside the calendar", settings="{to: day}", timestamp_ms=2**62, error="time_out_of_range"),
-        Example("an absent attribute", settings="{source: seen, to: day, on_missing: error}", error="no_attribute"),
+        Example("not a time", settings="{source: seen, to: day}", attributes={"seen": "today"}, error="bad_time"),
+        Example("outside the years 1 to 9999", settings="{to: day}", timestamp_ms=2**62, error="time_out_of_range"),
+        Example(
+            "an absent attribute, with `on_missing: error`",
+            settings="{source: seen, to: day, on_missing: error}",
+            error="no_attribute",
+        ),
     )
 
     def __init__(self, settings: TruncateTimeSettings) -> None:

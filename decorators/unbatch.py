@@ -1,4 +1,4 @@
-"""Take the events out of one of Flume's batches."""
+"""Unpack the events of a Flume batch."""
 
 from dataclasses import replace
 from struct import Struct
@@ -11,31 +11,31 @@ _INT = Struct(">i")
 
 
 def _record(body: str) -> bytes:
-    """An event as Flume writes it, with a body alone, for the examples."""
+    """For the examples: an event with a body only, as Flume writes it."""
     return _INT.pack(len(body)) + body.encode() + Struct(">qiqHi").pack(0, 3, 0, 0, 0)
 
 
 class UnbatchSettings(Settings):
-    """Options of the unbatch decorator: those that every decorator has."""
+    """Options of the unbatch decorator: those of every decorator."""
 
     def reads(self) -> frozenset[str]:
-        """The batch."""
+        """The attributes of the batch."""
         return frozenset([f"attribute:{_SIZE}", f"attribute:{_DATA}"])
 
     def sets_core(self) -> frozenset[str]:
-        """All that the batch holds of each event."""
+        """All fields that the batch has for each event."""
         return frozenset(["body", "timestamp", "nanos", "host", "priority"])
 
 
 class Unbatch(FanOut[UnbatchSettings]):
     """
-    Give the events that Flume's batch decorator has put into one, in their order.
+    Emit the events that Flume's batch decorator packed into one, in their order.
 
-    Events without the attributes batchSize and batchData pass as they are. Each inner event has the body, time,
-    priority, nanos, host and attributes it had; where the record came from, and its key, are those of the record. For
-    arrays, lines and other sequences there is `explode`.
+    Events without the attributes batchSize and batchData pass unchanged. Each inner event gets its own body, time,
+    priority, nanos, host and attributes; the origin and the key stay those of the record. For arrays, lines and other
+    sequences, use `explode`.
 
-    Source: Flume decorator `unbatch`, the other half of `batch`.
+    Source: Flume decorator `unbatch`, the inverse of `batch`.
     """
 
     kind = "unbatch"
@@ -45,31 +45,31 @@ class Unbatch(FanOut[UnbatchSettings]):
             attributes={"batchSize": "\0\0\0\2", "batchData": _record("first") + _record("second")},
             made=(("first", {}), ("second", {})),
         ),
-        Example("an event that is no batch", body="plain", attributes={"a": "1"}),
+        Example("an event that is not a batch", body="plain", attributes={"a": "1"}),
         Example(
-            "a batch of none",
+            "an empty batch",
             attributes={"batchSize": "\0\0\0\0", "batchData": ""},
             dropped=True,
         ),
         Example(
-            "a batch that is cut off",
+            "a truncated batch",
             attributes={"batchSize": "\0\0\0\1", "batchData": "\0\0\0\5ab"},
             error="bad_batch",
         ),
     )
 
     def decorate(self, event: Event) -> list[Event]:
-        """Give the inner events."""
+        """Emit the inner events."""
         size, data = event.attributes.get(_SIZE), event.attributes.get(_DATA)
         if size is None or data is None:
             return [event]
         try:
             records = list(records_in(data))
         except ValueError as error:
-            raise DecorateError(f"the attribute {_DATA} does not hold events: {error}", code="bad_batch") from error
+            raise DecorateError(f"the attribute {_DATA} does not contain events: {error}", code="bad_batch") from error
         if len(size) != _INT.size or _INT.unpack(size) != (len(records),):
             raise DecorateError(
-                f"the attribute {_DATA} holds {len(records)} events, {_SIZE} says 0x{size.hex()}", code="bad_batch"
+                f"the attribute {_DATA} contains {len(records)} events, but {_SIZE} is 0x{size.hex()}", code="bad_batch"
             )
         return [
             replace(

@@ -1,4 +1,4 @@
-"""Take a URL apart."""
+"""Parse a URL into attributes."""
 
 import re
 from typing import ClassVar
@@ -13,8 +13,8 @@ _URL = re.compile(
     rb"(?://(?:([^/?#]*)@)?(\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]]*)(?::([0-9]{0,5}))?(?=[/?#]|\Z)|(?!//))"
     rb"([^?#]*)(?:\?([^#]*))?(?:#(.*))?"
 )
-_NO_URL = re.compile(rb"[\0-\x20\x7f]")
-_LAST_PORT = 65_535
+_FORBIDDEN = re.compile(rb"[\0-\x20\x7f]")
+_MAX_PORT = 65_535
 _PARTS = ("scheme", "user", "host", "port", "path", "query", "fragment")
 
 
@@ -27,34 +27,33 @@ class UrlSettings(Settings):
     prefix: str = option(
         "Put before scheme, user, host, port, path, query and fragment.", default="", example="2hb_ref:"
     )
-    decode: bool = option("Undo the percent signs in user, path and fragment (not in the query).", default=False)
+    decode: bool = option("Percent-decode user, path and fragment (not the query).", default=False)
     on_invalid: OnInvalid = option(
-        "A text that is not a URL, or an absent attribute: the event fails (`error`) or passes as it is (`keep`).",
+        "Text that is not a URL, or an absent attribute: the event fails (`error`) or passes unchanged (`keep`).",
         default="error",
         strict=False,
     )
 
     def sets(self) -> frozenset[str]:
-        """Those of the parts."""
+        """The attributes of the parts."""
         return frozenset(self.prefix + part for part in _PARTS)
 
 
 class Url(Decorator[UrlSettings]):
     """
-    Make attributes of the parts of a URL, whole or relative.
+    Set attributes from the parts of a URL, absolute or relative.
 
-    Parts that are not there, or are empty as the host in `file:///etc`, become no attribute; an empty query or fragment
-    behind its `?` or `#` becomes an empty one.
-    Scheme and host are written in small letters, an IPv6 address without its brackets. A password becomes no
-    attribute. For the names and values in the query use the decorator query.
+    Parts that are absent or empty, such as the host in `file:///etc`, set nothing; an empty query or fragment after `?`
+    or `#` sets an empty value. Scheme and host are converted to lower case, an IPv6 address loses its brackets. A
+    password is never set. For the names and values in the query, use `query`.
 
-    Source: ours; RFC 3986, but bytes beyond ASCII may stand for themselves, as in logs.
+    Source: own design; RFC 3986, but bytes beyond ASCII need no encoding, as in logs.
     """
 
     kind = "url"
     examples = (
         Example(
-            "all of the parts",
+            "all parts",
             settings="{prefix: '2hb_ref:'}",
             body="https://ann:secret@Example.com:8443/shop/a%20b?q=boots&page=2#top",
             after={
@@ -68,13 +67,13 @@ class Url(Decorator[UrlSettings]):
             },
         ),
         Example(
-            "the target of a request",
+            "the target of an HTTP request",
             settings="{source: target, decode: true}",
             attributes={"target": "/shop/a%20b?"},
             after={"path": "/shop/a b", "query": ""},
         ),
-        Example("a port that is none", body="http://example.com:http/", error="bad_url"),
-        Example("or the event passes", settings="{on_invalid: keep}", body="not a URL"),
+        Example("an invalid port", body="http://example.com:http/", error="bad_url"),
+        Example("not a URL, with `on_invalid: keep`", settings="{on_invalid: keep}", body="not a URL"),
         Example("an absent attribute", settings="{source: referrer}", error="no_attribute"),
     )
 
@@ -86,8 +85,8 @@ class Url(Decorator[UrlSettings]):
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
         text = event.body if self._source is None else event.attributes.get(self._source)
-        found = None if text is None or _NO_URL.search(text) else _URL.fullmatch(text)
-        if text is None or found is None or int(found[4] or 0) > _LAST_PORT:
+        found = None if text is None or _FORBIDDEN.search(text) else _URL.fullmatch(text)
+        if text is None or found is None or int(found[4] or 0) > _MAX_PORT:
             if self.settings.on_invalid is OnInvalid.KEEP:
                 return True
             text = event.text_of(self._source, "to read a URL from")

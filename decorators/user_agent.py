@@ -1,4 +1,4 @@
-"""Recognise browser, system and device of a user agent."""
+"""Parse a user agent into browser, system and device."""
 
 from functools import cache, lru_cache
 from typing import ClassVar
@@ -7,8 +7,8 @@ from ua_parser import BestAvailableResolver, Domain, Resolver, load_lazy_builtin
 
 from ingest.api import Decorator, Event, Example, Settings, option
 
-_MAX_AGENTS = 10_000  # remembered: a few thousand make most of a site's traffic, and each takes under 2 KiB
-_MAX_AGENT_BYTES = 1_024  # bytes that are looked at: real ones have fewer, and the time grows with the length
+_MAX_AGENTS = 10_000  # cached: a few thousand make most of a site's traffic, and each takes less than 2 KiB
+_MAX_AGENT_BYTES = 1_024  # that are parsed: real agents are shorter, and the time grows with the length
 _PARTS = ("browser", "browser_version", "os", "os_version", "device", "device_brand", "device_model")
 
 
@@ -25,28 +25,28 @@ class UserAgentSettings(Settings):
     )
 
     def sets(self) -> frozenset[str]:
-        """Those of the parts."""
+        """The attributes of the parts."""
         return frozenset(self.prefix + part for part in _PARTS)
 
 
 class UserAgent(Decorator[UserAgentSettings]):
     """
-    Make attributes of what a user agent says of itself: browser, system and device.
+    Set attributes from a user agent: browser, system and device.
 
-    Parts that are missing or unknown become no attribute; programs and robots have a browser's name too, and robots the
-    device `Spider`. Versions are as exact as the user agent gives them, as in `17.1`. Bytes that are not UTF-8 are read
-    as \ufffd, the replacement character.
+    Parts that are missing or unknown set nothing. Programs and robots also have a browser name, and robots the device
+    `Spider`. Versions have as many parts as the user agent gives, as in `17.1`. Bytes that are not UTF-8 are read as
+    \ufffd, the replacement character.
 
-    To recognise an agent for the first time takes one or two milliseconds, so the last 10,000 different ones are
-    remembered; where the package `ua-parser-rs` is installed it is used. Of an agent the first 1,024 bytes count.
+    The first parse of an agent takes one or two milliseconds, so the results of the last 10,000 agents are cached. The
+    package `ua-parser-rs`, if installed, is used. Only the first 1,024 bytes of an agent are parsed.
 
-    Source: ours; the regular expressions are those of the ua-parser project (uap-core).
+    Source: own design; the regular expressions are those of the ua-parser project (uap-core).
     """
 
     kind = "user_agent"
     examples = (
         Example(
-            "a telephone",
+            "a phone",
             settings="{source: user_agent, prefix: '2hb_ua:'}",
             attributes={
                 "user_agent": "Mozilla/5.0 (iPhone; CPU iPhone OS 17_1 like Mac OS X) AppleWebKit/605.1.15 "
@@ -63,14 +63,14 @@ class UserAgent(Decorator[UserAgentSettings]):
             },
         ),
         Example("a program", body="curl/8.4.0", after={"browser": "curl", "browser_version": "8.4.0"}),
-        Example("nothing is known of it", body="-"),
+        Example("an unknown agent", body="-"),
         Example("an absent attribute", settings="{source: user_agent}", error="no_attribute"),
     )
 
     def __init__(self, settings: UserAgentSettings) -> None:
         super().__init__(settings)
         self._source = settings.source
-        self._attributes = lru_cache(_MAX_AGENTS)(self._recognised)
+        self._attributes = lru_cache(_MAX_AGENTS)(self._parsed)
         self._resolve = _resolver()
 
     def decorate(self, event: Event) -> bool:
@@ -79,8 +79,8 @@ class UserAgent(Decorator[UserAgentSettings]):
         event.update(self._attributes(agent[:_MAX_AGENT_BYTES]))
         return True
 
-    def _recognised(self, agent: bytes) -> dict[str, bytes]:
-        # no lone surrogates: what searches may be ua-parser-rs or re2, which take only what can be written as UTF-8
+    def _parsed(self, agent: bytes) -> dict[str, bytes]:
+        # no lone surrogates: ua-parser-rs and re2 accept only text that can be encoded as UTF-8
         found = self._resolve(agent.decode("utf-8", "replace"), Domain.ALL)
         parts: dict[str, str | None] = {}
         if (browser := found.user_agent) is not None:
@@ -97,11 +97,11 @@ class UserAgent(Decorator[UserAgentSettings]):
 
 @cache
 def _resolver() -> Resolver:
-    """One a process: it holds over a thousand regular expressions, compiled when they are first tried."""
+    """One per process: it has over a thousand regular expressions, which are compiled at their first use."""
     return BestAvailableResolver(load_lazy_builtins())
 
 
 def _version(*parts: str | None) -> str:
-    """The parts of a version, up to the first that is missing."""
+    """The version of its parts, up to the first missing one."""
     known = parts[: parts.index(None)] if None in parts else parts
     return ".".join(part for part in known if part)

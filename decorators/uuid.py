@@ -1,4 +1,4 @@
-"""Give an event an id that is the same on every replay."""
+"""Set an attribute to an ID that is the same on every replay."""
 
 import uuid
 from typing import Annotated, ClassVar
@@ -17,10 +17,10 @@ _NAMESPACES = {
     "oid": uuid.NAMESPACE_OID,
     "x500": uuid.NAMESPACE_X500,
 }
-_VALUES = uuid.uuid5(uuid.NAMESPACE_URL, "urn:attr2hbase:value")  # so that no value gives the id of an origin
+_VALUES = uuid.uuid5(uuid.NAMESPACE_URL, "urn:attr2hbase:value")  # so that no value has the ID of an origin
 
 
-def _is_namespace(text: str) -> str:
+def _valid_namespace(text: str) -> str:
     try:
         _namespace(text)
     except ValueError as error:
@@ -35,20 +35,20 @@ class UuidSettings(Settings):
 
     other_names: ClassVar[None] = None
 
-    attribute: str = option("Attribute that receives the id.", example="2hb_meta:id")
+    attribute: str = option("Attribute that receives the ID.", example="2hb_meta:id")
     value: Template | None = option(
-        "Template of what the id is made of; the origin of the event when left out.",
+        "Template of the value from which the ID is computed; the event's origin when left out.",
         default=None,
         example="%{tenant}/%{order}",
     )
-    namespace: Annotated[str, AfterValidator(_is_namespace)] | None = option(
-        "Namespace the id is made in: a UUID, or `dns`, `url`, `oid` or `x500`; one of our own when left out.",
+    namespace: Annotated[str, AfterValidator(_valid_namespace)] | None = option(
+        "Namespace of the ID: a UUID, or `dns`, `url`, `oid` or `x500`; attr2hbase's own namespace when left out.",
         default=None,
         example="url",
     )
     on_missing: OnMissing = option(
-        "When the template names an attribute the event does not have: the event fails (`error`), nothing is set "
-        "(`unset`), or it is `empty` text.",
+        "If the template names an attribute that the event does not have, the event fails (`error`), nothing is set "
+        "(`unset`), or the name expands to `empty` text.",
         default="error",
         strict=False,
     )
@@ -56,37 +56,37 @@ class UuidSettings(Settings):
 
 class Uuid(Decorator[UuidSettings]):
     """
-    Set an attribute to a UUID of version 5, in small letters.
+    Set an attribute to a version 5 UUID, in lower case.
 
-    Made of the event's origin (topic, partition, offset, and the number of a fan-out) it is another one for each event,
-    and the same one when the event is read again; it is what `%{uuid()}` gives. Made of a value it is the same one for
-    the same value, in any program that makes UUIDs of version 5 in that namespace.
+    Without `value`, the ID is computed from the event's origin (topic, partition, offset, and the number within a
+    fan-out): it is unique per event, and the same when the event is read again, as is `%{uuid()}`. With `value`, equal
+    values have equal IDs, also in other programs that compute version 5 UUIDs in that namespace.
 
-    Source: ours; RFC 9562, 5.5.
+    Source: own design; RFC 9562, 5.5.
     """
 
     kind = "uuid"
     examples = (
         Example(
-            "of where the event comes from",
+            "from the event's origin",
             settings="{attribute: '2hb_meta:id'}",
             offset=7,
             after={"2hb_meta:id": "de681140-e4fb-5246-b1da-570d868c719b"},
         ),
         Example(
-            "of a name, as other programs make it",
+            "from a name, as in other programs",
             settings="{attribute: id, value: '%{site}', namespace: dns}",
             attributes={"site": "python.org"},
             after={"id": "886313e1-3b8a-5372-9b90-0c9aee199e5d"},
         ),
         Example(
-            "of two attributes",
+            "from two attributes",
             settings="{attribute: id, value: '%{tenant}/%{order}'}",
             attributes={"tenant": "acme", "order": "17"},
             after={"id": "22b1a481-b419-5d74-9fd9-90196447221a"},
         ),
         Example(
-            "an absent attribute would give one id to many",
+            "an absent attribute",
             settings="{attribute: id, value: '%{order}'}",
             error="no_attribute",
         ),
@@ -96,8 +96,8 @@ class Uuid(Decorator[UuidSettings]):
         super().__init__(settings)
         self._attribute = settings.attribute
         self._name = identity if settings.value is None else settings.value.renderer(settings.on_missing)
-        own = EVENTS if settings.value is None else _VALUES
-        self._namespace = (own if settings.namespace is None else _namespace(settings.namespace)).bytes
+        default = EVENTS if settings.value is None else _VALUES
+        self._namespace = (default if settings.namespace is None else _namespace(settings.namespace)).bytes
 
     def decorate(self, event: Event) -> bool:
         """Set the attribute."""

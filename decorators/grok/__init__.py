@@ -1,6 +1,7 @@
 """
-Find named patterns in a text: `decorator` is the decorator itself, `expansion` turns `%{NAME}` into regular
-expressions, `library` holds the known patterns.
+Find named patterns in text.
+
+`decorator` has the decorator, `expansion` turns `%{NAME}` into regular expressions, `library` has the known patterns.
 """
 
 from decorators.grok.decorator import Grok

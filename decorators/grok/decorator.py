@@ -1,4 +1,4 @@
-"""The grok decorator: its options, and what it does to an event."""
+"""The grok decorator and its options."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, NamedTuple
@@ -14,32 +14,32 @@ from ingest.decorating.choices import FailureAction
 from ingest.expressions import ExpressionSyntaxError, Match, read_number, write_number
 
 
-class _Beside(NamedTuple):
-    """A definition with all there are, which it may refer to."""
+class _Definition(NamedTuple):
+    """A definition, and all definitions, which it may refer to."""
 
     name: str
     text: str
     all: Mapping[str, str]
 
 
-def _beside_each_other(definitions: object) -> object:
+def _with_all_definitions(definitions: object) -> object:
     if not isinstance(definitions, dict) or not all(isinstance(text, str) for text in definitions.values()):
         return definitions
-    return {name: _Beside(name, text, definitions) for name, text in definitions.items()}
+    return {name: _Definition(name, text, definitions) for name, text in definitions.items()}
 
 
-def _definition(value: object) -> object:
-    if not isinstance(value, _Beside):
+def _valid_definition(value: object) -> object:
+    if not isinstance(value, _Definition):
         return value
     if not value.name.replace("-", "").replace("_", "").isalnum():
-        message = '"{name}" cannot be the name of a pattern; it has letters, digits, _ and -'
+        message = '"{name}" cannot be the name of a pattern: names consist of letters, digits, _ and -'
         raise PydanticCustomError("bad_pattern", message, {"name": value.name})
     _check(value.text, value.all)
     return value.text
 
 
-def _pattern(text: str, info: ValidationInfo) -> str:
-    if "definitions" in info.data:  # else they are wrong themselves
+def _valid_pattern(text: str, info: ValidationInfo) -> str:
+    if "definitions" in info.data:  # absent if they are invalid
         _check(text, info.data["definitions"])
     return text
 
@@ -59,29 +59,29 @@ class GrokSettings(Settings):
     """Options of the grok decorator."""
 
     definitions: Annotated[
-        dict[str, Annotated[str, BeforeValidator(_definition)]], BeforeValidator(_beside_each_other)
+        dict[str, Annotated[str, BeforeValidator(_valid_definition)]], BeforeValidator(_with_all_definitions)
     ] = option(
-        "Patterns of your own, by name; one named as a known pattern takes its place.",
+        "Your own patterns, by name; they override known patterns of the same name.",
         default={},
         example={"QUEUE": "[0-9A-F]{10,11}"},
     )
-    patterns: list[Annotated[str, AfterValidator(_pattern)]] = option(
-        "Tried in this order; the first that is found counts. A regular expression in which `%{NAME}` stands for the "
-        "pattern of that name, `%{NAME:attribute}` captures what it matched, and `%{NAME:attribute:type}` checks that "
-        "it is an int, long, float, double or boolean and writes it in one way.",
+    patterns: list[Annotated[str, AfterValidator(_valid_pattern)]] = option(
+        "Patterns, tried in this order; the first that matches is used. A pattern is a regular expression in which "
+        "`%{NAME}` stands for the pattern of that name, `%{NAME:attribute}` also captures the match, and "
+        "`%{NAME:attribute:type}` requires an int, long, float, double or boolean and writes it in a canonical form.",
         example=["%{IPORHOST:client} %{WORD:method} %{URIPATHPARAM:path} %{INT:bytes:int}"],
         min_length=1,
     )
     source: str | None = option("Attribute that is searched; the body when left out.", default=None, example="message")
     prefix: str = option("Put before every attribute name.", default="", example="2hb_web:")
     anchored: bool = option(
-        "True: the pattern must match the whole text, except for a line feed at its end. False: it is searched in "
-        "the text, and `^` and `$` match the ends of the text.",
+        "True: the pattern must match the whole text, except for a line feed at its end. False: it may match anywhere "
+        "in the text, and `^` and `$` match the ends of the text.",
         default=False,
     )
     on_no_match: FailureAction = option(
-        "A text that no pattern matches, or an absent attribute: the event fails (`error`), passes as it is "
-        "(`keep`), or is dropped (`drop`).",
+        "Text that no pattern matches, or an absent attribute: the event fails (`error`), passes unchanged (`keep`), "
+        "or is dropped (`drop`).",
         default="error",
         strict=False,
     )
@@ -92,13 +92,13 @@ class GrokSettings(Settings):
         return self.prefix
 
 
-class _Searched(NamedTuple):
+class _CompiledPattern(NamedTuple):
     """
-    One pattern.
+    A compiled pattern.
 
     Attributes:
         captures: of its groups, with the prefix in their names.
-        is_plain: no capture has a type, and no two have one name.
+        is_plain: no capture has a type, and all names differ.
     """
 
     search: Callable[[bytes], Match | None]
@@ -109,16 +109,16 @@ class _Searched(NamedTuple):
 
 class Grok(Decorator[GrokSettings]):
     """
-    Find named patterns in a text and put what they matched into attributes.
+    Find named patterns in text and put the matches into attributes.
 
-    What stands around the tags is a regular expression as in `regex`, on bytes; `(?<attribute>…)` captures too, other
-    groups only hold together, and `(?i)` or `(?s)` may stand first. Names with a colon are quoted: `%{IP:'2hb_a:ip'}`.
-    A group that took no part in the match sets nothing; of several captures of one name the last that took part counts.
-    Where no known pattern is needed, take `regex`.
+    The text around the tags is a regular expression as in `regex`, on bytes. `(?<attribute>…)` also captures, other
+    groups do not; `(?i)` or `(?s)` may be at the start. Names with a colon are quoted: `%{IP:'2hb_a:ip'}`. A group that
+    does not take part in the match sets nothing; if several captures have one name, the last one that takes part wins.
+    If you need no known pattern, use `regex`.
 
-    An `int` or `long` becomes digits alone (`+007` is `7`), a `float` or `double` has no exponent, a `boolean` is
-    `true` or `false`; values stay text, and a sink's encodings make them binary. A pattern that begins with `^`, or is
-    `anchored`, fails much faster, since it is tried at one position instead of at each.
+    An `int` or `long` is written as digits only (`+007` becomes `7`), a `float` or `double` without exponent, a
+    `boolean` as `true` or `false`; values stay text, and a sink's encodings make them binary. A pattern that starts
+    with `^`, or is `anchored`, fails much faster, since it is tried at one position instead of all.
 
     Known patterns: BASE10NUM, BASE16FLOAT, BASE16NUM, CISCOMAC, COMBINEDAPACHELOG, COMMONAPACHELOG, COMMONMAC, CRONLOG,
     CRON_ACTION, DATA, DATE, DATESTAMP, DATESTAMP_EVENTLOG, DATESTAMP_OTHER, DATESTAMP_RFC2822, DATESTAMP_RFC822,
@@ -131,13 +131,13 @@ class Grok(Decorator[GrokSettings]):
     TIMESTAMP_ISO8601, TTY, TZ, UNIXPATH, URI, URIHOST, URIPARAM, URIPATH, URIPATHPARAM, URIPROTO, URIQUERY, URN, USER,
     USERNAME, UUID, WINDOWSMAC, WINPATH, WORD, YEAR.
 
-    Source: ours; Logstash's grok filter, whose names of patterns it keeps.
+    Source: own design; Logstash's grok filter, whose pattern names it keeps.
     """
 
     kind = "grok"
     examples = (
         Example(
-            "a line of a web server",
+            "a line of an access log",
             settings="{patterns: ['%{COMBINEDAPACHELOG}'], prefix: '2hb_web:'}",
             body='203.0.113.9 - frank [10/Oct/2000:13:55:36 -0700] "GET /a.gif HTTP/1.0" 200 2326 "-" "Mozilla/4.08"',
             after={
@@ -153,13 +153,13 @@ class Grok(Decorator[GrokSettings]):
             },
         ),
         Example(
-            "patterns of your own, tried one after the other, and types",
+            "your own patterns, tried in order, and a type",
             settings="{definitions: {QUEUE: '[0-9A-F]{10,11}'}, patterns: ['^%{QUEUE:queue}: removed', "
             "'^%{QUEUE:queue}: .*size=%{INT:size:int}']}",
             body="BEF25A72965: from=<a@example.com>, size=+0302",
             after={"queue": "BEF25A72965", "size": "302"},
         ),
-        Example("no pattern is found", settings="{patterns: ['%{IP:ip}']}", body="it works", error="no_match"),
+        Example("no pattern matches", settings="{patterns: ['%{IP:ip}']}", body="it works", error="no_match"),
         Example(
             "a value not of its type",
             settings="{patterns: ['took %{NOTSPACE:took:int}']}",
@@ -172,18 +172,23 @@ class Grok(Decorator[GrokSettings]):
             body="ok=maybe",
             error="not_a_bool",
         ),
-        Example("a text without a match is dropped", "{patterns: ['%{IP}'], on_no_match: drop}", "ok", dropped=True),
+        Example(
+            "text without a match, with `on_no_match: drop`",
+            "{patterns: ['%{IP}'], on_no_match: drop}",
+            "ok",
+            dropped=True,
+        ),
     )
 
     def __init__(self, settings: GrokSettings) -> None:
         super().__init__(settings)
         self._source = settings.source
         patterns = {**LIBRARY, **settings.definitions}
-        self._patterns = tuple(_searched(text, patterns, settings) for text in settings.patterns)
+        self._patterns = tuple(_compiled(text, patterns, settings) for text in settings.patterns)
 
     @property
     def drop_reason(self) -> str:
-        """Only a text without a match is dropped."""
+        """The reason for events whose text no pattern matches."""
         return "no_match"
 
     def decorate(self, event: Event) -> bool:
@@ -204,33 +209,33 @@ class Grok(Decorator[GrokSettings]):
         return DecorateError(f"no pattern matches {shown_start(text)}", code="no_match")
 
 
-def _searched(text: str, patterns: Mapping[str, str], settings: GrokSettings) -> _Searched:
+def _compiled(text: str, patterns: Mapping[str, str], settings: GrokSettings) -> _CompiledPattern:
     pattern, captures = expanded(text, patterns)
     captures = tuple(capture._replace(attribute=settings.prefix + capture.attribute) for capture in captures)
     names = tuple(capture.attribute for capture in captures)
     is_plain = len(set(names)) == len(names) and not any(capture.type for capture in captures)
-    return _Searched(pattern.fullmatch if settings.anchored else pattern.search, captures, names, is_plain)
+    return _CompiledPattern(pattern.fullmatch if settings.anchored else pattern.search, captures, names, is_plain)
 
 
-def _captured(pattern: _Searched, match: Match) -> dict[str, bytes]:
+def _captured(pattern: _CompiledPattern, match: Match) -> dict[str, bytes]:
     values = match.groups()
     if pattern.is_plain and None not in values:
         return dict(zip(pattern.names, values, strict=True))
     if pattern.is_plain:
         return {name: value for name, value in zip(pattern.names, values, strict=True) if value is not None}
     return {
-        capture.attribute: _of_type(value, capture) if capture.type else value
+        capture.attribute: _canonical(value, capture) if capture.type else value
         for capture, value in zip(pattern.captures, values, strict=True)
         if value is not None
     }
 
 
-def _of_type(value: bytes, capture: Capture) -> bytes:
+def _canonical(value: bytes, capture: Capture) -> bytes:
     """
-    A value as its type writes it.
+    A value in the canonical form of its type.
 
     Raises:
-        DecorateError: it is no value of the type.
+        DecorateError: it is not a value of the type.
     """
     match capture.type:
         case "int" | "long":

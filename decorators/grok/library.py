@@ -1,9 +1,9 @@
 """
-The patterns that are there for everybody, under the names they have in other tools.
+The built-in patterns, under the names they have in other tools.
 
-Written for `re` on bytes; no nested repetitions can divide a text in many ways, so the time of a search is at most
-quadratic. Patterns of a word, a place or a time capture nothing; those of a line, and SYSLOGPROG and SYSLOGFACILITY,
-capture its parts under the names usual for them. A part that a line leaves out with a hyphen is not captured.
+They are written for `re` on bytes. No nested repetition can match a text in many ways, so a search takes quadratic time
+at most. Patterns of a word, an address or a time capture nothing; patterns of a line, SYSLOGPROG and SYSLOGFACILITY
+capture their parts under the usual names. A part that is `-` in the line is not captured.
 """
 
 _WORDS = {
@@ -39,14 +39,14 @@ _V4_TAILS = "|".join(
     + [f"(?:{_HEX}:){{1,{groups}}}(?::{_HEX}){{0,{5 - groups}}}:%{{IPV4}}" for groups in range(1, 6)]
     + [f":(?::{_HEX}){{0,5}}:%{{IPV4}}"]
 )
-# of each of these, the first that matches is the longest, for the double colon stands in one place only
+# the first alternative that matches is the longest one, because an address has only one double colon
 _GROUPS = "|".join(
     [f"(?:{_HEX}:){{7}}{_HEX}"]
     + [f"(?:{_HEX}:){{1,{groups}}}(?::{_HEX}){{1,{7 - groups}}}" for groups in range(1, 7)]
     + [f"(?:{_HEX}:){{1,7}}:", f":(?:(?::{_HEX}){{1,7}}|:)"]
 )
 
-_PLACES = {
+_ADDRESSES = {
     "CISCOMAC": r"(?:[0-9A-Fa-f]{4}\.){2}[0-9A-Fa-f]{4}",
     "WINDOWSMAC": r"(?:[0-9A-Fa-f]{2}-){5}[0-9A-Fa-f]{2}",
     "COMMONMAC": r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}",
@@ -146,5 +146,5 @@ _JAVA = {
     "JAVASTACKTRACEPART": r"%{SPACE}at %{JAVACLASS:class}\.%{JAVAMETHOD:method}\(%{JAVAFILE:file}(?::%{INT:line})?\)",
 }
 
-LIBRARY = {**_WORDS, **_PLACES, **_TIMES, **_SYSLOG, **_WEB, **_JAVA}
+LIBRARY = {**_WORDS, **_ADDRESSES, **_TIMES, **_SYSLOG, **_WEB, **_JAVA}
 """Name -> pattern."""

@@ -18,14 +18,14 @@ class OnMissing(StrEnum):
 
 
 class OnInvalid(StrEnum):
-    """The action if a text has not the expected format, or does not exist."""
+    """The action if text does not have the expected format, or does not exist."""
 
     ERROR = "error"
     KEEP = "keep"
 
 
 class FailureAction(StrEnum):
-    """The action if a text has not the expected format or is not found, for decorators that may drop events."""
+    """The action if text does not have the expected format or is not found, for decorators that may drop events."""
 
     ERROR = "error"
     KEEP = "keep"
@@ -39,7 +39,7 @@ class FailureAction(StrEnum):
 
     def keeps_or_refuses(self, error: Callable[[T], EventError], what: T) -> bool:
         """
-        The same, but the error is created only if it is raised: that takes longer than many a decorator.
+        The same, but creates the error only to raise it, because that takes longer than many decorators.
 
         Args:
             error: creates the error.

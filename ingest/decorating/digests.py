@@ -1,4 +1,4 @@
-"""Digests of texts: code of the decorators that make them."""
+"""Digests of values, for several decorators."""
 
 from base64 import b64encode
 from binascii import hexlify
@@ -26,14 +26,14 @@ WRITTEN: dict[Encoding, Callable[[bytes], bytes]] = {
     Encoding.BASE64: b64encode,
     Encoding.HEX: hexlify,
 }
-"""Encoding -> the bytes of a digest as they are written."""
+"""Encoding -> the function that writes a digest."""
 
 
 class DigestedSettings(EditSettings):
     """Options of the decorators that replace a value by its digest, or write the digest into another attribute."""
 
     encoding: Encoding = option(
-        "`hex` in small letters, `base64` on one line, or `raw` bytes.", default="hex", strict=False
+        "`hex` in lower case, `base64` on one line, or `raw` bytes.", default="hex", strict=False
     )
 
 

@@ -12,7 +12,7 @@ from ingest.api.settings import Settings, attribute_references, option
 from ingest.decorating.choices import OnMissing
 
 Change = Callable[[bytes], bytes | None]
-"""From a value to another one, or to None; raises EventError for a value it cannot change."""
+"""A function from a value to a new value, or None for none; raises EventError for an invalid value."""
 
 Targets = Mapping[str, str]
 """Name of an attribute that is read -> name of the attribute that receives the result, which may be the same."""
@@ -26,7 +26,7 @@ def each_once(names: Iterable[str], option: str) -> None:
     Check that an option lists no attribute twice: one of the two values would be lost.
 
     Raises:
-        PydanticCustomError: it does; for validators of options.
+        PydanticCustomError: an attribute is listed twice; for validators of options.
     """
     seen: set[str] = set()
     for name in names:
@@ -130,24 +130,24 @@ def edit_attributes(targets: Targets, change: Change, on_missing: OnMissing) -> 
     def edit(event: Event) -> None:
         attributes = event.attributes
         changed: dict[str, bytes] = {}
-        made: dict[str, bytes] = {}
-        gone: list[str] = []
+        created: dict[str, bytes] = {}
+        removed: list[str] = []
         for name, target in pairs:
             value = attributes.get(name)
             if value is not None:
                 value = change(value)
                 if value is None and name == target:
-                    gone.append(name)
+                    removed.append(name)
             elif is_error:
                 raise DecorateError(f'no attribute "{name}" to read', code="no_attribute")
             else:
                 value = absent
             if value is not None:
-                (changed if name == target else made)[target] = value
-        if made:
-            event.update(made)
+                (changed if name == target else created)[target] = value
+        if created:
+            event.update(created)
         attributes.update(changed)
-        for name in gone:
+        for name in removed:
             del attributes[name]
 
     return edit

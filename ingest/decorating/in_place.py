@@ -38,7 +38,7 @@ class InPlaceSettings(Settings):
                 "missing", "nothing would be changed: name `attributes`, or leave `body` out", {"option": "body"}
             )
         if self.attributes is not None and ALL in self.attributes and len(self.attributes) > 1:
-            raise PydanticCustomError("conflict", "`*` means all attributes; list no other beside it")
+            raise PydanticCustomError("conflict", "`*` means all attributes; list no other attribute")
         return self
 
     def sets_core(self) -> frozenset[str]:
@@ -83,14 +83,14 @@ class InPlace:
             attributes.update(changed)
 
 
-def cut(text: bytes, most: int) -> bytes:
-    """The start of a text, at most so many bytes; no character of UTF-8 is cut in two."""
-    if len(text) <= most:
+def cut(text: bytes, max_bytes: int) -> bytes:
+    """The start of a text, at most `max_bytes` long; a UTF-8 character is not split."""
+    if len(text) <= max_bytes:
         return text
-    for start in range(most - 1, max(most - _MAX_CHARACTER, -1), -1):
+    for start in range(max_bytes - 1, max(max_bytes - _MAX_CHARACTER, -1), -1):
         if not _CONTINUES <= text[start] < _FIRST:
-            return text[: start if start + _length(text[start]) > most else most]
-    return text[:most]
+            return text[: start if start + _length(text[start]) > max_bytes else max_bytes]
+    return text[:max_bytes]
 
 
 def _length(first: int) -> int:

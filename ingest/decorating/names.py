@@ -37,11 +37,11 @@ class BoundedMemo(Generic[K, T]):
         try:
             return self.known[key]
         except KeyError:
-            made = self._make(key)
+            value = self._make(key)
         if len(self.known) >= self._max_keys:
             self.known.clear()
-        self.known[key] = made
-        return made
+        self.known[key] = value
+        return value
 
 
 def rename(event: Event, new_names: BoundedMemo[str, str]) -> None:

@@ -179,7 +179,7 @@ def test_what_a_topic_may_do(kafka: Kafka, ledger_run: LedgerRuns) -> None:
     run.service.wait_for_offsets(kafka.ends(beside.shared), "shared", beside.shared)
     run.finish(exit_code=1)  # that of the pipelines that failed
 
-    gone, dead_lettered = lost.check(reasons)
+    gone, failed = lost.check(reasons)
     beside.check_shared(run)
     for rule in RULES:
         stored, dead, dropped = beside.check_odd(run, rule)
@@ -196,9 +196,7 @@ def test_what_a_topic_may_do(kafka: Kafka, ledger_run: LedgerRuns) -> None:
         stored=gone.start,
         lost=len(gone),
     )
-    add_row(
-        "F32 every record fails", f"{dead_lettered} dead letters, min_events {MIN_EVENTS}", seconds, dead=dead_lettered
-    )
+    add_row("F32 every record fails", f"{failed} dead letters, min_events {MIN_EVENTS}", seconds, dead=failed)
 
 
 @pytest.mark.slow

@@ -1,5 +1,5 @@
 """
-Write the access logs of this example: two files as a web server and logrotate leave them, the same at every run.
+Write the access logs of this example: two files as a web server and logrotate write them, the same on every run.
 
     python deploy/examples/access-log/generate.py [FOLDER]
 
@@ -8,7 +8,7 @@ balancer asking for /healthz, scanners, quotes inside user agents, bytes that ar
 broken in ways seen in real logs.
 """
 
-# ruff: noqa: PLR2004 - shares and sizes of made-up traffic mean nothing
+# ruff: noqa: PLR2004 - arbitrary numbers of synthetic traffic
 
 import gzip
 import io
@@ -44,10 +44,10 @@ STATUSES = ((200, 86), (304, 6), (301, 3), (404, 3), (500, 1), (503, 1))
 
 
 class Log:
-    """Lines in the order of their time."""
+    """Generates lines in the order of their times."""
 
     def __init__(self) -> None:
-        self._random = random.Random(SEED)  # noqa: S311 - made-up visitors, no secret
+        self._random = random.Random(SEED)  # noqa: S311 - synthetic visitors, not a secret
         self._time = FIRST
         self._visitors = [self._address() for _ in range(140)]
 
@@ -73,7 +73,7 @@ class Log:
         return self._entry(client, user, request, status, size, self._random.choice(REFERERS), agent)
 
     def broken(self) -> list[bytes]:
-        """Lines no parser should take for a request; one of each kind and some kinds twice."""
+        """Lines that are not valid requests, one or two of each kind."""
         whole = self.line()
         return [
             whole[: len(whole) // 2],
@@ -104,7 +104,7 @@ class Log:
         client = self._random.choice(("185.0.2.13", "2001:db8:bad::17"))
         request = f'"GET {self._random.choice(SCANS)} HTTP/1.1"'
         line = self._entry(client, "-", request, self._random.choice((403, 404, 400)), "196", "-", "scan?")
-        # some clients send names of themselves in whatever encoding they have
+        # some clients send a user agent that is not UTF-8
         return line.replace(b"scan?", b"scan\xe9\xff") if self._random.random() < 0.3 else line
 
     def _address(self) -> str:
@@ -128,11 +128,11 @@ def main(folder: Path) -> None:
     log = Log()
     old = [log.line() for _ in range(OLD_LINES)]
     new = [log.line() for _ in range(NEW_LINES)]
-    places = random.Random(SEED)  # noqa: S311 - as above
+    positions = random.Random(SEED)  # noqa: S311 - as above
     for broken in log.broken():
-        new.insert(places.randrange(len(new)), broken)
+        new.insert(positions.randrange(len(new)), broken)
     for broken in log.broken()[:5]:
-        old.insert(places.randrange(len(old)), broken)
+        old.insert(positions.randrange(len(old)), broken)
     folder.mkdir(parents=True, exist_ok=True)
     packed = io.BytesIO()
     with gzip.GzipFile(filename="", fileobj=packed, mode="wb", mtime=0) as file:

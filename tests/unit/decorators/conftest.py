@@ -1,4 +1,4 @@
-"""Decorators made of YAML text, and what they make of an event."""
+"""Fixtures that create decorators from YAML and apply them to an event."""
 
 import pytest
 
@@ -11,7 +11,7 @@ def make(kind, text, **options):
 
 @pytest.fixture
 def attributes_after():
-    """What the attributes of an event are after a decorator."""
+    """The attributes of an event after a decorator."""
 
     def attributes_after(kind, text, body=b"", attributes=None, **options):
         event = event_of(body, attributes, **options)
@@ -23,7 +23,7 @@ def attributes_after():
 
 @pytest.fixture
 def errors_of():
-    """Type and place of each error in the options of a decorator."""
+    """Type and location of each error in the options of a decorator."""
 
     def errors_of(kind, text):
         with pytest.raises(ValueError) as caught:
@@ -35,7 +35,7 @@ def errors_of():
 
 @pytest.fixture
 def refusal_of():
-    """Code of the error that an event fails with, which leaves the event as it was."""
+    """Code of the error with which an event fails; checks that the event is unchanged."""
 
     def refusal_of(kind, text, body=b"", attributes=None, **options):
         event, before = event_of(body, attributes, **options), event_of(body, attributes, **options)

@@ -54,12 +54,12 @@ def test_lines(tail, expected):
     )
 
 
-def test_a_name_of_a_user_may_have_blanks():
+def test_user_name_may_contain_spaces():
     assert read("{}", b"h - john doe [" + TIME + b'] "-" 401 -').attributes["user"] == b"john doe"
 
 
 @pytest.mark.parametrize("name", ["vhost_common", "vhost_combined"])
-def test_virtual_host_in_front(name):
+def test_virtual_host_formats(name):
     tail = b' "-" "-"' if name == "vhost_combined" else b""
     event = read(f"{{formats: {name}}}", b"2001:db8::1:443 ::1 " + HEAD[2:] + b'"-" 200 7' + tail)
     assert {name: event.attributes[name] for name in ("vhost", "port", "client", "bytes")} == {
@@ -133,7 +133,7 @@ def test_dash(on_dash, expected):
         ("é$status", "é200".encode(), {"status": b"200"}, 0),
     ],
 )  # fmt: skip
-def test_own_formats(errors_of, form, line, expected, time_ms):
+def test_custom_formats(errors_of, form, line, expected, time_ms):
     settings = "{formats: '" + form.replace("'", "''") + "'}"
     if expected is None:
         assert errors_of(AccessLog, settings) == [("bad_pattern", ("formats", 0))]
@@ -150,7 +150,7 @@ def test_own_formats(errors_of, form, line, expected, time_ms):
         ("%s %>s", ['"%s" and "%>s"', "attribute status", "%*>s"]),
     ],
 )
-def test_two_fields_for_one_attribute_are_named(form, expected):
+def test_error_names_two_fields_of_one_attribute(form, expected):
     with pytest.raises(ValueError, match="both give") as caught:
         LogFormat(form)
     assert [words for words in expected if words not in str(caught.value)] == []
@@ -161,8 +161,8 @@ VALUES = st.text(st.sampled_from('ab1, -:;.[]|"\\é'), min_size=1, max_size=12).
 
 
 @given(st.data())
-def test_a_value_with_blanks_is_read_whole_or_not_at_all(data):
-    """Only where one value ends with a comma, and so takes a word of the next one, nobody can tell."""
+def test_value_with_spaces_is_complete_or_fails(data):
+    """Except if a value ends with a comma: then the next word is ambiguous."""
     form = data.draw(
         st.sampled_from(
             [
@@ -192,11 +192,11 @@ def test_a_value_with_blanks_is_read_whole_or_not_at_all(data):
 
 
 @pytest.mark.parametrize("form", ["", "combind", "%", "%Z", "%{x}", "%h%u", "%h %a", "%r %m", "$args $request", "%{}i"])
-def test_what_is_no_format_is_an_error(errors_of, form):
+def test_invalid_format_is_rejected(errors_of, form):
     assert errors_of(AccessLog, f"{{formats: [common, '{form}']}}") == [("bad_pattern", ("formats", 1))]
 
 
-def test_time_of_the_event_stays_where_asked():
+def test_event_time_stays_without_set_time():
     event = read("{set_time: false, prefix: '2hb_l:'}", HEAD + b'"-" 200 -', timestamp_ms=5)
     assert (event.timestamp_ms, event.attributes["2hb_l:time"]) == (5, TIME)
 
@@ -232,11 +232,11 @@ def test_time_of_the_event_stays_where_asked():
         ("{source: line}", b"", "no_attribute"),
     ],
 )
-def test_what_is_no_line_is_an_error(refusal_of, settings, line, code):
+def test_invalid_line_fails(refusal_of, settings, line, code):
     assert refusal_of(AccessLog, settings, line) == code
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     line = HEAD + b'"-" 200 5'
     assert refusal_of(AccessLog, "{}", line, {"status": "x"}, write_once=True) == "attribute_exists"
 
@@ -251,14 +251,14 @@ def as_nginx(text):
 
 
 @given(st.sampled_from([as_apache, as_nginx]), st.binary(), st.binary())
-def test_escapes_of_both_servers_are_undone(escaped, referrer, agent):
+def test_escapes_of_both_servers_are_decoded(escaped, referrer, agent):
     line = HEAD + b'"-" 200 5 "%b" "%b"' % (escaped(referrer), escaped(agent))
     attributes = read("{on_dash: keep}", line).attributes
     assert (attributes["referrer"], attributes["user_agent"]) == (referrer, agent)
 
 
 @given(st.binary(), st.sampled_from(["{}", "{formats: '%h \"%r\"'}", "{formats: '$args, $msec $upstream_addr $uri'}"]))
-def test_any_bytes_are_a_line_or_an_error(line, settings):
+def test_any_bytes_parse_or_fail(line, settings):
     try:
         read(settings, line)
     except DecorateError:
@@ -271,7 +271,7 @@ AGENTS = [b"-", b"", b"curl/8.4.0", b'Mozilla/5.0 (X11; "Linux") \\o/', b"\xff\x
 
 
 class Generator:
-    """Lines as a server writes them, each with what stands in it; some are broken."""
+    """Generates lines as a server writes them, with the expected attributes; some are broken."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -373,7 +373,7 @@ def test_ten_thousand_lines(form, escaped):
         ('h - - [t] "r" 200 5 more', "at column 20, the format ends there"),
     ],
 )
-def test_refusal_names_the_column_where_the_line_stops_matching(line, expected):
+def test_error_names_the_column_where_the_line_stops_matching(line, expected):
     with pytest.raises(DecorateError, match="stops matching") as caught:
         AccessLog(settings_of(AccessLog.settings_class(), "{formats: common}")).decorate(event_of(line))
     assert expected in str(caught.value)

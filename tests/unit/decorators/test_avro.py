@@ -80,7 +80,7 @@ def test_text_that_is_not_utf_8_keeps_its_bytes(attributes_after):
     assert attributes_after(Avro, settings_with(record(("x", "string"))), b"\x02\xff") == {"x": b"\xff"}
 
 
-def test_names_and_choice(attributes_after):
+def test_prefix_and_only(attributes_after):
     schema = record(("a", "int"), ("m", {"type": "map", "values": "int"}), ("l", {"type": "array", "items": "int"}))
     value = avro(schema, {"a": 1, "m": {"b": 2, "c": 3}, "l": [4, 5]})
     text = "{prefix: '2hb_f:', separator: _, only: [m_b, l_1], arrays: index}"
@@ -89,7 +89,7 @@ def test_names_and_choice(attributes_after):
     assert attributes_after(Avro, settings_with(schema, "{only: [m]}"), value) == {"m.b": b"2", "m.c": b"3"}
 
 
-def test_a_record_of_several(attributes_after):
+def test_union_of_records(attributes_after):
     schemas = [record(("a", "int")), record(("b", "int"), name="S")]
     assert attributes_after(Avro, settings_with(schemas), b"\x02\x02") == {"b": b"1"}
 
@@ -100,7 +100,7 @@ def test_nulls(attributes_after, on_null, expected):
     assert attributes_after(Avro, settings, b"\0") == expected
 
 
-def test_a_record_in_itself_is_read_as_deep_as_any_event_should_be(attributes_after, refusal_of):
+def test_recursive_record_is_limited_in_depth(attributes_after, refusal_of):
     settings = settings_with(NODE)
     assert attributes_after(Avro, settings, b"\x02\x02\x04\0") == {"v": b"1", "next.v": b"2"}
     for depth in (150, 5_000, 500_000):
@@ -113,21 +113,21 @@ ARRAYS = {
 }
 
 
-def test_text_in_an_array_that_is_not_utf_8_is_written_as_such_bytes_are(attributes_after):
+def test_text_in_an_array_that_is_not_utf_8_is_base64(attributes_after):
     texts = settings_with(record(("x", ARRAYS["text"])))
     assert attributes_after(Avro, texts, b"\x04\x02\xff\x04\xc3\xb6\0") == {"x": '[{"b64":"/w=="},"ö"]'.encode()}
     maps = settings_with(record(("x", ARRAYS["maps"])))
     assert attributes_after(Avro, maps, b"\x02\x02\x02k\x02\xff\0\0") == {"x": b'[{"k":{"b64":"/w=="}}]'}
 
 
-def test_a_name_in_an_array_that_is_not_utf_8_is_refused_where_it_becomes_json(attributes_after, refusal_of):
+def test_name_in_an_array_that_is_not_utf_8_fails(attributes_after, refusal_of):
     value = b"\x02\x02\x02\xff\x02v\0\0"
     schema = record(("x", ARRAYS["maps"]))
     assert refusal_of(Avro, settings_with(schema), value) == "bad_name"
     assert attributes_after(Avro, settings_with(schema, "{arrays: index}"), value) == {"x.0.\udcff": b"v"}
 
 
-def test_a_number_beyond_64_bits_has_all_its_digits_in_an_array_too(attributes_after):
+def test_number_beyond_64_bits_keeps_its_digits_in_an_array(attributes_after):
     node = {"name": "Node", "type": "record", "fields": [{"name": "v", "type": {"type": "array", "items": "long"}}]}
     node["fields"].append({"name": "next", "type": ["null", "Node"]})
     assert attributes_after(Avro, settings_with(node), b"\x02" + b"\x80" * 10 + b"\x01\0\0") == {"v": b"[%d]" % 2**69}
@@ -151,7 +151,7 @@ def test_headers(attributes_after, refusal_of):
 
 
 def fingerprint(text):
-    """CRC-64-AVRO bit by bit, as the specification describes it."""
+    """CRC-64-AVRO bit by bit, as in the specification."""
     empty = crc = 0xC15D213AA4D7A795
     for byte in text:
         crc ^= byte
@@ -174,15 +174,15 @@ def fingerprint(text):
         ({"type": "array", "items": "int"}, b"\xfe\xff\xff\xff\x0f\x02"),
     ],
 )
-def test_what_is_no_avro_is_an_error(refusal_of, kind, value):
+def test_invalid_avro_fails(refusal_of, kind, value):
     assert refusal_of(Avro, settings_with(record(("x", kind))), value) == "bad_avro"
 
 
-def test_an_absent_attribute_is_an_error(refusal_of):
+def test_absent_attribute_fails(refusal_of):
     assert refusal_of(Avro, settings_with(record(("x", "int")), "{source: y}"), b"\x02") == "no_attribute"
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     settings = settings_with(record(("x", "int")))
     assert refusal_of(Avro, settings, b"\x02", {"x": "old"}, write_once=True) == "attribute_exists"
 
@@ -204,16 +204,16 @@ def test_existing_attribute_is_an_error_where_written_once(refusal_of):
         record(("x", {"type": "bytes", "logicalType": "decimal", "precision": "x"})),
     ],
 )
-def test_what_is_no_schema_is_an_error(errors_of, schema):
+def test_invalid_schema_is_rejected(errors_of, schema):
     assert errors_of(Avro, settings_with(schema)) == [("wrong_type", ())]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000])
-def test_what_is_no_json_is_no_schema(errors_of, text):
+def test_schema_that_is_not_json_is_rejected(errors_of, text):
     assert errors_of(Avro, f"{{schema_text: '{text}'}}") == [("wrong_type", ())]
 
 
-def test_options_go_together(errors_of):
+def test_conflicting_options_are_rejected(errors_of):
     assert errors_of(Avro, "{}") == [("conflict", ())]
     assert errors_of(Avro, settings_with(record(), "{schema_ids: [1]}")) == [("conflict", ())]
     assert errors_of(Avro, settings_with(record(), "{header: confluent}")) == [("missing_field", ())]
@@ -240,7 +240,7 @@ SCHEMA = record(
 
 
 @given(st.fixed_dictionaries(FIELDS))
-def test_what_was_written_is_read(content):
+def test_round_trip(content):
     event = event_of(avro(SCHEMA, content))
     DECORATOR.decorate(event)
     expected = {
@@ -257,14 +257,14 @@ def test_what_was_written_is_read(content):
 
 
 @given(st.lists(st.binary(max_size=4), max_size=4))
-def test_no_byte_of_an_array_of_texts_is_lost(texts):
+def test_array_of_texts_keeps_all_bytes(texts):
     event = event_of(avro(record(("x", {"type": "array", "items": "bytes"})), {"x": texts}))  # written as texts are
     TEXTS.decorate(event)
     assert [from_notation(text) for text in json.loads(event.attributes["x"])] == texts
 
 
 @given(st.binary())
-def test_any_bytes_are_a_record_or_an_error(value):
+def test_any_bytes_parse_or_fail(value):
     for decorator in (DECORATOR, NODES):
         event = event_of(value)
         try:

@@ -23,19 +23,19 @@ from ingest.testing.events import event_of, settings_of
         ("title", b"\xffab \xfeCD", b"\xffAb \xfeCd"),
     ],
 )
-def test_letters(attributes_after, to, before, after):
+def test_letter_cases(attributes_after, to, before, after):
     assert attributes_after(Case, f"{{source: a, to: {to}}}", attributes={"a": before}) == {"a": after}
 
 
-def test_the_body_is_changed_where_nothing_else_is_named():
+def test_changes_the_body_by_default():
     event = event_of("Ab", {"a": "x"})
     Case(settings_of(Case.settings_class(), "{to: upper}")).decorate(event)
     assert event == event_of("AB", {"a": "x"})
 
 
 @given(st.text(st.characters(max_codepoint=127)), st.sampled_from(["upper", "lower", "title"]))
-def test_ascii_is_done_as_other_text_is(text, to):
-    """The way without decoding gives what the other way gives: a letter of no case takes the second one."""
+def test_ascii_path_equals_unicode_path(text, to):
+    """Text with a caseless non-ASCII letter takes the path that decodes."""
     results = []
     for body in (text, f"{text} 字"):
         event = event_of(body)
@@ -45,7 +45,7 @@ def test_ascii_is_done_as_other_text_is(text, to):
 
 
 @given(st.binary(), st.sampled_from(["upper", "lower", "title"]))
-def test_bytes_that_are_no_text_stay(body, to):
+def test_bytes_that_are_not_utf_8_stay(body, to):
     event = event_of(body)
     Case(settings_of(Case.settings_class(), f"{{to: {to}}}")).decorate(event)
     if not any(byte < 0x80 or byte >= 0xC2 for byte in body):
@@ -55,5 +55,5 @@ def test_bytes_that_are_no_text_stay(body, to):
 
 
 @pytest.mark.parametrize(("settings", "expected"), [("{}", [("missing", ("to",))]), ("{to: Up}", [("enum", ("to",))])])
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Case, settings) == expected

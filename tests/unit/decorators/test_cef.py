@@ -83,12 +83,12 @@ def test_labels(attributes_after, extension, expected):
     assert attributes_after(Cef, "{fold_labels: true}", HEAD + extension) == HEADER | expected
 
 
-def test_some_keys_under_a_prefix(attributes_after):
+def test_only_and_prefix(attributes_after):
     found = attributes_after(Cef, "{prefix: '2hb_c:', only: [b]}", HEAD + b"a=1 b=2")
     assert found == {f"2hb_c:{name}": value for name, value in HEADER.items()} | {"2hb_c:b": b"2"}
 
 
-def test_some_keys_with_their_labels(attributes_after):
+def test_only_with_folded_labels(attributes_after):
     found = attributes_after(Cef, "{fold_labels: true, only: [cs1]}", HEAD + b"cs1=1 cs1Label=Rule cs2=2 cs2Label=x")
     assert found == HEADER | {"Rule": b"1"}
 
@@ -109,23 +109,23 @@ def test_some_keys_with_their_labels(attributes_after):
         HEAD + rb"a\=1",
     ],
 )
-def test_what_is_no_message_is_an_error(refusal_of, body):
+def test_invalid_message_fails(refusal_of, body):
     assert refusal_of(Cef, "{}", body) == "bad_cef"
 
 
-def test_an_attribute_is_read(attributes_after):
+def test_reads_an_attribute(attributes_after):
     assert attributes_after(Cef, "{source: s}", b"x", {"s": (HEAD + b"a=1").decode()})["a"] == b"1"
 
 
-def test_an_absent_attribute_is_an_error(refusal_of):
+def test_absent_attribute_fails(refusal_of):
     assert refusal_of(Cef, "{source: s}") == "no_attribute"
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     assert refusal_of(Cef, "{}", HEAD + b"a=1", {"a": "0"}, write_once=True) == "attribute_exists"
 
 
-def test_a_message_of_many_beginnings_takes_no_time_that_grows_with_their_square(refusal_of):
+def test_many_headers_in_one_message_take_linear_time(refusal_of):
     assert refusal_of(Cef, "{}", b"CEF:0|" * 5 + b"\\|CEF:0" * 20_000 + b"\\") == "bad_cef"
 
 
@@ -133,7 +133,7 @@ def test_a_message_of_many_beginnings_takes_no_time_that_grows_with_their_square
     ("settings", "expected"),
     [("{only: []}", [("too_short", ("only",))]), ("{fold_labels: 1}", [("bool_type", ("fold_labels",))])],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Cef, settings) == expected
 
 
@@ -156,7 +156,7 @@ KEYS = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.\[\]-]{0,6}", fullmatch=True).fil
 
 
 @given(st.tuples(*[FIELDS] * 6), st.dictionaries(KEYS, FIELDS, max_size=6))
-def test_what_was_written_is_read(header, values):
+def test_round_trip(header, values):
     event = event_of(line_of((b"0", *header), [*values.items(), ("last", b"x")]))
     cef().decorate(event)
     expected = dict(zip(NAMES, (b"0", *header), strict=True)) | values | {"last": b"x"}
@@ -164,7 +164,7 @@ def test_what_was_written_is_read(header, values):
 
 
 @given(st.binary(max_size=60), st.booleans())
-def test_any_bytes_are_a_message_or_an_error(tail, fold):
+def test_any_bytes_parse_or_fail(tail, fold):
     event = event_of(HEAD + tail)
     failed = ""
     try:
@@ -175,7 +175,7 @@ def test_any_bytes_are_a_message_or_an_error(tail, fold):
 
 
 class Generator:
-    """Lines as devices write them, each with what is in it; one in ten is broken, in all the ways there are."""
+    """Generates lines as devices write them, with the expected attributes; one in ten is broken."""
 
     WORDS = ("", "allow", "deny", "a|b", "a=b", "\\", "c:\\temp\\new", "x\ny", "\r\n", "ä€", "x=1 y=2", "CEF:0|", "\\n")
     KEYS = ("src", "dst", "spt", "dpt", "msg", "act", "rt", "request", "filePath", "cs1", "cs1Label", "cn1", "c6a2")
@@ -215,7 +215,7 @@ class Generator:
                 return self.random.randbytes(200).replace(b"CEF", b"cef")
 
 
-def test_ten_thousand_lines_are_read_as_they_were_written():
+def test_ten_thousand_lines_round_trip():
     generator = Generator(2026)
     decorator = cef()
     counts = Counter()

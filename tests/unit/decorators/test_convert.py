@@ -1,4 +1,4 @@
-"""The convert decorator; what numbers and encodings are stands with them in the expressions."""
+"""The convert decorator; the tests of expressions cover numbers and encodings in detail."""
 
 import struct
 
@@ -88,7 +88,7 @@ def test_types_and_encodings(options, before, after):
         (', grouping: " \\u00a0\\u202f"', "1 234\u00a0567\u202f890".encode(), b"1234567890"),
     ],
 )
-def test_numbers_are_put_in_order(options, before, after):
+def test_numbers_are_normalised(options, before, after):
     assert converted(f"decode: number{options}", before) == after
 
 
@@ -130,7 +130,7 @@ def test_numbers_are_put_in_order(options, before, after):
         ]),
     ],
 )  # fmt: skip
-def test_what_can_not_be_converted_is_an_error(refusal_of, options, value, code):
+def test_invalid_value_fails(refusal_of, options, value, code):
     assert refusal_of(Convert, f"{{source: a, {options}}}", "", {"a": value}) == code
 
 
@@ -138,19 +138,19 @@ def test_what_can_not_be_converted_is_an_error(refusal_of, options, value, code)
     ("on_invalid", "after"),
     [("keep", {"a": b"\0\7", "b": b"x"}), ("empty", {"a": b"\0\7", "b": b""}), ("unset", {"a": b"\0\7"})],
 )
-def test_repairs(attributes_after, on_invalid, after):
+def test_on_invalid(attributes_after, on_invalid, after):
     text = f"{{attributes: [a, b], encode: int16, on_invalid: {on_invalid}}}"
     assert attributes_after(Convert, text, attributes={"a": "7", "b": "x"}) == after
 
 
-def test_a_repair_goes_to_the_receiving_attribute(attributes_after):
+def test_fallback_value_goes_to_the_target_attribute(attributes_after):
     before = {"a": "x", "c": "old"}
     text = "{attributes: {a: c}, encode: int16, on_invalid: %s}"
     assert attributes_after(Convert, text % "keep", attributes=before)["c"] == b"x"
     assert attributes_after(Convert, text % "unset", attributes=before)["c"] == b"old"
 
 
-def test_an_event_is_dropped_as_it_is():
+def test_dropped_event_is_unchanged():
     event = event_of("", {"a": "7", "b": "x"})
     convert = Convert(settings_of(Convert.settings_class(), "{attributes: [a, b], encode: int16, on_invalid: drop}"))
     assert convert.decorate(event) is False
@@ -158,33 +158,33 @@ def test_an_event_is_dropped_as_it_is():
 
 
 @given(st.binary(), st.sampled_from(["hex", "base64", "base64url", "percent", "form"]))
-def test_bytes_come_back(value, form):
+def test_bytes_round_trip(value, form):
     assert converted(f"decode: {form}", converted(f"encode: {form}", value)) == value
 
 
 @given(st.data(), st.sampled_from(["int16", "int32", "int64"]))
-def test_whole_numbers_come_back(data, form):
+def test_integers_round_trip(data, form):
     bits = int(form[3:])
     number = b"%d" % data.draw(st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1))
     assert converted(f"decode: {form}", converted(f"encode: {form}", number)) == number
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))
-def test_floats_come_back(single, double):
+def test_floats_round_trip(single, double):
     for form, layout, number in (("float32", ">f", single), ("float64", ">d", double)):
         packed = struct.pack(layout, number)
         assert converted(f"encode: {form}", converted(f"decode: {form}", packed)) == packed
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**20), max_value=10**20, places=6))
-def test_an_ordered_number_is_the_same_number_and_ordered_once(number):
+def test_normalised_number_is_equal_and_stable(number):
     ordered = converted("decode: number", str(number))
     assert number == type(number)(ordered.decode())
     assert converted("decode: number", ordered) == ordered
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.sampled_from(CHARSETS))
-def test_characters_come_back_from_every_set_that_has_them(text, charset):
+def test_text_round_trips_in_every_charset(text, charset):
     try:
         text.encode(charset)
     except UnicodeEncodeError:
@@ -196,7 +196,7 @@ def test_characters_come_back_from_every_set_that_has_them(text, charset):
 
 
 @given(st.binary(), st.sampled_from(CHARSETS), st.sampled_from(CHARSETS))
-def test_any_bytes_can_be_replaced(value, old, new):
+def test_any_bytes_can_be_recoded_with_replace(value, old, new):
     assert isinstance(converted(f"decode: {old}, encode: {new}, on_invalid: replace", value), bytes)
 
 
@@ -213,5 +213,5 @@ def test_any_bytes_can_be_replaced(value, old, new):
         ("{decode: hex, on_invalid: unset}", [("conflict", ())]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Convert, settings) == expected

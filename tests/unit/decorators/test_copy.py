@@ -1,4 +1,4 @@
-"""The copy decorator; what is read and set stands with the options it shares."""
+"""The copy decorator; the tests of `edits` cover the common options."""
 
 import pytest
 from hypothesis import given
@@ -18,11 +18,11 @@ from ingest.testing.events import event_of, settings_of
         ("{attributes: {a: c, x: d}, on_missing: empty}", {"a": b"1", "b": b"2", "c": b"1", "d": b""}),
     ],
 )
-def test_copies(attributes_after, settings, after):
+def test_copies_values(attributes_after, settings, after):
     assert attributes_after(Copy, settings, "body", {"a": "1", "b": "2"}) == after
 
 
-def test_an_attribute_that_is_there_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     assert (
         refusal_of(Copy, "{attributes: {a: c, b: a}}", "", {"a": "1", "b": "2"}, write_once=True) == "attribute_exists"
     )
@@ -48,5 +48,5 @@ def test_bytes_stay_bytes(body, value):
         ("{attributes: {}}", [("too_short", ("attributes",))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Copy, settings) == expected

@@ -40,7 +40,7 @@ def test_fields(attributes_after, settings, body, expected):
     st.lists(st.text(st.characters(max_codepoint=255), max_size=6), min_size=1, max_size=5),
     st.sampled_from([",", ";", "\t", "|"]),
 )
-def test_what_was_written_is_read(fields, separator):
+def test_round_trip(fields, separator):
     line = io.StringIO(newline="")
     csv.writer(line, delimiter=separator).writerow(fields)
     event = event_of(line.getvalue().encode("latin-1"))
@@ -61,23 +61,23 @@ def test_what_was_written_is_read(fields, separator):
         (b"1,2\r3,3", "bad_csv"),
     ],
 )
-def test_a_line_that_is_not_so_is_an_error(refusal_of, body, code):
+def test_invalid_line_fails(refusal_of, body, code):
     assert refusal_of(Csv, ABC, body) == code
 
 
-def test_an_attribute_is_read(attributes_after):
+def test_reads_an_attribute(attributes_after):
     assert attributes_after(Csv, "{source: s, columns: [a]}", b"x", {"s": "1"})["a"] == b"1"
 
 
-def test_an_absent_attribute_is_an_error(refusal_of):
+def test_absent_attribute_fails(refusal_of):
     assert refusal_of(Csv, "{source: s, columns: [a]}") == "no_attribute"
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     assert refusal_of(Csv, "{columns: [b, a]}", b"1,2", {"a": "0"}, write_once=True) == "attribute_exists"
 
 
-def test_a_field_may_be_larger_than_a_reader_s_habit(attributes_after):
+def test_field_may_exceed_the_default_limit_of_python(attributes_after):
     large = b"x," * 100_000
     assert attributes_after(Csv, "{columns: [a]}", b'"' + large + b'"') == {"a": large}
 
@@ -95,5 +95,5 @@ def test_a_field_may_be_larger_than_a_reader_s_habit(attributes_after):
         ("{separator: ','}", [("missing", ("columns",))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Csv, settings) == expected

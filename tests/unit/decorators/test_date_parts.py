@@ -42,7 +42,7 @@ def test_all_parts_without_padding():
     ("day", "week"),
     [("2020-12-31", "2020-53"), ("2021-01-03", "2020-53"), ("2021-01-04", "2021-01"), ("2018-12-31", "2019-01")],
 )
-def test_weeks_at_the_turn_of_the_year(day, week):
+def test_iso_weeks_at_the_turn_of_the_year(day, week):
     time_ms = int(datetime.fromisoformat(f"{day}T12:00:00+00:00").timestamp()) * 1000
     assert "-".join(parts_of("{parts: [iso_year, iso_week]}", time_ms).values()) == week
 
@@ -52,14 +52,14 @@ def test_names_and_prefix():
 
 
 @pytest.mark.parametrize("seen", ["1500", "+1500", "1500.9", "1.5e3"])
-def test_an_attribute_is_read(seen):
+def test_reads_an_attribute(seen):
     assert parts_of("{source: seen, parts: [second, millisecond]}", 0, seen=seen) == {
         "second": "01",
         "millisecond": "500",
     }
 
 
-def test_before_1970_and_a_fraction():
+def test_time_before_1970_with_a_fraction():
     assert parts_of("{source: seen, parts: [second, millisecond]}", 0, seen="-0.5") == {
         "second": "59",
         "millisecond": "999",
@@ -76,22 +76,22 @@ def test_before_1970_and_a_fraction():
         ("-1e50", "time_out_of_range"),
     ],
 )
-def test_what_is_no_time_is_an_error_or_passes(refusal_of, seen, code):
+def test_invalid_time_fails_or_passes(refusal_of, seen, code):
     assert refusal_of(DateParts, "{source: seen}", "", {"seen": seen}) == code
     assert parts_of("{source: seen, on_invalid: keep}", 0, seen=seen) == {}
 
 
-def test_an_absent_attribute_is_an_error_or_passes(refusal_of):
+def test_absent_attribute_fails_or_passes(refusal_of):
     assert refusal_of(DateParts, "{source: seen}") == "no_attribute"
     assert parts_of("{source: seen, on_invalid: keep}", 0) == {}
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     assert refusal_of(DateParts, "{}", "", {"hour": "1"}, write_once=True) == "attribute_exists"
 
 
 @given(st.lists(st.integers(-(10**13), 10**14), max_size=6), st.sampled_from(["UTC", "Europe/Berlin", "Asia/Kolkata"]))
-def test_parts_make_the_time_again(times, zone):
+def test_parts_restore_the_time(times, zone):
     decorator = DateParts(settings_of(DateParts.settings_class(), f"{{parts: {ALL}, zone: {zone}}}"))
     for time_ms in (near for time in times for near in (time, time + 1, time, time + 1000)):
         event = event_of("", timestamp_ms=time_ms)
@@ -111,10 +111,10 @@ def test_parts_make_the_time_again(times, zone):
         ("{zone: Nowhere}", {("not_one_of", ("zone",))}),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert set(errors_of(DateParts, settings)) == expected
 
 
 @pytest.mark.parametrize("settings", ["{parts: []}", "{parts: {}}", "{parts: [Year]}", "{parts: {jahr: y}}"])
-def test_parts_that_are_none_are_refused(errors_of, settings):
+def test_invalid_parts_are_rejected(errors_of, settings):
     assert {place[0] for _, place in errors_of(DateParts, settings)} == {"parts"}

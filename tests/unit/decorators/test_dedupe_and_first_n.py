@@ -1,4 +1,4 @@
-"""The decorators that remember the values of a split: dedupe and first_n."""
+"""The decorators that store the values of a split: dedupe and first_n."""
 
 from collections import Counter
 from copy import deepcopy
@@ -42,7 +42,7 @@ class TestDedupe:
         assert passed(made(Dedupe, "{}"), bodies) == expected
 
     @given(st.lists(st.integers(0, 9), max_size=60), st.integers(1, 4))
-    def test_the_last_half_as_many_values_are_always_remembered(self, numbers, half):
+    def test_most_recent_half_of_the_values_is_stored(self, numbers, half):
         decorator = made(Dedupe, f"{{max_values: {2 * half}}}")
         found = set(passed(decorator, [b"%d" % number for number in numbers]))
         for place, number in enumerate(numbers):
@@ -55,16 +55,16 @@ class TestDedupe:
         known = [number for number in set(numbers) if not deepcopy(decorator).decorate(event_of(b"%d" % number))]
         assert len(known) <= 2 * half
 
-    def test_a_value_that_comes_again_is_one_of_the_last(self):
+    def test_repeated_value_becomes_the_most_recent(self):
         assert passed(made(Dedupe, "{max_values: 4}"), [b"a", b"b", b"c", b"d", b"a", b"e", b"a"]) == [0, 1, 2, 3, 5]
         assert passed(made(Dedupe, "{max_values: 4}"), [b"a", b"b", b"c", b"a", b"d", b"a"]) == [0, 1, 2, 4]
 
-    def test_a_digest_is_no_value(self):
+    def test_digest_of_a_long_value_differs_from_every_value(self):
         long = b"x" * 33
         assert short(long) != long
         assert passed(made(Dedupe, "{}"), [long, short(long)]) == [0, 1]
 
-    def test_any_part_of_the_event_may_decide(self):
+    def test_value_may_use_any_part_of_the_event(self):
         decorator = made(Dedupe, "{by: '%{id}-%{host}'}")
         events = [event_of("x", {"id": "1"}, host=host) for host in ("a", "b", "a")]
         assert [decorator.decorate(event) for event in events] == [True, True, False]
@@ -73,7 +73,7 @@ class TestDedupe:
         decorator = made(Dedupe, "{by: '%{id}'}")
         assert [decorator.decorate(event_of("x")) for _ in range(3)] == [True] * 3
 
-    def test_or_are_dropped(self):
+    def test_on_missing_drop(self):
         decorator = made(Dedupe, "{by: '%{id}', on_missing: drop}")
         assert [decorator.decorate(event_of("x", attributes)) for attributes in ({}, {"id": ""})] == [False, True]
 
@@ -85,30 +85,30 @@ class TestDedupe:
             ("{by: '%{'}", [("bad_expression", ("by",))]),
         ],
     )
-    def test_wrong_options_are_refused(self, errors_of, settings, expected):
+    def test_invalid_options_are_rejected(self, errors_of, settings, expected):
         assert errors_of(Dedupe, settings) == expected
 
 
 class TestFirstN:
     @given(BODIES, st.integers(1, 4))
-    def test_so_many_of_each_value_pass(self, bodies, n):
+    def test_max_events_of_each_value_pass(self, bodies, n):
         expected = [number for number, body in enumerate(bodies) if bodies[:number].count(body) < n]
         assert passed(made(FirstN, f"{{max_events: {n}, by: '%{{body}}'}}"), bodies) == expected
 
     @given(BODIES, st.integers(1, 4))
-    def test_without_by_it_counts_the_whole_split(self, bodies, n):
+    def test_without_by_the_whole_split_is_counted(self, bodies, n):
         assert passed(made(FirstN, f"{{max_events: {n}}}"), bodies) == list(range(len(bodies)))[:n]
 
-    def test_events_of_values_beyond_the_most_pass(self):
+    def test_events_of_values_beyond_max_values_pass(self):
         decorator = made(FirstN, "{max_events: 1, by: '%{body}', max_values: 2}")
         assert passed(decorator, [b"a", b"b", b"c", b"c", b"a", b"b"]) == [0, 1, 2, 3]
 
-    def test_events_without_the_value_pass_and_do_not_count(self):
+    def test_events_without_the_value_pass_and_are_not_counted(self):
         decorator = made(FirstN, "{max_events: 1, by: '%{id}'}")
         events = [event_of("x"), event_of("x"), event_of("x", {"id": ""}), event_of("x", {"id": ""})]
         assert [decorator.decorate(event) for event in events] == [True, True, True, False]
 
-    def test_or_are_dropped(self):
+    def test_on_missing_drop(self):
         decorator = made(FirstN, "{max_events: 1, by: '%{id}', on_missing: drop}")
         assert [decorator.decorate(event_of("x", attributes)) for attributes in ({}, {"id": ""})] == [False, True]
 
@@ -120,22 +120,22 @@ class TestFirstN:
             ("{max_events: 1, max_values: 0}", [("greater_than_equal", ("max_values",))]),
         ],
     )
-    def test_wrong_options_are_refused(self, errors_of, settings, expected):
+    def test_invalid_options_are_rejected(self, errors_of, settings, expected):
         assert errors_of(FirstN, settings) == expected
 
 
 @pytest.mark.parametrize(
     ("kind", "text"), [(Dedupe, "{}"), (FirstN, "{max_events: 1, by: '%{body}'}")], ids=["dedupe", "first_n"]
 )
-class TestShares:
-    @given(bodies=BODIES, given_up=BODIES)
-    def test_each_begins_with_nothing_remembered(self, kind, text, bodies, given_up):
+class TestSplits:
+    @given(bodies=BODIES, failed=BODIES)
+    def test_each_split_starts_empty(self, kind, text, bodies, failed):
         decorator = made(kind, text)
-        passed(decorator, given_up)
+        passed(decorator, failed)
         assert passed(decorator, bodies) == passed(made(kind, text), bodies)
 
-    def test_a_batch_whose_first_attempt_failed_loses_no_event(self, kind, text, tmp_path):
-        """The attempt fails when all its events have passed the decorator; the next one runs in the same process."""
+    def test_failed_attempt_of_a_batch_loses_no_event(self, kind, text, tmp_path):
+        """The first attempt fails after all its events passed the decorator; the next one runs in the same process."""
         records = [Record("t", 0, number, b"k%d" % number, b"%d" % (number % 10), 1_000) for number in range(20)]
         task = live_task(plan(kind, text))
         assignment = spec_of(5_000, prepared={"logs": Prepared(str(tmp_path), {"t": frozenset({b"f"})})})
@@ -149,13 +149,13 @@ class TestShares:
         assert (receipt.status, receipt.counts.read, receipt.counts.stored) == (TaskStatus.DURABLE, 20, 10)
         assert receipt.counts.dropped == Counter({kind.kind: 10})
 
-    def test_partitions_know_nothing_of_each_other(self, kind, text, tmp_path):
+    def test_partitions_are_independent(self, kind, text, tmp_path):
         records = [Record("t", partition, 0, b"k%d" % partition, b"same", 1_000) for partition in range(3)]
         assignment = spec_of(5_000, prepared={"logs": Prepared(str(tmp_path), {"t": frozenset({b"f"})})})
         assert live_task(plan(kind, text)).run(records, assignment).counts.stored == 3
 
-    def test_records_that_did_not_come_together_know_nothing_of_each_other(self, kind, text, tmp_path):
-        """Letters of one batch that are replayed: what was chosen once is not dropped for another."""
+    def test_records_of_different_batches_are_independent(self, kind, text, tmp_path):
+        """Dead letters that are replayed together: an event that passed before is not a duplicate of another one."""
         records = [Record("t", 0, number, b"k%d" % number, b"same", 1_000) for number in range(3)]
         together = spec_of(5_000, prepared={"logs": Prepared(str(tmp_path), {"t": frozenset({b"f"})})})
         assignment = replace(together, are_apart=True)
@@ -163,7 +163,7 @@ class TestShares:
 
 
 def plan(kind, text):
-    step = planned(
+    decorator = planned(
         kind.kind, f"{kind.__module__}:{kind.__name__}", settings_of(kind.settings_class(), text), OnError.STOP
     )
     value = {"attribute": "2hb_", "value": "%{key}"}, {"attribute": "2hb_f:b", "value": "%{body}"}
@@ -174,7 +174,7 @@ def plan(kind, text):
         timezone="UTC",
         on_error=OnError.STOP,
         decoding=Decoding(),
-        decorators=(step, *(values(**options) for options in value)),
+        decorators=(decorator, *(values(**options) for options in value)),
         sinks=(planned("attr2hbase", "sinks.mapping.attr2hbase:Attr2HBase", sink, OnError.STOP),),
         stores={"logs": planned("logs", "sinks.memory:MemoryStore", MemorySettings())},
     )

@@ -24,12 +24,12 @@ from ingest.testing.events import event_of, settings_of
         ("{attributes: {a: '100%%'}}", {}, {"a": b"100%"}),
     ],
 )
-def test_what_is_missing_is_set(attributes_after, settings, before, expected):
+def test_absent_attributes_are_set(attributes_after, settings, before, expected):
     assert attributes_after(Default, settings, b"", before) == expected
 
 
 @given(st.dictionaries(st.sampled_from("abcd"), st.binary(max_size=3)), st.booleans())
-def test_it_sets_what_is_missing_and_nothing_else(before, replace_empty):
+def test_sets_only_absent_attributes(before, replace_empty):
     decorator = Default(
         settings_of(
             Default.settings_class(), f"{{attributes: {{a: x, b: y}}, replace_empty: {str(replace_empty).lower()}}}"
@@ -47,10 +47,10 @@ def test_it_sets_what_is_missing_and_nothing_else(before, replace_empty):
     assert event.attributes == again
 
 
-def test_empty_attribute_can_not_be_set_where_written_once(refusal_of):
+def test_empty_attribute_cannot_be_set_if_written_once(refusal_of):
     assert refusal_of(Default, "{attributes: {z: y, a: x}}", b"", {"a": ""}, write_once=True) == "attribute_exists"
 
 
-def test_wrong_options_are_refused(errors_of):
+def test_invalid_options_are_rejected(errors_of):
     assert errors_of(Default, "{attributes: {}}") == [("too_short", ("attributes",))]
     assert errors_of(Default, "{attributes: {a: '%{b'}}") == [("bad_expression", ("attributes", "a"))]

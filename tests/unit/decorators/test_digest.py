@@ -28,16 +28,16 @@ def test_base64_is_one_line(attributes_after):
     assert b"\n" not in found["d"]
 
 
-def test_an_attribute_is_digested(attributes_after):
+def test_digests_an_attribute(attributes_after):
     found = attributes_after(Digest, "{algorithm: md5, attribute: d, encoding: hex, source: s}", b"body", {"s": ""})
     assert found["d"] == EMPTY_MD5.encode()
 
 
-def test_an_absent_attribute_is_an_error(refusal_of):
+def test_absent_attribute_fails(refusal_of):
     assert refusal_of(Digest, "{algorithm: md5, attribute: d, source: s}", b"x") == "no_attribute"
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     code = refusal_of(Digest, "{algorithm: md5, attribute: d}", attributes={"d": "1"}, write_once=True)
     assert code == "attribute_exists"
 
@@ -51,10 +51,10 @@ def test_existing_attribute_is_an_error_where_written_once(refusal_of):
         ("{algorithm: md5}", [("missing", ())]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Digest, settings) == expected
 
 
-def test_it_takes_all_options_of_hash(attributes_after):
+def test_has_all_options_of_hash(attributes_after):
     settings = "{algorithm: md5, attributes: {s: d}, salt: x, encoding: hex}"
     assert attributes_after(Digest, settings, b"", {"s": ""})["d"] == b"9dd4e461268c8034f5c8564e155c67a6"

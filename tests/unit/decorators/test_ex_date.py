@@ -96,14 +96,14 @@ def test_parts_of_a_date(attributes_after, pattern, zone, text, expected):
         ("yyyyDDD", "101", "Europe/Berlin", None),
     ],
 )
-def test_read_as_java_reads(pattern, text, zone, expected):
-    """Answers of Java 17's SimpleDateFormat: day, month, year, hour, minute, second, or none."""
+def test_parses_as_java(pattern, text, zone, expected):
+    """Results of Java 17's SimpleDateFormat: day, month, year, hour, minute, second, or none."""
     found = DatePattern(pattern).read(text.encode(), zone_of(zone))
     assert expected == (found and (found.day, found.month, found.year, found.hour, found.minute, found.second))
 
 
 @given(st.datetimes(), st.sampled_from(["yyyy-MM-dd'T'HH:mm:ss", "dd/MMM/yyyy:HH:mm:ss", "yyyyMMddHHmmss"]))
-def test_what_was_written_is_read(moment, pattern):
+def test_round_trip(moment, pattern):
     values = {
         "yyyy": f"{moment.year:04}",
         "MMM": MONTHS[moment.month - 1],
@@ -123,14 +123,14 @@ def test_what_was_written_is_read(moment, pattern):
 
 
 @given(st.binary(max_size=40) | st.text(st.sampled_from("0123456789/: -+JanGMT"), max_size=40).map(str.encode))
-def test_any_bytes_are_a_date_or_none(text):
+def test_any_bytes_parse_or_do_not(text):
     event = event_of(attributes={"d": text})
     settings = settings_of(ExDate.settings_class(), f"{{source: d, pattern: '{ACCESS}'}}")
     assert ExDate(settings).decorate(event) is True
     assert len(event.attributes) in (1, 1 + len(PARTS))
 
 
-def test_no_padding_and_another_prefix(attributes_after):
+def test_padding_and_prefix(attributes_after):
     settings = "{source: d, pattern: 'yyyy-MM-dd HH:mm', prefix: '2hb_t:', padding: false}"
     found = attributes_after(ExDate, settings, attributes={"d": "0999-07-05 03:04"})
     named = dict(zip((f"2hb_t:{part}" for part in PARTS), b"5 7 999 3 4 0".split(), strict=True))
@@ -138,20 +138,20 @@ def test_no_padding_and_another_prefix(attributes_after):
 
 
 @pytest.mark.parametrize("text", [b"", b"yesterday", b"2010-01-", b"\xff"])
-def test_what_is_no_date_passes_unchanged(attributes_after, text):
+def test_invalid_date_passes_unchanged(attributes_after, text):
     assert attributes_after(ExDate, "{source: d, pattern: yyyy-MM-dd}", attributes={"d": text}) == {"d": text}
 
 
-def test_what_is_no_date_fails_where_asked(refusal_of):
+def test_invalid_date_fails_with_on_invalid_error(refusal_of):
     settings = "{source: d, pattern: yyyy-MM-dd, on_invalid: error}"
     assert refusal_of(ExDate, settings, attributes={"d": "yesterday"}) == "bad_time"
 
 
-def test_an_absent_attribute_is_an_error(refusal_of):
+def test_absent_attribute_fails(refusal_of):
     assert refusal_of(ExDate, "{source: d, pattern: yyyy-MM-dd}") == "no_attribute"
 
 
-def test_existing_part_is_an_error_where_written_once(refusal_of):
+def test_existing_part_fails_if_written_once(refusal_of):
     attributes = {"d": "2010-01-01", "datesec": "0"}
     code = refusal_of(ExDate, "{source: d, pattern: yyyy-MM-dd}", attributes=attributes, write_once=True)
     assert code == "attribute_exists"
@@ -168,5 +168,5 @@ def test_existing_part_is_an_error_where_written_once(refusal_of):
         ("{source: d}", [("missing", ("pattern",))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(ExDate, settings) == expected

@@ -58,14 +58,14 @@ VALUES = st.recursive(
 
 
 @given(st.lists(VALUES, max_size=6), st.sampled_from([",", " ,\n\t"]))
-def test_elements_are_those_of_the_array(elements, comma):
+def test_emits_the_elements_of_an_array(elements, comma):
     body = "[" + comma.join(map(json.dumps, elements)) + "]"
     expected = [element if isinstance(element, str) else json.dumps(element) for element in elements]
     assert bodies("{}", body) == [text.encode() for text in expected]
 
 
 @given(st.lists(st.binary(min_size=1, max_size=5).filter(lambda line: b"\n" not in line and not line.endswith(b"\r"))))
-def test_lines_are_those_that_were_written(lines):
+def test_lines_round_trip(lines):
     assert bodies("{form: lines}", b"".join(line + b"\n" for line in lines)) == lines
 
 
@@ -89,7 +89,7 @@ def test_lines_are_those_that_were_written(lines):
     ],
 )
 @pytest.mark.parametrize("on_invalid", ["error", "keep", "drop"])
-def test_what_is_no_array(body, on_invalid):
+def test_not_an_array(body, on_invalid):
     event = event_of(body)
     decorator = make(f"{{on_invalid: {on_invalid}}}")
     if on_invalid == "error":
@@ -102,7 +102,7 @@ def test_what_is_no_array(body, on_invalid):
 
 @pytest.mark.parametrize("on_invalid", ["error", "keep", "drop"])
 @pytest.mark.parametrize("on_missing", ["error", "keep", "drop"])
-def test_an_absent_attribute_has_a_choice_of_its_own(on_missing, on_invalid):
+def test_absent_attribute_follows_on_missing(on_missing, on_invalid):
     def became(event):
         try:
             return len(decorator.decorate(event))
@@ -116,14 +116,14 @@ def test_an_absent_attribute_has_a_choice_of_its_own(on_missing, on_invalid):
 
 
 @pytest.mark.parametrize("form", ["json", "lines"])
-def test_an_absent_attribute_is_as_no_array(form):
+def test_absent_attribute_follows_on_invalid(form):
     event = event_of("[1]")
     assert make(f"{{source: a, form: {form}, on_invalid: keep}}").decorate(event) == [event]
     assert make(f"{{source: a, form: {form}, on_invalid: drop}}").decorate(event) == []
 
 
 @pytest.mark.parametrize(("on_invalid", "count"), [("keep", 1), ("drop", 0)])
-def test_an_array_nested_too_deep_is_as_no_array(on_invalid, count):
+def test_array_nested_too_deep_follows_on_invalid(on_invalid, count):
     body = "[" + "[" * 100_000 + "]" * 100_001
     assert len(make(f"{{on_invalid: {on_invalid}}}").decorate(event_of(body))) == count
 
@@ -144,7 +144,7 @@ def test_errors(settings, body, code):
     assert caught.value.code == code
 
 
-def test_each_event_is_its_own_and_keeps_the_rest():
+def test_events_are_independent_copies():
     event = event_of("b", {"s": "[1,2]"}, host="h", key="k", origin=Origin("t", 1, 2))
     (first, second) = Chain([BoundDecorator(make("{source: s, attribute: part, number_attribute: n}"), "explode")]).run(
         event
@@ -159,7 +159,7 @@ def test_each_event_is_its_own_and_keeps_the_rest():
     assert (second.body, second.host, second.key) == (b"b", "h", b"k")
 
 
-def test_existing_attribute_is_an_error_where_written_once():
+def test_existing_attribute_fails_if_written_once():
     event = event_of("[1]", {"n": "0"}, write_once=True)
     with pytest.raises(DecorateError) as caught:
         make("{number_attribute: n}").decorate(event)
@@ -175,5 +175,5 @@ def test_existing_attribute_is_an_error_where_written_once():
         ("{max_events: 0}", [("greater_than_equal", ("max_events",))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Explode, settings) == expected

@@ -11,16 +11,16 @@ def filtered(text, **event):
 
 
 @pytest.mark.parametrize(("host", "kept"), [("a", True), ("b", False)])
-def test_keep(host, kept):
+def test_keep_condition(host, kept):
     assert filtered("{keep: \"%{host} == 'a'\"}", host=host) is kept
 
 
 @pytest.mark.parametrize(("host", "kept"), [("a", False), ("b", True)])
-def test_drop(host, kept):
+def test_drop_condition(host, kept):
     assert filtered("{drop: \"%{host} == 'a'\"}", host=host) is kept
 
 
-def test_reason():
+def test_drop_reason():
     for text, reason in (("", "filter"), (", reason: noise", "noise")):
         decorator = Filter(settings_of(Filter.settings_class(), f"{{drop: \"%{{host}} == 'a'\"{text}}}"))
         assert decorator.drop_reason == reason
@@ -35,5 +35,5 @@ def test_reason():
         ("{keep: \"%{host} == 'a'\", reason: ''}", [("string_too_short", ("reason",))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Filter, settings) == expected

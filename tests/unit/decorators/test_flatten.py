@@ -1,4 +1,4 @@
-"""The flatten decorator; how leaves are written stands with the json decorator."""
+"""The flatten decorator; the tests of json cover the text of leaves."""
 
 import json
 
@@ -34,7 +34,7 @@ from ingest.testing.events import event_of, settings_of
         ("{attributes: [a, b], on_invalid: keep}", {"a": "7", "b": "[7]"}, {"a": b"7", "b.0": b"7"}),
     ],
 )  # fmt: skip
-def test_what_is_taken_apart(attributes_after, settings, before, after):
+def test_flattens_attributes(attributes_after, settings, before, after):
     assert attributes_after(Flatten, settings, attributes=before) == after
 
 
@@ -53,11 +53,11 @@ def test_what_is_taken_apart(attributes_after, settings, before, after):
         ("{on_null: error}", "[null]", "null_value"),
     ],
 )
-def test_what_can_not_be_taken_apart_is_an_error(refusal_of, settings, value, code):
+def test_invalid_value_fails(refusal_of, settings, value, code):
     assert refusal_of(Flatten, settings, "", {"b": "[1]", "a": value}) == code
 
 
-def test_an_event_is_dropped_as_it_is():
+def test_dropped_event_is_unchanged():
     event = event_of("", {"a": "[1]", "b": "[x"})
     flatten = Flatten(settings_of(Flatten.settings_class(), "{on_invalid: drop}"))
     assert flatten.decorate(event) is False
@@ -65,7 +65,7 @@ def test_an_event_is_dropped_as_it_is():
 
 
 class TestWrittenOnce:
-    def test_what_is_taken_apart_makes_room(self, attributes_after):
+    def test_flattened_attribute_is_removed_first(self, attributes_after):
         after = attributes_after(Flatten, "{attributes: {a: ''}}", attributes={"a": '{"a": 1}'}, write_once=True)
         assert after == {"a": b"1"}
 
@@ -77,7 +77,7 @@ class TestWrittenOnce:
             ("{attributes: {a: ''}, keep: true}", {"a": '{"a": 1}'}),
         ],
     )
-    def test_a_name_that_is_taken_is_an_error(self, refusal_of, settings, attributes):
+    def test_existing_name_fails(self, refusal_of, settings, attributes):
         assert refusal_of(Flatten, settings, "", attributes, write_once=True) == "attribute_exists"
 
 
@@ -97,7 +97,7 @@ def leaves(content, name):
 
 
 @given(st.dictionaries(st.sampled_from("xyz"), st.lists(CONTENT, max_size=3) | st.dictionaries(st.text("ab"), CONTENT)))
-def test_every_leaf_has_the_name_of_its_path(contents):
+def test_every_leaf_is_named_by_its_path(contents):
     event = event_of("", {name: json.dumps(content) for name, content in contents.items()})
     Flatten(settings_of(Flatten.settings_class())).decorate(event)
     expected = {}
@@ -116,5 +116,5 @@ def test_every_leaf_has_the_name_of_its_path(contents):
         ("{on_null: drop}", "enum"),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, kind):
+def test_invalid_options_are_rejected(errors_of, settings, kind):
     assert kind in {error for error, _ in errors_of(Flatten, settings)}

@@ -37,7 +37,7 @@ def test_headers_and_body():
     assert (event.host, event.priority, event.nanos) == ("h", Priority.WARN, -7)
 
 
-def test_core_fields_that_are_not_said_stay():
+def test_absent_core_headers_keep_the_fields():
     event = event_of(avro({}, b"b"), host="h", priority=Priority.ERROR, nanos=5)
     FlumeAvro(settings_of(FlumeAvro.settings_class())).decorate(event)
     assert (event.body, event.host, event.priority, event.nanos) == (b"b", "h", Priority.ERROR, 5)
@@ -54,15 +54,15 @@ def test_core_fields_that_are_not_said_stay():
         (avro({"host": "h", "nanos": "x"}, b""), "bad_header"),
     ],
 )
-def test_what_is_no_such_event_is_an_error(refusal_of, value, code):
+def test_invalid_event_fails(refusal_of, value, code):
     assert refusal_of(FlumeAvro, "{}", value) == code
 
 
-def test_an_absent_attribute_is_an_error(refusal_of):
+def test_absent_attribute_fails(refusal_of):
     assert refusal_of(FlumeAvro, "{source: x}", avro({}, b"")) == "no_attribute"
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     value = avro({"host": "h", "x": "1"}, b"new")
     assert refusal_of(FlumeAvro, "{}", value, {"x": "old"}, write_once=True) == "attribute_exists"
 
@@ -71,7 +71,7 @@ NAMES = st.text() | st.sampled_from(["host", "priority", "nanos"])
 
 
 @given(st.binary() | st.builds(avro, st.dictionaries(NAMES, st.text() | st.sampled_from(["INFO", "7"])), st.binary()))
-def test_it_does_what_the_format_of_the_source_does(value):
+def test_equals_the_source_format(value):
     record = Record("topic", 0, 0, b"", value, 0)
     event = Decoder().decode(record)
     assert outcome(lambda: decorated(event)) == outcome(lambda: Decoder(format="flume_avro").decode(record))

@@ -1,9 +1,9 @@
 """
-What Flume's tables of escapes, decorators and the attr2hbase sink say, row by row; each id is a row.
+Flume's tables of escapes, decorators and the attr2hbase sink, row by row; each test ID is a row.
 
-Where our own answer is another one the row says so: what could only fail with an event there is refused in the
-configuration here, and attributes are written once only where `attributes: {existing: error}` asks for it, as it does
-in a configuration that was imported. These rows run with it.
+A row says so if attr2hbase differs: options that could only fail with an event in Flume are invalid in the
+configuration here, and attributes are written once only with `attributes: {existing: error}`, as in imported
+configurations. These rows use that setting.
 """
 
 import hashlib
@@ -27,11 +27,11 @@ BATCH_MS = 1_700_000_000_000
 REFUSED = "refused in the configuration"
 
 
-def chain_of(steps, zone="UTC"):
-    """The decorators of YAML text, one a line."""
+def chain_of(decorators, zone="UTC"):
+    """The decorators of a YAML text, one per line."""
     made = []
-    for step in yaml.safe_load(steps):
-        ((name, options),) = step.items() if isinstance(step, dict) else ((step, None),)
+    for entry in yaml.safe_load(decorators):
+        ((name, options),) = entry.items() if isinstance(entry, dict) else ((entry, None),)
         kind = Catalog().load("decorators", name)
         settings = kind.settings_class().model_validate(options or {}, context={"timezone": zone})
         made.append(BoundDecorator(kind(settings), name))
@@ -44,10 +44,10 @@ def outcomes_of(chain, events):
     return outcomes + [outcome for _, late in chain.split_end() for outcome in late]
 
 
-def became(steps, event, zone="UTC"):
-    """The events that come out, the code of an error, or that the decorators are refused."""
+def result_of(decorators, event, zone="UTC"):
+    """The resulting events, the code of an error, or that the options are invalid."""
     try:
-        chain = chain_of(steps, zone)
+        chain = chain_of(decorators, zone)
     except ValidationError:
         return REFUSED
     outcomes = outcomes_of(chain, [event])
@@ -108,7 +108,7 @@ AB = {"a": b"1", "b": b"2"}
 
 
 @pytest.mark.parametrize(
-    ("steps", "attributes", "expected"),
+    ("decorators", "attributes", "expected"),
     rows(
         ("value: the literal", "- value: {attribute: x, value: '%%{host}'}", {}, {"x": b"%{host}"}),
         ("value: escape=true", "- value: {attribute: x, value: '<%{host}>'}", {}, {"x": b"<h>"}),
@@ -175,9 +175,9 @@ AB = {"a": b"1", "b": b"2"}
         ("nullDeco", "- null_deco", AB, AB),
     ),
 )
-def test_transformations(steps, attributes, expected):
-    """The table of per-event transformations; `format` changes the body and stands below."""
-    found = became(steps, event_of(BODY, attributes, host="h", write_once=True))
+def test_transformations(decorators, attributes, expected):
+    """The table of per-event transformations; `format`, which changes the body, follows below."""
+    found = result_of(decorators, event_of(BODY, attributes, host="h", write_once=True))
     if isinstance(found, list):
         (event,) = found
         assert (event.attributes, event.body, event.host) == (expected, BODY, "h")
@@ -188,12 +188,12 @@ def test_transformations(steps, attributes, expected):
 def test_format_replaces_the_body_and_keeps_the_rest():
     """Row `format` of the table of transformations."""
     before = event_of("x", AB, host="h", nanos=5, priority=Priority.WARN, write_once=True)
-    (after,) = became("- format: {template: '%{host}:%{a}'}", before)
+    (after,) = result_of("- format: {template: '%{host}:%{a}'}", before)
     assert after == event_of("h:1", AB, host="h", nanos=5, priority=Priority.WARN, write_once=True)
 
 
 @pytest.mark.parametrize(
-    ("steps", "body", "attributes", "expected"),
+    ("decorators", "body", "attributes", "expected"),
     rows(
         ('split(":",2,"x")', "- split: {separator: ':', index: 2, attribute: x}", b"a:b::", {}, {"x": b""}),
         (
@@ -227,9 +227,9 @@ def test_format_replaces_the_body_and_keeps_the_rest():
         ),
     ),
 )
-def test_transformations_as_configured(steps, body, attributes, expected):
+def test_transformations_as_configured(decorators, body, attributes, expected):
     """The examples under the table of per-event transformations."""
-    found = became(steps, event_of(body, attributes, nanos=42, write_once=True))
+    found = result_of(decorators, event_of(body, attributes, nanos=42, write_once=True))
     assert (found if isinstance(found, str) else found[0].attributes) == expected
 
 
@@ -237,7 +237,7 @@ ACCESS = "- ex_date: {source: date, pattern: 'dd/MMM/yyyy:HH:mm:ss Z'}"
 
 
 @pytest.mark.parametrize(
-    ("steps", "zone", "text", "expected"),
+    ("decorators", "zone", "text", "expected"),
     rows(
         (
             'exDate("date","dd/MMM/yyyy:HH:mm:ss Z") (Denver)',
@@ -256,16 +256,16 @@ ACCESS = "- ex_date: {source: date, pattern: 'dd/MMM/yyyy:HH:mm:ss Z'}"
         ),
     ),
 )
-def test_ex_date(steps, zone, text, expected):
+def test_ex_date(decorators, zone, text, expected):
     """The table of exDate."""
-    (event,) = became(steps, event_of("", {"date": text}, write_once=True), zone)
+    (event,) = result_of(decorators, event_of("", {"date": text}, write_once=True), zone)
     assert {part: event.attributes[f"date{part}"] for part in expected} == expected
 
 
-def passed(steps, count):
-    """Which of so many records of a partition pass; every other one is counted."""
+def passed(decorators, count):
+    """The records of a partition that pass; all others are counted."""
     events = [event_of("x", origin=Origin("t", 0, offset)) for offset in range(count)]
-    outcomes = outcomes_of(chain_of(steps), events)
+    outcomes = outcomes_of(chain_of(decorators), events)
     kept = [outcome.origin.offset for outcome in outcomes if isinstance(outcome, Event)]
     dropped = [outcome.event.origin.offset for outcome in outcomes if isinstance(outcome, Dropped)]
     assert sorted({*kept, *dropped}) == list(range(count))
@@ -273,7 +273,7 @@ def passed(steps, count):
 
 
 @pytest.mark.parametrize(
-    ("steps", "count", "expected"),
+    ("decorators", "count", "expected"),
     rows(
         ("intervalSampler: first, then every n-th", "- interval_sampler: {n: 10}", 31, [0, 10, 20, 30]),
         ("intervalSampler: 0", "- interval_sampler: {n: 0}", 1, REFUSED),
@@ -289,30 +289,30 @@ def passed(steps, count):
         ("mult: 0 drops", "- mult: {n: 0}", 2, []),
     ),
 )
-def test_filters_and_samplers(steps, count, expected):
+def test_filters_and_samplers(decorators, count, expected):
     """The table of filters and samplers."""
     if expected is REFUSED:
-        assert became(steps, event_of()) == REFUSED
+        assert result_of(decorators, event_of()) == REFUSED
         return
-    found = passed(steps, count)
+    found = passed(decorators, count)
     assert (len(found) if isinstance(expected, int) else found) == expected
 
 
 def test_mult_events_with_benchmark_inject_once():
     """Row `mult` of the table of filters and samplers."""
-    assert len(became("- mult: {n: 3}", event_of("", {"BenchmarkInject": "x"}))) == 1
+    assert len(result_of("- mult: {n: 3}", event_of("", {"BenchmarkInject": "x"}))) == 1
 
 
 @pytest.mark.parametrize(
     "name", ["flakey_append", "interval_flakey_append"], ids=["flakeyAppend", "intervalFlakeyAppend"]
 )
-def test_flakey_appends_are_no_steps_here(name):
-    """Rows of test aids of the table of filters and samplers: what they were for, failpoints do."""
+def test_flakey_append_decorators_are_unknown(name):
+    """Rows of test tools in the table of filters and samplers: failpoints replace them."""
     assert name not in Catalog().names("decorators")
 
 
 def options_of(**options):
-    """Options of attr2hbase that are checked, or that they are refused."""
+    """Validated options of attr2hbase, or that they are invalid."""
     try:
         return Attr2HBaseSettings.model_validate({"table": "t"} | options)
     except ValidationError:
@@ -325,7 +325,7 @@ def mapped(attributes, body=b"", *, host="h", timestamp_ms=5, **options):
 
 
 def columns(attributes, body=b"", **options):
-    """Columns beside the system cells of an event with a row key, and what is in them."""
+    """Columns and values of an event with a row key, without the system cells."""
     found = mapped({options.get("attr_prefix", "2hb_"): b"row"} | attributes, body, **options)
     if isinstance(found, Skipped):
         return {}
@@ -394,7 +394,7 @@ def test_attr2hbase_columns(attribute, expected, number, options):
 
 
 @pytest.mark.parametrize("options", SYSTEMS, ids=SYSTEM_IDS)
-def test_attr2hbase_the_row_key_attribute(options):
+def test_attr2hbase_row_key_attribute(options):
     """Row `the row key attribute` of the table of attributes and their columns."""
     assert columns({}, **options) == {}
 

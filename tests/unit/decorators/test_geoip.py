@@ -1,4 +1,4 @@
-"""The geoip decorator, on databases made for it."""
+"""The geoip decorator, with generated databases."""
 
 import os
 
@@ -31,7 +31,7 @@ def make(path, **options):
 
 
 def write(path, content, *, age_s=60.0):
-    """Write beside and rename, as those do who hand databases out."""
+    """Write to a temporary file and rename it, as update tools do."""
     new = path.with_name("new")
     new.write_bytes(content)
     past = new.stat().st_mtime - age_s
@@ -94,13 +94,13 @@ def test_addresses(path, address, expected):
 
 
 @given(st.ip_addresses(v=4))
-def test_any_address_is_found_where_it_is(path, address):
+def test_any_address_is_found(path, address):
     decorator = make(path, fields={"country.iso_code": "c"})
     expected = {"c": b"GB"} if str(address).startswith("81.2.69.") else {}
     assert after(decorator, str(address)) == expected
 
 
-def test_an_address_that_is_not_there(path):
+def test_address_not_in_the_database(path):
     event = event_of("8.8.8.8")
     assert make(path, on_not_found="drop").decorate(event) is False
     assert make(path, on_not_found="drop").drop_reason == "no_entry"
@@ -109,19 +109,19 @@ def test_an_address_that_is_not_there(path):
     assert (caught.value.code, event.attributes) == ("no_entry", {})
 
 
-def test_an_entry_without_the_field_is_there(path):
+def test_entry_without_the_field_is_found(path):
     assert after(make(path, on_not_found="error"), "10.0.0.1") == {}
 
 
 @pytest.mark.parametrize(("source", "code"), [(None, "bad_address"), ("a", "no_attribute")])
-def test_what_is_no_address(path, source, code):
+def test_not_an_address(path, source, code):
     with pytest.raises(DecorateError) as caught:
         make(path, source=source).decorate(event_of("x"))
     assert caught.value.code == code
     assert after(make(path, source=source, on_invalid="keep"), "x") == {}
 
 
-def test_many_addresses_do_not_fill_the_memory(path, monkeypatch):
+def test_cached_addresses_are_bounded(path, monkeypatch):
     monkeypatch.setattr(geoip, "_MAX_ADDRESSES", 4)
     decorator = make(path)
     for number in range(10):
@@ -129,7 +129,7 @@ def test_many_addresses_do_not_fill_the_memory(path, monkeypatch):
     assert len(decorator._entries.known) <= 4
 
 
-def test_a_changed_database_is_read_when_a_split_starts(tmp_path):
+def test_changed_database_is_read_at_the_start_of_a_split(tmp_path):
     path = tmp_path / "x.mmdb"
     write(path, database({"81.0.0.0/8": {"country": {"iso_code": "GB"}}}))
     decorator = make(path)
@@ -140,7 +140,7 @@ def test_a_changed_database_is_read_when_a_split_starts(tmp_path):
     assert after(decorator, "81.0.0.1") == {"c": b"FR"}
 
 
-def test_a_file_that_is_written_over_changes_nothing_before(tmp_path):
+def test_overwritten_file_has_no_effect_before_the_next_split(tmp_path):
     path = tmp_path / "x.mmdb"
     write(path, database(NETWORKS))
     decorator = make(path)
@@ -158,7 +158,7 @@ def test_broken_database_fails_the_split_and_no_event(tmp_path):
     assert after(decorator, "81.2.69.1") == {"c": b"GB"}
 
 
-def test_a_database_that_is_broken_inside_fails_the_event(tmp_path):
+def test_broken_database_entry_fails_the_event(tmp_path):
     path = tmp_path / "x.mmdb"
     content = database({"81.0.0.0/8": {"country": {"iso_code": "GB"}}}, ip_version=4)
     write(path, content.replace(b"\xe1Gcountry", b"\xe1\x00\xf8country"))
@@ -168,7 +168,7 @@ def test_a_database_that_is_broken_inside_fails_the_event(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"no database", database(NETWORKS)[:-10], database(NETWORKS)[:40]])
-def test_what_is_no_database_is_refused_at_its_place(tmp_path, content, errors_of):
+def test_invalid_database_is_rejected_at_its_option(tmp_path, content, errors_of):
     path = tmp_path / "x.mmdb"
     path.write_bytes(content)
     assert errors_of(Geoip, f"{{path: '{path}', fields: {{a: a}}}}") == [("unknown_reference", ())]
@@ -176,14 +176,14 @@ def test_what_is_no_database_is_refused_at_its_place(tmp_path, content, errors_o
     assert errors_of(Geoip, f"{{path: '{tmp_path}', fields: {{a: a}}}}") == [("unknown_reference", ())]
 
 
-def test_existing_attribute_is_an_error_where_written_once(path):
+def test_existing_attribute_fails_if_written_once(path):
     event = event_of("81.2.69.1", {"c": ""}, write_once=True)
     with pytest.raises(DecorateError) as caught:
         make(path).decorate(event)
     assert caught.value.code == "attribute_exists"
 
 
-def test_the_database_of_the_examples_is_what_it_says():
+def test_database_of_the_examples_is_as_described():
     london = {
         "country": {"iso_code": "GB", "is_in_european_union": False},
         "city": {"names": {"en": "London"}},

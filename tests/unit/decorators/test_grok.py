@@ -18,12 +18,12 @@ from ingest.testing.events import event_of, settings_of
 
 
 def whole(name, text):
-    """Whether a known pattern describes a text."""
+    """Whether a known pattern matches a whole text."""
     return expanded(f"%{{{name}}}", LIBRARY).pattern.fullmatch(text.encode()) is not None
 
 
 def found(pattern, text):
-    """What a pattern finds first."""
+    """The first match of a pattern."""
     match = expanded(pattern, LIBRARY).pattern.search(text.encode())
     return None if match is None else match[0].decode()
 
@@ -33,7 +33,7 @@ def grok(settings):
 
 
 class TestLibrary:
-    """Each known pattern, against texts that are and are not what it says."""
+    """Each known pattern with texts that match and texts that do not."""
 
     @pytest.mark.parametrize(
         ("name", "texts", "others"),
@@ -162,7 +162,7 @@ class TestLibrary:
             ("%{SYSLOGPROG}:", "a postfix/smtpd[42]: x", "postfix/smtpd[42]:"),
         ],
     )
-    def test_it_is_found_inside_a_text(self, pattern, text, expected):
+    def test_pattern_may_match_inside_a_text(self, pattern, text, expected):
         assert found(pattern, text) == expected
 
     @given(st.ip_addresses())
@@ -173,7 +173,7 @@ class TestLibrary:
         assert [text for text in texts if not whole("IP", text)] == []
 
     @given(st.text("0123456789abcdef:.", max_size=20))
-    def test_what_is_no_address_is_not_taken_for_one_of_version_six(self, text):
+    def test_ipv6_matches_addresses_only(self, text):
         try:
             is_address = ipaddress.ip_address(text).version == 6
         except ValueError:
@@ -249,26 +249,26 @@ class TestPatterns:
         else:
             assert attributes_after(Grok, settings, text) == {"a": expected, "b": b""}
 
-    def test_the_first_pattern_that_is_found_counts(self, attributes_after):
+    def test_first_matching_pattern_is_used(self, attributes_after):
         settings = "{patterns: ['^%{INT:number}$', '^%{WORD:word}$', '%{GREEDYDATA:rest}']}"
         found = [attributes_after(Grok, settings, text) for text in (b"12", b"ab", b"a b")]
         assert found == [{"number": b"12"}, {"word": b"ab"}, {"rest": b"a b"}]
 
-    def test_own_patterns_use_each_other_and_replace_known_ones(self, attributes_after):
+    def test_custom_patterns_may_refer_to_and_override_others(self, attributes_after):
         own = "{PAIR: '%{KEY:key}=%{WORD:value}', KEY: '[a-z]+', WORD: '[0-9]+'}"
         settings = f"{{definitions: {own}, patterns: ['%{{PAIR}}']}}"
         assert attributes_after(Grok, settings, b"A=1 b=2") == {"key": b"b", "value": b"2"}
 
-    def test_flags_of_an_own_pattern_are_its_own(self, attributes_after):
+    def test_flags_of_a_custom_pattern_apply_to_it_only(self, attributes_after):
         settings = "{definitions: {YES: '(?i)yes|no'}, patterns: ['^a%{YES:x}b$']}"
         assert attributes_after(Grok, settings, b"aNOb") == {"x": b"NO"}
         assert attributes_after(Grok, settings[:-1] + ", on_no_match: keep}", b"ANOb") == {}
 
-    def test_an_own_pattern_holds_together(self, attributes_after):
+    def test_custom_pattern_is_grouped(self, attributes_after):
         settings = "{definitions: {AB: 'a|b'}, patterns: ['^%{AB}+c(?<x>d)$']}"
         assert attributes_after(Grok, settings, b"abacd") == {"x": b"d"}
 
-    def test_more_groups_than_two_digits(self, attributes_after):
+    def test_more_than_99_groups(self, attributes_after):
         pattern = "".join(f"(?<g{number}>.)" for number in range(120)) + r"\k<g110>"
         text = bytes(range(33, 93)) * 2
         assert len(attributes_after(Grok, f"{{patterns: ['{pattern}']}}", text + text[110:111])) == 120
@@ -285,7 +285,7 @@ def test_parts_of_a_log_line(attributes_after):
     }
 
 
-def test_anchored_patterns_describe_the_whole_text(attributes_after):
+def test_anchored_patterns_match_the_whole_text(attributes_after):
     settings = "{patterns: ['%{INT:a}', '%{WORD:b}'], anchored: true, on_no_match: keep}"
     found = [attributes_after(Grok, settings, text) for text in (b"12\n", b"1a", b"1 a")]
     assert found == [{"a": b"12"}, {"b": b"1a"}, {}]
@@ -295,24 +295,24 @@ class TestNoMatch:
     def test_fails(self, refusal_of):
         assert refusal_of(Grok, "{patterns: ['%{INT}', '%{IP}']}", b"x") == "no_match"
 
-    def test_or_drops(self):
+    def test_drops_with_on_no_match_drop(self):
         decorator = grok("{patterns: ['%{INT}'], on_no_match: drop}")
         assert (decorator.decorate(event_of(b"x")), decorator.drop_reason) == (False, "no_match")
 
-    def test_or_sets_nothing(self, attributes_after):
+    def test_passes_with_on_no_match_keep(self, attributes_after):
         assert attributes_after(Grok, "{patterns: ['%{INT}'], on_no_match: keep}", b"x") == {}
 
 
-def test_an_attribute_is_searched(attributes_after):
+def test_searches_an_attribute(attributes_after):
     assert attributes_after(Grok, "{source: s, patterns: ['%{INT:a}']}", b"1", {"s": "2"})["a"] == b"2"
 
 
-def test_an_absent_attribute_has_no_match(refusal_of, attributes_after):
+def test_absent_attribute_has_no_match(refusal_of, attributes_after):
     assert refusal_of(Grok, "{source: s, patterns: ['%{INT:a}']}", b"1") == "no_attribute"
     assert attributes_after(Grok, "{source: s, patterns: ['%{INT:a}'], on_no_match: keep}", b"1") == {}
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     settings = "{patterns: ['%{INT:b} %{INT:a}']}"
     assert refusal_of(Grok, settings, b"1 2", {"a": "0"}, write_once=True) == "attribute_exists"
 
@@ -328,7 +328,7 @@ def problems(settings):
     [
         ("a %{WROD:x}", 'there is no pattern "WROD"; did you mean "WORD"', 3),
         ("%{INT:x:itn}", 'there is no type "itn"; did you mean "int"', 1),
-        ("%{INT:x:q}", 'there is no type "q"; there are int, long, float, double, boolean, string', 1),
+        ("%{INT:x:q}", 'there is no type "q"; the types are int, long, float, double, boolean, string', 1),
         ("%{INT:a:b:c}", "a tag is", 1),
         ("ab %{INT", "a tag is", 4),
         ("%{INT} %{}", "a tag is", 8),
@@ -336,21 +336,21 @@ def problems(settings):
         ("%{INT:x} a**", "multiple repeat", 12),
         ("%{INT})", "unbalanced parenthesis", 7),
         ("%{INT}**", "multiple repeat", 8),
-        (r"(.)\1", "groups have no numbers here", 4),
-        (r"(?<ab>.)\k<abc>", 'no group "abc" stands before this; did you mean "ab"', 9),
-        ("(?<>a)", "a group without a name", 1),
-        ("(?<a>b)?(?(a)c)", "no condition on a group", 9),
+        (r"(.)\1", "references by number are not supported", 4),
+        (r"(?<ab>.)\k<abc>", 'there is no group "abc" before this reference; did you mean "ab"', 9),
+        ("(?<>a)", "a group has an empty name", 1),
+        ("(?<a>b)?(?(a)c)", "conditions on a group", 9),
         ("[%{INT}", "a character set is not closed", 1),
         ("[[:alhpa:]]", 'there is no class [:alhpa:]; did you mean "alpha"', 1),
         ("[[:^alpha:]]", "there is no class [:^alpha:]", 1),
-        ("(?m)a", "elsewhere m", 1),
-        ("a(?i)b", "flags stand at the beginning", 2),
-        ("(?x: a)", "no flags here", 1),
+        ("(?m)a", "m in other tools", 1),
+        ("a(?i)b", "flags are allowed at the start", 2),
+        ("(?x: a)", 'unknown flags "x"', 1),
         (r"a\h", r"bad escape \h", 2),
         ("(?<=a+)b", "look-behind requires fixed-width pattern", 1),
     ],
 )
-def test_wrong_patterns_are_refused_with_their_column(pattern, message, column):
+def test_invalid_patterns_are_rejected_with_column(pattern, message, column):
     ((loc, said, where),) = problems("{patterns: ['%{WORD}', '" + pattern.replace("'", "''") + "']}")
     assert (loc, where) == (("patterns", 1), column)
     assert said.startswith("bad pattern: ")
@@ -367,7 +367,7 @@ def test_wrong_patterns_are_refused_with_their_column(pattern, message, column):
         ("'a b': 'x'", "a b", "cannot be the name of a pattern", None),
     ],
 )
-def test_wrong_definitions_are_refused_with_their_column(definitions, name, message, column):
+def test_invalid_definitions_are_rejected_with_column(definitions, name, message, column):
     loc, said, where = problems(f"{{definitions: {{{definitions}}}, patterns: ['%{{WORD}}']}}")[0]
     assert (loc, where) == (("definitions", name), column)
     assert message in said
@@ -384,24 +384,24 @@ def test_wrong_definitions_are_refused_with_their_column(definitions, name, mess
         ("{patterns: ['a'], on_no_match: empty}", [("enum", ("on_no_match",))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Grok, settings) == expected
 
 
-def test_what_stands_for_too_much_is_refused():
+def test_too_long_expansion_is_rejected():
     doubling = {f"A{number}": f"%{{A{number + 1}}}" * 2 for number in range(30)} | {"A30": "a"}
-    with pytest.raises(ExpressionSyntaxError, match="stands for more than"):
+    with pytest.raises(ExpressionSyntaxError, match="expands to more than"):
         expanded("%{A0}", doubling)
 
 
-def test_what_is_nested_too_deep_is_refused():
+def test_too_deep_nesting_is_rejected():
     chain = {f"A{number}": f"%{{A{number + 1}}}" for number in range(100)} | {"A100": "a"}
-    with pytest.raises(ExpressionSyntaxError, match="too many patterns inside each other"):
+    with pytest.raises(ExpressionSyntaxError, match="patterns are nested too deep"):
         expanded("%{A0}", chain)
 
 
 @given(st.text(st.sampled_from("ab%{}()[]?<>:'*\\k1iNT^-=|#"), max_size=16))
-def test_no_pattern_does_anything_but_expand_or_say_where(pattern):
+def test_any_pattern_expands_or_fails_with_column(pattern):
     column, groups, captures = 1, 0, ()
     try:
         found, captures = expanded(pattern, {"N": "[0-9]", "T": "(?i)t|(?<x>u)"})

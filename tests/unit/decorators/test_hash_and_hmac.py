@@ -1,4 +1,4 @@
-"""The decorators that make pseudonyms: hash and hmac."""
+"""The decorators that compute digests: hash and hmac."""
 
 import hashlib
 import hmac
@@ -23,14 +23,14 @@ IDS = ["hash", "hmac"]
 
 @pytest.mark.parametrize("algorithm", list(hash_step.Algorithm))
 @pytest.mark.parametrize("body", [b"", b"hello", bytes(range(256))])
-def test_each_digest_is_that_of_hashlib(attributes_after, algorithm, body):
+def test_digests_equal_hashlib(attributes_after, algorithm, body):
     found = attributes_after(Hash, f"{{algorithm: {algorithm}, attribute: h}}", body)
     assert found == {"h": hashlib.new(algorithm, body).hexdigest().encode()}
 
 
 @pytest.mark.parametrize("algorithm", list(hmac_step.Algorithm))
 @pytest.mark.parametrize("body", [b"", b"hello", bytes(range(256))])
-def test_each_hmac_is_that_of_the_library(attributes_after, algorithm, body):
+def test_hmacs_equal_the_library(attributes_after, algorithm, body):
     found = attributes_after(Hmac, f"{{secret: schlüssel, algorithm: {algorithm}, attribute: h}}", body)
     assert found == {"h": hmac.new("schlüssel".encode(), body, algorithm.value).hexdigest().encode()}
 
@@ -41,7 +41,7 @@ def test_rfc_4231_case_2(attributes_after):
 
 
 @given(st.binary(), st.text(st.characters(exclude_categories=["Cs"])))
-def test_the_salt_stands_before_the_value(value, salt):
+def test_salt_precedes_the_value(value, salt):
     settings = Hash.settings_class().model_validate({"attributes": ["a"], "salt": salt})
     event = event_of("", {"a": value})
     Hash(settings).decorate(event)
@@ -55,7 +55,7 @@ class TestWhere:
         assert list(found) == ["a", "b", "c"]
         assert (found["a"] == found["c"] != b"1", found["b"]) == (True, b"2")
 
-    def test_in_place_also_where_attributes_are_written_once(self, attributes_after, kind, start):
+    def test_in_place_if_attributes_are_written_once(self, attributes_after, kind, start):
         assert attributes_after(kind, start + "attributes: [a]}", b"", {"a": "1"}, write_once=True)["a"] != b"1"
 
     def test_into_another_attribute_once(self, attributes_after, refusal_of, kind, start):
@@ -63,11 +63,11 @@ class TestWhere:
         assert attributes_after(kind, text, b"", {"a": "1"})["a"] == b"1"
         assert refusal_of(kind, text, b"", {"a": "1", "h": "0"}, write_once=True) == "attribute_exists"
 
-    def test_an_absent_source_gives_nothing_unless_it_must_be_there(self, attributes_after, refusal_of, kind, start):
+    def test_absent_source_sets_nothing_unless_required(self, attributes_after, refusal_of, kind, start):
         assert attributes_after(kind, start + "attribute: h, source: a}", b"x") == {}
         assert refusal_of(kind, start + "attribute: h, source: a, on_missing: error}", b"x") == "no_attribute"
 
-    def test_the_same_bytes_in_each_encoding(self, attributes_after, kind, start):
+    def test_encodings_have_the_same_bytes(self, attributes_after, kind, start):
         raw, base64, hexadecimal = (
             attributes_after(kind, f"{start}attribute: h, encoding: {name}}}", b"x")["h"]
             for name in ("raw", "base64", "hex")
@@ -83,11 +83,11 @@ class TestWhere:
             ("attribute: a, encoding: octal}", [("enum", ("encoding",))]),
         ],
     )
-    def test_wrong_options_are_refused(self, errors_of, kind, start, settings, expected):
+    def test_invalid_options_are_rejected(self, errors_of, kind, start, settings, expected):
         assert errors_of(kind, start + settings) == expected
 
 
-def test_hmac_wants_a_key(errors_of):
+def test_hmac_needs_a_key(errors_of):
     assert errors_of(Hmac, "{attribute: a}") == [("missing", ("secret",))]
     assert errors_of(Hmac, "{attribute: a, secret: ''}") == [("too_short", ("secret",))]
 
@@ -95,7 +95,7 @@ def test_hmac_wants_a_key(errors_of):
 class TestSecrets:
     @pytest.fixture
     def write(self, tmp_path):
-        def write(step):
+        def write(decorator):
             content = {
                 "version": 1,
                 "secrets": {"directory": str(tmp_path / "secrets")},
@@ -103,7 +103,7 @@ class TestSecrets:
                 "pipelines": {
                     "p": {
                         "source": {"files": {"path": "in"}},
-                        "decorators": [step],
+                        "decorators": [decorator],
                         "sinks": [{"attr2hbase": {"table": "t"}}],
                     }
                 },
@@ -116,14 +116,16 @@ class TestSecrets:
         return write
 
     @pytest.mark.parametrize(("kind", "option"), [("hmac", "secret"), ("hash", "salt")])
-    def test_the_secret_is_read_and_never_shown(self, write, kind, option):
+    def test_secret_is_resolved_and_never_shown(self, write, kind, option):
         configuration = write({kind: {option: "${secret:pseudonyms}", "attributes": ["a"]}})
-        (step,) = configuration.pipelines["p"].decorators
-        assert getattr(step.settings, option).get_secret_value() == "open sesame"
-        assert "open sesame" not in repr(configuration) + repr(step.settings) + step.settings.model_dump_json()
+        (decorator,) = configuration.pipelines["p"].decorators
+        assert getattr(decorator.settings, option).get_secret_value() == "open sesame"
+        assert (
+            "open sesame" not in repr(configuration) + repr(decorator.settings) + decorator.settings.model_dump_json()
+        )
 
     @pytest.mark.parametrize(("kind", "option"), [("hmac", "secret"), ("hash", "salt")])
-    def test_a_secret_in_the_file_is_refused_and_not_told(self, write, kind, option):
+    def test_literal_secret_is_rejected_and_not_shown(self, write, kind, option):
         with pytest.raises(Exception, match=r"a secret of .* stands in the file") as caught:
             write({kind: {option: "open sesame", "attributes": ["a"]}})
         assert "open sesame" not in str(caught.value) + caught.value.report.to_text()

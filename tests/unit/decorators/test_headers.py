@@ -83,27 +83,27 @@ def test_encoded_words_stay_without_the_option(attributes_after):
 
 
 @pytest.mark.parametrize("body", [b"it works", b"A: 1\nit works", b": 1", b" A: 1", b"A B: 1", b"\x00: 1"])
-def test_what_is_no_header_is_an_error(refusal_of, body):
+def test_invalid_header_fails(refusal_of, body):
     assert refusal_of(Headers, "{}", body) == "bad_header_line"
 
 
-def test_an_attribute_is_read(attributes_after):
+def test_reads_an_attribute(attributes_after):
     assert attributes_after(Headers, "{source: s}", b"x", {"s": "A: 1"})["a"] == b"1"
 
 
-def test_an_absent_attribute_is_an_error(refusal_of):
+def test_absent_attribute_fails(refusal_of):
     assert refusal_of(Headers, "{source: s}") == "no_attribute"
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     assert refusal_of(Headers, "{}", b"B: 1\nA: 2", {"a": "0"}, write_once=True) == "attribute_exists"
 
 
-def test_many_lines_of_one_name_take_no_time_that_grows_with_their_square(attributes_after):
+def test_many_lines_of_one_name_take_linear_time(attributes_after):
     assert attributes_after(Headers, "{separator: ''}", b"A: x\n" * 100_000) == {"a": b"x" * 100_000}
 
 
-def test_long_folds_take_no_time_that_grows_with_their_square(attributes_after):
+def test_long_folds_take_linear_time(attributes_after):
     assert attributes_after(Headers, "{}", b"A: x" + b"\n " * 100_000 + b" " * 100_000 + b"y") == {"a": b"x y"}
 
 
@@ -116,7 +116,7 @@ def test_long_folds_take_no_time_that_grows_with_their_square(attributes_after):
         ("{on_bad_line: drop}", [("enum", ("on_bad_line",))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Headers, settings) == expected
 
 
@@ -129,7 +129,7 @@ LINES = st.text(st.characters(exclude_categories=["Cc", "Z", "Cs"]), min_size=1,
     st.sampled_from(["\n", "\r\n"]),
     st.text(max_size=10),
 )
-def test_what_was_written_is_read(fields, end, rest):
+def test_round_trip(fields, end, rest):
     folded = {name: f"{end}\t".join(lines) for name, lines in fields.items()}
     text = "".join(f"{name}: {value}{end}" for name, value in folded.items()) + end + rest
     event = event_of(text)
@@ -138,7 +138,7 @@ def test_what_was_written_is_read(fields, end, rest):
 
 
 @given(st.text(max_size=20), st.sampled_from(["utf-8", "utf-16"]))
-def test_words_that_were_encoded_are_decoded(text, charset):
+def test_encoded_words_round_trip(text, charset):
     word = base64.b64encode(text.encode(charset)).decode()
     event = event_of(f"A: =?{charset}?B?{word}?=")
     headers("{decode_words: true}").decorate(event)
@@ -146,7 +146,7 @@ def test_words_that_were_encoded_are_decoded(text, charset):
 
 
 @given(st.binary(max_size=60), st.booleans())
-def test_any_bytes_are_headers_or_an_error(text, skip):
+def test_any_bytes_parse_or_fail(text, skip):
     decorator = headers("{on_bad_line: skip, decode_words: true}" if skip else "{first_line_attribute: l}")
     failed = ""
     try:

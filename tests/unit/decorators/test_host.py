@@ -26,7 +26,7 @@ from ingest.testing.events import event_of, settings_of
         ("form: full, domain: example.com", "::1", "::1"),
     ],
 )
-def test_forms(options, host, expected):
+def test_formats(options, host, expected):
     for settings, before, place in (
         (f"{{attribute: x, {options}}}", {}, "x"),
         (f"{{source: s, attribute: x, {options}}}", {"s": host}, "x"),
@@ -38,14 +38,14 @@ def test_forms(options, host, expected):
         assert place is None or event.host == ("other" if before else host)
 
 
-def test_the_host_itself_is_put_into_a_form():
+def test_host_is_converted_in_place():
     event = event_of(host="web-1.example.com")
     Host(settings_of(HostSettings, "{form: short}")).decorate(event)
     assert (event.host, event.attributes) == ("web-1", {})
 
 
 @given(st.binary(min_size=1, max_size=20))
-def test_any_bytes_go_through_the_host_and_back(name):
+def test_any_bytes_round_trip_through_the_host(name):
     event = event_of(attributes={"a": name})
     Host(HostSettings(source="a")).decorate(event)
     Host(HostSettings(attribute="b")).decorate(event)
@@ -54,7 +54,7 @@ def test_any_bytes_go_through_the_host_and_back(name):
 
 @example(b".", "{form: full, domain: d.e}")
 @given(st.binary(min_size=1, max_size=20), st.sampled_from(["{form: short}", "{form: full, domain: d.e}"]))
-def test_a_form_is_had_once(name, settings):
+def test_conversion_is_idempotent(name, settings):
     decorator = Host(settings_of(HostSettings, settings))
     event = event_of(attributes={"a": name})
     Host(HostSettings(source="a")).decorate(event)
@@ -78,7 +78,7 @@ def test_no_host(refusal_of, attributes_after, settings, attributes, code):
     assert "x" not in attributes_after(Host, keeping, b"", attributes)
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     assert refusal_of(Host, "{attribute: x}", b"", {"x": ""}, host="h", write_once=True) == "attribute_exists"
 
 
@@ -92,5 +92,5 @@ def test_existing_attribute_is_an_error_where_written_once(refusal_of):
         ("{form: long}", [("enum", ("form",))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Host, settings) == expected

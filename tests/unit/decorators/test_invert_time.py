@@ -33,13 +33,13 @@ def test_both_forms(time_ms, text, long):
 
 
 @given(TIMES, TIMES)
-def test_the_later_one_comes_first(one, other):
+def test_later_time_sorts_first(one, other):
     for text in ("{attribute: a}", "{attribute: a, encoding: int64}"):
         assert (inverted(text, one) > inverted(text, other)) == (one < other)
 
 
 @given(TIMES)
-def test_inverted_once_more_it_is_the_time(time_ms):
+def test_inverting_twice_restores_the_time(time_ms):
     event = event_of("", {"a": str(time_ms)})
     for _ in range(2):
         InvertTime(settings_of(InvertTime.settings_class(), "{source: a}")).decorate(event)
@@ -47,18 +47,18 @@ def test_inverted_once_more_it_is_the_time(time_ms):
 
 
 @given(TIMES)
-def test_the_function_of_that_name_gives_the_same(time_ms):
+def test_equals_the_function_of_that_name(time_ms):
     event = event_of("", timestamp_ms=time_ms)
     assert inverted("{attribute: a}", time_ms) == Template.parse("%{inverted_time()}").render(event)
 
 
 @pytest.mark.parametrize("text", ["7.9", "1e3", "0.5"])
-def test_the_function_counts_parts_of_a_millisecond_as_it_does(attributes_after, text):
+def test_function_treats_fractions_of_a_millisecond_alike(attributes_after, text):
     found = attributes_after(InvertTime, "{source: a, attribute: b}", attributes={"a": text})
     assert found["b"] == Template.parse("%{inverted_time(a)}").render(event_of("", {"a": text}))
 
 
-def test_a_part_of_a_millisecond_before_1970_is_before_1970(refusal_of):
+def test_fraction_of_a_millisecond_before_1970_is_before_1970(refusal_of):
     with pytest.raises(ExpressionError) as caught:
         Template.parse("%{inverted_time(a)}").render(event_of("", {"a": "-0.5"}))
     assert caught.value.code == refusal_of(InvertTime, "{source: a}", "", {"a": "-0.5"}) == "negative_number"
@@ -70,7 +70,7 @@ def test_several_attributes(attributes_after):
     assert after == {"a": b"%d" % (LARGEST - 1), "b": bytes(7) + b"\1", "y": b""}
 
 
-def test_what_has_no_place_may_stay(attributes_after):
+def test_time_without_inverse_may_stay(attributes_after):
     before = {"a": "x", "b": "-1", "c": "7"}
     after = attributes_after(InvertTime, "{attributes: [a, b, c], on_invalid: keep}", attributes=before)
     assert after == {"a": b"x", "b": b"-1", "c": b"9223372036854775800"}
@@ -81,7 +81,7 @@ def test_what_has_no_place_may_stay(attributes_after):
     ("value", "code"),
     [("x", "bad_time"), ("", "bad_time"), ("-0.1", "negative_number"), (str(2**63), "number_too_large")],
 )
-def test_what_has_no_place_is_an_error(refusal_of, value, code):
+def test_time_without_inverse_fails(refusal_of, value, code):
     for encoding in ("text", "int64"):
         assert refusal_of(InvertTime, f"{{source: a, encoding: {encoding}}}", "", {"a": value}) == code
 
@@ -89,5 +89,5 @@ def test_what_has_no_place_is_an_error(refusal_of, value, code):
 @pytest.mark.parametrize(
     ("settings", "expected"), [("{}", [("missing", ())]), ("{attribute: a, encoding: hex}", [("enum", ("encoding",))])]
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(InvertTime, settings) == expected

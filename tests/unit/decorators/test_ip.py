@@ -50,7 +50,7 @@ NETWORKS = st.lists(
 
 
 @given(NETWORKS, st.lists(st.integers(-300, 300), max_size=8))
-def test_name_of_the_smallest_network(drawn, steps):
+def test_smallest_network_is_used(drawn, steps):
     owners = {}
     for name, (number, length, version) in drawn:
         bits = 32 if version == 4 else 128
@@ -84,14 +84,14 @@ def test_all_at_once(attributes_after):
     }
 
 
-def test_what_is_no_address(refusal_of, attributes_after):
+def test_not_an_address(refusal_of, attributes_after):
     assert refusal_of(Ip, "{class_attribute: c}", b"localhost") == "bad_address"
     assert refusal_of(Ip, "{source: s, class_attribute: c}") == "no_attribute"
     assert attributes_after(Ip, "{class_attribute: c, on_invalid: keep}", b"\xff") == {}
     assert attributes_after(Ip, "{source: s, class_attribute: c, on_invalid: keep}", b"::1") == {}
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     assert (
         refusal_of(Ip, "{class_attribute: c, canonical_attribute: i}", b"::1", {"i": ""}, write_once=True)
         == "attribute_exists"
@@ -109,5 +109,5 @@ def test_existing_attribute_is_an_error_where_written_once(refusal_of):
         ("{network_attribute: n, networks: {a: [10.0.0.0/8], b: [10.0.0.0/8]}}", [("conflict", ())]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Ip, settings) == expected

@@ -28,27 +28,27 @@ def test_values_are_joined(attributes_after, options, before, expected):
 
 
 @given(st.lists(st.binary(max_size=5).filter(lambda value: b"," not in value), min_size=1, max_size=6))
-def test_what_was_joined_can_be_split(values):
+def test_joined_parts_can_be_split(values):
     names = [f"n{number}" for number in range(len(values))]
     event = event_of(attributes=dict(zip(names, values, strict=True)))
     Join(settings_of(Join.settings_class(), f"{{sources: {names}, attribute: x, separator: ','}}")).decorate(event)
     assert event.attributes["x"].split(b",") == values
 
 
-def test_a_source_may_come_twice_and_be_the_target(attributes_after):
+def test_source_may_repeat_and_be_the_target(attributes_after):
     assert attributes_after(Join, "{sources: [a, a], attribute: a}", b"", {"a": "1"}) == {"a": b"1 1"}
 
 
-def test_an_absent_attribute_is_an_error_where_asked(refusal_of):
+def test_absent_attribute_fails_with_on_missing_error(refusal_of):
     assert refusal_of(Join, "{sources: [a, b], attribute: x, on_missing: error}", b"", {"a": "1"}) == "no_attribute"
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     assert refusal_of(Join, "{sources: [a], attribute: x}", b"", {"a": "1", "x": ""}, write_once=True) == (
         "attribute_exists"
     )
 
 
-def test_wrong_options_are_refused(errors_of):
+def test_invalid_options_are_rejected(errors_of):
     assert errors_of(Join, "{sources: [], attribute: x}") == [("too_short", ("sources",))]
     assert errors_of(Join, "{sources: [a], attribute: x, on_missing: drop}") == [("enum", ("on_missing",))]

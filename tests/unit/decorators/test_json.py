@@ -47,13 +47,13 @@ def test_members(attributes_after, settings, body, expected):
         ("only: [userid, usermailhome], separator: ''", ["userid", "usermailhome"]),
     ],
 )
-def test_only_takes_all_that_is_in_an_object_it_names(attributes_after, settings, names):
+def test_only_includes_all_members_of_an_object(attributes_after, settings, names):
     body = '{"user": {"id": 7, "mail": {"home": "h"}, "tags": ["a", {"x": 1}]}, "a.b": {"c.d": 1}, "users": 2}'
     assert list(attributes_after(Json, f"{{{settings}}}", body)) == names
 
 
 def leaves(content, path=()):
-    """The way to each value that is no object and no array."""
+    """The path of each value that is neither an object nor an array."""
     if isinstance(content, int):
         yield path
         return
@@ -70,7 +70,7 @@ values = st.recursive(st.integers(), lambda inner: st.dictionaries(members, inne
     st.lists(st.sampled_from(["a", "b", "a.b", "a.a", "a.b.a", "a.0", "", ".", "a.", "ab", "aaa"]), min_size=1),
     st.sampled_from([".", "", "a", "::"]),
 )
-def test_only_is_a_choice_of_what_all_gives(content, only, separator):
+def test_only_is_a_subset_of_all_members(content, only, separator):
     event = event_of(json.dumps(content))
     Json(Json.settings_class()(arrays="index", separator=separator, only=only)).decorate(event)
     assert event.attributes.keys() == {
@@ -132,7 +132,7 @@ def test_nulls(attributes_after, policy, expected):
     assert attributes_after(Json, f"{{on_null: {policy}}}", '{"a": null, "b": {"c": null}}') == expected
 
 
-def test_null_is_an_error_on_request(refusal_of):
+def test_null_fails_with_on_null_error(refusal_of):
     assert refusal_of(Json, "{on_null: error}", '{"x": 1, "a": null}') == "null_value"
 
 
@@ -159,17 +159,17 @@ def test_null_is_an_error_on_request(refusal_of):
         '{"a": 1e400, "b": "\t"}',
     ],
 )
-def test_what_is_no_object(refusal_of, attributes_after, body):
+def test_not_an_object(refusal_of, attributes_after, body):
     assert refusal_of(Json, "{}", body) == "bad_json"
     assert attributes_after(Json, "{on_invalid: keep}", body) == {}
     assert Json(settings_of(Json.settings_class(), "{on_invalid: drop}")).decorate(event_of(body)) is False
 
 
-def test_an_attribute_is_read(attributes_after):
+def test_reads_an_attribute(attributes_after):
     assert attributes_after(Json, "{source: s}", "{", {"s": '{"a": 1}'})["a"] == b"1"
 
 
-def test_an_absent_attribute_is_an_error_or_as_no_object(refusal_of, attributes_after):
+def test_absent_attribute_fails_or_follows_on_invalid(refusal_of, attributes_after):
     assert refusal_of(Json, "{source: s}", "{}") == "no_attribute"
     assert attributes_after(Json, "{source: s, on_invalid: keep}", "{}") == {}
     assert Json(settings_of(Json.settings_class(), "{source: s, on_invalid: drop}")).decorate(event_of("{}")) is False
@@ -185,12 +185,12 @@ def test_an_absent_attribute_is_an_error_or_as_no_object(refusal_of, attributes_
     ],
     ids=["objects", "beyond-the-parser", "arrays-with-a-float", "float-in-arrays"],
 )
-def test_too_deep_is_an_error_of_the_event(refusal_of, body):
+def test_too_deep_nesting_fails_the_event(refusal_of, body):
     assert refusal_of(Json, "{}", body) in {"too_deep", "bad_json"}
 
 
-def test_names_that_repeat_the_name_of_all_they_are_in_have_an_end(refusal_of, attributes_after):
-    """60 KB of JSON would else be gigabytes of names: they grow with the square."""
+def test_total_length_of_repeated_names_is_limited(refusal_of, attributes_after):
+    """Without the limit, 60 KB of JSON would become gigabytes of names, which grow quadratically."""
     long, members = "n" * 100_000, ",".join(f'"{number}":1' for number in range(200))
     body = f'{{"{long}": {{{members}}}}}'
     assert refusal_of(Json, "{}", body) == "too_large"
@@ -199,17 +199,17 @@ def test_names_that_repeat_the_name_of_all_they_are_in_have_an_end(refusal_of, a
     assert attributes_after(Json, "{only: [a]}", f'{{"a": 1, "{long}": {{{members}}}}}') == {"a": b"1"}
 
 
-def test_too_deep_may_pass(attributes_after):
+def test_too_deep_nesting_may_pass(attributes_after):
     body = '{"f": 1.5, "a": ' + "[" * 900 + "]" * 900 + "}"
     assert attributes_after(Json, "{on_invalid: keep}", body) == {}
 
 
-def test_a_hundred_levels_pass(attributes_after):
+def test_a_hundred_levels_are_allowed(attributes_after):
     body = '{"a":' * 100 + "1" + "}" * 100
     assert attributes_after(Json, "{}", body) == {".".join("a" * 100): b"1"}
 
 
-def test_all_or_nothing_where_written_once(refusal_of):
+def test_failed_event_is_unchanged_if_written_once(refusal_of):
     assert refusal_of(Json, "{}", '{"a": 1, "b": 2}', {"b": "0"}, write_once=True) == "attribute_exists"
 
 
@@ -217,7 +217,7 @@ _leaves = st.text(alphabet=st.characters(codec="utf-8")) | st.booleans() | st.in
 
 
 @given(st.dictionaries(st.text(alphabet=st.characters(codec="utf-8")), _leaves))
-def test_flat_objects_come_back(members):
+def test_flat_objects_round_trip(members):
     event = event_of(json.dumps(members))
     assert Json(settings_of(Json.settings_class())).decorate(event) is True
     expected = {
@@ -229,7 +229,7 @@ def test_flat_objects_come_back(members):
 @given(
     st.recursive(st.none() | _leaves | st.floats(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
 )
-def test_any_json_is_read_or_refused(content):
+def test_any_json_parses_or_fails(content):
     event = event_of(json.dumps(content))
     for arrays in ("text", "index"):
         decorator = Json(settings_of(Json.settings_class(), f"{{on_invalid: keep, arrays: {arrays}}}"))

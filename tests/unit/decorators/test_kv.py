@@ -41,7 +41,7 @@ KEYS = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_chara
 
 
 @given(st.dictionaries(KEYS, st.text(st.characters(exclude_categories=["Cs"]), max_size=8), min_size=1, max_size=6))
-def test_what_was_written_is_read(pairs):
+def test_round_trip(pairs):
     escapes = {"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
     line = " ".join(
         f'{key}="{"".join(escapes.get(letter, letter) for letter in value)}"' for key, value in pairs.items()
@@ -54,39 +54,39 @@ def test_what_was_written_is_read(pairs):
 @pytest.mark.parametrize(
     "body", [b"", b"  \n", b"a", b"it works", b'a="x', b'a="x\\"', b"=1", b'"a"=1', b'a="x"y', b"a=1 =2"]
 )
-def test_what_is_no_pair_is_an_error(refusal_of, body):
+def test_invalid_pair_fails(refusal_of, body):
     assert refusal_of(Kv, "{}", body) == "bad_pairs"
 
 
 @pytest.mark.parametrize(("settings", "body"), [("", 'a=1 b="2'), ("", "it works"), ("source: x, ", "a=1")])
-def test_what_is_no_pair_may_pass_or_be_dropped(settings, body):
+def test_invalid_pair_may_pass_or_be_dropped(settings, body):
     for choice, kept in (("keep", True), ("drop", False)):
         event = event_of(body)
         kv = Kv(settings_of(Kv.settings_class(), f"{{{settings}on_invalid: {choice}}}"))
         assert (kv.decorate(event), event, kv.drop_reason) == (kept, event_of(body), "bad_pairs")
 
 
-def test_a_bare_key_has_a_choice_of_its_own(refusal_of):
+def test_bare_key_follows_on_bare(refusal_of):
     assert refusal_of(Kv, "{on_bare: error, on_invalid: keep}", "a") == "bare_key"
 
 
-def test_key_alone_is_an_error_where_asked(refusal_of):
+def test_bare_key_fails_with_on_bare_error(refusal_of):
     assert refusal_of(Kv, "{on_bare: error}", b"a=1 b") == "bare_key"
 
 
-def test_an_attribute_is_read(attributes_after):
+def test_reads_an_attribute(attributes_after):
     assert attributes_after(Kv, "{source: s}", b"x=1", {"s": "a=1"})["a"] == b"1"
 
 
-def test_an_absent_attribute_is_an_error(refusal_of):
+def test_absent_attribute_fails(refusal_of):
     assert refusal_of(Kv, "{source: s}", b"x=1") == "no_attribute"
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     assert refusal_of(Kv, "{}", b"b=1 a=2", {"a": "0"}, write_once=True) == "attribute_exists"
 
 
-def test_many_blanks_and_quotes_take_no_time_that_grows_with_their_square(attributes_after):
+def test_many_blanks_and_quotes_take_linear_time(attributes_after):
     assert attributes_after(Kv, "{separator: ','}", b"a=1" + b" " * 20_000 + b",b=2") == {"a": b"1", "b": b"2"}
 
 
@@ -98,7 +98,7 @@ def test_many_blanks_and_quotes_take_no_time_that_grows_with_their_square(attrib
         ("{separator: '&'}", b"a=" + b" " * 200_000 + b'"x'),
     ],
 )
-def test_a_long_text_that_is_no_pairs_is_looked_at_once(refusal_of, settings, body):
+def test_long_text_without_pairs_takes_linear_time(refusal_of, settings, body):
     # the square of it would take minutes, and ends in `decorator_timeout`
     assert refusal_of(Kv, settings, body) == "bad_pairs"
 
@@ -114,5 +114,5 @@ def test_a_long_text_that_is_no_pairs_is_looked_at_once(refusal_of, settings, bo
         ("{on_bare: maybe}", [("enum", ("on_bare",))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Kv, settings) == expected

@@ -1,4 +1,4 @@
-"""A leap second is the first moment of the next minute, in every text that a decorator reads a time from."""
+"""Leap seconds: the start of the next minute, in every decorator that parses times."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -34,7 +34,7 @@ def milliseconds(moment):
 
 
 def read(reader, minute, second):
-    """Milliseconds that a text with this second gives, or the code of its refusal."""
+    """Milliseconds of a text with this second, or the code of its error."""
     component, settings, before, after = READERS[reader]
     event = event_of(minute.strftime(before) + second + after, timestamp_ms=milliseconds(minute))
     try:
@@ -62,13 +62,13 @@ def test_every_reader_gives_the_same(reader, minute, second, expected):
 
 
 @pytest.mark.parametrize("reader", ["timestamp iso8601", "access_log nginx", "syslog rfc5424"])
-def test_a_fraction_goes_on_in_the_next_minute(reader):
+def test_fraction_of_a_leap_second_is_in_the_next_minute(reader):
     found = read(reader, datetime(2016, 12, 31, 23, 59, tzinfo=UTC), "60.250")
     assert found == milliseconds(datetime(2017, 1, 1, tzinfo=UTC)) + 250
 
 
 @given(MINUTES, st.integers(0, 60))
-def test_all_readers_agree_on_every_second(moment, second):
+def test_all_parsers_agree_on_every_second(moment, second):
     minute = moment.replace(second=0, microsecond=0, tzinfo=UTC)
     found = {reader: read(reader, minute, f"{second:02}") for reader in READERS}
     assert found == dict.fromkeys(READERS, milliseconds(minute) + second * 1000)
@@ -78,8 +78,8 @@ def test_all_readers_agree_on_every_second(moment, second):
     ("text", "expected"),
     [("31/Dec/2016:23:59:60", b"01 01 2017 00 00 00"), ("31/Dec/2016:23:59:61", b"01 01 2017 00 00 01")],
 )
-def test_ex_date_counts_on_as_it_does_with_every_number(text, expected):
-    """Java's SimpleDateFormat is lenient in all of its parts, so there the second 61 is one too."""
+def test_ex_date_rolls_over(text, expected):
+    """Java's SimpleDateFormat is lenient, so second 61 also rolls over."""
     event = event_of("", {"d": text})
     ExDate(settings_of(ExDate.settings_class(), "{source: d, pattern: 'dd/MMM/yyyy:HH:mm:ss'}")).decorate(event)
     parts = ("day", "month", "year", "hr", "min", "sec")

@@ -75,13 +75,13 @@ def test_header(attributes_after, body, fields):
 
 
 @pytest.mark.parametrize("separator", ["' '", "'0x20'", "x20"])
-def test_separator_where_the_message_says_none(attributes_after, separator):
+def test_separator_of_the_option(attributes_after, separator):
     settings = f"{{separator: {separator}}}"
     assert attributes_after(Leef, settings, ONE + b"a=1 b=2") == header() | {"a": b"1", "b": b"2"}
     assert attributes_after(Leef, settings, TWO + b"^|a=1 2^b=2")["a"] == b"1 2"
 
 
-def test_some_keys_under_a_prefix(attributes_after):
+def test_only_and_prefix(attributes_after):
     found = attributes_after(Leef, "{prefix: '2hb_l:', only: [b]}", ONE + b"a=1\tb=2")
     assert found == {f"2hb_l:{name}": value for name, value in header().items()} | {"2hb_l:b": b"2"}
 
@@ -102,24 +102,24 @@ def test_some_keys_under_a_prefix(attributes_after):
         TWO + b"x3D|a=1",
     ],
 )
-def test_what_is_no_message_is_an_error(refusal_of, body):
+def test_invalid_message_fails(refusal_of, body):
     assert refusal_of(Leef, "{}", body) == "bad_leef"
 
 
-def test_an_attribute_is_read(attributes_after):
+def test_reads_an_attribute(attributes_after):
     assert attributes_after(Leef, "{source: s}", b"x", {"s": (ONE + b"a=1").decode()})["a"] == b"1"
 
 
-def test_an_absent_attribute_is_an_error(refusal_of):
+def test_absent_attribute_fails(refusal_of):
     assert refusal_of(Leef, "{source: s}") == "no_attribute"
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     assert refusal_of(Leef, "{}", ONE + b"a=1", {"a": "0"}, write_once=True) == "attribute_exists"
 
 
 @pytest.mark.parametrize("separator", ["''", "'|'", "'='", "'ab'", "'0x'", "'0x3D'", "xD800", "x12345"])
-def test_wrong_separators_are_refused(errors_of, separator):
+def test_invalid_separators_are_rejected(errors_of, separator):
     assert errors_of(Leef, f"{{separator: {separator}}}") == [("bad_character", ("separator",))]
 
 
@@ -133,7 +133,7 @@ DELIMITERS = st.characters(exclude_characters="|=", exclude_categories=["Cs", "L
     DELIMITERS.filter(lambda letter: letter not in "_."),
     st.booleans(),
 )
-def test_what_was_written_is_read(fields, pairs, separator, as_number):
+def test_round_trip(fields, pairs, separator, as_number):
     values = {key: text.replace(separator, "") for key, text in pairs.items()} | {"last": "x"}
     escaped = b"|".join(field.replace(b"\\", b"\\\\").replace(b"|", b"\\|") for field in fields)
     said = f"0x{ord(separator):02x}" if as_number else separator
@@ -144,7 +144,7 @@ def test_what_was_written_is_read(fields, pairs, separator, as_number):
 
 
 @given(st.binary(max_size=60), st.sampled_from([ONE, TWO]))
-def test_any_bytes_are_a_message_or_an_error(tail, head):
+def test_any_bytes_parse_or_fail(tail, head):
     event = event_of(head + tail)
     failed = ""
     try:

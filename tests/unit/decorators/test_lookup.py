@@ -19,7 +19,7 @@ SERVICES = b"name,team,tier\nshop,red,1\nsearch,blue,2\n"
 
 
 def write(path, content, *, age_s=60.0):
-    """Write beside and rename, as a good neighbour does."""
+    """Write to a temporary file and rename it."""
     new = path.with_name("new")
     new.write_bytes(content)
     past = new.stat().st_mtime - age_s
@@ -62,7 +62,7 @@ def test_columns_become_attributes(services, options, key, expected):
 
 
 @given(st.dictionaries(st.binary(min_size=1, max_size=6), st.binary(max_size=6), max_size=20), st.binary(max_size=6))
-def test_any_bytes_are_keys_and_values(tmp_path_factory, entries, other):
+def test_any_bytes_are_valid_keys_and_values(tmp_path_factory, entries, other):
     path = tmp_path_factory.mktemp("any") / "t.db"
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("create table t (k, v)")
@@ -72,7 +72,7 @@ def test_any_bytes_are_keys_and_values(tmp_path_factory, entries, other):
         assert after(decorator, key) == ({"v": entries[key]} if key in entries else {})
 
 
-def test_what_a_row_lacks_is_not_set(tmp_path):
+def test_missing_value_of_a_row_sets_nothing(tmp_path):
     write(tmp_path / "t.json", b'{"k": {"a": 1, "b": null}, "l": {"b": ""}}')
     decorator = make(tmp_path / "t.json")
     assert (after(decorator, "k"), after(decorator, "l")) == ({"a": b"1"}, {"b": b""})
@@ -84,7 +84,7 @@ def test_events_do_not_change_the_table(services):
     assert after(decorator, "shop")["team"] == b"red"
 
 
-def test_a_key_that_is_not_there(services):
+def test_key_not_in_the_table(services):
     for options, attributes in (({}, {}), ({"source": "s"}, {"s": "mail"}), ({"source": "s"}, {})):
         event = event_of("mail", attributes)
         assert make(services, on_not_found="drop", **options).decorate(event) is False
@@ -95,14 +95,14 @@ def test_a_key_that_is_not_there(services):
     assert make(services).drop_reason == "no_entry"
 
 
-def test_existing_attribute_is_an_error_where_written_once(services):
+def test_existing_attribute_fails_if_written_once(services):
     event = event_of("shop", {"tier": ""}, write_once=True)
     with pytest.raises(DecorateError) as caught:
         make(services).decorate(event)
     assert (caught.value.code, event.attributes) == ("attribute_exists", {"tier": b""})
 
 
-def test_a_changed_table_is_read_when_a_split_starts(services):
+def test_changed_table_is_read_at_the_start_of_a_split(services):
     decorator = make(services)
     write(services, SERVICES.replace(b"red", b"green"))
     assert after(decorator, "shop")["team"] == b"red"
@@ -112,7 +112,7 @@ def test_a_changed_table_is_read_when_a_split_starts(services):
 
 @pytest.fixture
 def in_wal_mode(tmp_path):
-    """A database whose writer is still connected, and what changes it, a minute later each time."""
+    """A database with an open connection, and a function that changes it, each time a minute later."""
     path = tmp_path / "t.db"
     ages_s = iter(range(600, 0, -60))
     with closing(sqlite3.connect(path)) as writer:
@@ -131,7 +131,7 @@ def in_wal_mode(tmp_path):
         yield path, change
 
 
-def test_what_is_in_the_log_beside_a_database_is_taken(in_wal_mode):
+def test_changes_in_the_wal_file_are_read(in_wal_mode):
     path, change = in_wal_mode
     change("update t set v = 'green'")
     content = path.read_bytes()
@@ -143,7 +143,7 @@ def test_what_is_in_the_log_beside_a_database_is_taken(in_wal_mode):
     assert path.read_bytes() == content
 
 
-def test_a_database_in_wal_mode_without_a_writer_is_read_once(tmp_path, monkeypatch):
+def test_wal_database_without_a_writer_is_read_once(tmp_path, monkeypatch):
     path = tmp_path / "t.db"
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("pragma journal_mode = wal")
@@ -176,12 +176,12 @@ def test_broken_table_fails_the_split_and_no_event(services, content):
 @pytest.mark.parametrize(
     ("content", "options", "reason"),
     [
-        (b"", {}, "it has no columns"),
-        (b"a,b,b\n", {}, 'it has two columns "b"'),
-        (b"a,b\n1,2\n1,3\n", {}, 'line 3 has the key "1", which an earlier row has already'),
+        (b"", {}, "the file has no columns"),
+        (b"a,b,b\n", {}, 'the file has two columns "b"'),
+        (b"a,b\n1,2\n1,3\n", {}, 'line 3 has the same key as an earlier row: "1"'),
     ],
 )
-def test_a_table_that_is_none_is_refused(tmp_path, content, options, reason):
+def test_invalid_table_is_rejected(tmp_path, content, options, reason):
     write(tmp_path / "t.csv", content)
     with pytest.raises(ValueError, match=r"use .*t\.csv") as caught:
         make(tmp_path / "t.csv", **options)
@@ -189,7 +189,7 @@ def test_a_table_that_is_none_is_refused(tmp_path, content, options, reason):
 
 
 @pytest.mark.parametrize(("options", "option"), [({"key": "c"}, "key"), ({"columns": {"c": "x"}}, "columns")])
-def test_a_column_that_is_not_there_is_told_at_its_option(tmp_path, options, option):
+def test_unknown_column_is_reported_at_its_option(tmp_path, options, option):
     write(tmp_path / "t.csv", b"a,b\n")
     with pytest.raises(ValidationError) as caught:
         make(tmp_path / "t.csv", **options)
@@ -198,7 +198,7 @@ def test_a_column_that_is_not_there_is_told_at_its_option(tmp_path, options, opt
     assert error["ctx"]["hint"] == "it has a, b"
 
 
-def test_a_row_without_its_key_is_refused(tmp_path):
+def test_row_without_key_is_rejected(tmp_path):
     write(tmp_path / "t.json", b'[{"k": "1"}, {"v": "2"}]')
     with pytest.raises(ValueError, match="element 1 has no key"):
         make(tmp_path / "t.json", key="k")
@@ -218,12 +218,12 @@ def test_a_row_without_its_key_is_refused(tmp_path):
         (".csv", "", [("missing", ())]),
     ],
 )
-def test_wrong_options_are_refused(tmp_path, errors_of, name, options, expected):
+def test_invalid_options_are_rejected(tmp_path, errors_of, name, options, expected):
     write(tmp_path / "t.csv", SERVICES)
     assert errors_of(Lookup, f"{{path: '{tmp_path / name}', {options}}}") == expected
 
 
-def test_the_ending_tells_what_a_file_is(tmp_path):
+def test_format_is_derived_from_the_file_name(tmp_path):
     write(tmp_path / "T.CSV", SERVICES)
     write(tmp_path / "t.tsv", SERVICES.replace(b",", b"\t"))
     assert after(make(tmp_path / "T.CSV"), "shop")["team"] == b"red"

@@ -29,12 +29,12 @@ def test_names(attributes_after, settings, before, after):
     assert attributes_after(Prefix, settings, attributes=before) == after
 
 
-def test_onto_an_existing_name_is_an_error_where_written_once(refusal_of):
+def test_existing_new_name_fails_if_written_once(refusal_of):
     assert refusal_of(Prefix, "{strip: p.}", attributes={"p.a": "1", "a": "2"}, write_once=True) == "attribute_exists"
 
 
 @given(st.dictionaries(st.text(), st.binary()), st.text(st.characters(codec="ascii", categories=["L"]), min_size=1))
-def test_what_is_put_before_can_be_taken_away(attributes, prefix):
+def test_added_prefix_can_be_stripped(attributes, prefix):
     event = event_of("", attributes)
     Prefix(settings_of(Prefix.settings_class(), f"{{add: '{prefix}'}}")).decorate(event)
     assert list(event.attributes) == [prefix + name for name in attributes]
@@ -51,5 +51,5 @@ def test_what_is_put_before_can_be_taken_away(attributes, prefix):
         ("{add: a, pattern: '['}", [("bad_pattern", ("pattern",))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Prefix, settings) == expected

@@ -111,14 +111,14 @@ def test_fields(attributes_after, content, expected):
     assert attributes_after(Protobuf, settings(), message.SerializeToString()) == expected
 
 
-def test_names_and_choice(attributes_after):
+def test_prefix_and_only(attributes_after):
     value = M(s="x", m={"i": 1, "ri": [4, 5]}).SerializeToString()
     text = "{prefix: '2hb_f:', separator: _, only: [m_i, m_ri_1], arrays: index}"
     assert attributes_after(Protobuf, settings(text), value) == {"2hb_f:m_i": b"1", "2hb_f:m_ri_1": b"5"}
     assert attributes_after(Protobuf, settings("{only: [m]}"), value) == {"m.i": b"1", "m.ri": b"[4,5]"}
 
 
-def test_defaults_where_asked(attributes_after):
+def test_defaults_with_on_absent_default(attributes_after):
     found = attributes_after(Protobuf, settings("{on_absent: default}"), M(m={"t": True}, i=5).SerializeToString())
     of_message = {"s": b"", "b": b"", "u": b"0", "f": b"0.0", "d": b"0.0", "e": b"ZERO"}
     expected = {**of_message, "i": b"5", "t": b"false"}
@@ -132,7 +132,7 @@ def test_text_that_is_not_utf_8(attributes_after, refusal_of):
     assert refusal_of(Protobuf, settings(), b"\x0a\x01\xff") == "bad_protobuf"
 
 
-def test_unknown_fields_are_passed_over(attributes_after):
+def test_unknown_fields_are_ignored(attributes_after):
     assert attributes_after(Protobuf, settings(), b"\xf8\x07\x05\x18\x01") == {"i": b"1"}
 
 
@@ -158,12 +158,12 @@ def test_header(attributes_after, refusal_of, head, code):
 
 
 @pytest.mark.parametrize("head", [b"", b"\0", b"\0\0\0\0\x01", b"\0\0\0\0\x01\x02"])
-def test_what_is_but_a_header_is_an_error(refusal_of, head):
+def test_truncated_header_fails(refusal_of, head):
     assert refusal_of(Protobuf, settings("{header: confluent}"), head) == "bad_protobuf"
 
 
 def nested(depth):
-    """The field m in the field m, so many times."""
+    """Nested messages of this depth in the field m."""
     value = b""
     for _ in range(depth):
         size = len(value)
@@ -179,15 +179,15 @@ def nested(depth):
     "value",
     [b"\x0a\x05a", b"\x0a", b"\xff" * 12, b"\x0b", nested(5_000), M(at={"seconds": 10**15}).SerializeToString()],
 )
-def test_what_is_no_message_is_an_error(refusal_of, value):
+def test_invalid_message_fails(refusal_of, value):
     assert refusal_of(Protobuf, settings(), value) == "bad_protobuf"
 
 
-def test_an_absent_attribute_is_an_error(refusal_of):
+def test_absent_attribute_fails(refusal_of):
     assert refusal_of(Protobuf, settings("{source: y}"), b"") == "no_attribute"
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     assert refusal_of(Protobuf, settings(), b"\x18\x01", {"i": "old"}, write_once=True) == "attribute_exists"
 
 
@@ -202,7 +202,7 @@ def test_descriptors_from_a_file(attributes_after, errors_of, tmp_path):
     assert errors_of(Protobuf, f"{{message: p.M, descriptor_file: '{file}'}}") == [error]
 
 
-def test_descriptors_without_those_they_need(errors_of):
+def test_descriptors_without_imports_are_rejected(errors_of):
     alone = descriptor_pb2.FileDescriptorSet(file=THREE.file[3:])
     assert errors_of(Protobuf, settings(files=alone)) == [("wrong_type", ())]
 
@@ -218,7 +218,7 @@ def test_descriptors_without_those_they_need(errors_of):
         (settings(message="'\\0'"), "unknown_reference"),
     ],
 )
-def test_what_describes_no_message_is_an_error(errors_of, text, kind):
+def test_invalid_descriptors_are_rejected(errors_of, text, kind):
     assert errors_of(Protobuf, text) == [(kind, ())]
 
 
@@ -236,7 +236,7 @@ CONTENT = st.fixed_dictionaries(
 
 
 @given(CONTENT)
-def test_what_was_written_is_read(content):
+def test_round_trip(content):
     event = event_of(M(m=content).SerializeToString())
     DECORATOR.decorate(event)
     text = {name.removeprefix("m."): value for name, value in event.attributes.items()}
@@ -254,7 +254,7 @@ def test_what_was_written_is_read(content):
 
 
 @given(st.binary())
-def test_any_bytes_are_a_message_or_an_error(value):
+def test_any_bytes_parse_or_fail(value):
     event = event_of(value)
     try:
         DECORATOR.decorate(event)

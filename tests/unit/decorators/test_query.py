@@ -38,22 +38,22 @@ def test_names_and_values(attributes_after, settings, query, expected):
     assert attributes_after(Query, settings, query) == expected
 
 
-def test_an_absent_attribute_is_an_error(refusal_of):
+def test_absent_attribute_fails(refusal_of):
     assert refusal_of(Query, "{source: query}", b"a=1") == "no_attribute"
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     assert refusal_of(Query, "{}", b"a=1&b=2", {"b": "x"}, write_once=True) == "attribute_exists"
 
 
-def test_values_without_end_are_joined_in_one_go(attributes_after):
-    """One after the other would take minutes."""
+def test_many_values_are_joined_in_linear_time(attributes_after):
+    """With repeated concatenation this would take minutes."""
     separator = "-" * 1_000
     after = attributes_after(Query, f"{{on_repeated: join, separator: '{separator}'}}", b"a=1&" * 50_000)
     assert after["a"] == separator.encode().join([b"1"] * 50_000)
 
 
-def test_names_without_end_are_read_and_not_all_remembered():
+def test_cached_names_are_bounded():
     decorator = Query(settings_of(Query.settings_class()))
     for number in range(20_000):
         event = event_of(f"n{number}=x")
@@ -63,7 +63,7 @@ def test_names_without_end_are_read_and_not_all_remembered():
 
 
 @given(st.dictionaries(st.binary(min_size=1, max_size=6), st.binary(max_size=8), max_size=6), st.booleans())
-def test_what_was_written_is_read(pairs, as_form):
+def test_round_trip(pairs, as_form):
     written = quote_plus if as_form else quote_from_bytes
     event = event_of("&".join(f"{written(key)}={written(value)}" for key, value in pairs.items()))
     Query(settings_of(Query.settings_class())).decorate(event)

@@ -1,4 +1,4 @@
-"""Ten thousand lines of each format, broken ones among them, against what their writer says is in them."""
+"""Ten thousand generated lines of each format, some broken, compared with the attributes they were generated from."""
 
 import json
 import random
@@ -16,10 +16,10 @@ from ingest.testing.events import event_of, settings_of
 
 LINES = 10_000
 BROKEN = 10
-"""One of so many is."""
+"""One of this many lines is broken."""
 
 Line = tuple[bytes, dict[str, bytes], int | None]
-"""The line, the attributes it makes, and the event's time if it says one."""
+"""The line, the expected attributes, and the expected time if it has one."""
 
 _TEXTS = (
     "",
@@ -73,7 +73,7 @@ def _escaped(value: str) -> str:
 
 
 def logfmt_line(chosen: random.Random) -> Line:
-    """Plain and quoted values, and keys alone beside them."""
+    """Plain and quoted values, and keys without values."""
     attributes: dict[str, str] = {}
     words = []
     for number in range(chosen.randrange(1, 8)):
@@ -94,7 +94,7 @@ def logfmt_line(chosen: random.Random) -> Line:
 
 
 def json_line(chosen: random.Random) -> Line:
-    """Nested objects become names with dots; numbers stay as they are written."""
+    """Nested objects become dotted names; numbers keep their digits."""
     attributes: dict[str, str] = {}
 
     def made(prefix: str, depth: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from ingest.testing.events import event_of, settings_of
 
 
 def redacted(text, find=None, **options):
-    """A body with what is found replaced by #."""
+    """The body with all matches replaced by #."""
     settings = Redact.settings_class().model_validate({"find": find or [], "replacement": "#"} | options)
     event = event_of(text)
     assert Redact(settings).decorate(event) is True
@@ -77,7 +77,7 @@ def test_card(text, expected):
 
 
 def luhn(digits):
-    """The check digit, by the book."""
+    """The check digit of Luhn."""
     total = 0
     for place, digit in enumerate(reversed(digits)):
         value = int(digit) * (2 if place % 2 == 0 else 1)
@@ -86,7 +86,7 @@ def luhn(digits):
 
 
 @given(st.text("0123456789", min_size=11, max_size=17), st.lists(st.integers(1, 17), max_size=4), st.sampled_from(" -"))
-def test_card_numbers_are_found_however_they_are_grouped(digits, cuts, separator):
+def test_card_numbers_are_found_in_any_grouping(digits, cuts, separator):
     number = luhn("4" + digits)
     pieces = [number[start:stop] for start, stop in zip([0, *sorted(set(cuts))], [*sorted(set(cuts)), 99], strict=True)]
     text = separator.join(piece for piece in pieces if piece)
@@ -214,7 +214,7 @@ def test_token(text, expected):
         (["\\xff+"], b"a\xff\xffb", b"a#b"),
     ],
 )
-def test_patterns_of_ones_own(patterns, text, expected):
+def test_custom_patterns(patterns, text, expected):
     assert redacted(text, patterns=patterns) == expected
 
 
@@ -228,7 +228,7 @@ def test_patterns_of_ones_own(patterns, text, expected):
         (16, ["ipv4"], b"10.0.0.1", b"#"),
     ],
 )
-def test_the_end_stays_where_asked(keep_last, find, text, expected):
+def test_keep_last(keep_last, find, text, expected):
     assert redacted(text, find, keep_last=keep_last) == expected
 
 
@@ -237,7 +237,7 @@ def test_all_at_once():
     assert redacted(line, ["email", "card", "ipv4", "ipv6", "token"]) == b"# # # # token=# id=7"
 
 
-def test_where(attributes_after):
+def test_targets(attributes_after):
     text = "{find: [ipv4], attributes: ['*']}"
     assert attributes_after(Redact, text, "10.0.0.1", {"a": "10.0.0.1", "b": "x"}) == {"a": b"[redacted]", "b": b"x"}
     text = "{find: [ipv4], attributes: [b, c]}"
@@ -264,7 +264,7 @@ def test_names_of_attributes_are_keys(attributes_after, name, value, expected, a
     assert attributes_after(Redact, "{find: [email], attributes: ['*']}", "", {name: value})[name] == value.encode()
 
 
-def test_the_end_that_is_kept_is_that_of_the_secret(attributes_after):
+def test_keep_last_keeps_the_end_of_the_secret(attributes_after):
     text = "{find: [token], attributes: [password], replacement: '*', keep_last: 2}"
     assert attributes_after(Redact, text, "", {"password": "abcdef", "other": "1"}) == {
         "password": b"*ef",
@@ -283,31 +283,31 @@ def test_the_end_that_is_kept_is_that_of_the_secret(attributes_after):
         ("attributes: ['*']", b"10.0.0.1", b"#"),
     ],
 )
-def test_named_attributes_take_the_place_of_the_body(options, body, attribute):
+def test_named_attributes_replace_the_body(options, body, attribute):
     settings = settings_of(Redact.settings_class(), f"{{find: [ipv4], replacement: '#', {options}}}")
     event = event_of("10.0.0.1", {"a": "10.0.0.1"})
     Redact(settings).decorate(event)
     assert (event.body, event.attributes) == (body, {"a": attribute})
 
 
-def test_also_where_attributes_are_written_once(attributes_after):
+def test_in_place_if_attributes_are_written_once(attributes_after):
     text = "{find: [ipv4], attributes: [a]}"
     assert attributes_after(Redact, text, "", {"a": "10.0.0.1"}, write_once=True) == {"a": b"[redacted]"}
 
 
 @given(st.text("ghijklmnop .,_-\n").map(str.encode))
-def test_a_text_with_nothing_in_it_is_the_same(text):
+def test_text_without_a_match_is_unchanged(text):
     assert redacted(text, ["email", "card", "ipv4", "ipv6", "token"]) == text
 
 
 @given(st.binary(max_size=60), st.sampled_from([b"alice@example.com", b"4111111111111111", b"10.0.0.1", b"::1"]))
-def test_what_is_between_any_bytes_is_gone(text, private):
+def test_data_between_any_bytes_is_redacted(text, private):
     assert private not in redacted(text + b" " + private + b" " + text, ["email", "card", "ipv4", "ipv6"])
 
 
 @given(st.text(), st.integers(0, 3))
 @example('a "b" \\', 3)
-def test_a_secret_in_json_is_gone_however_deep_it_stands(secret, depth):
+def test_secret_in_json_is_redacted_at_any_depth(secret, depth):
     def nested(value):
         text = json.dumps({"user": "x y", "password": value, "id": [1, "z"]})
         for _ in range(depth):
@@ -318,7 +318,7 @@ def test_a_secret_in_json_is_gone_however_deep_it_stands(secret, depth):
 
 
 @given(st.text(), st.sampled_from("\"'"))
-def test_a_secret_in_quotes_is_gone(secret, quote):
+def test_quoted_secret_is_redacted(secret, quote):
     written = secret.replace("\\", "\\\\").replace(quote, "\\" + quote)
     text = f"password={quote}{written}{quote} id={quote}7{quote}"
     assert redacted(text.encode(), ["token"]) == f"password={quote}#{quote} id={quote}7{quote}".encode()
@@ -326,7 +326,7 @@ def test_a_secret_in_quotes_is_gone(secret, quote):
 
 @given(st.text("0123456789abcdef:.@- \n=token", max_size=80))
 @example("::" * 40)
-def test_texts_that_nearly_look_so_pass_too(text):
+def test_similar_text_causes_no_error(text):
     redacted(text.encode(), ["email", "card", "ipv4", "ipv6", "token"])
 
 
@@ -337,8 +337,8 @@ PIECES = [
 
 
 @pytest.mark.parametrize("piece", PIECES)
-def test_no_text_takes_time_that_grows_with_its_square(piece):
-    """This would take minutes."""
+def test_no_text_takes_quadratic_time(piece):
+    """A quadratic search would take minutes."""
     text = piece * (2_000_000 // len(piece))
     assert redacted(text, ["email", "card", "ipv4", "ipv6", "token"])
 
@@ -355,11 +355,11 @@ def test_no_text_takes_time_that_grows_with_its_square(piece):
         ("{find: [email], keep_last: 17}", [("less_than_equal", ("keep_last",))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Redact, settings) == expected
 
 
-def test_the_text_of_options_says_the_same():
+def test_defaults():
     settings = settings_of(Redact.settings_class(), "{find: [email, card]}")
     assert (settings.replacement, settings.keep_last, settings.changes_body) == ("[redacted]", 0, True)
 
@@ -376,7 +376,7 @@ def test_the_text_of_options_says_the_same():
         ("[info] token=5 card 4111 1111 1111 1111", "[info] token=[redacted] card [redacted]"),
     ],
 )
-def test_json_stays_json(body, expected):
+def test_json_stays_valid(body, expected):
     event = event_of(body.encode())
     Redact(settings_of(Redact.settings_class(), "{find: [card, token, email]}")).decorate(event)
     assert event.body == expected.encode()
@@ -404,7 +404,7 @@ TREES = st.recursive(
     st.booleans(),
     st.sampled_from(["[redacted]", "", '"', "\\", "null"]),
 )
-def test_any_json_stays_json_without_its_secrets(content, keep, ascii_only, replacement):
+def test_any_json_stays_valid_without_secrets(content, keep, ascii_only, replacement):
     content["password"] = SECRET
     body = json.dumps(content, ensure_ascii=ascii_only).encode()
     event = event_of(body)

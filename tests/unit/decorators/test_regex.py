@@ -46,32 +46,32 @@ class TestOneGroup:
         settings = f"{{pattern: '{pattern}', index: {index}, attribute: x}}"
         assert attributes_after(Regex, settings, body) == {"x": expected}
 
-    def test_an_optional_group_that_took_no_part_is_unset(self, attributes_after):
+    def test_unmatched_optional_group_is_unset(self, attributes_after):
         assert attributes_after(Regex, "{pattern: 'a(b)?', index: 1, attribute: x}", b"a") == {}
 
-    def test_or_empty(self, attributes_after):
+    def test_unmatched_group_is_empty_with_on_unmatched_empty(self, attributes_after):
         settings = "{pattern: 'a(b)?', index: 1, attribute: x, on_unmatched: empty}"
         assert attributes_after(Regex, settings, b"a") == {"x": b""}
 
-    def test_or_an_error(self, refusal_of):
+    def test_unmatched_group_fails_with_on_unmatched_error(self, refusal_of):
         settings = "{pattern: 'a(b)?', index: 1, attribute: x, on_unmatched: error}"
         assert refusal_of(Regex, settings, b"a") == "unmatched_group"
 
-    def test_no_match_sets_nothing_on_request(self, attributes_after):
+    def test_no_match_sets_nothing_with_on_no_match_keep(self, attributes_after):
         assert attributes_after(Regex, "{pattern: 'a', index: 0, attribute: x, on_no_match: keep}", b"b") == {}
 
 
 class TestSeveralGroups:
     """Flume's regexAll(pattern, name1, …), and named groups."""
 
-    def test_a_blank_name_skips_its_group(self, attributes_after):
+    def test_empty_name_skips_its_group(self, attributes_after):
         settings = r"{pattern: '(\d):(\d):(\d)', attributes: [d1, '', d2]}"
         assert attributes_after(Regex, settings, b"1:2:3.4foobar5") == {"d1": b"1", "d2": b"3"}
 
-    def test_surplus_groups_are_passed_over(self, attributes_after):
+    def test_surplus_groups_are_ignored(self, attributes_after):
         assert attributes_after(Regex, r"{pattern: '(\d)(\d)', attributes: [a]}", b"12") == {"a": b"1"}
 
-    def test_surplus_names_are_refused(self, errors_of):
+    def test_surplus_names_are_rejected(self, errors_of):
         assert errors_of(Regex, r"{pattern: '(\d)', attributes: [a, b]}") == [("out_of_range", ())]
 
     def test_no_match_sets_nothing(self, attributes_after):
@@ -80,10 +80,10 @@ class TestSeveralGroups:
     def test_only_named_groups_become_attributes(self, attributes_after):
         assert attributes_after(Regex, r"{pattern: '(?P<a>.)(.)(?P<b>.)'}", b"123") == {"a": b"1", "b": b"3"}
 
-    def test_an_empty_group_is_not_an_unmatched_one(self, attributes_after):
+    def test_empty_group_is_not_unmatched(self, attributes_after):
         assert attributes_after(Regex, "{pattern: '(?P<a>x*)(?P<b>y)?'}", b"") == {"a": b""}
 
-    def test_no_match_can_be_an_error(self, refusal_of):
+    def test_no_match_can_fail(self, refusal_of):
         assert refusal_of(Regex, "{pattern: '(?P<a>x)', on_no_match: error}", b"y") == "no_match"
 
     def test_no_match_can_set_empty_values(self, attributes_after):
@@ -94,17 +94,17 @@ class TestSeveralGroups:
         decorator = Regex(settings_of(Regex.settings_class(), "{pattern: '(?P<a>x)', on_no_match: drop}"))
         assert (decorator.decorate(event_of("y")), decorator.drop_reason) == (False, "no_match")
 
-    def test_all_or_nothing_where_written_once(self, refusal_of):
+    def test_failed_event_is_unchanged_if_written_once(self, refusal_of):
         settings = "{pattern: '(?P<a>.)(?P<b>.)'}"
         assert refusal_of(Regex, settings, b"12", {"b": "0"}, write_once=True) == "attribute_exists"
 
 
-def test_an_attribute_is_searched(attributes_after):
+def test_searches_an_attribute(attributes_after):
     found = attributes_after(Regex, r"{source: s, pattern: '(?P<a>\d)'}", b"1", {"s": "2"})
     assert found["a"] == b"2"
 
 
-def test_an_absent_attribute_has_no_match(attributes_after, refusal_of):
+def test_absent_attribute_has_no_match(attributes_after, refusal_of):
     assert attributes_after(Regex, r"{source: s, pattern: '(?P<a>\d)'}", b"1") == {}
     assert refusal_of(Regex, r"{source: s, pattern: '(?P<a>\d)', on_no_match: error}", b"1") == "no_attribute"
 
@@ -121,5 +121,5 @@ def test_an_absent_attribute_has_no_match(attributes_after, refusal_of):
         ("{pattern: '(a)', index: -1, attribute: x}", [("greater_than_equal", ("index",))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Regex, settings) == expected

@@ -27,11 +27,11 @@ FOUR = {"a": "1", "ab": "2", "": "3", "\udcff": "4"}
         ("{pattern: ''}", []),
     ],
 )
-def test_what_is_left(attributes_after, settings, left):
+def test_remaining_attributes(attributes_after, settings, left):
     assert list(attributes_after(Remove, settings, attributes=FOUR)) == left
 
 
-def test_removed_attribute_can_be_set_again_where_written_once():
+def test_removed_attribute_can_be_set_again_if_written_once():
     event = event_of("", {"a": "1"}, write_once=True)
     Remove(settings_of(Remove.settings_class(), "{pattern: a}")).decorate(event)
     Value(settings_of(Value.settings_class(), "{attribute: a, value: '2'}")).decorate(event)
@@ -39,7 +39,7 @@ def test_removed_attribute_can_be_set_again_where_written_once():
 
 
 @given(st.lists(st.dictionaries(st.text("ab\udcffé", max_size=3), st.binary(max_size=2)), max_size=5))
-def test_it_is_as_if_each_name_were_searched(events):
+def test_equals_a_search_of_each_name(events):
     remove = Remove(settings_of(Remove.settings_class(), "{pattern: '^a|é', attributes: [b]}"))
     for attributes in events:
         event = event_of("", attributes)
@@ -61,5 +61,5 @@ def test_it_is_as_if_each_name_were_searched(events):
         ("{attributes: a}", [("list_type", ("attributes",))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Remove, settings) == expected

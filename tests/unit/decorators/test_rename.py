@@ -30,18 +30,18 @@ def test_names(attributes_after, settings, before, after):
     assert attributes_after(Rename, settings, attributes=before) == after
 
 
-def test_onto_an_existing_name_is_an_error_where_written_once(refusal_of):
+def test_existing_new_name_fails_if_written_once(refusal_of):
     code = refusal_of(Rename, "{attributes: {a: b}}", attributes={"a": "1", "b": "2"}, write_once=True)
     assert code == "attribute_exists"
 
 
-def test_two_to_one_name_is_an_error_where_written_once(refusal_of):
+def test_two_attributes_to_one_name_fail_if_written_once(refusal_of):
     code = refusal_of(Rename, "{attributes: {a: c, b: c}}", attributes={"a": "1", "b": "2"}, write_once=True)
     assert code == "attribute_exists"
 
 
 @given(st.dictionaries(st.text(), st.binary()))
-def test_no_value_is_lost_with_a_prefix(attributes):
+def test_prefix_keeps_all_values(attributes):
     event = event_of("", attributes)
     Rename(settings_of(Rename.settings_class(), "{pattern: '^', replacement: p}")).decorate(event)
     assert event.attributes == {f"p{name}": value for name, value in attributes.items()}
@@ -60,5 +60,5 @@ def test_no_value_is_lost_with_a_prefix(attributes):
         ("{attributes: {a: 1}}", [("string_type", ("attributes", "a"))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Rename, settings) == expected

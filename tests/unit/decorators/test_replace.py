@@ -1,4 +1,4 @@
-"""The replace decorator; the text and groups of a replacement stand with the patterns."""
+"""The replace decorator; the tests of patterns cover replacements and groups."""
 
 import json
 
@@ -25,12 +25,12 @@ from ingest.testing.events import event_of, settings_of
         (r"pattern: '[^\x20-\x7e]', replacement: '?'", b"a\0\xffb\n", b"a??b?"),
     ],
 )
-def test_what_is_found_is_replaced(attributes_after, options, before, after):
+def test_matches_are_replaced(attributes_after, options, before, after):
     assert attributes_after(Replace, f"{{source: a, {options}}}", attributes={"a": before}) == {"a": after}
 
 
 @given(st.text("ab/.\\").map(str.encode), st.sampled_from(["a", "/", "."]), st.text("xa\\", max_size=3))
-def test_a_text_is_replaced_as_its_pattern_is(body, text, replacement):
+def test_text_is_replaced_like_its_pattern(body, text, replacement):
     results = []
     for options in (
         {"text": text, "replacement": replacement},
@@ -54,5 +54,5 @@ def test_a_text_is_replaced_as_its_pattern_is(body, text, replacement):
         ("{text: a, replacement: b, max_places: 0}", [("greater_than_equal", ("max_places",))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Replace, settings) == expected

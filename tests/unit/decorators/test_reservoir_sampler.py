@@ -17,7 +17,7 @@ def made(k):
     return ReservoirSampler(settings_of(ReservoirSampler.settings_class(), f"{{k: {k}}}"))
 
 
-def share(count, first=0, topic="t"):
+def split(count, first=0, topic="t"):
     return [event_of(str(number), origin=Origin(topic, 0, first + number)) for number in range(count)]
 
 
@@ -26,30 +26,30 @@ def chosen(sampler, events):
 
 
 @given(st.integers(1, 9), st.integers(0, 60), st.integers(0, 1 << 62))
-def test_so_many_stay_and_no_more(k, count, first):
-    assert len(chosen(made(k), share(count, first))) == min(k, count)
+def test_exactly_k_events_stay(k, count, first):
+    assert len(chosen(made(k), split(count, first))) == min(k, count)
 
 
-def test_each_place_has_the_same_chance():
+def test_every_position_has_the_same_probability():
     sampler = made(2)
-    found = Counter(place for first in range(0, 400_000, 100) for place in chosen(sampler, share(8, first)))
-    assert {place for place, count in found.items() if 900 < count < 1_100} == set(range(8))
+    found = Counter(position for first in range(0, 400_000, 100) for position in chosen(sampler, split(8, first)))
+    assert {position for position, count in found.items() if 900 < count < 1_100} == set(range(8))
 
 
 @given(st.integers(1, 5), st.integers(0, 40), st.integers(0, 40), st.text(max_size=5))
-def test_a_share_that_runs_again_chooses_the_same(k, count, given_up_after, topic):
+def test_split_that_runs_again_keeps_the_same_events(k, count, failed_after, topic):
     sampler = made(k)
-    first = chosen(sampler, share(count, 7, topic))
-    for event in share(given_up_after, 3):
+    first = chosen(sampler, split(count, 7, topic))
+    for event in split(failed_after, 3):
         sampler.decorate(event)
-    assert chosen(sampler, share(count, 7, topic)) == chosen(made(k), share(count, 7, topic)) == first
+    assert chosen(sampler, split(count, 7, topic)) == chosen(made(k), split(count, 7, topic)) == first
 
 
 @given(st.integers(1, 6), st.integers(0, 50))
 def test_every_event_is_kept_in_order_or_counted(k, count):
     chain = Chain([BoundDecorator(made(k), "sampled")])
     chain.split_start()
-    outcomes = [outcome for event in share(count) for outcome in chain.run(event)]
+    outcomes = [outcome for event in split(count) for outcome in chain.run(event)]
     outcomes += [outcome for _, late in chain.split_end() for outcome in late]
     kept = [outcome.origin.offset for outcome in outcomes if isinstance(outcome, Event)]
     dropped = [outcome.event.origin.offset for outcome in outcomes if isinstance(outcome, Dropped)]
@@ -59,10 +59,10 @@ def test_every_event_is_kept_in_order_or_counted(k, count):
     assert {outcome.reason for outcome in outcomes if isinstance(outcome, Dropped)} <= {"reservoir_sampler"}
 
 
-def test_no_more_is_held_than_asked_for():
+def test_buffer_has_at_most_k_events():
     sampler = made(3)
     sampler.split_start()
-    answers = [sampler.decorate(event) for event in share(1_000)]
+    answers = [sampler.decorate(event) for event in split(1_000)]
     assert answers.count(Buffered()) == len(sampler.split_end()) == 3
 
 
@@ -74,5 +74,5 @@ def test_no_more_is_held_than_asked_for():
         ("{k: 100001}", [("less_than_equal", ("k",))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(ReservoirSampler, settings) == expected

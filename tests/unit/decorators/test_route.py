@@ -1,4 +1,4 @@
-"""The route decorator, and the two ways sinks go by what it sets."""
+"""The route decorator, and the two ways in which sinks use its attribute."""
 
 import json
 
@@ -26,7 +26,7 @@ RULES = "rules: [{when: \"%{level} == 'audit'\", to: audit}, {when: exists(app),
     ],
     ids=["first", "second", "none", "otherwise", "otherwise-template", "no-route", "half-of-a-route"],
 )
-def test_the_first_rule_that_holds_says_where(attributes_after, settings, attributes, expected):
+def test_first_matching_rule_sets_the_route(attributes_after, settings, attributes, expected):
     assert attributes_after(Route, f"{{{settings}}}", b"", attributes).get("route") == expected
 
 
@@ -35,18 +35,18 @@ def test_another_attribute(attributes_after):
     assert found == {"2hb_f:to": b"x"}
 
 
-def test_a_route_that_is_set_is_replaced_or_an_error_where_written_once(attributes_after, refusal_of):
+def test_existing_route_is_replaced_or_fails_if_written_once(attributes_after, refusal_of):
     settings = "{rules: [{when: exists(a), to: b}], otherwise: c}"
     assert attributes_after(Route, settings, b"", {"route": "before"}) == {"route": b"c"}
     assert refusal_of(Route, settings, b"", {"route": "before"}, write_once=True) == "attribute_exists"
 
 
-def test_a_route_that_can_not_be_made_fails_the_event(refusal_of):
+def test_route_with_an_absent_attribute_fails_the_event(refusal_of):
     assert refusal_of(Route, "{rules: [{when: exists(body), to: 'app_%{app}'}]}", b"x") == "no_attribute"
     assert refusal_of(Route, "{rules: [{when: exists(a), to: b}], otherwise: '%{app}'}") == "no_attribute"
 
 
-def test_a_condition_without_a_value_fails_the_event(refusal_of):
+def test_condition_without_a_value_fails_the_event(refusal_of):
     settings = "{rules: [{when: '%{int(%{n})} > 1', to: many}]}"
     assert refusal_of(Route, settings, b"", {"n": "x"}) == "not_a_number"
 
@@ -61,12 +61,12 @@ def test_a_condition_without_a_value_fails_the_event(refusal_of):
         ("{rules: [{when: exists(a), to: x, from: y}]}", [("extra_forbidden", ("rules", 0, "from"))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Route, settings) == expected
 
 
 def puts(tmp_path, sinks, bodies):
-    """(sink, table) of each put of each body."""
+    """Body -> (sink, table) of each of its puts."""
     content = {
         "version": 1,
         "stores": {"logs": {"memory": {}}},
@@ -94,7 +94,7 @@ def puts(tmp_path, sinks, bodies):
     return [([(put["sink"], put["table"]) for put in line["puts"]], line["reason"]) for line in lines]
 
 
-def test_to_a_sink(tmp_path):
+def test_route_to_a_sink(tmp_path):
     sinks = [
         {"table": "t", "label": "audits", "when": "%{route} == 'audit'"},
         {"table": "t", "label": "both", "when": "%{route} in ('audit', 'web')"},
@@ -106,6 +106,6 @@ def test_to_a_sink(tmp_path):
     ]
 
 
-def test_to_a_table(tmp_path):
+def test_route_to_a_table(tmp_path):
     found = puts(tmp_path, [{"table": "logs_%{route}"}], ["audit", "web", "x"])
     assert [table for ((_, table),), _ in found] == ["logs_audit", "logs_web", "logs_rest"]

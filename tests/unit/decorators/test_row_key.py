@@ -62,7 +62,7 @@ NUMBERS = st.integers(0, 2**63 - 1)
 
 
 @given(NUMBERS, NUMBERS, st.sampled_from(["inverted", "inverted_int64", "int64"]))
-def test_numbers_are_sorted_as_said(first, second, encoding):
+def test_encoded_numbers_sort_as_documented(first, second, encoding):
     settings = f"{{parts: [{{value: '%{{n}}', encoding: {encoding}}}]}}"
     keys = [key_of(settings, {"n": str(number)}) for number in (first, second)]
     ascending = encoding == "int64"
@@ -73,7 +73,7 @@ def test_numbers_are_sorted_as_said(first, second, encoding):
 
 
 @given(st.text("ab|", max_size=4), st.text("ab|", max_size=4), st.text("ab|", max_size=4), st.text("ab|", max_size=4))
-def test_two_keys_are_never_taken_for_each_other(a, b, c, d):
+def test_keys_are_unambiguous(a, b, c, d):
     decorator = RowKey(settings_of(RowKeySettings, "{parts: [{value: '%{a}'}, {value: '%{b}'}]}"))
     events = [event_of(attributes={"a": first, "b": second}) for first, second in ((a, b), (c, d))]
     if "|" in a:
@@ -86,7 +86,7 @@ def test_two_keys_are_never_taken_for_each_other(a, b, c, d):
 
 
 @given(st.binary(max_size=8).filter(lambda text: b"|" not in text), st.binary(max_size=8), st.integers(2, 65_536))
-def test_a_bucket_is_that_of_the_expression(first, second, count):
+def test_bucket_equals_the_function(first, second, count):
     parts = "parts: [{value: '%{a}'}, {value: '%{b}'}]"
     attributes = {"a": first, "b": second}
     event = event_of(attributes=attributes)
@@ -97,7 +97,7 @@ def test_a_bucket_is_that_of_the_expression(first, second, count):
     assert key_of(f"{{buckets: {count}, bucket_parts: 1, {parts}}}", attributes) == by_first
 
 
-def test_buckets_are_about_as_full():
+def test_buckets_are_evenly_filled():
     counts = dict.fromkeys(range(16), 0)
     for number in range(3200):
         counts[int(key_of("{buckets: 16, parts: [{value: '%{n}'}]}", {"n": f"sensor-{number:05}"})[:2])] += 1
@@ -124,11 +124,11 @@ def test_errors(refusal_of, settings, code):
     assert refusal_of(RowKey, settings, b"", {"a": "x|y"}) == code
 
 
-def test_no_key_where_the_sink_decides(attributes_after):
+def test_no_key_with_on_missing_unset(attributes_after):
     assert attributes_after(RowKey, "{on_missing: unset, parts: [{value: '%{no}'}]}") == {}
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     assert refusal_of(RowKey, "{parts: [{value: x}]}", b"", {"2hb_": ""}, write_once=True) == "attribute_exists"
 
 
@@ -145,5 +145,5 @@ def test_existing_attribute_is_an_error_where_written_once(refusal_of):
         ("{parts: ['%{a}']}", [("model_type", ("parts", 0))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(RowKey, settings) == expected

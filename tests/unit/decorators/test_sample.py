@@ -19,26 +19,26 @@ def passed(sampler, values):
 @pytest.mark.parametrize(
     ("share", "least", "most"), [(0, 0, 0), (0.1, 900, 1_100), (0.5, 4_800, 5_200), (1, 10_000, 10_000)]
 )
-def test_the_share_is_about_what_was_asked_for(share, least, most):
+def test_fraction_is_about_the_option(share, least, most):
     values = [b"user-%d" % number for number in range(10_000)]
     assert least <= len(passed(made(f"{{share: {share}, by: '%{{body}}'}}"), values)) <= most
 
 
 @given(st.lists(st.binary(max_size=8)), st.floats(0, 1), st.floats(0, 1))
-def test_a_larger_share_holds_the_smaller_one(values, first, second):
+def test_larger_fraction_includes_the_smaller_one(values, first, second):
     small, large = sorted((first, second))
     some = passed(made(f"{{share: {small!r}, by: '%{{body}}'}}"), values)
     assert set(some) <= set(passed(made(f"{{share: {large!r}, by: '%{{body}}'}}"), values))
 
 
 @given(st.lists(st.binary(max_size=8), unique=True))
-def test_a_value_has_one_fate_whatever_came_before(values):
+def test_decision_depends_only_on_the_value(values):
     sampler = made("{share: 0.5, by: '%{body}'}")
     assert passed(sampler, values) == passed(made("{share: 0.5, by: '%{body}'}"), values)
     assert passed(sampler, values[::-1]) == passed(sampler, values)[::-1]
 
 
-def test_another_salt_chooses_others():
+def test_other_salt_selects_other_values():
     values = [b"%d" % number for number in range(1_000)]
     first, second = (set(passed(made(f"{{share: 0.5, by: '%{{body}}', salt: {salt}}}"), values)) for salt in "ab")
     assert 200 < len(first & second) < 300
@@ -61,5 +61,5 @@ def test_events_without_the_value_pass():
         ("{share: 0.1, by: '%{'}", [("bad_expression", ("by",))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Sample, settings) == expected

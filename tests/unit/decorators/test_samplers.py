@@ -1,4 +1,4 @@
-"""The decorators that choose events by where they stand: interval_sampler, interval_droppy_append, prob_sampler."""
+"""The decorators that decide by the offset: interval_sampler, interval_droppy_append, prob_sampler."""
 
 import pytest
 from hypothesis import given
@@ -35,7 +35,7 @@ def test_every_third_is_dropped():
     assert passed(made(IntervalDroppyAppend, "{n: 1}"), range(10)) == []
 
 
-def test_of_the_first_twenty_only_the_thirteenth():
+def test_only_the_thirteenth_of_twenty_passes():
     assert passed(made(ProbSampler, "{p: 0.10, seed: 1337}"), range(20)) == [12]
 
 
@@ -48,27 +48,27 @@ def test_of_the_first_twenty_only_the_thirteenth():
         (4611686018427387904, 249, [1, 11, 12, 13, 16, 28, 29, 33, 35, 36, 43, 44], [967, 970, 977, 986, 992, 993]),
     ],
 )
-def test_draws_are_those_of_java(seed, count, first, last):
-    """Answers of java.util.Random in Java 17: which of a thousand draws are below a quarter."""
+def test_draws_equal_java(seed, count, first, last):
+    """Results of java.util.Random in Java 17: the draws of a thousand that are below a quarter."""
     found = passed(made(ProbSampler, f"{{p: 0.25, seed: {seed}}}"), range(1_000))
     assert (len(found), found[:12], found[-6:]) == (count, first, last)
 
 
-def test_none_and_all():
+def test_probability_zero_and_one():
     assert passed(made(ProbSampler, "{p: 0}"), range(100)) == []
     assert passed(made(ProbSampler, "{p: 1}"), range(100)) == list(range(100))
 
 
 @pytest.mark.parametrize(("kind", "text"), SAMPLERS)
 @given(offsets=st.lists(st.integers(0, 1 << 62) | st.integers(0, 50), max_size=20))
-def test_a_record_meets_the_same_decision_whatever_came_before(kind, text, offsets):
+def test_decision_depends_only_on_the_offset(kind, text, offsets):
     alone = [offset for offset in offsets if passed(made(kind, text), [offset])]
     sampler = made(kind, text)
     assert passed(sampler, offsets) == alone
     assert passed(sampler, reversed(offsets)) == alone[::-1]
 
 
-def test_a_far_offset_goes_on_in_the_same_series():
+def test_far_offset_continues_the_same_series():
     sampler = made(ProbSampler, "{p: 0.3, seed: 11}")
     in_turn = passed(sampler, range(5_000))
     assert passed(sampler, range(4_900, 5_000)) == [offset for offset in in_turn if offset >= 4_900]
@@ -84,5 +84,5 @@ def test_a_far_offset_goes_on_in_the_same_series():
         (ProbSampler, "{p: 0.5, seed: 1.5}", [("int_type", ("seed",))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, kind, settings, expected):
+def test_invalid_options_are_rejected(errors_of, kind, settings, expected):
     assert errors_of(kind, settings) == expected

@@ -11,7 +11,7 @@ from ingest.testing.events import event_of, settings_of
 
 
 def pieces_of(text):
-    """Java's rule: trailing empty pieces are no pieces, but there is always one."""
+    """Java's rule: trailing empty pieces are removed, but there is always one piece."""
     pieces = text.split(b":")
     while len(pieces) > 1 and not pieces[-1]:
         pieces.pop()
@@ -45,7 +45,7 @@ def test_piece(attributes_after, separator, index, body, expected):
 
 
 @given(st.lists(st.sampled_from([b":", b"a", b"\xff", b""])).map(b"".join), st.integers(0, 6))
-def test_piece_is_that_of_java(text, index):
+def test_piece_equals_java(text, index):
     event = event_of(text)
     Split(settings_of(Split.settings_class(), f"{{separator: ':', index: {index}, attribute: x}}")).decorate(event)
     pieces = pieces_of(text)
@@ -63,21 +63,21 @@ def test_plain_text_and_pattern_split_alike(text, index):
     assert found[0] == found[1] == dict(enumerate(re.split(b"a", text))).get(index, b"")
 
 
-def test_several_pieces_at_once(attributes_after):
+def test_several_pieces(attributes_after):
     found = attributes_after(Split, "{separator: ':', attributes: [a, '', c, d]}", b"1:2:3")
     assert found == {"a": b"1", "c": b"3", "d": b""}
 
 
-def test_an_attribute_is_split(attributes_after):
+def test_splits_an_attribute(attributes_after):
     found = attributes_after(Split, "{source: s, separator: ':', index: 1, attribute: x}", b"a:b", {"s": "1:2"})
     assert found["x"] == b"2"
 
 
-def test_an_absent_attribute_is_an_error(refusal_of):
+def test_absent_attribute_fails(refusal_of):
     assert refusal_of(Split, "{source: s, separator: ':', index: 1, attribute: x}") == "no_attribute"
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     settings = "{separator: ':', attributes: [x, a]}"
     assert refusal_of(Split, settings, "1:2", {"a": "0"}, write_once=True) == "attribute_exists"
 
@@ -96,5 +96,5 @@ def test_existing_attribute_is_an_error_where_written_once(refusal_of):
         ("{index: 1, attribute: x}", [("missing", ("separator",))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Split, settings) == expected

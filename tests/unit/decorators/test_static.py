@@ -18,16 +18,16 @@ def test_other_attributes_stay(attributes_after):
 
 
 @given(st.dictionaries(TEXT, TEXT, min_size=1, max_size=5))
-def test_any_text_is_taken_as_it_stands(values):
+def test_any_text_is_literal(values):
     event = event_of()
     Static(StaticSettings(attributes=values)).decorate(event)
     assert event.attributes == {name: value.encode() for name, value in values.items()}
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     assert refusal_of(Static, "{attributes: {a: x, b: y}}", b"", {"b": "0"}, write_once=True) == "attribute_exists"
 
 
-def test_wrong_options_are_refused(errors_of):
+def test_invalid_options_are_rejected(errors_of):
     assert errors_of(Static, "{attributes: {}}") == [("too_short", ("attributes",))]
     assert errors_of(Static, "{attributes: {a: 1}}") == [("string_type", ("attributes", "a"))]

@@ -52,7 +52,7 @@ def test_lines_of_a_file(refusal_of, body, expected, time):
         assert refusal_of(Syslog, f"{{form: {form}}}", body) == "bad_syslog"
 
 
-def test_line_of_a_file_without_form_file_is_refused_with_a_hint():
+def test_line_of_a_file_without_form_file_fails_with_a_hint():
     with pytest.raises(DecorateError, match=r"no <PRI>.*form: file"):
         read(b"Nov 20 00:00:00 web1 su: x")
     with pytest.raises(DecorateError, match=r"is not a syslog message$"):
@@ -210,17 +210,17 @@ def test_message_without_a_host(rest, expected):
         (ms(2024, 3, 1), "Feb 29 12:00:00", ms(2024, 2, 29, 12)),
     ],
 )
-def test_year_is_that_which_is_nearest(near, text, expected):
+def test_nearest_year_is_used(near, text, expected):
     event = event_of(f"<1>{text} h m", timestamp_ms=near)
     Syslog(settings_of(Syslog.settings_class())).decorate(event)
     assert event.timestamp_ms == expected
 
 
-def test_times_without_a_zone_are_in_the_given_one():
+def test_times_without_a_zone_use_the_option():
     assert read(b"<1>Jul  1 12:00:00 h m", "{zone: Europe/Berlin}").timestamp_ms == ms(2026, 7, 1, 10)
 
 
-def test_time_of_the_event_stays_where_asked():
+def test_event_time_stays_without_set_time():
     event = read(b"<1>1 2003-10-11T22:14:15Z - - - - -", "{set_time: false, prefix: '2hb_l:'}")
     assert (event.timestamp_ms, event.attributes["2hb_l:time"]) == (NEAR, b"2003-10-11T22:14:15Z")
 
@@ -245,29 +245,29 @@ def test_time_of_the_event_stays_where_asked():
         (b"<1>Nov 10 25:00:00 h m", "bad_time"),
     ],
 )
-def test_what_is_no_message_is_an_error(refusal_of, body, code):
+def test_invalid_message_fails(refusal_of, body, code):
     assert refusal_of(Syslog, "{}", body, timestamp_ms=NEAR) == code
 
 
-def test_a_leap_second_at_the_end_of_the_calendar_is_no_time(refusal_of):
+def test_leap_second_at_the_end_of_year_9999_fails(refusal_of):
     last_ms = 253_402_300_799_999
     assert refusal_of(Syslog, "{}", b"<1>Dec 31 23:59:60 h m", timestamp_ms=last_ms) == "bad_time"
 
 
-def test_only_the_asked_form_is_taken(refusal_of):
+def test_only_the_configured_form_is_accepted(refusal_of):
     assert refusal_of(Syslog, "{form: rfc5424}", b"<1>Nov 10 10:00:00 h m") == "bad_syslog"
     assert refusal_of(Syslog, "{form: rfc3164}", b"<1>1 - - - - - -") == "bad_syslog"
 
 
-def test_an_attribute_is_read():
+def test_reads_an_attribute():
     assert read(b"x", "{source: s}", attributes={"s": "<1>1 - h - - - -"}).attributes["host"] == b"h"
 
 
-def test_an_absent_attribute_is_an_error(refusal_of):
+def test_absent_attribute_fails(refusal_of):
     assert refusal_of(Syslog, "{source: s}") == "no_attribute"
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     code = refusal_of(Syslog, "{}", b"<1>1 2003-10-11T22:14:15Z h - - - -", {"host": "x"}, write_once=True)
     assert code == "attribute_exists"
 
@@ -282,7 +282,7 @@ WORDS = st.text(st.sampled_from("abcXYZ09._-@/"), min_size=1, max_size=8).filter
     data=st.dictionaries(WORDS, st.dictionaries(WORDS, st.text(max_size=6), max_size=3), max_size=3),
     message=st.none() | st.binary(max_size=20).filter(lambda text: not text.endswith(b"\n")),
 )
-def test_what_was_written_is_read(pri, time_ms, head, data, message):
+def test_round_trip(pri, time_ms, head, data, message):
     def parameter(name, text):
         escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("]", "\\]")
         return f' {name}="{escaped}"'

@@ -21,14 +21,14 @@ from ingest.testing.events import event_of, settings_of
         ("{attributes: {x: '%{default(a, 1)}'}, on_missing: error}", {}, {"x": b"1"}, b"text"),
     ],
 )
-def test_templates_see_the_event_as_it_came_in(settings, before, attributes, body):
+def test_templates_see_the_original_event(settings, before, attributes, body):
     event = event_of("text", before)
     assert Template(settings_of(Template.settings_class(), settings)).decorate(event) is True
     assert (event.attributes, event.body) == (attributes, body)
 
 
 @given(st.binary(max_size=9), st.binary(max_size=9), st.binary(max_size=9))
-def test_any_bytes_are_exchanged(first, second, body):
+def test_any_bytes_can_be_swapped(first, second, body):
     decorator = Template(
         settings_of(Template.settings_class(), "{attributes: {a: '%{body}', b: '%{a}'}, body: '%{b}'}")
     )
@@ -44,16 +44,16 @@ def test_any_bytes_are_exchanged(first, second, body):
         "{attributes: {x: y}, body: '%{a}', on_missing: error}",
     ],
 )
-def test_an_absent_attribute_is_an_error_where_asked(refusal_of, settings):
+def test_absent_attribute_fails_with_on_missing_error(refusal_of, settings):
     assert refusal_of(Template, settings) == "no_attribute"
 
 
-def test_an_event_that_can_not_be_written_keeps_its_body(refusal_of):
+def test_failed_event_keeps_its_body(refusal_of):
     assert refusal_of(Template, "{attributes: {a: x}, body: new}", b"old", {"a": "1"}, write_once=True) == (
         "attribute_exists"
     )
 
 
-def test_wrong_options_are_refused(errors_of):
+def test_invalid_options_are_rejected(errors_of):
     assert errors_of(Template, "{}") == [("missing", ())]
     assert errors_of(Template, "{attributes: {x: '%{a'}}") == [("bad_expression", ("attributes", "x"))]

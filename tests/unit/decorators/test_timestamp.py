@@ -58,7 +58,7 @@ def ms(*parts):
         ("%F%%%T,%L", "2010-07-26%11:48:05,007", ms(2010, 7, 26, 11, 48, 5) + 7),
     ],
 )
-def test_forms(format, text, expected):  # noqa: A002 - the option's subject
+def test_formats(format, text, expected):  # noqa: A002 - the option's subject
     assert time_of(text, f"{{formats: ['{format}']}}") == expected
 
 
@@ -87,45 +87,45 @@ def test_forms(format, text, expected):  # noqa: A002 - the option's subject
         ("epoch_ms", ""),
     ],
 )
-def test_what_is_no_time_is_an_error(refusal_of, format, text):  # noqa: A002 - the option's subject
+def test_invalid_time_fails(refusal_of, format, text):  # noqa: A002 - the option's subject
     assert refusal_of(Timestamp, f"{{formats: ['{format}']}}", text) == "bad_time"
     assert time_of(text, f"{{formats: ['{format}'], on_invalid: keep}}") == -1
 
 
 class TestZones:
-    def test_of_the_option(self):
+    def test_zone_of_the_option(self):
         assert time_of("2010-07-26T11:48:05", "{zone: America/Denver}") == ms(2010, 7, 26, 17, 48, 5)
 
-    def test_of_the_pipeline(self):
+    def test_zone_of_the_pipeline(self):
         assert time_of("2010-01-26T11:48:05", timezone="America/Denver") == ms(2010, 1, 26, 18, 48, 5)
 
-    def test_the_text_wins(self):
+    def test_zone_of_the_text_wins(self):
         assert time_of("2010-07-26T11:48:05Z", "{zone: America/Denver}") == ms(2010, 7, 26, 11, 48, 5)
 
-    def test_a_time_before_the_calendar_is_none(self, refusal_of):
+    def test_time_before_year_1_fails(self, refusal_of):
         assert refusal_of(Timestamp, "{zone: Asia/Tokyo}", "0001-01-01T00:00:00") == "bad_time"
 
-    def test_an_unknown_one_is_refused(self, errors_of):
+    def test_unknown_zone_is_rejected(self, errors_of):
         assert errors_of(Timestamp, "{zone: Mars/Olympus}") == [("not_one_of", ("zone",))]
 
 
-def test_the_first_form_that_fits_counts():
+def test_first_matching_format_is_used():
     settings = "{formats: [epoch_s, iso8601]}"
     assert (time_of("5", settings), time_of("1970-01-01T00:00:01Z", settings)) == (5000, 1000)
 
 
-def test_one_form_needs_no_list():
+def test_single_format_needs_no_list():
     assert time_of("5", "{formats: epoch_ms}") == 5
 
 
-def test_an_attribute_is_read_and_nanos_stay():
+def test_reads_an_attribute_and_keeps_nanos():
     event = event_of("x", {"time": "5"}, nanos=7)
     Timestamp(settings_of(Timestamp.settings_class(), "{source: time, formats: epoch_ms}")).decorate(event)
     assert event == event_of("x", {"time": "5"}, nanos=7, timestamp_ms=5)
 
 
 @pytest.mark.parametrize("zone", ["CET", "PST", "CEST", "Europe/Berlin"])
-def test_names_of_zones_are_refused_with_a_way_out(zone):
+def test_zone_names_fail_with_a_hint(zone):
     settings = settings_of(Timestamp.settings_class(), "{formats: ['%Y-%m-%d %H:%M %Z']}")
     assert "UTC, GMT and Z" in settings.lint_warnings()["formats"]
     with pytest.raises(DecorateError, match="not a time of the form") as caught:
@@ -133,19 +133,19 @@ def test_names_of_zones_are_refused_with_a_way_out(zone):
     assert "%z" in caught.value.hint
 
 
-def test_a_name_that_stands_in_the_format():
+def test_zone_name_in_the_format():
     time = time_of("2024-01-01 10:00 CET %Z", "{formats: '%Y-%m-%d %H:%M CET %%Z', zone: Europe/Berlin}")
     assert time == ms(2024, 1, 1, 9)
     settings = settings_of(Timestamp.settings_class(), "{formats: '%Y-%m-%d %H:%M CET %%Z'}")
     assert settings.lint_warnings() == {}
 
 
-def test_an_absent_attribute(refusal_of):
+def test_absent_attribute(refusal_of):
     assert refusal_of(Timestamp, "{source: time}") == "no_attribute"
     assert time_of("x", "{source: time, on_invalid: keep}") == -1
 
 
-def test_remembered_texts_end_somewhere(monkeypatch):
+def test_cached_texts_are_bounded(monkeypatch):
     monkeypatch.setattr("decorators.timestamp._MAX_TEXTS", 3)
     decorator = Timestamp(settings_of(Timestamp.settings_class(), "{formats: epoch_ms}"))
     for number in range(10):
@@ -159,11 +159,11 @@ def test_remembered_texts_end_somewhere(monkeypatch):
 
 
 @pytest.mark.parametrize("format", ["iso", "", "%Q", "%d/%b", "%H:%M", "%Y %Y %m %d", "%F %d", "%Y-%m-%d %"])
-def test_unknown_forms_are_refused(errors_of, format):  # noqa: A002 - the option's subject
+def test_unknown_formats_are_rejected(errors_of, format):  # noqa: A002 - the option's subject
     assert errors_of(Timestamp, f"{{formats: ['{format}']}}") == [("bad_pattern", ("formats", 0))]
 
 
-def test_needs_a_form(errors_of):
+def test_format_is_required(errors_of):
     assert errors_of(Timestamp, "{formats: []}") == [("too_short", ("formats",))]
 
 
@@ -171,7 +171,7 @@ _times = st.datetimes(min_value=datetime(1, 1, 3), max_value=datetime(9999, 12, 
 
 
 @given(_times, st.integers(-1439, 1439))
-def test_iso_times_come_back(time, offset_minutes):
+def test_iso_times_round_trip(time, offset_minutes):
     aware = time.replace(tzinfo=UTC)
     sign = "-" if offset_minutes < 0 else "+"
     hours, minutes = divmod(abs(offset_minutes), 60)
@@ -182,12 +182,12 @@ def test_iso_times_come_back(time, offset_minutes):
 
 
 @given(_times, st.sampled_from(["", "Z"]), st.sampled_from(["seconds", "milliseconds", "microseconds"]))
-def test_fast_and_slow_reader_agree(time, zone, digits):
+def test_fast_and_slow_parser_agree(time, zone, digits):
     text = f"{time.isoformat(timespec=digits)}{zone}"
     settings = "{zone: Europe/Berlin}"
     assert time_of(text, settings) == time_of(text.replace("Z", "z") + " ", settings)
 
 
 @given(st.binary(), st.sampled_from(["iso8601", "apache", "epoch_s", "%Y-%j %I %p %z", "%b %d %y"]))
-def test_any_text_is_a_time_or_kept(text, format):  # noqa: A002 - the option's subject
+def test_any_text_parses_or_keeps_the_time(text, format):  # noqa: A002 - the option's subject
     assert isinstance(time_of(text, f"{{formats: ['{format}'], on_invalid: keep}}"), int)

@@ -25,12 +25,12 @@ from ingest.testing.events import event_of, settings_of
         (", characters: 'éx', end: start", b"x\xc3\xa9\xc3", b"\xc3"),
     ],
 )
-def test_ends(attributes_after, options, before, after):
+def test_trims_ends(attributes_after, options, before, after):
     assert attributes_after(Trim, f"{{source: a{options}}}", attributes={"a": before}) == {"a": after}
 
 
 @given(st.binary(), st.sampled_from(["both", "start", "end"]))
-def test_what_is_trimmed_is_a_part_and_trimmed_once_more_the_same(body, end):
+def test_trimming_is_idempotent_and_yields_a_substring(body, end):
     trim = Trim(settings_of(Trim.settings_class(), f"{{end: {end}}}"))
     event = event_of(body)
     trim.decorate(event)
@@ -43,7 +43,7 @@ def test_what_is_trimmed_is_a_part_and_trimmed_once_more_the_same(body, end):
 
 
 @given(st.text("aé字 "), st.text("aé字 ", min_size=1))
-def test_characters_go_whole(text, characters):
+def test_characters_are_removed_as_a_whole(text, characters):
     event = event_of(text)
     Trim(settings_of(Trim.settings_class(), f"{{characters: '{characters}'}}")).decorate(event)
     assert event.body.decode() == text.strip(characters)
@@ -56,5 +56,5 @@ def test_characters_go_whole(text, characters):
         ("{end: left}", [("enum", ("end",))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Trim, settings) == expected

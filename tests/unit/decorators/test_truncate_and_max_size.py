@@ -1,4 +1,4 @@
-"""The decorators that look at lengths: truncate and max_size."""
+"""The decorators that limit sizes: truncate and max_size."""
 
 import pytest
 from hypothesis import given
@@ -41,18 +41,18 @@ class TestTruncate:
             ("{max_bytes: 1KiB}", b"", b""),
         ],
     )
-    def test_cut(self, settings, text, expected):
+    def test_truncates(self, settings, text, expected):
         assert truncated(text, settings) == expected
 
     @given(st.text(), st.integers(1, 40))
-    def test_a_text_is_cut_at_the_last_character_that_fits(self, text, most):
+    def test_text_is_cut_at_the_last_character_that_fits(self, text, most):
         found = truncated(text, f"{{max_bytes: {most}B}}").decode()
         assert text.startswith(found)
         left = text[len(found) :]
         assert not left or len(found.encode()) + len(left[0].encode()) > most >= len(found.encode())
 
     @given(st.binary(), st.integers(1, 40))
-    def test_any_bytes_are_cut_near_the_number(self, text, most):
+    def test_any_bytes_are_cut_near_the_limit(self, text, most):
         found = truncated(text, f"{{max_bytes: {most}B}}")
         assert text.startswith(found)
         assert min(most - 3, len(text)) <= len(found) <= most
@@ -75,7 +75,7 @@ class TestTruncate:
             ("{max_bytes: 2B, attributes: ['*', a]}", [("conflict", ())]),
         ],
     )
-    def test_wrong_options_are_refused(self, errors_of, settings, expected):
+    def test_invalid_options_are_rejected(self, errors_of, settings, expected):
         assert errors_of(Truncate, settings) == expected
 
 
@@ -89,7 +89,7 @@ class TestMaxSize:
         [("123456", {}), ("12", {"ab": "34"}), ("", {"größe": ""}), ("1", {"\udcff": "1234"})],
         ids=["body", "attributes", "names-in-utf8", "names-of-bytes"],
     )
-    def test_what_counts(self, body, attributes, attributes_after, refusal_of):
+    def test_size_of_an_event(self, body, attributes, attributes_after, refusal_of):
         size = size_of(event_of(body, attributes))
         attributes_after(MaxSize, f"{{max_bytes: {size}B}}", body, attributes)
         assert refusal_of(MaxSize, f"{{max_bytes: {size - 1}B}}", body, attributes) == "too_large"
@@ -102,7 +102,7 @@ class TestMaxSize:
         st.integers(1, 40),
         st.sampled_from(["error", "drop", "cut"]),
     )
-    def test_what_passes_fits(self, body, attributes, most, on_larger):
+    def test_passing_event_fits(self, body, attributes, most, on_larger):
         decorator = MaxSize(settings_of(MaxSize.settings_class(), f"{{max_bytes: {most}B, on_larger: {on_larger}}}"))
         event = event_of(body, attributes)
         before = event.copy()
@@ -119,11 +119,11 @@ class TestMaxSize:
         else:
             assert (on_larger, is_small) == ("drop", False)
 
-    def test_a_drop_is_counted_under_its_name(self):
+    def test_drop_is_counted_under_its_reason(self):
         decorator = MaxSize(settings_of(MaxSize.settings_class(), "{max_bytes: 1B, on_larger: drop}"))
         assert (decorator.decorate(event_of("ab")), decorator.drop_reason) == (False, "max_size")
 
-    def test_no_cut_helps_where_the_attributes_are_too_large(self, refusal_of):
+    def test_too_large_attributes_fail_despite_cut(self, refusal_of):
         settings = "{max_bytes: 3B, on_larger: cut}"
         assert refusal_of(MaxSize, settings, "abc", {"a": "123"}) == "too_large"
 
@@ -135,5 +135,5 @@ class TestMaxSize:
             ("{max_bytes: 2B, on_larger: keep}", [("enum", ("on_larger",))]),
         ],
     )
-    def test_wrong_options_are_refused(self, errors_of, settings, expected):
+    def test_invalid_options_are_rejected(self, errors_of, settings, expected):
         assert errors_of(MaxSize, settings) == expected

@@ -50,23 +50,23 @@ def ms(text):
         ("{every: 2h, zone: America/New_York}", "2024-03-10T03:30:00-04:00", "2024-03-10T03:00:00-04:00"),
     ],
 )
-def test_begins(text, before, after):
+def test_starts_of_units(text, before, after):
     assert truncated(text, ms(before)) == ms(after)
 
 
-def test_attributes_are_read_and_set(attributes_after):
+def test_reads_and_sets_attributes(attributes_after):
     text = "{attributes: {a: a, b: c, x: y}, every: 1m}"
     before = {"a": "60001", "b": "119999.5"}
     assert attributes_after(TruncateTime, text, attributes=before) == {"a": b"60000", "b": b"119999.5", "c": b"60000"}
 
 
-def test_the_time_goes_into_an_attribute_and_stays():
+def test_attribute_is_set_and_event_time_stays():
     event = event_of("", timestamp_ms=60001)
     TruncateTime(settings_of(TruncateTime.settings_class(), "{to: minute, attribute: a}")).decorate(event)
     assert event == event_of("", {"a": "60000"}, timestamp_ms=60001)
 
 
-def test_what_is_no_time_may_stay(attributes_after):
+def test_invalid_time_may_stay(attributes_after):
     before = {"a": "x", "b": "9" * 20, "c": "61000"}
     after = attributes_after(TruncateTime, "{attributes: [a, b, c], to: minute, on_invalid: keep}", attributes=before)
     assert after == {"a": b"x", "b": b"9" * 20, "c": b"60000"}
@@ -76,13 +76,13 @@ def test_what_is_no_time_may_stay(attributes_after):
     }
 
 
-def test_one_that_is_no_time_leaves_all_as_they_are(refusal_of):
+def test_one_invalid_time_leaves_all_unchanged(refusal_of):
     text = "{attributes: [a, b], to: minute}"
     assert refusal_of(TruncateTime, text, "", {"a": "61000", "b": "x"}) == "bad_time"
 
 
 @given(st.sampled_from(SPANS), st.sampled_from(ZONES), st.integers(0, 4 * 10**12))
-def test_a_begin_is_not_after_its_time_and_the_begin_of_itself(span, zone, time_ms):
+def test_start_is_not_after_its_time_and_idempotent(span, zone, time_ms):
     text = f"{{{span}, zone: {zone}}}"
     begin = truncated(text, time_ms)
     assert begin <= time_ms
@@ -90,20 +90,20 @@ def test_a_begin_is_not_after_its_time_and_the_begin_of_itself(span, zone, time_
 
 
 @given(st.sampled_from(SPANS), st.sampled_from(ZONES), st.integers(0, 4 * 10**12), st.integers(0, 10**8))
-def test_begins_keep_the_order_of_their_times(span, zone, time_ms, later_ms):
+def test_starts_keep_the_order_of_times(span, zone, time_ms, later_ms):
     text = f"{{{span}, zone: {zone}}}"
     assert truncated(text, time_ms) <= truncated(text, time_ms + later_ms)
 
 
 @given(st.sampled_from(["second", "minute", "hour", "day", "week", "month", "year"]), st.integers(-(10**13), 10**14))
-def test_the_function_of_that_name_gives_the_same(unit, time_ms):
+def test_equals_the_function_of_that_name(unit, time_ms):
     template = Template.parse(f"%{{truncate_time('{unit}')}}", "Europe/Berlin")
     expected = int(template.render(event_of("", timestamp_ms=time_ms)))
     assert truncated(f"{{to: {unit}, zone: Europe/Berlin}}", time_ms) == expected
 
 
 @pytest.mark.parametrize("text", ["-0.5", "0.5", "-1000.5", "-1e3", "1309275728999.9"])
-def test_the_function_counts_parts_of_a_millisecond_as_it_does(attributes_after, text):
+def test_function_treats_fractions_of_a_millisecond_alike(attributes_after, text):
     found = attributes_after(TruncateTime, "{source: a, attribute: b, to: second}", attributes={"a": text})
     assert found["b"] == Template.parse("%{truncate_time(a, 'second')}").render(event_of("", {"a": text}))
 
@@ -123,5 +123,5 @@ def test_the_function_counts_parts_of_a_millisecond_as_it_does(attributes_after,
         ("{every: 15}", [("bad_unit", ("every",))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(TruncateTime, settings) == expected

@@ -1,4 +1,4 @@
-"""The decorators that undo what Flume's batch and gzip did."""
+"""The decorators that unpack Flume's batches and compressed events."""
 
 import gzip
 from contextlib import suppress
@@ -19,7 +19,7 @@ TEXTS = st.text(max_size=8)
 
 
 def java_text(text):
-    """java.io.DataOutput.writeUTF: each UTF-16 unit in one to three bytes, NUL in two."""
+    """java.io.DataOutput.writeUTF: one to three bytes for each UTF-16 unit, two for NUL."""
     units = text.encode("utf-16-be")
     written = b"".join(
         chr(unit).encode("utf-8", "surrogatepass") if unit else b"\xc0\x80"
@@ -56,7 +56,7 @@ def gunzip(text="{}"):
 
 
 @given(st.lists(EVENTS, max_size=5))
-def test_what_was_batched_comes_out_in_order(events):
+def test_batched_events_are_emitted_in_order(events):
     attributes = {"batchSize": pack(">i", len(events)), "batchData": b"".join(map(written, events))}
     wrapper = event_of(b"", attributes, key=b"k", origin=Origin("t", 1, 2))
     found = unbatched(wrapper)
@@ -67,7 +67,7 @@ def test_what_was_batched_comes_out_in_order(events):
 
 
 @given(EVENTS)
-def test_what_was_packed_is_restored(expected):
+def test_compressed_event_is_restored(expected):
     event = event_of(b"", {"compressGzip": gzip.compress(written(expected)), "other": b"1"}, key=b"k")
     assert gunzip().decorate(event) is True
     event.key = expected.key
@@ -75,13 +75,13 @@ def test_what_was_packed_is_restored(expected):
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes_are_records_or_a_reason(content):
+def test_any_bytes_are_records_or_fail(content):
     with suppress(ValueError):
         list(records_in(content))
 
 
 @given(EVENTS, st.data())
-def test_a_record_that_is_cut_off_is_told(event, data):
+def test_truncated_record_fails(event, data):
     content = written(event)
     end = data.draw(st.integers(1, len(content) - 1))
     with pytest.raises(ValueError, match="ends at byte"):
@@ -89,7 +89,7 @@ def test_a_record_that_is_cut_off_is_told(event, data):
 
 
 @pytest.mark.parametrize("missing", ["batchSize", "batchData"])
-def test_both_attributes_make_a_batch(missing):
+def test_batch_needs_both_attributes(missing):
     attributes = {"batchSize": b"\0\0\0\0", "batchData": b""}
     del attributes[missing]
     event = event_of(b"x", attributes)
@@ -97,29 +97,29 @@ def test_both_attributes_make_a_batch(missing):
 
 
 @pytest.mark.parametrize("size", [b"", b"\0\0\0\1", b"\0\0\0\0\0", b"\xff\xff\xff\xff"])
-def test_a_number_that_is_not_that_of_the_events_is_an_error(refusal_of, size):
+def test_wrong_number_of_events_fails(refusal_of, size):
     assert refusal_of(Unbatch, "{}", attributes={"batchSize": size, "batchData": b""}) == "bad_batch"
 
 
 @pytest.mark.parametrize(
     "content", [b"", b"\0" * 28, b"\0\0\0\0" + pack(">qiq", 0, 6, 0), pack(">i", -1), written(event_of(b"a")) * 2]
 )
-def test_no_record_or_several_are_no_packed_event(refusal_of, content):
+def test_zero_or_several_records_fail(refusal_of, content):
     assert refusal_of(Gunzip, "{}", attributes={"compressGzip": gzip.compress(content)}) == "bad_gzip"
 
 
-def test_a_pack_that_is_cut_off_is_an_error(refusal_of):
+def test_truncated_data_fails(refusal_of):
     packed = gzip.compress(written(event_of(b"a" * 1_000)))
     assert refusal_of(Gunzip, "{}", attributes={"compressGzip": packed[:-9]}) == "bad_gzip"
 
 
-def test_nothing_may_follow_a_pack(refusal_of):
+def test_data_after_the_event_fails(refusal_of):
     packed = gzip.compress(written(event_of(b"a")))
     for rest in (packed, b"\0", b"rubbish"):
         assert refusal_of(Gunzip, "{}", attributes={"compressGzip": packed + rest}) == "bad_gzip"
 
 
-def test_a_pack_that_grows_too_large_is_refused(refusal_of):
+def test_too_large_decompressed_event_fails(refusal_of):
     content = written(event_of(b"a" * 1_000))
     packed = gzip.compress(content)
     settings = f"{{max_bytes: {len(content) - 1}B}}"
@@ -128,7 +128,7 @@ def test_a_pack_that_grows_too_large_is_refused(refusal_of):
     assert gunzip(f"{{max_bytes: {len(content)}B}}").decorate(event) is True
 
 
-def test_the_largest_size_is_one_that_can_be_worked_with(attributes_after, errors_of):
+def test_maximum_of_max_bytes_works(attributes_after, errors_of):
     packed = gzip.compress(written(event_of(b"a")))
     attributes_after(Gunzip, "{max_bytes: 8589934591.999999GiB}", attributes={"compressGzip": packed})
     for size in ("8589934592GiB", "99999999999GB"):

@@ -42,7 +42,7 @@ def test_parts(attributes_after, url, expected):
     assert attributes_after(Url, "{}", url) == expected
 
 
-def test_percent_signs_are_undone_where_asked(attributes_after):
+def test_percent_decoding(attributes_after):
     assert attributes_after(Url, "{decode: true, prefix: 'u.'}", b"http://a%40b@h/%ff%zz?%41#%42") == {
         "u.scheme": b"http",
         "u.user": b"a@b",
@@ -68,17 +68,17 @@ def test_percent_signs_are_undone_where_asked(attributes_after):
         b"\x7f",
     ],
 )
-def test_what_is_no_url_is_an_error_or_nothing(refusal_of, attributes_after, url):
+def test_invalid_url_fails_or_passes(refusal_of, attributes_after, url):
     assert refusal_of(Url, "{}", url) == "bad_url"
     assert attributes_after(Url, "{on_invalid: keep}", url, {"path": "old"}) == {"path": b"old"}
 
 
-def test_an_absent_attribute_is_an_error_or_as_no_url(refusal_of, attributes_after):
+def test_absent_attribute_fails_or_passes(refusal_of, attributes_after):
     assert refusal_of(Url, "{source: u}", b"/") == "no_attribute"
     assert attributes_after(Url, "{source: u, on_invalid: keep}", b"/") == {}
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     assert refusal_of(Url, "{}", b"http://h/", {"path": "x"}, write_once=True) == "attribute_exists"
 
 
@@ -94,7 +94,7 @@ LETTERS = st.text("abcxyz019-._~%ä", max_size=8).map(str.encode)
     query=st.none() | LETTERS,
     fragment=st.none() | LETTERS,
 )
-def test_what_was_written_is_read(scheme, user, host, port, path, query, fragment):
+def test_round_trip(scheme, user, host, port, path, query, fragment):
     url = scheme + b"://" + (b"" if user is None else user + b":secret@") + (b"[%b]" % host if b":" in host else host)
     url += b"" if port is None else b":" + port
     url += path + (b"" if query is None else b"?" + query) + (b"" if fragment is None else b"#" + fragment)

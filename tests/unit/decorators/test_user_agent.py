@@ -52,15 +52,15 @@ def test_agents(attributes_after, agent, expected):
     assert attributes_after(UserAgent, "{}", agent) == expected
 
 
-def test_an_absent_attribute_is_an_error(refusal_of):
+def test_absent_attribute_fails(refusal_of):
     assert refusal_of(UserAgent, "{source: agent}", b"curl/8.4.0") == "no_attribute"
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     assert refusal_of(UserAgent, "{}", b"curl/8.4.0", {"browser": "x"}, write_once=True) == "attribute_exists"
 
 
-def test_what_is_remembered_is_bounded_and_true():
+def test_cache_is_bounded_and_correct():
     decorator = UserAgent(settings_of(UserAgent.settings_class()))
     for number in (1, 2, 1, 2):
         event = event_of(CHROME % b"%d.0" % number)
@@ -70,7 +70,7 @@ def test_what_is_remembered_is_bounded_and_true():
     assert (known.hits, known.misses, known.maxsize) == (2, 2, 10_000)
 
 
-def test_an_event_can_not_change_what_is_remembered():
+def test_event_cannot_change_the_cache():
     decorator = UserAgent(settings_of(UserAgent.settings_class()))
     for _ in range(2):
         event = event_of(b"curl/8.4.0")
@@ -79,13 +79,13 @@ def test_an_event_can_not_change_what_is_remembered():
         event.set("browser", b"other")
 
 
-def test_no_agent_is_too_long(attributes_after):
+def test_long_agent_is_parsed_in_part(attributes_after):
     assert attributes_after(UserAgent, "{}", b"curl/8.4.0 " + b"x" * 1_000_000)["browser"] == b"curl"
 
 
 @pytest.fixture(scope="module")
 def strict():
-    """A decorator whose searcher takes text as ua-parser-rs and re2 do: only what can be written as UTF-8."""
+    """A decorator with an engine that accepts only valid UTF-8, as ua-parser-rs and re2 do."""
     decorator = UserAgent(settings_of(UserAgent.settings_class()))
     resolve = decorator._resolve
 
@@ -97,20 +97,20 @@ def strict():
 
 
 @given(st.binary(max_size=60).map(lambda tail: b"curl/8.4.0 \xb3" + tail))
-def test_what_is_not_utf_8_is_searched_by_every_searcher(strict, agent):
+def test_agent_that_is_not_utf_8_is_parsed_by_every_engine(strict, agent):
     event = event_of(agent)
     strict.decorate(event)
     assert event.attributes["browser"] == b"curl"
 
 
-def test_a_character_that_is_cut_in_two_is_searched(strict):
+def test_agent_cut_within_a_character_is_parsed(strict):
     event = event_of(b"curl/8.4.0 ".ljust(1_023, b"x") + "é".encode())
     strict.decorate(event)
     assert event.attributes["browser"] == b"curl"
 
 
 @given(st.binary(max_size=60) | st.text(max_size=60).map(lambda text: f"Mozilla/5.0 ({text}) {text}/5.1".encode()))
-def test_any_bytes_are_an_agent(agent):
+def test_any_bytes_are_parsed(agent):
     decorator = UserAgent(settings_of(UserAgent.settings_class()))
     first, second = event_of(agent), event_of(agent)
     assert decorator.decorate(first)

@@ -23,13 +23,13 @@ ORIGINS = st.builds(Origin, TEXT, st.integers(0, 99), st.integers(0, 2**63), st.
 
 
 @given(ORIGINS)
-def test_of_an_origin_it_is_what_the_function_gives(origin):
+def test_id_of_an_origin_equals_the_function(origin):
     event = event_of(origin=origin)
     assert id_of("{attribute: id}", event).encode() == Template.parse("%{uuid()}").render(event)
 
 
 @given(ORIGINS, ORIGINS)
-def test_origins_have_ids_of_their_own(first, second):
+def test_origins_have_different_ids(first, second):
     ids = [id_of("{attribute: id}", event_of(origin=origin)) for origin in (first, second)]
     assert (ids[0] == ids[1]) is (first == second)
 
@@ -45,7 +45,7 @@ def test_origins_have_ids_of_their_own(first, second):
         ]
     ),
 )
-def test_of_a_value_it_is_what_others_make(value, namespace):
+def test_id_of_a_value_equals_the_library(value, namespace):
     name, known = namespace
     event = event_of(attributes={"a": value})
     made = id_of(f"{{attribute: id, value: '%{{a}}', namespace: {name}}}", event)
@@ -54,33 +54,33 @@ def test_of_a_value_it_is_what_others_make(value, namespace):
 
 
 @given(st.uuids(), ORIGINS)
-def test_any_uuid_is_a_namespace(namespace, origin):
+def test_any_uuid_may_be_a_namespace(namespace, origin):
     topic, partition, offset, fan_out = origin
     name = f"{topic}:{partition}:{offset}" + (f":{fan_out}" if fan_out else "")
     made = id_of(f"{{attribute: id, namespace: '{namespace}'}}", event_of(origin=origin))
     assert made == str(uuid.uuid5(namespace, name))
 
 
-def test_bytes_that_are_no_text():
+def test_bytes_that_are_not_utf_8():
     event = event_of(b"\xff\x00")
     assert id_of("{attribute: id, value: '%{body}'}", event) != id_of(
         "{attribute: id, value: '%{body}'}", event_of(b"")
     )
 
 
-def test_a_value_never_has_the_id_of_an_origin():
+def test_id_of_a_value_differs_from_ids_of_origins():
     event = event_of("t:0:7", origin=Origin("t", 0, 7))
     assert id_of("{attribute: id}", event) != id_of("{attribute: id, value: '%{body}'}", event)
 
 
-def test_an_absent_attribute(refusal_of, attributes_after):
+def test_absent_attribute(refusal_of, attributes_after):
     assert refusal_of(Uuid, "{attribute: id, value: '%{a}'}") == "no_attribute"
     assert attributes_after(Uuid, "{attribute: id, value: '%{a}', on_missing: unset}") == {}
     empty = attributes_after(Uuid, "{attribute: id, value: '%{a}', on_missing: empty, namespace: dns}")
     assert empty["id"].decode() == str(uuid.uuid5(uuid.NAMESPACE_DNS, ""))
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     assert refusal_of(Uuid, "{attribute: id}", b"", {"id": ""}, write_once=True) == "attribute_exists"
 
 
@@ -92,5 +92,5 @@ def test_existing_attribute_is_an_error_where_written_once(refusal_of):
         ("{attribute: id, value: '%{a'}", [("bad_expression", ("value",))]),
     ],
 )
-def test_wrong_options_are_refused(errors_of, settings, expected):
+def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Uuid, settings) == expected

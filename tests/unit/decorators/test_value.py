@@ -17,12 +17,12 @@ def test_existing_attribute_is_replaced(attributes_after):
     assert attributes_after(Value, "{attribute: a, value: '2'}", attributes={"a": "1"}) == {"a": b"2"}
 
 
-def test_existing_attribute_is_an_error_where_written_once(refusal_of):
+def test_existing_attribute_fails_if_written_once(refusal_of):
     code = refusal_of(Value, "{attribute: a, value: '2'}", attributes={"a": "1"}, write_once=True)
     assert code == "attribute_exists"
 
 
-def test_the_empty_name(attributes_after):
+def test_empty_attribute_name(attributes_after):
     assert attributes_after(Value, "{attribute: '', value: k}") == {"": b"k"}
 
 
@@ -36,15 +36,15 @@ def test_absent_attribute_leaves_it_unset(attributes_after):
     assert found["a"] == b"[1]"
 
 
-def test_absent_attribute_is_an_error(refusal_of):
+def test_absent_attribute_fails(refusal_of):
     assert refusal_of(Value, "{attribute: a, value: '[%{x}]', on_missing: error}") == "no_attribute"
 
 
-def test_wrong_template_is_refused(errors_of):
+def test_invalid_template_is_rejected(errors_of):
     assert errors_of(Value, "{attribute: a, value: '%{x'}") == [("bad_expression", ("value",))]
 
 
-def test_dates_are_in_the_zone_of_the_pipeline():
+def test_dates_use_the_zone_of_the_pipeline():
     settings = settings_of(Value.settings_class(), "{attribute: a, value: '%H'}", timezone="Asia/Tokyo")
     event = event_of()
     Value(settings).decorate(event)

@@ -1,10 +1,10 @@
-"""The parquet sink: the contract of all sinks, and what is in its files."""
+"""The parquet sink: the contract of all sinks, and the content of its files."""
 
 import os
 
 import pyarrow.parquet as pq
 import pytest
-from attr2hbase_parquet import ROWS_HELD, Parquet
+from attr2hbase_parquet import ROWS_PER_GROUP, Parquet
 
 from ingest.api import (
     Batch,
@@ -27,7 +27,7 @@ def sink(folder):
 
 
 def rows(folder):
-    """Body and number of every row that readers see, who pass over hidden folders."""
+    """Body and number of every visible row; readers ignore hidden folders."""
     return [
         (row["body"], row["number"])
         for file in folder.glob("batch=*/*.parquet")
@@ -50,54 +50,54 @@ class TestContract(SinkContract):
 
 
 @pytest.fixture
-def halves(tmp_path):
-    made = sink(tmp_path / "rows")
+def sides(tmp_path):
+    parquet = sink(tmp_path / "rows")
     context = SinkContext("p", "parquet", tmp_path)
-    committer = made.committer(context)
+    committer = parquet.committer(context)
     committer.recover()
-    return made.writer(context), committer
+    return parquet.writer(context), committer
 
 
-def begun(writer, committer, batch, task="0"):
+def begin(writer, committer, batch, task="0"):
     counts = WriteCounts()
     writer.begin(TaskSpec(batch, task_id=task), committer.prepare(batch, ()), counts)
     return counts
 
 
-def test_more_rows_than_are_held_are_one_file(tmp_path, halves):
-    writer, committer = halves
-    counts = begun(writer, committer, Batch("1000", 1000, "a"))
-    for number in range(ROWS_HELD + 1):
+def test_rows_of_several_groups_are_one_file(tmp_path, sides):
+    writer, committer = sides
+    counts = begin(writer, committer, Batch("1000", 1000, "a"))
+    for number in range(ROWS_PER_GROUP + 1):
         writer.write(Event(b"x", {"number": b"%d" % number}))
     committer.commit(Batch("1000", 1000, "a"), [writer.flush().payload])
     (file,) = (tmp_path / "rows").glob("batch=1000/*.parquet")
     assert pq.ParquetFile(file).num_row_groups == 2
-    assert len(rows(tmp_path / "rows")) == counts.rows_sent == ROWS_HELD + 1
-    assert (counts.write_calls, counts.cells, counts.bytes) == (2, 2 * (ROWS_HELD + 1), file.stat().st_size)
+    assert len(rows(tmp_path / "rows")) == counts.rows_sent == ROWS_PER_GROUP + 1
+    assert (counts.write_calls, counts.cells, counts.bytes) == (2, 2 * (ROWS_PER_GROUP + 1), file.stat().st_size)
 
 
-def test_file_of_a_task_that_does_not_count_is_left_out(tmp_path, halves):
-    writer, committer = halves
+def test_file_of_a_failed_task_is_not_committed(tmp_path, sides):
+    writer, committer = sides
     batch = Batch("1000", 1000, "a")
     payloads = []
-    for task in ("given-up", "again"):
-        begun(writer, committer, batch, task)
+    for task in ("failed", "retried"):
+        begin(writer, committer, batch, task)
         writer.write(Event(b"x", {}))
         payloads.append(writer.flush().payload)
     committer.commit(batch, payloads[1:])
     assert rows(tmp_path / "rows") == [("x", "")]
 
 
-def test_text_that_is_not_utf8_is_refused(halves):
-    writer, committer = halves
-    begun(writer, committer, Batch("1000", 1000, "a"))
+def test_text_that_is_not_utf8_is_rejected(sides):
+    writer, committer = sides
+    begin(writer, committer, Batch("1000", 1000, "a"))
     with pytest.raises(MappingError) as caught:
         writer.write(Event(b"\xff", {}))
     assert caught.value.code == "not_utf8"
 
 
-@pytest.mark.usefixtures("halves")
-def test_path_of_another_sink_is_refused(tmp_path):
+@pytest.mark.usefixtures("sides")
+def test_path_of_another_sink_is_rejected(tmp_path):
     made, context = sink(tmp_path / "rows"), SinkContext("q", "parquet", tmp_path)
     with pytest.raises(ConflictError, match="belongs to another sink"):
         made.look(context)
@@ -105,19 +105,19 @@ def test_path_of_another_sink_is_refused(tmp_path):
         made.committer(context).recover()
 
 
-def test_look_counts_batches_and_creates_nothing(tmp_path, halves):
+def test_look_counts_batches_and_creates_nothing(tmp_path, sides):
     context = SinkContext("p", "parquet", tmp_path)
     assert sink(tmp_path / "to-come" / "rows").look(context) == "batches: 0"
     assert not (tmp_path / "to-come").exists()
-    writer, committer = halves
+    writer, committer = sides
     batch = Batch("1000", 1000, "a")
-    begun(writer, committer, batch)
+    begin(writer, committer, batch)
     writer.write(Event(b"x", {}))
     committer.commit(batch, [writer.flush().payload])
     assert sink(tmp_path / "rows").look(context) == "batches: 1"
 
 
-def test_look_refuses_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
+def test_look_rejects_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     context = SinkContext("p", "parquet", tmp_path)
     with pytest.raises(StoreUnavailableError, match="is no folder"):
@@ -127,8 +127,8 @@ def test_look_refuses_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
         sink(tmp_path / "rows").look(context)
 
 
-def test_disk_that_is_away_is_waited_for(tmp_path, halves):
-    writer, _ = halves
+def test_unavailable_disk_is_an_unavailable_store(tmp_path, sides):
+    writer, _ = sides
     (tmp_path / "file").touch()
     writer.begin(TaskSpec(Batch("1000", 1000, "a")), bytes(tmp_path / "file"), WriteCounts())
     writer.write(Event(b"x", {}))

@@ -1,4 +1,4 @@
-"""The geohash decorator: the contract of all decorators, and places whose geohash is known."""
+"""The geohash decorator: the contract of all decorators, and known geohashes."""
 
 import pytest
 from attr2hbase_geohash import Geohash, GeohashSettings
@@ -30,16 +30,16 @@ def geohash(latitude, longitude, length):
         ("-90", "-180", b"000000000000"),
     ],
 )
-def test_known_places(latitude, longitude, expected):
+def test_known_locations(latitude, longitude, expected):
     assert geohash(latitude, longitude, len(expected)) == expected
 
 
 @pytest.mark.parametrize("length", range(1, 12))
-def test_a_shorter_one_is_the_beginning_of_a_longer_one(length):
+def test_shorter_geohash_is_a_prefix_of_a_longer_one(length):
     assert geohash("57.64911", "10.40744", 12).startswith(geohash("57.64911", "10.40744", length))
 
 
 @pytest.mark.parametrize(("latitude", "longitude"), [("90.1", "0"), ("0", "-180.1"), ("nan", "0"), ("north", "0")])
-def test_what_is_no_place(latitude, longitude):
-    with pytest.raises(DecorateError, match="is no number of degrees"):
+def test_invalid_location_fails(latitude, longitude):
+    with pytest.raises(DecorateError, match="is not a number of degrees"):
         geohash(latitude, longitude, 9)

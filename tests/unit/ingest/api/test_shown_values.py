@@ -36,7 +36,7 @@ def test_long_value_is_cut_and_the_cut_stands_outside():
 @pytest.mark.parametrize(
     ("decorator", "options", "message"),
     [
-        (Timestamp, "{formats: iso8601}", '"a\\nb" is not a time of the form iso8601'),
+        (Timestamp, "{formats: iso8601}", '"a\\nb" is not a time of the format iso8601'),
         (Ip, "{class_attribute: c, on_invalid: error}", '"a\\nb" is not an IP address'),
     ],
 )

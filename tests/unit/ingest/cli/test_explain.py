@@ -22,7 +22,7 @@ def test_text_shows_each_decorator(ingest, pipeline):
         "  filter  no change\n"
         "event 2 failed\n"
         "  filter  no change\n"
-        "  regex: no_match: the pattern was not found\n"
+        "  regex: no_match: the pattern does not match\n"
     )
     assert result.err == "1 kept, 1 dropped, 1 failed\nnext: ingest run --once pipeline.yaml\n"
 

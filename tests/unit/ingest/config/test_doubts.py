@@ -110,5 +110,5 @@ def test_a_date_format_without_letters(problems, text, hint):
 def test_a_group_that_the_pattern_does_not_have(problems):
     regex = "regex: {pattern: '(.)(x)', index: INDEX, attribute: y}"
     (told,) = problems(regex.replace("INDEX", "3"))
-    assert told == "7:43: doubtful: warning: the pattern has 2 groups, so every text counts as one without a match"
+    assert told == "7:43: doubtful: warning: the pattern has 2 groups, so no text matches"
     assert problems(regex.replace("INDEX", "2")) == []

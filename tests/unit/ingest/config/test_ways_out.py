@@ -18,12 +18,12 @@ FILE = chain_file("STEP", 'value: {attribute: "2hb_", value: "%{key}-%{nanos}"}'
         ("hmac: {key: x, attributes: [a]}", 'did you mean "secret"?'),
         ("mask: {}", "missing-field: mask needs `attributes` or `pattern`"),
         ("remove: {}", "missing-field: remove needs `attributes` or `pattern`"),
-        ("digest: {algorithm: md5}", 'missing-field: digest needs "attribute"'),
+        ("digest: {algorithm: md5}", "missing-field: digest needs `attribute`"),
         ("mask: {find: [email]}", "what is found inside values is for `redact`"),
         ("access_log: {formats: combine}", 'did you mean "combined"?'),
         ("ip: {networks: {a: [10.1.0.0/8]}}", '"10.1.0.0/8" is not a range; did you mean 10.0.0.0/8?'),
         ("ip: {networks: {a: [ten]}}", "as in 10.0.0.0/8"),
-        ("regex: {pattern: (a), attributes: [a, b]}", "names in `attributes`: 2, groups in the pattern: 1"),
+        ("regex: {pattern: (a), attributes: [a, b]}", "`attributes` has 2 names, but the pattern has 1 groups"),
         ("regex: {pattern: (a, index: 0, attribute: b}", "bad-pattern: missing )"),
         ("timestamp: {zone: CEST}", '"CEST" is not a time zone; write one such as UTC or Europe/Berlin'),
         (r'regex: {pattern: "(\d+)", attribute: a}', "between single quotes a backslash stands for itself"),
@@ -44,7 +44,7 @@ FILE = chain_file("STEP", 'value: {attribute: "2hb_", value: "%{key}-%{nanos}"}'
         ("sample: {share: 30, by: b}", "out-of-range: share must be at most 1, not 30"),
         (
             "timestamp: {formats: yyyy-MM-dd}",
-            "write %Y-%m-%d and the like, or one of iso8601, rfc3339, apache, epoch_s",
+            "write directives such as %Y-%m-%d, or one of iso8601, rfc3339, apache, epoch_s",
         ),
         ("timestamp: {formats: epoc_ms}", 'did you mean "epoch_ms"?'),
         (

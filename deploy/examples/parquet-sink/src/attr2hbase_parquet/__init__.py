@@ -29,7 +29,7 @@ from ingest.api import (
 )
 from ingest.expressions import Template
 
-ROWS_HELD = 20_000  # of a row group; what a task keeps in memory
+ROWS_PER_GROUP = 20_000  # a task buffers one row group in memory
 
 
 class ParquetSettings(SinkSettings):
@@ -47,8 +47,8 @@ class Parquet(Sink[ParquetSettings]):
     """
     Write each event as a row of a Parquet file, in columns of text.
 
-    A micro-batch becomes one folder, `batch=NAME`, with a file for each task. The folder appears whole, by a rename. A
-    batch that runs again after that leaves the folder as it is. A path belongs to one sink of one pipeline.
+    A micro-batch becomes one folder, `batch=NAME`, with a file for each task. A rename makes the whole folder visible
+    at once. If the batch runs again after that, the folder stays unchanged. A path belongs to one sink of one pipeline.
     """
 
     kind = "parquet"
@@ -56,12 +56,12 @@ class Parquet(Sink[ParquetSettings]):
         Example("two columns", settings="{path: ./data/rows, columns: {user: '%{user}', line: '%{topic}:%{offset}'}}"),
     )
 
-    def writer(self, context: SinkContext) -> SinkWriter:  # noqa: ARG002 - the committer says where to stage
-        """Writes one file."""
+    def writer(self, context: SinkContext) -> SinkWriter:  # noqa: ARG002 - the committer provides the staging folder
+        """Writes the file of a task."""
         return _Writer(self.settings.columns)
 
     def committer(self, context: SinkContext) -> Committer:
-        """Moves the files of a batch to their place."""
+        """Moves the files of a batch to their final folder."""
         return _Committer(Path(self.settings.path).absolute(), context)
 
     def look(self, context: SinkContext) -> str:
@@ -99,7 +99,7 @@ class _Writer(SinkWriter):
             self._rows.append([render(event).decode() for _, render in self._columns])
         except UnicodeDecodeError as error:
             raise MappingError("the text of a column is not UTF-8", code="not_utf8") from error
-        if len(self._rows) >= ROWS_HELD:
+        if len(self._rows) >= ROWS_PER_GROUP:
             self._write_rows()
 
     def flush(self) -> SinkResult:
@@ -145,7 +145,7 @@ class _Committer(Committer):
                 shutil.rmtree(self._staging)
         _check_owner(self._folder, self._context)
 
-    def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:  # noqa: ARG002 - no task asks to run again
+    def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:  # noqa: ARG002 - tasks make no requests
         return os.fsencode(self._staging / batch.attempt)
 
     def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
@@ -153,14 +153,14 @@ class _Committer(Committer):
         names = [os.fsdecode(name) for name in results if name]
         with _on_disk(target):
             if names and not target.exists():
-                # a task that Spark gave up may still write beside the files of those that count
-                whole = attempt / "whole"
-                whole.mkdir(exist_ok=True)
+                # a failed task may still be writing, so files of successful tasks move to a folder of their own
+                complete = attempt / "complete"
+                complete.mkdir(exist_ok=True)
                 for name in names:
-                    if not (whole / name).exists():  # a commit that failed halfway is repeated
-                        (attempt / name).rename(whole / name)
-                _sync(whole)
-                whole.rename(target)
+                    if not (complete / name).exists():  # a failed commit is repeated
+                        (attempt / name).rename(complete / name)
+                _sync(complete)
+                complete.rename(target)
                 _sync(self._folder)
         self.abort(batch)
 
@@ -186,9 +186,9 @@ def _check_owner(folder: Path, context: SinkContext) -> None:
 @contextmanager
 def _on_disk(path: Path) -> Iterator[None]:
     """
-    Whatever goes wrong is waited for, and the batch runs again.
+    Report every error as an unavailable store, so that the batch runs again.
 
-    So it is when the time limit of an event ends a write: a file with half a row group is no file.
+    This includes the timeout of an event during a write, because it leaves an incomplete row group.
     """
     try:
         yield
@@ -196,7 +196,8 @@ def _on_disk(path: Path) -> Iterator[None]:
         raise
     except BaseException as error:
         raise StoreUnavailableError(
-            f'"{path}" cannot be written: {type(error).__name__}: {error}', hint="see that the disk is there, with room"
+            f'"{path}" cannot be written: {type(error).__name__}: {error}',
+            hint="check that the disk is mounted and has free space",
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""A decorator for attr2hbase that turns a latitude and a longitude into a geohash."""
+"""A decorator for attr2hbase that computes the geohash of a latitude and a longitude."""
 
 import math
 
@@ -10,35 +10,37 @@ _DIGITS = b"0123456789bcdefghjkmnpqrstuvwxyz"
 class GeohashSettings(Settings):
     """Options of the geohash decorator."""
 
-    latitude: str = option("Attribute with the degrees north.", example="json.lat")
-    longitude: str = option("Attribute with the degrees east.", example="json.lon")
+    latitude: str = option("Attribute with the latitude in degrees.", example="json.lat")
+    longitude: str = option("Attribute with the longitude in degrees.", example="json.lon")
     attribute: str = option("Attribute that receives the geohash.", example="cell")
-    length: int = option("Letters: 5 for about 5 km, 7 for 150 m, 9 for 5 m.", default=9, ge=1, le=12)
+    length: int = option(
+        "Number of characters: 5 for a cell of about 5 km, 7 for 150 m, 9 for 5 m.", default=9, ge=1, le=12
+    )
 
 
 class Geohash(Decorator[GeohashSettings]):
     """
-    Set the geohash of a place: the longer the beginning two of them share, the nearer are their places.
+    Set the geohash of a location: the longer the common prefix of two geohashes, the nearer the locations.
 
-    A row key that begins with it lets a scan by prefix find all that lies in a cell of the map.
+    With row keys that start with it, a prefix scan finds all locations in a cell of the map.
     """
 
     kind = "geohash"
     examples = (
         Example(
-            "a place",
+            "a location",
             settings="{latitude: lat, longitude: lon, attribute: cell, length: 5}",
             attributes={"lat": "42.6", "lon": "-5.6"},
             after={"cell": "ezs42"},
         ),
         Example(
-            "no place on earth",
+            "a latitude out of range",
             settings="{latitude: lat, longitude: lon, attribute: cell}",
             attributes={"lat": "142.6", "lon": "-5.6"},
             error="bad_place",
         ),
         Example(
-            "no longitude",
+            "an absent longitude",
             settings="{latitude: lat, longitude: lon, attribute: cell}",
             attributes={"lat": "42.6"},
             error="no_attribute",
@@ -51,23 +53,25 @@ class Geohash(Decorator[GeohashSettings]):
         bits = 5 * settings.length
         north = _cell(event.text_of(settings.latitude, "for a latitude"), 180, bits // 2)
         east = _cell(event.text_of(settings.longitude, "for a longitude"), 360, (bits + 1) // 2)
-        # the first bit is the longitude's, so the last one is, too, where their number is odd
+        # bits alternate, starting with the longitude; if their number is odd, the longitude also has the last one
         number = _spread(north) << 1 | _spread(east) if bits % 2 else _spread(east) << 1 | _spread(north)
         event.set(settings.attribute, bytes(_DIGITS[number >> shift & 31] for shift in range(bits - 5, -1, -5)))
         return True
 
 
 def _cell(text: bytes, degrees: int, bits: int) -> int:
-    """Which of the 2**bits cells from one end of the scale to the other."""
+    """The index of the cell among the 2**bits cells of the scale."""
     try:
-        share = float(text) / degrees + 0.5
+        position = float(text) / degrees + 0.5
     except ValueError:
-        share = math.nan
-    if not 0 <= share <= 1:
-        raise DecorateError(f"{text!r} is no number of degrees within {degrees // 2} of 0", code="bad_place")
-    return min(int(share * (1 << bits)), (1 << bits) - 1)
+        position = math.nan
+    if not 0 <= position <= 1:
+        raise DecorateError(
+            f"{text!r} is not a number of degrees from {-degrees // 2} to {degrees // 2}", code="bad_place"
+        )
+    return min(int(position * (1 << bits)), (1 << bits) - 1)
 
 
 def _spread(number: int) -> int:
-    """The same bits with a zero between any two: binary digits, read to the base 4."""
+    """Insert a zero between the bits of a number: its binary digits, read in base 4."""
     return int(f"{number:b}", 4)
