@@ -188,7 +188,7 @@ class Finding(NamedTuple):
         path: of the option.
         hint: the way out; if it is left out, the line of `see`.
         see: another option that the message names.
-        kind: one of `ingest describe error`: conflict, missing_field, unreachable_step, replaced_cell.
+        kind: one of `ingest describe error`: conflict, missing_field, unreachable, replaced_cell.
         is_error: the pipeline cannot run with it; else it is a warning.
     """
 

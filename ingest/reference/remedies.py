@@ -24,7 +24,7 @@ REMEDIES: Mapping[str, str] = {
     "undefined-variable": "Set the variable, or give it a default.",
     "undefined-secret": "Create the secret, or correct its name or `secrets`.",
     "unknown-reference": "Declare what is named, or correct the name.",
-    "unreachable-step": "Remove it, or correct the condition before it.",
+    "unreachable": "Remove it, or correct the condition before it.",
     "conflict": "Change or remove one of the options that the message names.",
     "too-large": "Split the file, or generate fewer options.",
     "missing-row-key": "Add `row_key`, or a `value` for that attribute.",

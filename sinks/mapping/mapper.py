@@ -184,7 +184,7 @@ class MapperSettings(SinkSettings):
         for index, rule in enumerate(self.rules):
             if is_sure:
                 message = "an earlier rule holds for every event"
-                yield Finding(("rules", index), message, kind="unreachable_step")
+                yield Finding(("rules", index), message, kind="unreachable")
             if rule.write_to_wal is None and rule.delete is None:
                 message = 'a rule needs "write_to_wal" or "delete"'
                 yield Finding(("rules", index), message, kind="missing_field")
