@@ -124,6 +124,6 @@ class TestSecrets:
 
     @pytest.mark.parametrize(("kind", "option"), [("hmac", "secret"), ("hash", "salt")])
     def test_a_secret_in_the_file_is_refused_and_not_told(self, write, kind, option):
-        with pytest.raises(Exception, match=r"a secret of .* stands in the file") as caught:
+        with pytest.raises(Exception, match=r"a secret of .* is in plain text in the file") as caught:
             write({kind: {option: "open sesame", "attributes": ["a"]}})
         assert "open sesame" not in str(caught.value) + caught.value.report.to_text()

@@ -37,7 +37,7 @@ def value(template):
 def test_function_of_quoted_text_is_a_warning(problems, decorator, place, call, hint):
     hint_part = "" if hint is None else f"; for the attribute write {hint}"
     expected = (
-        f"{place}: doubtful: warning: {call} is the same for every event, as quoted text stands for itself{hint_part}"
+        f"{place}: doubtful: warning: {call} is the same for every event, because quoted text is a constant{hint_part}"
     )
     assert problems(decorator) == [expected]
 
@@ -94,10 +94,10 @@ def test_constant_condition_is_unreachable(problems, condition, text):
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("yyyy", "write '%Y'; yyyy and the like are Java's"),
-        ("yyyy-MM-dd HH:mm:ss", "write '%Y-%m-%d %H:%M:%S'; yyyy and the like are Java's"),
-        ("YYYY", "date letters are written with a percent sign, as in '%Y-%m-%d'"),
-        ("", "date letters are written with a percent sign, as in '%Y-%m-%d'"),
+        ("yyyy", "write '%Y' instead of Java's letters"),
+        ("yyyy-MM-dd HH:mm:ss", "write '%Y-%m-%d %H:%M:%S' instead of Java's letters"),
+        ("YYYY", "a date letter needs a percent sign, as in '%Y-%m-%d'"),
+        ("", "a date letter needs a percent sign, as in '%Y-%m-%d'"),
     ],
 )
 def test_date_format_without_date_letters_is_a_warning(problems, text, hint):
